@@ -25,11 +25,10 @@ the logger ``msauto``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 from msauto.api import export as exporting
 from msauto.api import loading
@@ -84,15 +83,14 @@ async def load(
     >>> play
     <Loaded news.yml: studio-a>
     """
+    return await _load(locals())
 
+
+async def _load(given: Mapping[str, Any]) -> Loaded:
     def read() -> Loaded:
-        inputs = inputs_of(
-            playbooks, inventory=inventory, server=server, extra_vars=extra_vars, limit=limit, tags=tags,
-            skip_tags=skip_tags, target=target, forget_pending=forget_pending, undo=undo, resume=resume, forks=forks,
-            config=config, state_dir=state_dir, on=on, transport=transport,
-        )  # fmt: skip
+        inputs = inputs_of(**given)
         check_named(inputs)
-        return loading.load(inputs, keep_going=keep_going)
+        return loading.load(inputs, keep_going=given["keep_going"])
 
     return await asyncio.to_thread(read)
 
@@ -147,11 +145,8 @@ async def apply(
     >>> result.ok, [(each.target.name, each.outcome) for each in result.targets]
     (True, [('Long Film', 'changed')])
     """
+    options = RunOptions.of(locals())
     loaded = held_to(redact_plan(plan.unredacted), plan.loaded) if isinstance(plan, Plan) else plan
-    options = RunOptions(
-        allow_delete, allow_remove, allow_requests, override_freeze, window,
-        lock_timeout=lock_timeout, keep_going=keep_going,
-    )  # fmt: skip
     return Result(await apply_unasked(loaded, options, observing(observer)))
 
 
@@ -185,16 +180,9 @@ async def undo(
     >>> msauto.undo(result.run, inventory="inventory.yml").ok
     True
     """
-    loading_it = partial(
-        load, undo=run, inventory=inventory, server=server, extra_vars=extra_vars, forks=forks, config=config,
-        state_dir=state_dir, on=on, transport=transport,
-    )  # fmt: skip
-    loaded = await (loading_it(target=target) if target else loading_it())
-    return await apply(
-        loaded, allow_delete=allow_delete, allow_remove=allow_remove, allow_requests=allow_requests,
-        keep_going=keep_going, override_freeze=override_freeze, window=window, lock_timeout=lock_timeout,
-        observer=observer,
-    )  # fmt: skip
+    given = locals()
+    loaded = await _load({**given, "undo": run})
+    return Result(await apply_unasked(loaded, RunOptions.of(given), observing(observer)))
 
 
 @checked
@@ -229,12 +217,10 @@ async def export(
     >>> print(exported.text.splitlines()[0])
     # Exported by msauto: assets of NEWS.
     """
+    given = locals()
     chosen = ExportSelection(texts_of(title), texts_of(folder), texts_of(channel), recursive, database, links)
     form = exporting.timeline_form(format, origin, chosen)
-    inputs = await asyncio.to_thread(
-        inputs_of, inventory=inventory, server=server, extra_vars=extra_vars, limit=limit, forks=forks, config=config,
-        on=on, transport=transport,
-    )  # fmt: skip
+    inputs = await asyncio.to_thread(inputs_of, **given)
     exported = await exporting.export(inputs, chosen, form, None if out is None else Path(out), force=force)
     exported.text  # noqa: B018 - closes its temporary file
     return exported

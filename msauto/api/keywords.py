@@ -5,20 +5,21 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 from msgspec import Struct
 
 from msauto.api.inputs import PLAYS, Inputs, Tell, ledger_place, state_folder
+from msauto.api.options import OPTIONS
 from msauto.documents.document import Document, given_document
 from msauto.errors import MsautoError
 from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import PlanOptions
-from msauto.model.server import Transport, is_transport
+from msauto.model.server import is_transport
 from msauto.playbook.settings import load_settings
 
 File = str | Path
@@ -27,8 +28,6 @@ Texts = str | Sequence[str]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_INVENTORY = "inventory"
 
 
 def _warn(message: str) -> None:
@@ -40,52 +39,39 @@ def _warn(message: str) -> None:
 def inputs_of(
     playbooks: File | Sequence[File | Data] = (),
     *,
-    inventory: File | Data | Sequence[File | Data] = (),
-    server: str | None = None,
-    extra_vars: Data | Texts = (),
-    limit: str | None = None,
-    tags: Texts = (),
-    skip_tags: Texts = (),
-    target: Texts = (),
-    forget_pending: bool = False,
-    undo: str | None = None,
-    resume: str | None = None,
-    forks: int | None = None,
-    config: File | None = None,
-    state_dir: File | None = None,
-    on: str | None = None,
-    transport: Transport | None = None,
     paths: Sequence[str] = (),
     beside: str = "",
     now: datetime | None = None,
     tell: Tell = _warn,
+    **given: Any,
 ) -> Inputs:
-    """Return the inputs; raises :class:`InputError`. ``tell`` gets warnings and notes.
+    """Return the inputs that options give, by their keywords; other options are left to the caller.
 
-    The settings are those nearest to the first playbook (that of a plan file), or of ``paths``, else to ``beside``.
+    Raises :class:`InputError`. ``tell`` gets warnings and notes. The settings are those nearest to the first playbook
+    (that of a plan file), or of ``paths``, else to ``beside``.
     """
+    on, transport, state_dir = given.get("on"), given.get("transport"), given.get("state_dir")
     if on is not None and transport is not None:
         raise MsautoError("on and transport cannot be given together", remedy="workers of a cluster use the network")
-    plays, inventories = _listed(playbooks), _listed(inventory)
+    plays, inventories = _listed(playbooks), _listed(given.get("inventory", ()))
     documents = dict(_documents(plays, inventories))
-    given = PlanOptions(
-        playbooks=() if PLAYS in documents else _paths(plays), undo=undo or "", resume=resume or "",
-        inventories=_paths(inventories), server=server, config=None if config is None else os.fspath(config),
-        extra_vars=_variables(extra_vars), limit=limit, tags=_split(tags), skip_tags=_split(skip_tags),
-        targets=texts_of(target), forget_pending=forget_pending, now=(now or datetime.now(UTC)).isoformat(),
-    )  # fmt: skip
-    typed, agreed, base = given, None, Path()
-    if given.playbooks:
+    options = ((OPTIONS[name], value) for name, value in given.items() if value is not None)
+    kept = {each.field: KINDS[each.kind].kept(value) for each, value in options if each.field}
+    typed = again = PlanOptions(
+        playbooks=() if PLAYS in documents else _paths(plays), now=(now or datetime.now(UTC)).isoformat(), **kept
+    )
+    agreed, base = None, Path()
+    if typed.playbooks:
         from msauto.api.saved_plans import is_plan_file, open_plan_file
 
-        if is_plan_file(given.playbooks[0]):
-            agreed, given, base = open_plan_file(given.playbooks, given)
-    first = map(Path, filter(None, (*(*given.playbooks, *paths)[:1], beside)))
-    settings = load_settings(given.config, *(path if os.path.isdir(path) else path.parent for path in first))  # noqa: PTH112 - no error for a bad name
+        if is_plan_file(typed.playbooks[0]):
+            agreed, again, base = open_plan_file(typed.playbooks, typed)
+    first = map(Path, filter(None, (*(*again.playbooks, *paths)[:1], beside)))
+    settings = load_settings(again.config, *(path if os.path.isdir(path) else path.parent for path in first))  # noqa: PTH112 - no error for a bad name
     where = None if state_dir is None else os.fspath(state_dir)
     return Inputs(
-        given, settings, ledger_place(where, settings), state_folder(where, settings), typed, forks, agreed, base,
-        documents=documents, transport=transport, on=on, tell=tell,
+        again, settings, ledger_place(where, settings), state_folder(where, settings), typed, given.get("forks"),
+        agreed, base, documents=documents, transport=transport, on=on, tell=tell,
     )  # fmt: skip
 
 
@@ -95,7 +81,7 @@ def _documents(playbooks: Sequence[File | Data], inventories: Sequence[File | Da
         yield PLAYS, given_document(playbooks, PLAYS)
     for index, each in enumerate(inventories):
         if isinstance(each, Mapping):
-            name = f"{_INVENTORY}[{index}]" if len(inventories) > 1 else _INVENTORY
+            name = f"inventory[{index}]" if len(inventories) > 1 else "inventory"
             yield name, given_document(each, name)
 
 
@@ -110,10 +96,6 @@ def _paths(given: Sequence[File | Data]) -> tuple[str, ...]:
 def texts_of(given: Texts) -> tuple[str, ...]:
     """Return one text or many as many."""
     return (given,) if isinstance(given, str) else tuple(given)
-
-
-def _split(tags: Texts) -> tuple[str, ...]:
-    return tuple(part.strip() for text in texts_of(tags) for part in text.split(",") if part.strip())
 
 
 def _variables(given: Data | Texts) -> tuple[str, ...]:
@@ -173,12 +155,16 @@ def checked(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Corout
 
 
 def _check(name: str, value: object, remedy: str) -> None:
-    fits, form = _FORMS.get(name, (None, ""))
-    if fits is not None and not fits(value):
+    kind = KINDS[OPTIONS[name].kind]
+    if not kind.fits(value):
         shown = repr(value) if not value or isinstance(value, int | float) else f"of type {type(value).__name__}"
-        raise MsautoError(f"{name} must be {form}, not {shown}", remedy=remedy)
-    if name in _SELECTING and not isinstance(value, str) and not value:
+        raise MsautoError(f"{name} must be {kind.words}, not {shown}", remedy=remedy)
+    if OPTIONS[name].selects and not isinstance(value, str) and not value:
         raise MsautoError(f"{name} is empty and selects nothing", remedy=f"leave out {name} to select everything")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _is_name(value: object) -> bool:
@@ -202,7 +188,7 @@ def _is_count(value: object) -> bool:
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, str) or _each(value, lambda each: isinstance(each, str))
+    return _is_text(value) or _each(value, _is_text)
 
 
 def _is_files_or_data(value: object) -> bool:
@@ -230,24 +216,39 @@ def _is_plan(value: object) -> bool:
     return _is_loaded(value) or isinstance(value, RunPlan)
 
 
-_ROWS: Final[Iterable[tuple[str, Callable[[Any], bool], str]]] = (
-    ("playbooks", _is_playbooks, "the path of a file, or a list of paths or of plays"),
-    ("inventory", _is_files_or_data, "a path, data, or a list of these"),
-    ("extra_vars", lambda value: _is_data(value) or _is_texts(value), "a mapping, or texts as of -e"),
-    ("limit format origin window override_freeze", lambda value: isinstance(value, str), "a text"),
-    ("server database on run undo resume batch", _is_name, "a text"),
-    ("tags skip_tags target title folder channel", _is_texts, "a text, or a list of texts"),
-    ("config state_dir out", _is_path, "a path"),
-    ("forget_pending keep_going recursive links force all", lambda value: isinstance(value, bool), "True or False"),
-    ("allow_delete allow_remove allow_requests", _is_count, "a whole number"),
-    ("forks", lambda value: _is_count(value) and value >= 1, "a whole number of at least 1"),
-    ("lock_timeout", _is_number, "a number of seconds"),
-    ("since", lambda value: isinstance(value, timedelta), "a timedelta"),
-    ("observer", callable, "a function"),
-    ("transport", is_transport, "a transport of httpx2"),
-    ("play", _is_loaded, "what msauto.load returned"),
-    ("plan", _is_plan, "what msauto.plan or msauto.load returned"),
-)
-_FORMS: Final = {name: (fits, form) for names, fits, form in _ROWS for name in names.split()}
-"""What a keyword takes: a check of the value, and the words for it."""
-_SELECTING: Final = frozenset({"tags", "target", "title", "folder", "channel"})
+class KindOfValue(NamedTuple):
+    """What an option takes: a check, the words for it, and how a saved plan keeps a value of it."""
+
+    fits: Callable[[Any], bool]
+    words: str
+    kept: Callable[[Any], Any] = lambda value: value
+
+
+KINDS: Final[Mapping[str, KindOfValue]] = {
+    "playbooks": KindOfValue(_is_playbooks, "the path of a file, or a list of paths or of plays"),
+    "sources": KindOfValue(_is_files_or_data, "a path, data, or a list of these", lambda value: _paths(_listed(value))),
+    "variables": KindOfValue(
+        lambda value: _is_data(value) or _is_texts(value), "a mapping, or texts as of -e", _variables
+    ),
+    "text": KindOfValue(_is_text, "a text"),
+    "name": KindOfValue(_is_name, "a text"),
+    "hours": KindOfValue(_is_text, "a text"),
+    "cluster": KindOfValue(_is_name, "a text"),
+    "texts": KindOfValue(_is_texts, "a text, or a list of texts", texts_of),
+    "tags": KindOfValue(
+        _is_texts,
+        "a text, or a list of texts",
+        lambda value: tuple(part.strip() for text in texts_of(value) for part in text.split(",") if part.strip()),
+    ),
+    "path": KindOfValue(_is_path, "a path", os.fspath),
+    "switch": KindOfValue(lambda value: isinstance(value, bool), "True or False"),
+    "count": KindOfValue(_is_count, "a whole number"),
+    "forks": KindOfValue(lambda value: _is_count(value) and value >= 1, "a whole number of at least 1"),
+    "seconds": KindOfValue(_is_number, "a number of seconds"),
+    "age": KindOfValue(lambda value: isinstance(value, timedelta), "a timedelta"),
+    "observer": KindOfValue(callable, "a function"),
+    "transport": KindOfValue(is_transport, "a transport of httpx2"),
+    "loaded": KindOfValue(_is_loaded, "what msauto.load returned"),
+    "plan": KindOfValue(_is_plan, "what msauto.plan or msauto.load returned"),
+}
+"""What options take."""

@@ -8,12 +8,12 @@ alone is :func:`plan_only`, which writes nothing anywhere.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
@@ -102,6 +102,11 @@ class RunOptions(Struct, frozen=True):
             except ValueError as error:
                 message = f"window: {self.window!r} is not a valid window: {error}"
                 raise MsautoError(message, remedy="write the hours as 23:00-05:30") from None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> RunOptions:
+        """Return the options that keywords or flags give, among others."""
+        return cls(**{name: given[name] for name in cls.__struct_fields__ if name in given})
 
     def limits(self, settings: Settings) -> Limits:
         """Return the limits of the settings, with what is allowed for this run."""

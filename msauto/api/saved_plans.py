@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from msauto.api.options import OPTIONS
 from msauto.errors import InputError, MsautoError, Problem, SourceLocation
 from msauto.file_writing import write_file
 from msauto.model.plan import InputHash, Plan, PlanOptions
@@ -27,13 +28,6 @@ from msauto.playbook.input_files import Files, find_repository, kept_path
 from msauto.report.json import dump_document
 from msauto.secrets.redaction import HIDDEN, Secrets, redact_lines
 
-_FIXED: Final = {
-    "--limit": "limit",
-    "--tags": "tags",
-    "--skip-tags": "skip_tags",
-    "--target": "targets",
-    "--forget-pending": "forget_pending",
-}
 _TEMPLATE: Final = re.compile(r"{[{%#]|\\")  # or an escaped one
 
 
@@ -123,10 +117,11 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path |
     ``given`` are those of the command line. Inventories and a server replace the kept ones, variables are added.
     ``path`` is the plan file, or the run. A plan file names only files below ``base``.
     """
-    for flag, name in _FIXED.items():
-        value = getattr(given, name)
-        if value and value != getattr(kept, name):
-            raise _invalid(path, f"{flag} cannot change a saved plan", "make the plan again with this flag")
+    for option in (each for each in OPTIONS.values() if each.fixed):
+        value = getattr(given, option.field)
+        if value and value != getattr(kept, option.field):
+            message = f"{option.names[-1]} cannot change a saved plan"
+            raise _invalid(path, message, "make the plan again with this flag")
     variables = _variables_again(kept, given, path, from_file=base is not None)
     elsewhere = bool(given.inventories) or given.server is not None
     if base is not None:
@@ -136,6 +131,7 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path |
     place = partial(_placed, path=path, base=base)
     again = structs.replace(
         kept,
+        resume=given.resume or kept.resume,
         playbooks=tuple(map(place, kept.playbooks)),
         inventories=() if elsewhere else tuple(place(each, flag="-i ") for each in kept.inventories),
         config=given.config or (kept.config and place(kept.config, flag="--config ")),

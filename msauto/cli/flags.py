@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import click
 
 from msauto.api.forms import FORMS, report_name
+from msauto.api.options import OPTIONS
 from msauto.cli.interrupts import importing
 from msauto.cli.output import can_draw, print_message, use_colour
 from msauto.concurrency import MOST_FORKS
@@ -102,36 +103,49 @@ def with_options(function: Callable[..., Any], options: tuple[Decorator, ...]) -
     return function
 
 
-database_flag = click.option("-d", "--database", metavar="NAME", help="Media database (default: variable `database`).")
-
-
-no_color_flag = click.option("--no-color", is_flag=True, help="No colour, as with NO_COLOR.")
-
-
-SUMMARY_OPTION: Decorator = click.option("--summary", is_flag=True, help="Only counts, deletions, errors and refusals.")
-_TARGET_OPTION: Decorator = click.option(
-    "--target", "targets", multiple=True, metavar="TITLE", help="Only these targets, such as 'EP*' (repeatable)."
-)
-
-
 def _parse_cluster(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
     if text is None or re.fullmatch(r"(dask|tls)://(\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):\d{1,5}", text):
         return text
     raise click.BadParameter(f"{text!r} is not the address of a Dask scheduler, such as dask://scheduler:8786")
 
 
-on_flag: Decorator = click.option(
-    "--on",
-    callback=_parse_cluster,
-    metavar="dask://HOST:PORT",
-    help="Work on the workers of this Dask cluster (also tls://).",
-)
+def _parse_window(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+    if text is None:
+        return None
+    from msauto.playbook.change_windows import parse_window
 
+    try:
+        return str(parse_window(text))
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is not a valid window: {error}") from None
+
+
+_KINDS: Final[Mapping[str, Mapping[str, Any]]] = {
+    **{key: {"multiple": True} for key in ("sources", "variables", "texts", "tags")},
+    "switch": {"is_flag": True},
+    "count": {"type": click.IntRange(0)},
+    "forks": {"type": click.IntRange(1, MOST_FORKS)},
+    "seconds": {"callback": parse_seconds, "default": "0"},
+    "hours": {"callback": _parse_window},
+    "cluster": {"callback": _parse_cluster},
+}
+"""How the flag of an option reads what it takes; others are texts."""
+
+
+def flag(keyword: str, **view: Any) -> Decorator:
+    """Return the flag of an option; ``view`` as for ``click.option``."""
+    option = OPTIONS[keyword]
+    given = {"metavar": option.metavar, "help": option.help, **_KINDS.get(option.kind, {}), **view}
+    return click.option(*option.names, keyword, **given)
+
+
+no_color_flag: Decorator = click.option("--no-color", is_flag=True, help="No colour, as with NO_COLOR.")
+summary_flag: Decorator = click.option("--summary", is_flag=True, help="Only counts, deletions, errors and refusals.")
 
 SERVERS: Final = ("inventory", "server", "extra_vars", "limit")
 TASKS: Final = ("tags", "skip_tags")
-LEDGER: Final = ("state_dir",)
-WORK: Final = (*SERVERS, *TASKS, *LEDGER, "forks", "verbose")
+WORK: Final = (*SERVERS, *TASKS, "forks", "state_dir", "verbose")
+_PLANS: Final = (flag("target"), flag("on"), summary_flag)
 
 
 def shared_flags_of(*forms: str, uses: Collection[str] = WORK, more: tuple[Decorator, ...] = ()) -> Decorator:
@@ -140,30 +154,13 @@ def shared_flags_of(*forms: str, uses: Collection[str] = WORK, more: tuple[Decor
     The command gets them as one ``flags`` value beside its own arguments. It accepts all of them, so that a script can
     give every command the same; its help shows those that it ``uses``.
     """
-
-    def option(*names: str, **look: Any) -> Decorator:
-        name = names[-1].lstrip("-").replace("-", "_")
-        return click.option(*names, hidden=name in WORK and name not in uses, **look)
-
     form = f"Result as {', '.join(forms[:-1])} or {forms[-1]}."
+    verbose = "Also the requests; -vv: also the source lines."
     options: tuple[Decorator, ...] = (
-        option("-i", "--inventory", multiple=True, metavar="FILE|DIR", help="Inventory (repeatable)."),
-        option("--server", metavar="URL", help="One server by its URL, without an inventory."),
-        option("-e", "--extra-vars", multiple=True, metavar="K=V|@FILE", help="Variables of highest precedence."),
-        option("-l", "--limit", metavar="PATTERN", help="Only these hosts."),
-        option("-t", "--tags", multiple=True, metavar="TAGS", help="Only tasks with one of these tags."),
-        option("--skip-tags", multiple=True, metavar="TAGS", help="No tasks with one of these tags."),
-        option(
-            "-f",
-            "--forks",
-            type=click.IntRange(1, MOST_FORKS),
-            metavar="N",
-            help="Targets at a time (default: connections).",
-        ),
-        option("--format", "form", type=click.Choice(forms), default="text", metavar="FORM", help=form),
-        option("--state-dir", metavar="DIR", help="Folder of the ledger."),
-        option("--config", metavar="FILE", help="Settings, instead of the nearest msauto.toml."),
-        option("-v", "--verbose", count=True, help="Also the requests; -vv: also the source lines."),
+        *(flag(each, hidden=each not in uses) for each in WORK if each in OPTIONS),
+        flag("config"),
+        click.option("--format", "form", type=click.Choice(forms), default="text", metavar="FORM", help=form),
+        click.option("-v", "--verbose", count=True, hidden="verbose" not in uses, help=verbose),
         no_color_flag,
         *more,
     )
@@ -171,29 +168,28 @@ def shared_flags_of(*forms: str, uses: Collection[str] = WORK, more: tuple[Decor
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def command(**given: Any) -> Any:
-            shared = {name: given.pop(name) for name in _SHARED if name in given}
             name = "paths" if "paths" in given else "playbooks"
-            if given.get(name) == () and not given.get("resumed"):
-                given[name] = _usual_playbooks(shared["config"])
-            return function(flags=_flags(shared, given), **given)
+            if given.get(name) == () and not given.get("resume"):
+                given[name] = _usual_playbooks(given["config"])
+            own = {name: value for name, value in given.items() if name not in _SHARED}
+            return function(flags=_flags(given), **own)
 
         return with_options(command, options)
 
     return decorate
 
 
-_KEYWORDS = (
-    "inventory", "server", "extra_vars", "limit", "tags", "skip_tags", "forks", "state_dir", "config", "on",
-    "forget_pending",
-)  # fmt: skip
-_SHARED = (*_KEYWORDS, "targets", "form", "verbose", "no_color", "summary")
-planning_flags = shared_flags_of(*PLAN_FORMS, more=(_TARGET_OPTION, on_flag, SUMMARY_OPTION))
+_SHARED: Final = {each.keyword for each in OPTIONS.values() if each.field} | {
+    "forks", "state_dir", "on", "form", "verbose", "no_color", "summary",
+}  # fmt: skip
+"""What a command gets as its ``flags``."""
+planning_flags = shared_flags_of(*PLAN_FORMS, more=_PLANS)
 """The shared flags of a command that makes a plan."""
 
 
 def run_planning_flags(uses: Collection[str] = WORK) -> Decorator:
     """Return the shared flags of a command that makes a plan, and shows what came of it."""
-    return shared_flags_of(*FORMS, uses=uses, more=(_TARGET_OPTION, on_flag, SUMMARY_OPTION))
+    return shared_flags_of(*FORMS, uses=uses, more=_PLANS)
 
 
 def _usual_playbooks(config: str | None) -> tuple[str, ...]:
@@ -205,19 +201,18 @@ def _usual_playbooks(config: str | None) -> tuple[str, ...]:
     return found
 
 
-def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
-    """Return the value of the shared flags, with the settings file read; ``own`` are the command's own arguments."""
-    keywords = {name: shared[name] for name in _KEYWORDS if name in shared}
-    playbooks, paths = own.get("playbooks") or (), own.get("paths") or ()
+def _flags(given: Mapping[str, Any]) -> Flags:
+    """Return the value of the shared flags, with the settings file read."""
     with importing():
         from msauto.api.keywords import inputs_of
 
-    inputs = inputs_of(playbooks, target=shared.get("targets", ()), paths=paths, tell=print_message, **keywords)
+    options = {name: value for name, value in given.items() if name in OPTIONS}
+    inputs = inputs_of(**options, paths=given.get("paths") or (), tell=print_message)
     return Flags(
         inputs=inputs,
-        format=shared["form"],
-        verbosity=shared["verbose"],
-        no_color=shared["no_color"],
-        summary=shared.get("summary", False),
+        format=given["form"],
+        verbosity=given["verbose"],
+        no_color=given["no_color"],
+        summary=given.get("summary", False),
         playbook=next(iter(inputs.given.playbooks), "plan"),
     )

@@ -11,7 +11,7 @@ import click
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "What": (
         "titles", "folders", "channels", "recursive", "links", "mam", "title", "xmp_field", "view", "batch", "since",
-        "every", "max_age", "failed", "resumed", "targets", "tags", "skip_tags", "extra_vars", "origin", "keep_going",
+        "every", "max_age", "failed", "resume", "target", "tags", "skip_tags", "extra_vars", "origin", "keep_going",
         "forget_pending", "listed", "seed", "dialect", "faults",
     ),
     "Where": (

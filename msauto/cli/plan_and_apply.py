@@ -15,6 +15,7 @@ from msgspec import Struct, field, structs
 
 from msauto.api.forms import report_form
 from msauto.api.loading import Loaded
+from msauto.api.options import OPTIONS
 from msauto.api.run import Run, check_plan, open_run, plan_only, refuse_stale
 from msauto.api.saved_plans import is_plan_file, write_plan_file
 from msauto.aspects import ASPECTS, is_deletion
@@ -229,12 +230,11 @@ class RunDialog(Struct, frozen=True):
         return code
 
 
-_KEPT: Final = ("inventory", "server", "extra_vars", "limit", "tags", "skip_tags", "state_dir", "config", "on")
-"""The flags that decide what is planned, and where the ledger is. Consent is asked for again."""
-
-
 def _continuing(context: click.Context, playbooks: Sequence[str], run: str) -> str:
-    """Return the command that continues a run, with the flags that the user gave."""
+    """Return the command that continues a run, with the flags that decide what is planned, and where the ledger is.
+
+    Consent is asked for again.
+    """
     verb, _, name = playbooks[0].partition(" ")
     if verb == "undo" and name:
         words = ["msauto", "undo", name]
@@ -242,12 +242,11 @@ def _continuing(context: click.Context, playbooks: Sequence[str], run: str) -> s
         words = ["msauto", "apply", "--resume", run]
     else:
         words = ["msauto", "apply", *playbooks, "--resume", "last"]
-    for option in context.command.params:
-        given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
-        if given and option.name in _KEPT:
-            value = context.params[option.name]
+    for option in (each for each in OPTIONS.values() if each.repeated):
+        if context.get_parameter_source(option.keyword) is ParameterSource.COMMANDLINE:
+            value = context.params[option.keyword]
             for each in value if isinstance(value, tuple) else (value,):
-                words += [option.opts[0], str(each)]
+                words += [option.names[0], str(each)]
     return shlex.join(words)
 
 

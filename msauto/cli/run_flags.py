@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from msauto.cli.flags import Decorator, Flags, parse_seconds, with_options
+from msauto.api.options import OPTIONS
+from msauto.cli.flags import Decorator, Flags, flag, with_options
 from msauto.cli.interrupts import importing
 from msauto.cli.output import print_message
 from msauto.cli.watch import STDOUT, RunWatch
@@ -39,17 +40,6 @@ class RunFlags:
     stills: int = 0
 
 
-def _parse_window(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-    if text is None:
-        return None
-    from msauto.playbook.change_windows import parse_window
-
-    try:
-        return str(parse_window(text))
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} is not a valid window: {error}") from None
-
-
 def plan_flags(condition: str = "") -> tuple[Decorator, ...]:
     """Return the flags of a plan that is not applied; ``condition`` is put before their help."""
     return (
@@ -63,29 +53,11 @@ def plan_flags(condition: str = "") -> tuple[Decorator, ...]:
     )
 
 
-forget_pending_flag = click.option(
-    "--forget-pending", is_flag=True, help="Drop what earlier runs left pending (handlers, commands in doubt)."
-)
-keep_going_flag = click.option("--keep-going", is_flag=True, help="Leave out targets in error (a run ends with 3).")
-window_flag = click.option(
-    "--window",
-    callback=_parse_window,
-    metavar="HH:MM-HH:MM",
-    help="Begin targets only in these hours, such as 23:00-05:30, in the time zone `tz` of msauto.toml.",
-)
 _OPTIONS: tuple[Decorator, ...] = (
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),
     click.option("--check", is_flag=True, help="Plan only: the same as msauto plan."),
     *plan_flags("With --check: "),
-    keep_going_flag,
-    click.option("--allow-delete", type=click.IntRange(0), metavar="N", help="Assets that the run may delete."),
-    click.option("--allow-remove", type=click.IntRange(0), metavar="N", help="List items that the run may lose."),
-    click.option("--allow-requests", type=click.IntRange(0), metavar="N", help="Requests that the run may send."),
-    click.option("--override-freeze", metavar="REASON", help="Apply during a freeze; the reason is recorded."),
-    click.option(
-        "--lock-timeout", callback=parse_seconds, default="0", metavar="SECONDS", help="Wait for another run."
-    ),
-    window_flag,
+    *(flag(each.keyword) for each in OPTIONS.values() if each.consent),
 )
 
 
@@ -93,33 +65,25 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the flags of a run as one ``given`` value; apply it below ``shared_flags``."""
 
     @functools.wraps(function)
-    def command(
-        *, flags: Flags, watch: RunWatch, run: str | None = None, resumed: str | None = None, **own: Any
-    ) -> Any:
+    def command(*, flags: Flags, watch: RunWatch, **own: Any) -> Any:
         if own["override_freeze"] is not None and not own["override_freeze"].strip():
             raise click.BadParameter("the reason is empty", param_hint="--override-freeze")
         with importing():
-            from msgspec import structs
-
             from msauto.api.attempts import Attempt
             from msauto.api.loading import with_past_runs
             from msauto.api.run import RunOptions
 
-        consent = RunOptions(**{name: own[name] for name in RunOptions.__struct_fields__ if name in own})
         if not own["check"] and (own["out"] is not None or own["detailed_exitcode"]):
             raise click.UsageError("--out and --detailed-exitcode need --check: the plan is not applied")
         attempt = click.get_current_context().find_object(Attempt)
         assert attempt is not None
         attempt.inputs, attempt.check = flags.inputs, own["check"]
-        flags, inputs = with_output(flags, own["out"]), flags.inputs
-        given = structs.replace(
-            inputs.given, undo=run or inputs.given.undo, resume=inputs.given.resume if resumed is None else resumed
-        )
-        attempt.inputs = with_past_runs(structs.replace(inputs, given=given))
+        flags = with_output(flags, own["out"])
+        attempt.inputs = with_past_runs(flags.inputs)
         attempt.playbooks = attempt.inputs.named
-        flags = replace(flags, inputs=attempt.inputs)
         shown = {name: own[name] for name in ("yes", "check", "out", "detailed_exitcode")}
-        return function(flags=flags, given=RunFlags(consent, attempt, watch, **shown))
+        given = RunFlags(RunOptions.of(own), attempt, watch, **shown)
+        return function(flags=replace(flags, inputs=attempt.inputs), given=given)
 
     return with_options(command, _OPTIONS)
 
@@ -132,7 +96,7 @@ def recorded(function: Callable[..., int]) -> Callable[..., int]:
         with importing():
             from msauto.api.attempts import Attempt
 
-        named = (f"{verb} {given[name]}" for name, verb in (("run", "undo"), ("resumed", "resume")) if given.get(name))
+        named = (f"{verb} {given[verb]}" for verb in ("undo", "resume") if given.get(verb))
         folder: str | None = given["state_dir"]
         place = Path(os.path.expanduser(folder)) if folder else None  # noqa: PTH111 - no error for an unknown user
         attempt = Attempt(place, tuple(given.get("playbooks") or ()) or tuple(named), tell=print_message)

@@ -176,7 +176,7 @@ def dialect_keys() -> str:
 
 
 @click.command("shared")
-@cli_flags.shared_flags_of(*cli_flags.PLAN_FORMS, more=(cli_flags.SUMMARY_OPTION,))
+@cli_flags.shared_flags_of(*cli_flags.PLAN_FORMS, more=(cli_flags.summary_flag,))
 def _shared(**_: Any) -> None: ...
 
 

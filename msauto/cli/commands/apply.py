@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import click
 
-from msauto.cli.flags import Flags, run_planning_flags
+from msauto.cli.flags import Flags, flag, run_planning_flags
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing
-from msauto.cli.run_flags import RunFlags, forget_pending_flag, recorded, run_flags
+from msauto.cli.run_flags import RunFlags, recorded, run_flags
 from msauto.cli.watch import watch_flags
 
 
 @click.command("apply", cls=HelpCommand)
 @click.argument("playbooks", nargs=-1, type=click.Path(), metavar="[PLAYBOOK...|PLANFILE]")
-@click.option("--resume", "resumed", metavar="RUN", help="Apply only what RUN (or `last`) did not finish.")
-@forget_pending_flag
+@flag("resume")
+@flag("forget_pending")
 @recorded
 @watch_flags
 @run_planning_flags()

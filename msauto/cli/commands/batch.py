@@ -22,7 +22,7 @@ from msauto.batch.batch_result import last_result, past_results, status_of, stat
 from msauto.batch.batch_run import BatchSession, JobChoice, open_batch
 from msauto.batch.monitoring import unreachable_addresses
 from msauto.batch.summary import render_json, render_text
-from msauto.cli.flags import Display, layout_of, no_color_flag, on_flag, parse_age
+from msauto.cli.flags import Display, flag, layout_of, no_color_flag, parse_age
 from msauto.cli.help import HelpGroup
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
 from msauto.codec import to_json
@@ -46,8 +46,8 @@ def command() -> None:
 @click.option("--failed", is_flag=True, help="Run only jobs that failed, were skipped or were not attempted.")
 @click.option("--check", is_flag=True, help="Plan only: write nothing anywhere.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the summary.")
-@click.option("--state-dir", metavar="DIR", help="Folder of the ledger.")
-@on_flag
+@flag("state_dir")
+@flag("on")
 @no_color_flag
 def run(
     *,
@@ -92,7 +92,7 @@ def run(
 @click.argument("file", type=click.Path(), metavar="FILE")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
 @click.option("--notify", is_flag=True, help="Send a test to every address.")
-@click.option("--state-dir", metavar="DIR", help="Folder of the ledger.")
+@flag("state_dir")
 @no_color_flag
 def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color: bool) -> int:
     """Find all errors of a batch file and its jobs that need no server; warnings do not change the exit code."""
@@ -121,7 +121,7 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
 @click.argument("file", type=click.Path(), metavar="[FILE]", required=False)
 @click.option("--max-age", callback=parse_age, default="26h", metavar="AGE", help="Such as 26h, the default, or 7d.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
-@click.option("--state-dir", metavar="DIR", help="Folder of the ledger.")
+@flag("state_dir")
 @no_color_flag
 def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | None, no_color: bool) -> int:
     """Show the last outcome, the last success and the next start of each job; 3 if a success is older than AGE.

@@ -262,8 +262,8 @@ def _state_folder(given: Mapping[str, Any]) -> Path:
 _FINDERS: Final[Mapping[tuple[str, str], Finder]] = {
     ("", "limit"): _hosts,
     **{("", name): _tags for name in ("tags", "skip_tags")},
-    **{("", name): _runs for name in ("run", "resumed")},
-    **{("", name): _titles for name in ("title", "titles", "target", "targets", "scratch")},
+    **{("", name): _runs for name in ("run", "undo", "resume")},
+    **{("", name): _titles for name in ("title", "titles", "target", "scratch")},
     ("vars", "host"): _hosts,
 }
 """What completes a parameter: by command (empty: any) and name."""

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from msauto.api.export import Export, ExportSelection, export, timeline_form
-from msauto.cli.flags import SERVERS, Flags, database_flag, on_flag, shared_flags_of
+from msauto.cli.flags import SERVERS, Flags, flag, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
@@ -23,7 +23,7 @@ from msauto.timelines.formats import WRITERS
 @click.option("--folder", "folders", multiple=True, metavar="FOLDER", help="The assets of this folder (repeatable).")
 @click.option("--recursive", is_flag=True, help="Include the folders below --folder.")
 @click.option("--channel", "channels", multiple=True, metavar="NAME", help="This RSS channel (repeatable).")
-@database_flag
+@flag("database")
 @click.option("--links/--no-links", default=True, help="Whether to find shortcuts, which lists the whole database.")
 @click.option(
     "--out", type=click.Path(file_okay=False), metavar="DIR", help="Write a file for each folder and channel."
@@ -32,7 +32,7 @@ from msauto.timelines.formats import WRITERS
 @click.option(
     "--origin", metavar="TIMECODE", help="The time code of the first frame, for edl, otio and csv; default 00:00:00:00."
 )
-@shared_flags_of("text", *WRITERS, uses=(*SERVERS, "forks"), more=(on_flag,))
+@shared_flags_of("text", *WRITERS, uses=(*SERVERS, "forks"), more=(flag("on"),))
 def command(*, flags: Flags, out: str | None, force: bool, origin: str | None, **selection: Any) -> int:
     """Write live state as playbooks that plan to nothing: assets, folders, channels, or the whole database.
 

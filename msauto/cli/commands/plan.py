@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from msauto.cli.flags import Flags, planning_flags
+from msauto.cli.flags import Flags, flag, planning_flags
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing
 from msauto.cli.output import print_result
-from msauto.cli.run_flags import RunFlags, forget_pending_flag, keep_going_flag, plan_flags, window_flag, with_output
+from msauto.cli.run_flags import RunFlags, plan_flags, with_output
 from msauto.cli.watch import RunWatch, watch_flags
 from msauto.exit_codes import OK
 from msauto.report.sanitizing import visible
@@ -26,9 +26,9 @@ _out_flag, _detailed_exitcode_flag = plan_flags()
 @click.argument("playbooks", nargs=-1, type=click.Path(), metavar="[PLAYBOOK]...")
 @_out_flag
 @_detailed_exitcode_flag
-@keep_going_flag
-@forget_pending_flag
-@window_flag
+@flag("keep_going")
+@flag("forget_pending")
+@flag("window")
 @click.option(
     "--stills",
     type=click.IntRange(1, 500),

@@ -12,7 +12,7 @@ from msgspec import structs, to_builtins
 
 from msauto.api.inputs import require_database
 from msauto.api.run import RunOptions
-from msauto.cli.flags import SERVERS, Flags, database_flag, shared_flags_of
+from msauto.cli.flags import SERVERS, Flags, flag, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import SIGNALS, run_async
 from msauto.cli.output import print_message, print_result
@@ -33,7 +33,7 @@ from msauto.report.texts import refusal_error
 
 
 @click.command("probe", cls=HelpCommand)
-@database_flag
+@flag("database")
 @click.option("--title", metavar="TITLE", help="A clip to read; by default the first suitable one.")
 @click.option("--scratch", metavar="TITLE", help="Also write to this asset, then restore it. Asks.")
 @click.option("--scratch-channel", metavar="NAME", help="Also put an item into this RSS channel, and remove it. Asks.")

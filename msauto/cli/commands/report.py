@@ -10,7 +10,7 @@ from msgspec import structs
 from msauto.api.forms import FORMS, report_form
 from msauto.batch.batch_result import read_result
 from msauto.batch.summary import SUMMARY_FORMS
-from msauto.cli.flags import SUMMARY_OPTION, Flags, layout_of, shared_flags_of
+from msauto.cli.flags import Flags, layout_of, shared_flags_of, summary_flag
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
 from msauto.ledger.ledger import Ledger
@@ -18,7 +18,7 @@ from msauto.ledger.ledger import Ledger
 
 @click.command("report", cls=HelpCommand)
 @click.argument("run")
-@shared_flags_of(*FORMS, uses=["state_dir", "verbose"], more=(SUMMARY_OPTION,))
+@shared_flags_of(*FORMS, uses=["state_dir", "verbose"], more=(summary_flag,))
 def command(*, flags: Flags, run: str) -> None:
     """Show a past run again, in any form: by its name in `msauto history`, the start of it, or `last`."""
     with Ledger.open(flags.inputs.ledger, readonly=True) as ledger:

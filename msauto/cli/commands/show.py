@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from msauto.api.inputs import require_database
 from msauto.cli.commands.completion import keep_titles
-from msauto.cli.flags import SERVERS, Decorator, Flags, database_flag, shared_flags_of, with_options
+from msauto.cli.flags import SERVERS, Decorator, Flags, flag, shared_flags_of, with_options
 from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_result, print_table
@@ -138,7 +138,7 @@ async def databases(client: AsyncMediaServer, server: NamedServer) -> ShownTable
 _recursive = click.option("--recursive", is_flag=True, help="Include what is below FOLDER.")
 
 
-@_subcommand(click.argument("folder", default=""), database_flag, _recursive)
+@_subcommand(click.argument("folder", default=""), flag("database"), _recursive)
 async def folders(
     client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, recursive: bool
 ) -> ShownTable:
@@ -152,7 +152,7 @@ async def folders(
 
 @_subcommand(
     click.argument("folder", default=""),
-    database_flag,
+    flag("database"),
     _recursive,
     click.option("--mam", is_flag=True, help="The list format=mam of the server, with the paths of the files."),
 )
@@ -178,7 +178,7 @@ async def assets(
 
 @_subcommand(
     click.argument("title"),
-    database_flag,
+    flag("database"),
     click.option(
         "--view", metavar="WPN", help="Also the URL at which a browser plays the web proxy of this profile, WP1 to WP8."
     ),

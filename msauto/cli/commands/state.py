@@ -10,7 +10,7 @@ import click
 from msgspec import structs
 
 from msauto.api.inputs import ledger_place
-from msauto.cli.flags import no_color_flag
+from msauto.cli.flags import flag, no_color_flag
 from msauto.cli.help import HelpGroup
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.codec import to_json
@@ -22,8 +22,6 @@ from msauto.playbook.settings import Settings, load_settings
 from msauto.report.json import dump
 from msauto.report.texts import plural
 
-_config_flag = click.option("--config", metavar="FILE", help="Settings, instead of the nearest msauto.toml.")
-
 
 @click.group("state", cls=HelpGroup)
 def command() -> None:
@@ -32,8 +30,8 @@ def command() -> None:
 
 @command.command("check")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
-@click.option("--state-dir", metavar="DIR", help="Folder of the ledger.")
-@_config_flag
+@flag("state_dir")
+@flag("config")
 @no_color_flag
 def check(*, form: str, state_dir: str | None, config: str | None, no_color: bool) -> int:
     """Show what the ledger is: kind, settings, size, commit time, held locks, runs that died; 2 with a warning.
@@ -68,7 +66,7 @@ def _rows(facts: LedgerFacts) -> list[tuple[str, str]]:
 @command.command("copy")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@_config_flag
+@flag("config")
 def copy(*, source: str, target: str, config: str | None) -> None:
     """Copy a ledger, and verify every row. FROM and TO are folders, or URLs of a shared ledger.
 

@@ -12,7 +12,7 @@ from msauto.cli.watch import watch_flags
 
 
 @click.command("undo", cls=HelpCommand)
-@click.argument("run", metavar="RUN|last")
+@click.argument("undo", metavar="RUN|last")
 @recorded
 @watch_flags
 @run_planning_flags(uses=set(WORK) - {"limit", *TASKS})

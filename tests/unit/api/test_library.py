@@ -20,12 +20,16 @@ import pytest
 import yaml
 
 import msauto
+from msauto.api.options import OPTIONS
+from msauto.api.run import RunOptions
 from msauto.cli.commands import apply as apply_command
 from msauto.cli.commands import export as export_command
 from msauto.cli.commands import history as history_command
+from msauto.cli.commands import plan as plan_command
 from msauto.cli.main import main
 from msauto.ledger.locks import this_user
 from msauto.model.events import Event, RequestSending, RunStarted
+from msauto.model.plan import PlanOptions
 from msauto.model.result import RunDetails
 from msauto.simulator import Simulator, empty_state
 
@@ -576,7 +580,10 @@ def test_secrets_never_show(sim: Simulator, inventory: dict[str, Any], folder: P
 
 SHOWN = {"form", "verbose", "no_color", "summary", "events", "progress", "out", "detailed_exitcode", "yes", "check"}
 """Flags that decide how something is shown, or asked."""
-PLURAL = {"targets": "target", "titles": "title", "folders": "folder", "channels": "channel", "resumed": "resume"}
+PLURAL = {"titles": "title", "folders": "folder", "channels": "channel"}
+
+
+FUNCTIONS = (msauto.load, msauto.plan, msauto.apply, msauto.undo, msauto.export, msauto.history)
 
 
 def flags_of(command: click.Command, *more: str) -> set[str]:
@@ -595,6 +602,29 @@ def test_keywords_have_the_names_of_the_flags() -> None:
     assert {"batch", "since", "run", "config", "state_dir"} == keywords_of(msauto.history) - {"all"}
     assert keywords_of(msauto.history) - {"all"} <= flags_of(history_command.command)
     assert keywords_of(msauto.undo) <= keywords_of(msauto.load, msauto.apply) | {"run"}
+
+
+def test_the_signatures_plans_and_consent_are_those_of_the_table() -> None:
+    assert keywords_of(*FUNCTIONS) == {*OPTIONS}
+    kept = {each.field: name for name, each in OPTIONS.items() if each.field}
+    assert {*kept, "playbooks", "now"} == {*PlanOptions.__struct_fields__}
+    consent = {name for name, each in OPTIONS.items() if each.consent}
+    assert consent == {*RunOptions.__struct_fields__} - {"until"}
+    given = {"playbooks", "forks", "state_dir", "on", "transport"}
+    assert keywords_of(msauto.load) == {*kept.values(), *given, "keep_going"}
+    assert keywords_of(msauto.apply) == {*consent, "plan", "observer"}
+    unused = {"playbooks", "limit", "tags", "skip_tags", "forget_pending", "resume", "undo", "plan"}
+    assert keywords_of(msauto.undo) == (keywords_of(msauto.load, msauto.apply) | {"run"}) - unused
+
+
+@pytest.mark.parametrize("command", [apply_command.command, plan_command.command, export_command.command])
+def test_the_flags_of_a_command_are_those_of_the_table(command: click.Command) -> None:
+    shared = {str(each.name): each for each in command.params if OPTIONS.get(str(each.name), OPTIONS["run"]).usage}
+    assert len(shared) >= 10
+    for name, each in shared.items():
+        assert each.opts == OPTIONS[name].names
+        assert isinstance(each, click.Option)
+        assert (each.metavar, each.help) == (OPTIONS[name].metavar, OPTIONS[name].help)
 
 
 @pytest.mark.parametrize("name", ["load", "plan", "apply", "undo", "export", "history"])
