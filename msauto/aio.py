@@ -35,7 +35,7 @@ from msauto.api import loading
 from msauto.api.export import Export, ExportSelection
 from msauto.api.history import list_runs, read_attempt
 from msauto.api.keywords import Data, File, Texts, check_named, checked, inputs_of, observing, texts_of
-from msauto.api.loading import Loaded, held_to
+from msauto.api.loading import Agreement, Loaded, held_to
 from msauto.api.run import RunOptions, apply_unasked, plan_only
 from msauto.api.values import Plan, Result
 from msauto.model.events import Event
@@ -111,7 +111,7 @@ async def plan(play: Loaded, *, window: str | None = None, observer: Callable[[E
     news.yml:7:18 field Season 3
     news.yml:8:19 marker {'frame': 250, 'track': 'Cue Point', 'title': 'Ad break'}
     """
-    with play.secrets.redacted_errors():
+    with play.resolved.secrets.redacted_errors():
         made = await plan_only(play, RunOptions(window=window), observer=observing(observer))
     return Plan(play, made)
 
@@ -146,7 +146,7 @@ async def apply(
     (True, [('Long Film', 'changed')])
     """
     options = RunOptions.of(locals())
-    loaded = held_to(redact_plan(plan.unredacted), plan.loaded) if isinstance(plan, Plan) else plan
+    loaded = held_to(plan.loaded, Agreement(redact_plan(plan.unredacted))) if isinstance(plan, Plan) else plan
     return Result(await apply_unasked(loaded, options, observing(observer)))
 
 

@@ -9,14 +9,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from msauto.api.stages import StageContext, apply_plan, make_plan, specs_of, undo_of
+from msauto.api.stages import apply_plan, make_plan, undo_of
+from msauto.api.workplace import StageContext
 from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock
 from msauto.ledger.ledger import Ledger
@@ -109,8 +110,7 @@ class Stage:
 
     def _plan(self, resolved: ResolvedPlaybooks, **options: Any) -> Plan:
         with Ledger.open(self.place, readonly=True) as ledger:
-            options = {"limits": BOLD, "forks": 8, "clock": self.clock, **options}
-            return asyncio.run(make_plan(resolved, memory=ledger.memory, **options))
+            return asyncio.run(make_plan(self._on(ledger, resolved), **{"limits": BOLD, **options}))
 
     def apply(self, *work: Work, forks: int = 8, **options: Any) -> Result:
         """Plan and apply; the plan is ``result.plan``, errors of targets left out."""
@@ -121,19 +121,22 @@ class Stage:
     def applied(self, plan: Plan, resolved: ResolvedPlaybooks, *, forks: int = 8) -> Result:
         """Apply the plan as it is."""
         with Ledger.open(self.place) as ledger:
-            return asyncio.run(self._apply(plan, specs_of(resolved), ledger, forks))
+            return asyncio.run(self._apply(plan, resolved, ledger, forks))
 
-    async def _apply(self, plan: Plan, specs: Any, ledger: Ledger, forks: int = 8) -> Result:
-        context = StageContext(ledger, specs, self.clock, plan.secrets, forks, policy=self.policy)
-        return await apply_plan(plan, context, SilentObserver())
+    async def _apply(self, plan: Plan, resolved: ResolvedPlaybooks, ledger: Ledger, forks: int = 8) -> Result:
+        on = self._on(ledger, replace(resolved, secrets=plan.secrets), forks)
+        return await apply_plan(plan, on, SilentObserver())
+
+    def _on(self, ledger: Ledger, resolved: ResolvedPlaybooks, forks: int = 8) -> StageContext:
+        return StageContext(ledger, resolved, self.clock, forks, policy=self.policy)
 
     def undo(self, run: str = "last", *, dry: bool = False, limits: Limits = BOLD) -> Any:
         """Take a run back, as ``msauto undo`` does; ``dry``: the plan of it."""
-        specs = specs_of(self.resolved())
+        specs = self.resolved().specs
         with Ledger.open(self.place) as ledger:
             resolved = undo_of(ledger.run_details(run), specs)
-            plan = asyncio.run(make_plan(resolved, memory=ledger.memory, clock=self.clock, forks=8, limits=limits))
-            return plan if dry else asyncio.run(self._apply(plan, specs, ledger))
+            plan = asyncio.run(make_plan(self._on(ledger, resolved), limits))
+            return plan if dry else asyncio.run(self._apply(plan, resolved, ledger))
 
     def killed(self, *work: Work, when: Callable[[], bool]) -> None:
         """Apply in a process of its own, and kill it as soon as ``when`` is true."""

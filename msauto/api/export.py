@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -14,13 +14,12 @@ from typing import IO
 from msgspec import Struct
 
 from msauto.api.inputs import Inputs, require_database
-from msauto.api.stages import ReadServer, reading_here, reading_on
+from msauto.api.stages import workplace_on
 from msauto.errors import MsautoError, RefusedError
 from msauto.file_writing import FileNames, NewFile, write_file
 from msauto.model import live
 from msauto.playbook.export import HEADER, TimelineForm, header_lines, play_lines, task_lines
 from msauto.playbook.hosts import NamedServer, named_servers
-from msauto.secrets.redaction import Secrets
 from msauto.server.snapshots import ReadEach, Snapshots, channel_snapshot
 from msauto.timelines.formats import WRITERS
 from msauto.timelines.timeline import TimelineError, parse_origin
@@ -299,16 +298,12 @@ class _Exporter(Struct):
     exported: Export
 
     async def run(self) -> None:
-        async with AsyncExitStack() as stack:
-            secrets = Secrets()
-            servers = named_servers(self.inputs.resolving, secrets)
-            specs = [server.spec for server in servers]
-            reading: ReadServer = reading_here
-            if self.inputs.on is not None:
-                reading = await stack.enter_async_context(reading_on(self.inputs.on, specs))
+        servers = named_servers(self.inputs.resolving)
+        specs = [server.spec for server in servers]
+        async with workplace_on(self.inputs.on).reading(specs) as read_server:
             for server in servers:
                 prefix = (server.spec.name,) if len(servers) > 1 else ()
-                async with reading(server.spec, self.inputs.forks) as read_each:
+                async with read_server(server.spec, self.inputs.forks) as read_each:
                     if self.selection.whole or self.selection.titles or self.selection.folders:
                         await self._export_assets(read_each, server, prefix)
                     await self._export_channels(read_each, server, prefix)

@@ -5,22 +5,19 @@ A saved plan, and the rest of a run, are planned again like anything else, and t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.api.inputs import Inputs
 from msauto.api.saved_plans import changed_inputs, options_again
-from msauto.api.stages import check_servers, make_plan, scopes_of, specs_of, undo_of
+from msauto.api.stages import check_servers, make_plan, undo_of, workplace_on
+from msauto.api.workplace import StageContext
 from msauto.codec import load as load_json
 from msauto.errors import RefusedError
 from msauto.ledger.history import OPTIONS
-from msauto.ledger.journal import LedgerMemory
 from msauto.ledger.ledger import Ledger
-from msauto.ledger.locks import LockScope
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import Observer
 from msauto.model.plan import Limits, Plan, PlanOptions, Target, TargetId
@@ -34,26 +31,56 @@ from msauto.playbook.hosts import named_servers
 from msauto.playbook.resolve import resolve
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible
-from msauto.secrets.redaction import Secrets
 
-MakePlan = Callable[[LedgerMemory, Clock, Limits, Observer], Awaitable[Plan]]
+
+class Agreement(Struct, frozen=True):
+    """What was agreed to before: nothing else is sent.
+
+    ``plan`` is a saved plan, or one that was shown. ``rest`` are the targets that a run did not finish; it has
+    ``begun`` some of them. ``warnings`` are those of the plan that is made.
+    """
+
+    plan: Plan | None = None
+    rest: tuple[Target, ...] | None = None
+    begun: frozenset[TargetId] = frozenset()
+    warnings: tuple[str, ...] = ()
+
+    def hold(self, made: Plan) -> Plan:
+        """Return what of a plan may be sent; its refusals are those of all of it."""
+        targets = made.targets if self.rest is None else rest_of(made, self.rest)
+        made = structs.replace(made, targets=targets, warnings=(*self.warnings, *made.warnings))
+        return made if self.plan is None else refuse_differences(made, self.plan, self.begun)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Loaded:  # not a Struct: rich, and what uses it, shows each part of one, whatever its ``__repr__``
-    """The servers of a run, what it must lock, its secrets, and how to plan it, which sends GET and HEAD only.
-
-    ``inputs`` make the same plan again.
-    """
+    """What a run works on: what its ``inputs`` come to, and what was agreed to before."""
 
     inputs: Inputs
-    specs: tuple[ServerSpec, ...]
-    scopes: frozenset[LockScope]
-    secrets: Secrets
-    plan: MakePlan
+    resolved: ResolvedPlaybooks
+    agreements: tuple[Agreement, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Loaded {' '.join(self.inputs.named)}: {', '.join(spec.name for spec in self.specs)}>"
+        return f"<Loaded {' '.join(self.inputs.named)}: {', '.join(spec.name for spec in self.resolved.specs)}>"
+
+
+def held_to(loaded: Loaded, agreement: Agreement) -> Loaded:
+    """Return what sends only what is agreed to as well."""
+    return replace(loaded, agreements=(*loaded.agreements, agreement))
+
+
+def stage_of(loaded: Loaded, ledger: Ledger, clock: Clock) -> StageContext:
+    """Return what the stages of a run have in common."""
+    return StageContext(ledger, loaded.resolved, clock, loaded.inputs.forks, workplace_on(loaded.inputs.on))
+
+
+async def plan_loaded(loaded: Loaded, ledger: Ledger, clock: Clock, limits: Limits, observer: Observer) -> Plan:
+    """Return the plan, of which nothing is sent that was not agreed to; sends GET and HEAD only."""
+    stage, given = stage_of(loaded, ledger, clock), loaded.inputs.given
+    made = await make_plan(stage, limits, observer, targets=given.targets, forget_pending=given.forget_pending)
+    for agreement in loaded.agreements:
+        made = agreement.hold(made)
+    return structs.replace(made, refusals=refusals(made, limits)) if loaded.agreements else made
 
 
 def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
@@ -72,45 +99,16 @@ def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
         )
     if undone is not None:
         servers = named_servers(inputs.resolving, names=servers_of(undone))
-        loaded = loaded_from(undo_of(undone, tuple(each.spec for each in servers)), inputs)
+        loaded = Loaded(inputs, undo_of(undone, tuple(each.spec for each in servers)))
     else:
-        loaded = loaded_from(resolve(inputs.resolving), inputs)
+        loaded = Loaded(inputs, resolve(inputs.resolving))
     if inputs.resumed is not None:
-        loaded = _rest_of(inputs.resumed, loaded, as_planned=not inputs.typed.playbooks)
+        loaded = held_to(loaded, _rest_of(inputs.resumed, loaded, as_planned=not inputs.typed.playbooks))
     if agreed is not None:
-        _check_servers(inputs, agreed, loaded.specs)
-        loaded = held_to(agreed, loaded, warnings=tuple(f"the plan is stale: {each}" for each in stale))
+        _check_servers(inputs, agreed, loaded.resolved.specs)
+        warnings = tuple(f"the plan is stale: {each}" for each in stale)
+        loaded = held_to(loaded, Agreement(agreed, warnings=warnings))
     return loaded
-
-
-def loaded_from(resolved: ResolvedPlaybooks, inputs: Inputs) -> Loaded:
-    """Return what to plan for playbooks, or for what undoes a run."""
-    forget_pending, targets = inputs.given.forget_pending, inputs.given.targets
-    plan = partial(
-        make_plan, resolved, forks=inputs.forks, forget_pending=forget_pending, targets=targets, on=inputs.on
-    )
-    return Loaded(inputs, specs_of(resolved), scopes_of(resolved), resolved.secrets, plan)
-
-
-def held_to(
-    agreed: Plan | None,
-    loaded: Loaded,
-    *,
-    only: Sequence[Target] | None = None,
-    begun: Collection[TargetId] = (),
-    warnings: tuple[str, ...] = (),
-) -> Loaded:
-    """Return what to plan so that only what was agreed to is sent, of ``only`` these targets."""
-
-    async def plan(memory: LedgerMemory, clock: Clock, limits: Limits, observer: Observer) -> Plan:
-        made = await loaded.plan(memory, clock, limits, observer)
-        targets = made.targets if only is None else rest_of(made, only)
-        made = structs.replace(made, targets=targets, warnings=(*warnings, *made.warnings))
-        if agreed is not None:
-            made = refuse_differences(made, agreed, begun)
-        return structs.replace(made, refusals=refusals(made, limits))
-
-    return replace(loaded, plan=plan)
 
 
 def _check_servers(inputs: Inputs, plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
@@ -134,23 +132,22 @@ def _check_servers(inputs: Inputs, plan: Plan, specs: tuple[ServerSpec, ...]) ->
             )
 
 
-def _rest_of(details: RunDetails, loaded: Loaded, *, as_planned: bool) -> Loaded:
-    """Return what to plan for what a run did not finish; raises ``RefusedError``."""
+def _rest_of(details: RunDetails, loaded: Loaded, *, as_planned: bool) -> Agreement:
+    """Return what holds a plan to what a run did not finish; raises ``RefusedError``."""
     name = details.summary.run
     if details.summary.status == "running":
         raise RefusedError(f"run {name} is still running", remedy="wait until it ends")
     rest = [each for each in details.targets if each.outcome not in {"changed", "unchanged", "skipped"}]
     if not rest:
         raise RefusedError(f"run {name} finished every target", remedy="apply the playbooks without --resume")
-    check_servers(details, loaded.specs)
+    check_servers(details, loaded.resolved.specs)
     left = [
         each.target for each in rest if each.outcome == "not attempted" or (each.begun is None and each.outcome is None)
     ]
-    return held_to(
+    return Agreement(
         Plan(details.summary.started, details.msauto, targets=tuple(left)) if as_planned else None,
-        loaded,
-        only=tuple(each.target for each in rest),
-        begun={each.target.id for each in rest} - {each.id for each in left},
+        rest=tuple(each.target for each in rest),
+        begun=frozenset(each.target.id for each in rest) - {each.id for each in left},
         warnings=(f"--resume narrows this plan to what run {name} did not finish",),
     )
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct, field, structs
 
-from msauto.api.server_plan import ServerPlanning, plan_server
+from msauto.api.workplace import Frozen, ServerPlanning, StageContext, never_frozen, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.executor import BatchFailures, OnResult, Records, Targets, apply_server, not_attempted
 from msauto.applying.states import RetryPolicy
 from msauto.circuit_breaker import BreakerState, CircuitBreaker
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over, run_unless
-from msauto.errors import LedgerError, MsautoError, one_line
+from msauto.errors import ClusterError, LedgerError, MsautoError, RefusedError, one_line
 from msauto.ledger.journal import LedgerMemory, ServerMemory
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
@@ -44,9 +44,11 @@ from msauto.playbook.templates.names import EnvView, SecretTracker
 from msauto.secrets.redacted_plans import Redactor, SecretMemory, redacted
 from msauto.secrets.redaction import Secrets
 from msauto.server.client import AsyncMediaServer
+from msauto.server.downloads import hash_file
 from msauto.server.reader import ServerReader
 
 if TYPE_CHECKING:
+    from msauto.api.workplace import PlanServer, ReadServer, ServersOfRun, SettleServer
     from msauto.applying.cluster import Cluster, WorkerTask
 
 ItemT = TypeVar("ItemT")
@@ -59,6 +61,84 @@ _UNTIL_REACHED: Final = 20.0
 """Seconds to wait for a ledger that cannot be reached."""
 _UNTIL_ENDED: Final = 90.0
 """Seconds to wait for workers to finish the requests that are under way."""
+
+
+class OnWorkers:
+    """The :class:`~msauto.api.workplace.Workplace` of a Dask cluster, by its address."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def check_ledger(self, ledger: Ledger) -> None:
+        """Let workers take part in runs of the ledger; raises ``LedgerError`` if it is local."""
+        ledger.admit_workers()
+
+    @asynccontextmanager
+    async def _connected(self, specs: Iterable[ServerSpec]) -> AsyncIterator[Cluster]:
+        try:
+            from msauto.applying.cluster import open_cluster
+        except ImportError as error:
+            message = f"--on {self._address} needs the packages dask and distributed"
+            raise ClusterError(message, remedy="pip install 'msauto[dask]'") from error
+        belongings = Belongings(hash_file)
+        async with open_cluster(self._address, [*specs], belongings.answer, belongings.reducers) as cluster:
+            yield cluster
+
+    @asynccontextmanager
+    async def planning(self, specs: Iterable[ServerSpec]) -> AsyncIterator[PlanServer]:
+        """Implement :meth:`Workplace.planning`."""
+        async with self._connected(specs) as cluster:
+            yield partial(plan_on, cluster)
+
+    @asynccontextmanager
+    async def reading(self, specs: Iterable[ServerSpec]) -> AsyncIterator[ReadServer]:
+        """Implement :meth:`Workplace.reading`."""
+        async with self._connected(specs) as cluster:
+            yield lambda server, forks: nullcontext(partial(read_each_on, cluster, server, forks))
+
+    @asynccontextmanager
+    async def settling(
+        self, stage: StageContext, scopes: Collection[LockScope], journal: Journal
+    ) -> AsyncIterator[SettleServer]:
+        """Implement :meth:`Workplace.settling`."""
+        del journal
+        async with self._connected(stage.resolved.specs) as cluster:
+
+            async def settle(run: str, server: str, records: Records) -> Mapping[int, TargetResult]:
+                shared = _shared_run(stage, run, scopes, never_frozen)
+                return await WorkersOfRun(cluster, stage, structs.replace(shared, settles=True)).settle(server, records)
+
+            yield settle
+
+    @asynccontextmanager
+    async def applying(
+        self, stage: StageContext, plan: Plan, journal: Journal, frozen: Frozen
+    ) -> AsyncIterator[ServersOfRun]:
+        """Implement :meth:`Workplace.applying`."""
+        del journal
+        for target in plan.targets:
+            if any(request.dest is not None for request in target.requests):
+                raise RefusedError(
+                    f"{target.name!r}: a download is saved on this machine, and workers run on others",
+                    remedy="apply the tasks with downloads without --on; choose them with --tags",
+                )
+        urls = {spec.name: spec.url for spec in stage.resolved.specs}
+        targets = (target for target in plan.targets if target.address.namespace != "handle")
+        scopes = {LockScope(urls[target.server], target.database) for target in targets}  # as in scopes_of
+        async with self._connected(stage.resolved.specs) as cluster:
+
+            def servers_of(context: ApplyContext) -> ServersOnWorkers:
+                shared = _shared_run(stage, context.run, scopes, frozen)
+                shared = structs.replace(shared, policy=context.policy, read_since=context.read_since)
+                workers = WorkersOfRun(cluster, stage, shared)
+                return ServersOnWorkers(context, workers, lambda: frozen(stage.clock.now()))
+
+            yield servers_of
+
+
+def _shared_run(stage: StageContext, run: str, scopes: Collection[LockScope], frozen: Frozen) -> SharedRun:
+    return SharedRun(run, *stage.ledger.admit_workers(), scopes, stage.resolved.secrets, stage.forks, frozen)
+
 
 # Plan -----------------------------------------------------------------------------------------------------------------
 
@@ -80,11 +160,11 @@ async def _plan_on_worker(
 ) -> tuple[Survey, ServerPlanning]:
     given, remembered = inputs
 
-    async def hash_file(dest: str) -> str | None:
+    async def ask_hash(dest: str) -> str | None:
         found: str | None = task.ask(("hash", dest))
         return found
 
-    planned = await plan_server(given, remembered, hash_file, task.report)
+    planned = await plan_server(given, remembered, task.report, ask_hash)
     return planned, structs.replace(given, work=ServerIntents(given.work.server, ()))
 
 
@@ -103,7 +183,7 @@ class SharedRun(Struct, frozen=True):
     scopes: Collection[LockScope]
     secrets: Secrets
     forks: int | None
-    frozen: Callable[[datetime], str | None]
+    frozen: Frozen
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     read_since: datetime | None = None
     settles: bool = False
@@ -318,10 +398,10 @@ class ServersOnWorkers:
 class WorkersOfRun:
     """The workers of a run, and what the shared ledger knows of it; errors are ``MsautoError``."""
 
-    def __init__(self, cluster: Cluster, ledger: Ledger, servers: Mapping[str, ServerSpec], shared: SharedRun) -> None:
+    def __init__(self, cluster: Cluster, stage: StageContext, shared: SharedRun) -> None:
         self._cluster = cluster
-        self._ledger = ledger
-        self._servers = servers
+        self._ledger = stage.ledger
+        self._servers = {spec.name: spec for spec in stage.resolved.specs}
         self._shared = shared
 
     async def apply(

@@ -19,9 +19,9 @@ from msgspec import Struct, structs
 
 from msauto.api.attempts import Attempt, origin_of
 from msauto.api.inputs import Inputs
-from msauto.api.loading import Loaded
+from msauto.api.loading import Loaded, plan_loaded, stage_of
 from msauto.api.saved_plans import kept_options
-from msauto.api.stages import StageContext, apply_plan, recover_runs
+from msauto.api.stages import apply_plan, recover_runs, scopes_of
 from msauto.codec import dump, to_json
 from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, PlanningError, RefusedError
@@ -138,8 +138,8 @@ async def plan_only(
 
 async def _plan(loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Clock, observer: Observer) -> Plan:
     inputs = loaded.inputs
-    observer.notify(PlanningStarted(tuple(spec.name for spec in loaded.specs)))
-    plan = await loaded.plan(ledger.plan_memory(), clock, options.limits(inputs.settings), observer)
+    observer.notify(PlanningStarted(tuple(spec.name for spec in loaded.resolved.specs)))
+    plan = await plan_loaded(loaded, ledger, clock, options.limits(inputs.settings), observer)
     kept = kept_options(inputs.given, plan.secrets, base_of(inputs.given.playbooks))
     closed = tuple(options.times(inputs.settings).refusals(clock.now())) if plan.requests else ()
     plan = structs.replace(plan, settings=inputs.settings.used, options=kept, refusals=(*plan.refusals, *closed))
@@ -225,7 +225,7 @@ class Run(Struct, frozen=True):
             notes["override_freeze"] = plan.secrets.redact_message(options.override_freeze)
         result = await apply_plan(
             plan,
-            _stage_context(self.loaded, self.ledger, self.clock),
+            stage_of(self.loaded, self.ledger, self.clock),
             self.observer,
             playbooks=attempt.playbooks,
             cancellation=cancellation,
@@ -238,10 +238,6 @@ class Run(Struct, frozen=True):
         except MsautoError as error:
             inputs.tell(f"Warning: cannot remove old runs from the ledger: {error.message}")
         return result
-
-
-def _stage_context(loaded: Loaded, ledger: Ledger, clock: Clock) -> StageContext:
-    return StageContext(ledger, loaded.specs, clock, loaded.secrets, loaded.inputs.forks, loaded.inputs.on)
 
 
 @asynccontextmanager
@@ -261,10 +257,10 @@ async def open_run(
                 yield Run(loaded, options, attempt, ledger, clock, observer)
                 return
     with Ledger.open(inputs.ledger) as ledger:
-        if inputs.on is not None:
-            ledger.admit_workers()
-        async with ledger.hold(loaded.scopes, clock, lock_timeout=options.lock_timeout):
-            for line in await recover_runs(_stage_context(loaded, ledger, clock), loaded.scopes):
+        stage, scopes = stage_of(loaded, ledger, clock), scopes_of(loaded.resolved)
+        stage.workplace.check_ledger(ledger)
+        async with ledger.hold(scopes, clock, lock_timeout=options.lock_timeout):
+            for line in await recover_runs(stage, scopes):
                 inputs.tell(visible(line) if line.startswith(" ") else f"Warning: {visible(line)}")
             yield Run(loaded, options, attempt, ledger, clock, observer)
 
@@ -282,7 +278,7 @@ async def apply_unasked(loaded: Loaded, options: RunOptions, observer: Observer 
 
     async def work() -> Result:
         nonlocal applying
-        with attempt.recorded(), loaded.secrets.redacted_errors():
+        with attempt.recorded(), loaded.resolved.secrets.redacted_errors():
             async with open_run(loaded, options, attempt, observer=observer) as run:
                 plan = await run.plan()
                 check_plan(plan, keep_going=options.keep_going)

@@ -384,31 +384,14 @@ async def recover(
 
 
 async def settle_here(
-    server: str,
-    records: Records,
-    *,
-    run: str,
-    connections: Mapping[str, ServerConnection],
-    journal: Journal,
-    memory: Memory,
-    clock: Clock,
-    policy: RetryPolicy | None = None,
-) -> dict[int, TargetResult]:
+    context: ApplyContext, connection: ServerConnection, records: Records
+) -> Mapping[int, TargetResult]:
     """Settle targets of a server by reading them from this process."""
-    cancellation = Cancellation()
-    cancellation()  # starts no request
-    commits = GroupCommit(journal)
-    context = ApplyContext(run, journal, memory, clock, events.SILENT, commits, cancellation, policy or RetryPolicy())
+    context.cancellation()  # starts no request
+    targets = {number: record.target for number, record in records.items()}
     results: dict[int, TargetResult] = {}
-    await apply_server(
-        context,
-        connections[server],
-        {number: record.target for number, record in records.items()},
-        records,
-        BatchFailures(Plan("", ""), 0),
-        CircuitBreaker(),
-        results.__setitem__,
-    )
+    no_batch = BatchFailures(Plan("", ""), 0)
+    await apply_server(context, connection, targets, records, no_batch, CircuitBreaker(), results.__setitem__)
     return results
 
 

@@ -171,7 +171,7 @@ class BatchJobs(Struct, frozen=True):
         )
         loaded = load(inputs, keep_going=options.keep_going)
         try:
-            with loaded.secrets.redacted_errors():
+            with loaded.resolved.secrets.redacted_errors():
                 return asyncio.run(self._plan_and_apply(loaded, options, record))
         except asyncio.CancelledError:
             raise KeyboardInterrupt("nothing was sent") from None

@@ -51,7 +51,7 @@ class RunDialog(Struct, frozen=True):
 
     def run(self) -> int:
         """Plan, and apply unless ``--check`` is given; return the exit code. No error that it raises has a secret."""
-        with self.loaded.secrets.redacted_errors():
+        with self.loaded.resolved.secrets.redacted_errors():
             return self._check() if self.given.check else self._plan_and_apply()
 
     def _check(self) -> int:
@@ -64,7 +64,9 @@ class RunDialog(Struct, frozen=True):
                 from msauto.cli.stills import fetch_stills
 
                 folder, forks = self.loaded.inputs.state_dir / "stills", self.loaded.inputs.forks
-                stills = run_async(fetch_stills(plan, self.loaded.specs, folder, most=given.stills, forks=forks))
+                stills = run_async(
+                    fetch_stills(plan, self.loaded.resolved.specs, folder, most=given.stills, forks=forks)
+                )
         given.attempt.plan = plan
         try:
             refuse_stale(plan)

@@ -366,3 +366,8 @@ class ResolvedPlaybooks:
     warnings: tuple[str, ...] = ()
     batches: tuple[Batch, ...] = ()
     secrets: Secrets = field(default_factory=Secrets, compare=False, repr=False)
+
+    @property
+    def specs(self) -> tuple[ServerSpec, ...]:
+        """The servers, in the order of the playbooks."""
+        return tuple(work.server for work in self.work)

@@ -40,7 +40,7 @@ from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView
 from msauto.playbook.templates.rendering import render_data, render_shown
 from msauto.playbook.variables import HostVars, Level, TemplateScope, Variable, Variables, read_extra
-from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
+from msauto.secrets.redaction import HIDDEN, can_redact
 from msauto.secrets.sources import leaves, misplaced_secrets, secret_in_file, secret_in_keyring
 
 
@@ -277,17 +277,15 @@ class NamedServer(Struct, frozen=True):
 
 
 def named_servers(
-    options: ResolveOptions, secrets: Secrets | None = None, *, names: Collection[str] | None = None, folder: str = "."
+    options: ResolveOptions, *, names: Collection[str] | None = None, folder: str = "."
 ) -> tuple[NamedServer, ...]:
     """Return the servers that ``--limit`` matches, or those called ``names``, as a play in this folder sees them.
 
     Raises :class:`InputError` with all problems. Other servers of the inventory are ignored: their secrets need not be
-    set. ``secrets`` receives those of the inventory.
+    set.
     """
     files = Files(given=options.documents)
     problems = files.problems
-    if secrets is not None:
-        files.tracker.found = secrets
     found: list[NamedServer] = []
     with files.tracker.found.redacted_errors():
         hosts = open_hosts(options, files)

@@ -13,7 +13,7 @@ import pytest
 
 from msauto.api.attempts import Attempt
 from msauto.api.inputs import Inputs
-from msauto.api.loading import loaded_from
+from msauto.api.loading import Loaded
 from msauto.api.run import RunOptions
 from msauto.cli.flags import Flags
 from msauto.cli.plan_and_apply import RunDialog
@@ -79,7 +79,7 @@ def ask(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> C
         inputs = Inputs(PlanOptions(), Settings(limits=Limits(**limits)), tmp_path, tmp_path)
         given = RunFlags(RunOptions(), Attempt(None, ()), RunWatch())
         person = Person(clock, sim, *steps)
-        loaded = loaded_from(Stage(sim, tmp_path).resolved({"name": "A task", "asset": task}), inputs)
+        loaded = Loaded(inputs, Stage(sim, tmp_path).resolved({"name": "A task", "asset": task}))
         with mock.patch.object(sys, "stdin", person):
             code = RunDialog(Flags(inputs=inputs, verbosity=4, no_color=True), loaded, given, clock).run()
         assert not person.steps

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from msauto.api.stages import make_plan
+from msauto.api.workplace import StageContext
 from msauto.cli.main import main
 from msauto.concurrency import SystemClock
 from msauto.ledger.ledger import Ledger
@@ -179,7 +180,7 @@ def inventory(folder: Path, url: str, dialect: Mapping[str, str]) -> str:
 def plan(folder: Path, playbooks: list[Path], where: str) -> Plan:
     options = ResolveOptions(tuple(map(str, playbooks)), (where,), env={}, now=datetime.now(UTC))
     with Ledger.open(folder / "state", readonly=True) as ledger:
-        work = make_plan(resolve(options), memory=ledger.memory, clock=SystemClock(), forks=4, limits=Limits())
+        work = make_plan(StageContext(ledger, resolve(options), SystemClock(), forks=4), Limits())
         return asyncio.run(work)
 
 

@@ -16,7 +16,8 @@ from msauto.cli.plan_and_apply import RunDialog
 from msauto.cli.run_flags import RunFlags
 from msauto.cli.watch import RunWatch
 from msauto.errors import MsautoError
-from msauto.model.plan import Plan, PlanOptions
+from msauto.model.desired import ResolvedPlaybooks
+from msauto.model.plan import PlanOptions
 from msauto.playbook.settings import Settings
 from msauto.secrets.redaction import Secrets
 from msauto.simulator import Simulator
@@ -52,14 +53,17 @@ def test_the_reason_to_override_a_freeze_is_recorded_without_a_secret(desk: Desk
     assert leaks(desk, sourced, TOKEN) == []
 
 
-def test_the_message_of_an_unexpected_exception_shows_no_secret(tmp_path: Path) -> None:
+def test_the_message_of_an_unexpected_exception_shows_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Such a message is printed, and recorded as the reason of the attempt."""
 
-    async def plan(*_: object) -> Plan:
+    async def plan(*_: object, **__: object) -> None:
         raise ValueError(f"cannot encode {TOKEN}")
 
+    monkeypatch.setattr("msauto.api.loading.make_plan", plan)
     inputs = Inputs(PlanOptions(), Settings(), tmp_path, tmp_path)
-    loaded = Loaded(inputs, (), frozenset(), Secrets([TOKEN]), plan)
+    loaded = Loaded(inputs, ResolvedPlaybooks((), secrets=Secrets([TOKEN])))
     for check in (True, False):
         with pytest.raises(MsautoError, match="msauto itself failed: ValueError") as failure:
             RunDialog(

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.api.stages import StageContext, apply_plan, specs_of
+from msauto.api.stages import apply_plan
+from msauto.api.workplace import StageContext
 from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock
 from msauto.ledger.ledger import Ledger
@@ -263,7 +264,7 @@ def late(stage: Stage, task: dict[str, Any], change: Any, *, after: float) -> Ta
     change(stage.sim.state)
     plan = structs.replace(plan, read_since=plan.read_since - timedelta(seconds=after))
     with Ledger.open(stage.place) as ledger:
-        context = StageContext(ledger, specs_of(stage.resolved(task)), SystemClock(), plan.secrets, forks=8)
+        context = StageContext(ledger, stage.resolved(task), SystemClock(), forks=8)
         (target,) = asyncio.run(apply_plan(plan, context, SilentObserver())).targets
     return target
 

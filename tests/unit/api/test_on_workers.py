@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from msauto.api.on_workers import Belongings, ServerApplying, SharedRun, apply_on_worker
-from msauto.api.stages import never_frozen
+from msauto.api.workplace import never_frozen
 from msauto.applying import cluster
 from msauto.applying.cluster import Parcel, WorkerTask
 from msauto.applying.executor import BatchFailures

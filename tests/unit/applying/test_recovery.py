@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from msauto.applying.executor import recover, settle_here
+from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit
+from msauto.applying.executor import Records, recover, settle_here
+from msauto.applying.states import RetryPolicy
 from msauto.ledger.ledger import Ledger
+from msauto.model.events import SILENT
 from msauto.model.plan import Target
 from msauto.model.result import RequestResult, TargetResult
 from tests.unit.applying.applying_world import Stage, fields_target, plan_of
@@ -58,14 +60,13 @@ def died(stage: Stage, folder: Path, target: Target, before: Before) -> str:
 def recovered(stage: Stage, folder: Path, run: str, *, available: bool = True) -> tuple[TargetResult, ...]:
     with Ledger.open(folder, now=stage.world.clock.now) as ledger:
         details = ledger.run_details(run)
-        settle = partial(
-            settle_here,
-            run=run,
-            connections={"studio-a": stage.server()},
-            journal=ledger.journal,
-            memory=ledger.memory,
-            clock=stage.world.clock,
-        )
+
+        async def settle(_: str, records: Records) -> Mapping[int, TargetResult]:
+            journal = ledger.journal
+            commits, stop, policy = GroupCommit(journal), Cancellation(), RetryPolicy()
+            context = ApplyContext(run, journal, ledger.memory, stage.world.clock, SILENT, commits, stop, policy)
+            return await settle_here(context, stage.server(), records)
+
         work = recover(details, settle, lambda _: available, ledger.journal)
         return asyncio.run(work)
 
