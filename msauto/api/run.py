@@ -1,21 +1,21 @@
 """One run of ``apply`` or ``undo``: locked from the first read to the last verification, and recorded.
 
-:func:`~msauto.api.loading.load` gives what to plan, offline. Inside :func:`open_run`, :meth:`Run.plan` reads,
-:func:`check_plan` raises why the plan may not be applied, and :meth:`Run.apply` sends, settles and verifies. ``plan``
-alone is :func:`plan_only`, which writes nothing anywhere.
+:func:`~msauto.api.loading.load` gives what to plan, offline. :meth:`Run.apply` is the run of the command, of a job and
+of the library: who decides on the plan, and what stops it, are parameters. :func:`check_plan` raises why a plan may not
+be applied. ``plan`` alone is :func:`plan_only`, which writes nothing anywhere.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from msauto.api.attempts import Attempt, origin_of
 from msauto.api.inputs import Inputs
@@ -192,27 +192,65 @@ def check_plan(plan: Plan, *, keep_going: bool = False, asked: Collection[str] =
 
 # Apply ---------------------------------------------------------------------------------------------------------------
 
+Decision = Literal["apply", "plan again", "leave"]
+Agree = Callable[[Plan], Decision]
+"""Decides on a plan, or raises why it may not be applied. It may block: the user is asked."""
+Stopping = Callable[[], AbstractContextManager["Cancellation"]]
+"""Makes what stops a run while its plan is applied."""
+
 
 class Run(Struct, frozen=True):
-    """One run, while its ledger is open and its locks are held: :func:`open_run`.
-
-    ``attempt`` is kept up to date, so that it can be recorded however the run ends.
-    """
+    """One run; ``attempt`` is kept up to date, so that it can be recorded however the run ends."""
 
     loaded: Loaded
     options: RunOptions
     attempt: Attempt
-    ledger: Ledger
-    clock: Clock
-    observer: Observer
+    clock: Clock = field(default_factory=SystemClock)
+    observer: Observer = SILENT
 
-    async def plan(self) -> Plan:
-        """Return the plan as of now; sends GET and HEAD only."""
-        plan = await _plan(self.loaded, self.options, self.ledger, self.clock, self.observer)
-        self.attempt.plan, self.attempt.summary = plan, to_json(plan.summary)
-        return plan
+    async def apply(self, agree: Agree, stopping: Stopping) -> Result | None:
+        """Lock, plan until ``agree`` decides, and apply the plan; return the result, ``None`` if it is not applied.
 
-    async def apply(self, plan: Plan, cancellation: Cancellation | None = None) -> Result:
+        To stop it while it plans, cancel the task. Raises ``LockedError``, and ``RefusedError`` for a cluster without a
+        shared ledger, before anything is read.
+        """
+        attempt = self.attempt
+        async with self._locked() as ledger:
+            decision: Decision = "plan again"
+            while decision == "plan again":
+                plan = await _plan(self.loaded, self.options, ledger, self.clock, self.observer)
+                attempt.plan, attempt.summary = plan, to_json(plan.summary)
+                decision = agree(plan)
+            if decision == "leave":
+                return None
+            with stopping() as stop:
+                await asyncio.sleep(0)  # what cancelled the task before ends it here: nothing is sent
+                result = await self._apply(ledger, plan, stop)
+        attempt.code = attempt.code_of(result)
+        return result
+
+    @asynccontextmanager
+    async def _locked(self) -> AsyncIterator[Ledger]:
+        """Open the ledger, take the locks, and settle by reading what runs left in doubt when they died.
+
+        If the settings require a ledger and this one is missing, none is created and nothing is locked: the plan of
+        such a run is refused.
+        """
+        inputs, resolved = self.loaded.inputs, self.loaded.resolved
+        if inputs.settings.require_state:
+            with Ledger.open(inputs.ledger, readonly=True) as ledger:
+                if ledger.empty:
+                    yield ledger
+                    return
+        with Ledger.open(inputs.ledger) as ledger:
+            stage, scopes = stage_of(self.loaded, ledger, self.clock), scopes_of(resolved)
+            stage.workplace.check_ledger(ledger)
+            async with ledger.hold(scopes, self.clock, lock_timeout=self.options.lock_timeout):
+                for line in await recover_runs(stage, scopes):
+                    inputs.tell(visible(line) if line.startswith(" ") else f"Warning: {visible(line)}")
+                yield ledger
+
+    async def _apply(self, ledger: Ledger, plan: Plan, stop: Cancellation) -> Result:
         """Send, settle, verify and record a plan that is not refused; its targets in error are not attempted.
 
         Afterwards old runs are removed from the ledger, as the settings require; a failure does not affect this run.
@@ -225,44 +263,19 @@ class Run(Struct, frozen=True):
             notes["override_freeze"] = plan.secrets.redact_message(options.override_freeze)
         result = await apply_plan(
             plan,
-            stage_of(self.loaded, self.ledger, self.clock),
+            stage_of(self.loaded, ledger, self.clock),
             self.observer,
             playbooks=attempt.playbooks,
-            cancellation=cancellation,
+            cancellation=stop,
             frozen=partial(why_closed, options.times(inputs.settings), attempt.closed),
             notes=notes,
         )
         attempt.run, attempt.result = result.run, result
         try:
-            self.ledger.prune(keep_runs=inputs.settings.keep_runs, keep_days=inputs.settings.keep_days)
+            ledger.prune(keep_runs=inputs.settings.keep_runs, keep_days=inputs.settings.keep_days)
         except MsautoError as error:
             inputs.tell(f"Warning: cannot remove old runs from the ledger: {error.message}")
         return result
-
-
-@asynccontextmanager
-async def open_run(
-    loaded: Loaded, options: RunOptions, attempt: Attempt, *, clock: Clock | None = None, observer: Observer = SILENT
-) -> AsyncIterator[Run]:
-    """Open the ledger, take the locks, and settle by reading what runs left in doubt when they died.
-
-    If the settings require a ledger and this one is missing, none is created and nothing is locked: the plan of such a
-    run is refused. Raises ``LockedError``, and ``RefusedError`` for a cluster without a shared ledger, before anything
-    is read.
-    """
-    inputs, clock = loaded.inputs, clock or SystemClock()
-    if inputs.settings.require_state:
-        with Ledger.open(inputs.ledger, readonly=True) as ledger:
-            if ledger.empty:
-                yield Run(loaded, options, attempt, ledger, clock, observer)
-                return
-    with Ledger.open(inputs.ledger) as ledger:
-        stage, scopes = stage_of(loaded, ledger, clock), scopes_of(loaded.resolved)
-        stage.workplace.check_ledger(ledger)
-        async with ledger.hold(scopes, clock, lock_timeout=options.lock_timeout):
-            for line in await recover_runs(stage, scopes):
-                inputs.tell(visible(line) if line.startswith(" ") else f"Warning: {visible(line)}")
-            yield Run(loaded, options, attempt, ledger, clock, observer)
 
 
 async def apply_unasked(loaded: Loaded, options: RunOptions, observer: Observer = SILENT) -> Result:
@@ -276,16 +289,20 @@ async def apply_unasked(loaded: Loaded, options: RunOptions, observer: Observer 
     inputs, stop, applying = loaded.inputs, Cancellation(), False
     attempt = Attempt(inputs.ledger, inputs.named, inputs=inputs, tell=inputs.tell)
 
-    async def work() -> Result:
+    def agree(plan: Plan) -> Decision:
+        check_plan(plan, keep_going=options.keep_going)
+        return "apply"
+
+    @contextmanager
+    def stopping() -> Iterator[Cancellation]:
         nonlocal applying
+        applying = True
+        yield stop
+
+    async def work() -> Result:
         with attempt.recorded(), loaded.resolved.secrets.redacted_errors():
-            async with open_run(loaded, options, attempt, observer=observer) as run:
-                plan = await run.plan()
-                check_plan(plan, keep_going=options.keep_going)
-                applying = True
-                result = await run.apply(plan, stop)
-            attempt.code = attempt.code_of(result)
-            if result.interrupted:
+            result = await Run(loaded, options, attempt, observer=observer).apply(agree, stopping)
+            if result is None or result.interrupted:
                 raise asyncio.CancelledError
         return result
 

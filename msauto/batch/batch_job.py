@@ -22,7 +22,7 @@ from msauto.api.attempts import Attempt
 from msauto.api.inputs import Tell, tell_nothing
 from msauto.api.keywords import inputs_of
 from msauto.api.loading import Loaded, load
-from msauto.api.run import RunOptions, check_plan, open_run, plan_only, refuse_stale
+from msauto.api.run import Decision, Run, RunOptions, check_plan, plan_only, refuse_stale
 from msauto.applying.apply_context import Cancellation
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import DifferingTarget, JobResult, outcome_of
@@ -197,24 +197,31 @@ class BatchJobs(Struct, frozen=True):
             self._show_plan(plan, keep_going=options.keep_going)
             refuse_stale(plan)
             return ERROR if plan.errors else OK
-        async with open_run(loaded, options, record, clock=self.clock) as run:
-            plan = await run.plan()
+
+        def agree(plan: Plan) -> Decision:
             self._show_plan(plan, keep_going=options.keep_going)
             try:
                 check_plan(plan, keep_going=options.keep_going)
             except PlanningError:
                 record.reason = _unfinished(record)
-                return ERROR
+                return "leave"
+            return "apply"
+
+        @contextmanager
+        def stopping() -> Iterator[Cancellation]:
             stop = Cancellation()
             self.signals.react = partial(loop.call_soon_threadsafe, stop)
             if self.signals.requested:
                 raise asyncio.CancelledError
-            result = await run.apply(plan, stop)
+            yield stop
+
+        result = await Run(loaded, options, record, self.clock).apply(agree, stopping)
+        if result is None:
+            return ERROR
         self.log.show("".join(render_result(result, self.log.layout)))
-        code = record.code_of(result)
-        if code == REFUSED:
+        if record.code == REFUSED:
             self.log.tell(f"Error: {record.reason}\n  → run it again at an allowed time")
-        return code
+        return record.code
 
     def _show_plan(self, plan: Plan, *, keep_going: bool) -> None:
         self.log.show("".join(render_plan(plan, structs.replace(self.log.layout, keep_going=keep_going))))

@@ -6,6 +6,8 @@ While modules are imported
 While a coroutine reads
     The coroutine is cancelled (:func:`run_async`). The handler of ``asyncio.Runner`` would raise in the event loop on
     the second Ctrl-C. That can lose the wakeup of a task, and closing the loop then never ends.
+While the user is asked
+    The coroutine blocks, and Ctrl-C raises in it (:func:`asking`).
 While a plan is applied
     The run finishes the requests that are under way. The signals are then ignored until the result is
     printed (:func:`ignore_interrupts`).
@@ -21,7 +23,7 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -75,8 +77,8 @@ def restored_handler(final: signal.Handlers | None = None) -> Iterator[None]:
             signal.signal(signal.SIGINT, final or before)
 
 
-def run_async(work: Awaitable[T], runner: asyncio.Runner | None = None) -> T:
-    """Run ``work`` to its end, in ``runner`` or in an event loop of its own; Ctrl-C cancels it.
+def run_async(work: Awaitable[T]) -> T:
+    """Run ``work`` to its end, in an event loop of its own; Ctrl-C cancels it.
 
     Raises ``KeyboardInterrupt`` after everything under way is closed, also if the signal came too late to cancel.
     """
@@ -85,14 +87,29 @@ def run_async(work: Awaitable[T], runner: asyncio.Runner | None = None) -> T:
     canceller = _Canceller()
     with _handled_by(canceller):
         try:
-            with nullcontext(runner) if runner is not None else asyncio.Runner() as loop:
-                result = loop.run(canceller.guard(work))
+            result = asyncio.run(canceller.guard(work))
         except asyncio.CancelledError:
             if not canceller.interrupted:
                 raise
     if canceller.interrupted:
         raise KeyboardInterrupt
     return result
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Let Ctrl-C raise ``KeyboardInterrupt`` inside: a coroutine blocks its event loop while the user is asked."""
+    canceller = signal.getsignal(signal.SIGINT)
+    if not isinstance(canceller, _Canceller):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        if canceller.interrupted:
+            raise KeyboardInterrupt
+        yield
+    finally:
+        signal.signal(signal.SIGINT, canceller)
 
 
 def ignore_interrupts(loop: asyncio.AbstractEventLoop) -> None:
@@ -144,7 +161,8 @@ def _exit(_number: int, _frame: FrameType | None) -> None:
 def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Handle SIGINT with ``handler``, unless the signal is ignored or has a handler other than Python's default.
 
-    A handler that has cancelled a task stays installed, so that more signals of a burst do nothing.
+    A handler that has cancelled a task stays installed, so that more signals of a burst do nothing. So does one that
+    replaced it inside.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or not _in_main_thread():
         yield
@@ -153,7 +171,7 @@ def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[No
     try:
         yield
     finally:
-        if not getattr(handler, "interrupted", False):
+        if signal.getsignal(signal.SIGINT) is handler and not getattr(handler, "interrupted", False):
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -6,8 +6,8 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Awaitable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
-from typing import Any, Final, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -16,12 +16,12 @@ from msgspec import Struct, field, structs
 from msauto.api.forms import report_form
 from msauto.api.loading import Loaded
 from msauto.api.options import OPTIONS
-from msauto.api.run import Run, check_plan, open_run, plan_only, refuse_stale
+from msauto.api.run import Agree, Decision, Run, check_plan, plan_only, refuse_stale
 from msauto.api.saved_plans import is_plan_file, write_plan_file
 from msauto.aspects import ASPECTS, is_deletion
 from msauto.cli import output
 from msauto.cli.flags import Flags, layout_of
-from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
+from msauto.cli.interrupts import SIGNALS, asking, ignore_interrupts, run_async
 from msauto.cli.run_flags import RunFlags
 from msauto.cli.watch import STDOUT
 from msauto.concurrency import SystemClock
@@ -35,6 +35,9 @@ from msauto.report.clip_timeline import NO_STILLS
 from msauto.report.json import dump_document
 from msauto.report.sanitizing import visible
 from msauto.report.texts import SHOWN_REASONS, count_deletions, plural
+
+if TYPE_CHECKING:
+    from msauto.applying.apply_context import Cancellation
 
 T = TypeVar("T")
 _LONGEST_THOUGHT: Final = 60.0
@@ -88,49 +91,38 @@ class RunDialog(Struct, frozen=True):
         return CHANGES if given.detailed_exitcode and plan.requests else OK
 
     def _plan_and_apply(self) -> int:
-        """Lock, plan, show, ask, apply; return the exit code.
-
-        No event loop runs between these stages, so that Ctrl-C works as usual while the user is asked.
-        """
+        """Lock, plan, show, ask, apply; return the exit code."""
         given = self.given
-        opening = open_run(self.loaded, given.options, given.attempt, clock=self.clock, observer=given.watch)
-        opened = AsyncExitStack()
-        with asyncio.Runner() as runner:
-            try:
-                with _nothing_sent():
-                    run = run_async(opened.enter_async_context(opening), runner)
-                    plan = self._agreed_plan(run, runner)
-                    if plan is None:
-                        return ERROR
-                result = runner.run(self._apply(run, plan))
-            finally:
-                runner.run(opened.aclose())
-        return self._finish(plan, result)
+        run = Run(self.loaded, given.options, given.attempt, self.clock, given.watch)
+        with _nothing_sent():
+            result = run_async(self._watched(run.apply(self._agreeing(), self._stopping)))
+        return ERROR if result is None else self._finish(result)
 
-    def _agreed_plan(self, run: Run, runner: asyncio.Runner) -> Plan | None:
-        """Return the plan that may be applied; ``None`` after an error. Raises ``RefusedError``.
+    def _agreeing(self) -> Agree:
+        """Return what shows a plan and asks; it raises ``RefusedError`` if the answer is no.
 
         The user may think for long. After a minute, it is planned again; if the plan is another one by then, the
         difference is shown and the question is asked again.
         """
         agreed: Plan | None = None
-        while True:
-            plan = run_async(self._watched(run.plan()), runner)
-            if agreed is not None:
-                changed = differences(agreed, plan)
-                if not changed and plan.refusals == agreed.refusals:
-                    return plan
-                output.print_message("The plan has changed since it was shown, and nothing was sent:")
-                for (server, _, _, name, _), why in changed.items():
-                    output.print_message(f"  {visible(f'{server}: {name}: {why}')}")
-            shown = self.clock.monotonic()
-            if not self._may_apply(plan):
-                return None
-            if self.clock.monotonic() - shown <= _LONGEST_THOUGHT:
-                return plan
-            agreed = plan
 
-    # May the plan be applied? ------------------------------------------------------------------------------------
+        def agree(plan: Plan) -> Decision:
+            nonlocal agreed
+            with asking():
+                self.given.watch.erase()
+                if agreed is not None:
+                    changed = differences(agreed, plan)
+                    if not changed and plan.refusals == agreed.refusals:
+                        return "apply"
+                    output.print_message("The plan has changed since it was shown, and nothing was sent:")
+                    for (server, _, _, name, _), why in changed.items():
+                        output.print_message(f"  {visible(f'{server}: {name}: {why}')}")
+                shown, agreed = self.clock.monotonic(), plan
+                if not self._may_apply(plan):
+                    return "leave"
+                return "apply" if self.clock.monotonic() - shown <= _LONGEST_THOUGHT else "plan again"
+
+        return agree
 
     def _may_apply(self, plan: Plan) -> bool:
         """Show the plan and ask; raises ``RefusedError`` if the answer is no."""
@@ -152,10 +144,9 @@ class RunDialog(Struct, frozen=True):
             return False
         return True
 
-    # Apply -------------------------------------------------------------------------------------------------------
-
-    async def _apply(self, run: Run, plan: Plan) -> Result:
-        """Apply the plan; the first Ctrl-C finishes the requests in flight, the second stops at once."""
+    @contextmanager
+    def _stopping(self) -> Iterator[Cancellation]:
+        """Yield what signals stop: the first finishes the requests in flight, the second stops at once."""
         from msauto.applying.apply_context import Cancellation
 
         stop, loop = Cancellation(), asyncio.get_running_loop()
@@ -169,7 +160,7 @@ class RunDialog(Struct, frozen=True):
         try:
             for number in SIGNALS:
                 loop.add_signal_handler(number, interrupted)
-            return await self._watched(run.apply(plan, stop))
+            yield stop
         finally:
             ignore_interrupts(loop)
 
@@ -211,10 +202,10 @@ class RunDialog(Struct, frozen=True):
                 "  → the plan shows the errors; --keep-going applies the other targets"
             )
 
-    def _finish(self, plan: Plan, result: Result) -> int:
+    def _finish(self, result: Result) -> int:
         """Show the result; return the exit code, which does not depend on whether the result can be written."""
         attempt = self.given.attempt
-        code = attempt.code_of(result)
+        code = attempt.code
         try:
             output.print_result(report_form(self.flags.format).result(result, layout_of(self.flags)))
         except output.ReaderGoneError:
@@ -225,7 +216,7 @@ class RunDialog(Struct, frozen=True):
         left = [each for each in result.targets if each.outcome in {"interrupted", "not attempted"}]
         if code != REFUSED and any(each.target.error is None for each in left):
             context = click.get_current_context()
-            command = plan.secrets.redact_message(_continuing(context, attempt.playbooks, result.run))
+            command = self.loaded.resolved.secrets.redact_message(_continuing(context, attempt.playbooks, result.run))
             output.print_message(f"  → to continue: {visible(command)}")
         if code == REFUSED:
             output.print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")

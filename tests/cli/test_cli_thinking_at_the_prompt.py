@@ -16,6 +16,7 @@ from msauto.api.inputs import Inputs
 from msauto.api.loading import Loaded
 from msauto.api.run import RunOptions
 from msauto.cli.flags import Flags
+from msauto.cli.interrupts import restored_handler
 from msauto.cli.plan_and_apply import RunDialog
 from msauto.cli.run_flags import RunFlags
 from msauto.cli.watch import RunWatch
@@ -80,7 +81,7 @@ def ask(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> C
         given = RunFlags(RunOptions(), Attempt(None, ()), RunWatch())
         person = Person(clock, sim, *steps)
         loaded = Loaded(inputs, Stage(sim, tmp_path).resolved({"name": "A task", "asset": task}))
-        with mock.patch.object(sys, "stdin", person):
+        with mock.patch.object(sys, "stdin", person), restored_handler():
             code = RunDialog(Flags(inputs=inputs, verbosity=4, no_color=True), loaded, given, clock).run()
         assert not person.steps
         return code, "".join(capsys.readouterr())
