@@ -25,6 +25,7 @@ A message names the problem and its location; ``remedy`` what to do. No message 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -244,3 +245,12 @@ def one_line(error: BaseException) -> str:
     """Return the message of any error in one line, without its remedy."""
     text = error.message if isinstance(error, MsautoError) else str(error)
     return " ".join(text.split()) or type(error).__name__
+
+
+def bug_text(error: Exception) -> str:
+    """Return an error of msauto itself in one line, and print where it was raised if ``MSAUTO_DEBUG`` is set."""
+    if os.environ.get("MSAUTO_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    return f"msauto itself failed: {type(error).__name__}: {error}"

@@ -2,10 +2,9 @@
 
 ::
 
-    resolved = resolve(options)                       # playbook/: from text to intents, offline
-    stage = StageContext(ledger, resolved, clock)     # where to work, and what to record it in
-    plan = await make_plan(stage, limits)             # server/ reads, planning/ compares
-    result = await apply_plan(plan, stage, observer)  # applying/ sends, settles and verifies
+    stage = StageContext(ledger, resolve(options), clock)  # playbook/: from text to intents, offline
+    plan = await make_plan(stage, limits)                  # server/ reads, planning/ compares
+    result = await apply_plan(plan, stage, observer)       # applying/ sends, settles and verifies
 
 The clients used for planning and recovery refuse everything but GET and HEAD. All functions raise ``MsautoError``.
 What only some commands need is imported where it is used, so that a plan starts soon.

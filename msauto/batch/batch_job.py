@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -30,7 +28,15 @@ from msauto.batch.schedule import open_until
 from msauto.codec import to_json
 from msauto.concurrency import SystemClock
 from msauto.documents.value_types import as_list
-from msauto.errors import ClusterError, LockedError, MsautoError, PlanningError, UnreachableError, exit_code_of
+from msauto.errors import (
+    ClusterError,
+    LockedError,
+    MsautoError,
+    PlanningError,
+    UnreachableError,
+    bug_text,
+    exit_code_of,
+)
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.ledger.ledger import LedgerPlace
@@ -225,13 +231,6 @@ class BatchJobs(Struct, frozen=True):
 
     def _show_plan(self, plan: Plan, *, keep_going: bool) -> None:
         self.log.show("".join(render_plan(plan, structs.replace(self.log.layout, keep_going=keep_going))))
-
-
-def bug_text(error: Exception) -> str:
-    """Return an error of msauto itself in one line, and print where it was raised if ``MSAUTO_DEBUG`` is set."""
-    if os.environ.get("MSAUTO_DEBUG"):
-        traceback.print_exception(error)
-    return f"msauto itself failed: {type(error).__name__}: {error}"
 
 
 # What came of it ------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from msgspec import structs
 from msauto.api.attempts import Attempt, origin_of, reason_of
 from msauto.api.inputs import Tell, ledger_place, state_folder
 from msauto.batch.batch_file import BatchFile, Job, load_batch
-from msauto.batch.batch_job import BatchJobs, BatchLog, BatchSignals, JobAttempt, bug_text
+from msauto.batch.batch_job import BatchJobs, BatchLog, BatchSignals, JobAttempt
 from msauto.batch.batch_result import (
     BatchResult,
     DifferingTarget,
@@ -38,7 +38,7 @@ from msauto.batch.batch_result import (
 from msauto.batch.monitoring import Monitor, notify_systemd
 from msauto.batch.schedule import DueStarts, due_starts, open_until, outside_of
 from msauto.concurrency import SystemClock
-from msauto.errors import InputError, MsautoError, exit_code_of
+from msauto.errors import InputError, MsautoError, bug_text, exit_code_of
 from msauto.exit_codes import ERROR, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import FOLDER, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name

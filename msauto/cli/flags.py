@@ -145,7 +145,6 @@ summary_flag: Decorator = click.option("--summary", is_flag=True, help="Only cou
 SERVERS: Final = ("inventory", "server", "extra_vars", "limit")
 TASKS: Final = ("tags", "skip_tags")
 WORK: Final = (*SERVERS, *TASKS, "forks", "state_dir", "verbose")
-_PLANS: Final = (flag("target"), flag("on"), summary_flag)
 
 
 def shared_flags_of(*forms: str, uses: Collection[str] = WORK, more: tuple[Decorator, ...] = ()) -> Decorator:
@@ -183,13 +182,11 @@ _SHARED: Final = {each.keyword for each in OPTIONS.values() if each.field} | {
     "forks", "state_dir", "on", "form", "verbose", "no_color", "summary",
 }  # fmt: skip
 """What a command gets as its ``flags``."""
-planning_flags = shared_flags_of(*PLAN_FORMS, more=_PLANS)
-"""The shared flags of a command that makes a plan."""
 
 
-def run_planning_flags(uses: Collection[str] = WORK) -> Decorator:
-    """Return the shared flags of a command that makes a plan, and shows what came of it."""
-    return shared_flags_of(*FORMS, uses=uses, more=_PLANS)
+def run_planning_flags(*forms: str, uses: Collection[str] = WORK) -> Decorator:
+    """Return the shared flags of a command that makes a plan; by default, it also shows what came of it."""
+    return shared_flags_of(*(forms or FORMS), uses=uses, more=(flag("target"), flag("on"), summary_flag))
 
 
 def _usual_playbooks(config: str | None) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ import click
 from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import importing, restored_handler
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, use_colour
-from msauto.errors import MsautoError, exit_code_of
+from msauto.errors import MsautoError, bug_text, exit_code_of
 from msauto.exit_codes import ERROR, INTERRUPTED, OK
 from msauto.version import __version__
 
@@ -174,7 +174,11 @@ def _exit_code(arguments: list[str]) -> int:
     except MsautoError as error:
         return _report(error, arguments)
     except Exception as error:  # noqa: BLE001 - a bug of msauto must not look like an error of the user
-        return _report_bug(error)
+        print_message(
+            f"Error: {bug_text(error)}\n"
+            "  → this is a bug of msauto: report it with the output of the same command under MSAUTO_DEBUG=1"
+        )
+        return ERROR
 
 
 def _check_dashes(arguments: list[str]) -> None:
@@ -229,15 +233,3 @@ def _report(error: MsautoError, arguments: list[str]) -> int:
     shown = render_error(error, colour=use_colour(sys.stderr, no_color="--no-color" in arguments))
     print_message(shown, rendered=True)
     return exit_code_of(error)
-
-
-def _report_bug(error: Exception) -> int:
-    if os.environ.get("MSAUTO_DEBUG"):
-        import traceback
-
-        traceback.print_exc()
-    print_message(
-        f"Error: msauto itself failed: {type(error).__name__}: {error}\n"
-        "  → this is a bug of msauto: report it with the output of the same command under MSAUTO_DEBUG=1"
-    )
-    return ERROR

@@ -7,23 +7,24 @@ import shlex
 import sys
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
 from msgspec import Struct, field, structs
 
+from msauto.api.attempts import Attempt
 from msauto.api.forms import report_form
 from msauto.api.loading import Loaded
 from msauto.api.options import OPTIONS
-from msauto.api.run import Agree, Decision, Run, check_plan, plan_only, refuse_stale
+from msauto.api.run import Agree, Decision, Run, RunOptions, check_plan, plan_only, refuse_stale
 from msauto.api.saved_plans import is_plan_file, write_plan_file
 from msauto.aspects import ASPECTS, is_deletion
 from msauto.cli import output
 from msauto.cli.flags import Flags, layout_of
 from msauto.cli.interrupts import SIGNALS, asking, ignore_interrupts, run_async
-from msauto.cli.run_flags import RunFlags
-from msauto.cli.watch import STDOUT
+from msauto.cli.watch import STDOUT, RunWatch
 from msauto.concurrency import SystemClock
 from msauto.errors import PlanningError, RefusedError
 from msauto.exit_codes import CHANGES, ERROR, INCOMPLETE, OK, REFUSED
@@ -42,6 +43,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _LONGEST_THOUGHT: Final = 60.0
 """Seconds after which the user's consent may be to something that is no longer so."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFlags:
+    """How a run is planned, consented to and shown.
+
+    ``out``, ``detailed_exitcode`` and ``stills`` are those of a plan that is not applied (``check``).
+    """
+
+    options: RunOptions
+    attempt: Attempt
+    watch: RunWatch
+    yes: bool = False
+    check: bool = False
+    out: str | None = None
+    detailed_exitcode: bool = False
+    stills: int | None = None
 
 
 class RunDialog(Struct, frozen=True):

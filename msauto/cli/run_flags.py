@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,44 +19,23 @@ from msauto.cli.watch import STDOUT, RunWatch
 from msauto.errors import MsautoError
 
 if TYPE_CHECKING:
-    from msauto.api.attempts import Attempt
-    from msauto.api.run import RunOptions
+    from msauto.cli.plan_and_apply import RunFlags
 
 
-@dataclass(frozen=True, slots=True)
-class RunFlags:
-    """How a run is planned, consented to and shown.
-
-    ``out``, ``detailed_exitcode`` and ``stills`` are those of a plan that is not applied (``check``).
-    """
-
-    options: RunOptions
-    attempt: Attempt
-    watch: RunWatch
-    yes: bool = False
-    check: bool = False
-    out: str | None = None
-    detailed_exitcode: bool = False
-    stills: int = 0
-
-
-def plan_flags(condition: str = "") -> tuple[Decorator, ...]:
+def plan_flags(condition: str = "") -> Decorator:
     """Return the flags of a plan that is not applied; ``condition`` is put before their help."""
-    return (
-        click.option(
-            "--out",
-            type=click.Path(dir_okay=False),
-            metavar="FILE",
-            help=f"{condition}Save the plan for `apply FILE`; - is stdout.",
-        ),
+    saved = f"{condition}Save the plan for `apply FILE`; - is stdout."
+    options = (
+        click.option("--out", type=click.Path(dir_okay=False), metavar="FILE", help=saved),
         click.option("--detailed-exitcode", is_flag=True, help=f"{condition}Exit with 2 if there are changes."),
     )
+    return lambda function: with_options(function, options)
 
 
 _OPTIONS: tuple[Decorator, ...] = (
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),
     click.option("--check", is_flag=True, help="Plan only: the same as msauto plan."),
-    *plan_flags("With --check: "),
+    plan_flags("With --check: "),
     *(flag(each.keyword) for each in OPTIONS.values() if each.consent),
 )
 
@@ -72,6 +51,7 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             from msauto.api.attempts import Attempt
             from msauto.api.loading import with_past_runs
             from msauto.api.run import RunOptions
+            from msauto.cli.plan_and_apply import RunFlags
 
         if not own["check"] and (own["out"] is not None or own["detailed_exitcode"]):
             raise click.UsageError("--out and --detailed-exitcode need --check: the plan is not applied")
@@ -106,6 +86,15 @@ def recorded(function: Callable[..., int]) -> Callable[..., int]:
         return attempt.code
 
     return command
+
+
+def run_dialog(flags: Flags, given: RunFlags) -> int:
+    """Load what is asked for, plan it, and apply it unless ``given.check``; return the exit code."""
+    with importing():
+        from msauto.api.loading import load
+        from msauto.cli.plan_and_apply import RunDialog
+
+    return RunDialog(flags, load(flags.inputs, keep_going=given.options.keep_going), given).run()
 
 
 def with_output(flags: Flags, out: str | None) -> Flags:

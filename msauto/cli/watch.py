@@ -139,9 +139,10 @@ class RunWatch:
             self.erase()
 
     def end(self, code: int, reason: str) -> None:
-        """Write the last event."""
+        """Erase the progress, and write the last event."""
         from msauto.model.events import CommandEnded
 
+        self.erase()
         self._write(CommandEnded(code, reason))
         if self._file is not None:
             self._file.close()
@@ -191,27 +192,20 @@ def watch_flags(function: Callable[..., int]) -> Callable[..., int]:
         if events == STDOUT and (own["form"] != "text" or own.get("out") == STDOUT):
             raise click.UsageError("--events - and the result would both write to stdout: write the events to a file")
         watch = RunWatch(progress, events)
-        with redirect_stdout(sys.stderr) if events == STDOUT else nullcontext():
-            return _followed(watch, functools.partial(function, watch=watch, **own))
+        with importing():
+            from msauto.api.attempts import Attempt, reason_of
+
+        attempt = click.get_current_context().find_object(Attempt)
+        try:
+            with redirect_stdout(sys.stderr) if events == STDOUT else nullcontext():
+                code = function(watch=watch, **own)
+        except KeyboardInterrupt as interrupt:
+            watch.end(INTERRUPTED, str(interrupt) or "interrupted")
+            raise
+        except Exception as error:
+            watch.end(exit_code_of(error), reason_of(error))
+            raise
+        watch.end(code, attempt.reason if attempt is not None and code != OK else "")
+        return code
 
     return with_options(command, _OPTIONS)
-
-
-def _followed(watch: RunWatch, work: Callable[[], int]) -> int:
-    """Do the work of a command; its end is the last event."""
-    with importing():
-        from msauto.api.attempts import Attempt, reason_of
-
-    attempt = click.get_current_context().find_object(Attempt)
-    try:
-        code = work()
-    except KeyboardInterrupt as interrupt:
-        watch.erase()
-        watch.end(INTERRUPTED, str(interrupt) or "interrupted")
-        raise
-    except Exception as error:
-        watch.erase()
-        watch.end(exit_code_of(error), reason_of(error))
-        raise
-    watch.end(code, attempt.reason if attempt is not None and code != OK else "")
-    return code

@@ -17,8 +17,7 @@ from msauto.api.loading import Loaded
 from msauto.api.run import RunOptions
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import restored_handler
-from msauto.cli.plan_and_apply import RunDialog
-from msauto.cli.run_flags import RunFlags
+from msauto.cli.plan_and_apply import RunDialog, RunFlags
 from msauto.cli.watch import RunWatch
 from msauto.concurrency import SystemClock
 from msauto.errors import RefusedError

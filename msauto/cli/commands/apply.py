@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from msauto.cli.flags import Flags, flag, run_planning_flags
 from msauto.cli.help import HelpCommand
-from msauto.cli.interrupts import importing
-from msauto.cli.run_flags import RunFlags, recorded, run_flags
+from msauto.cli.run_flags import recorded, run_dialog, run_flags
 from msauto.cli.watch import watch_flags
+
+if TYPE_CHECKING:
+    from msauto.cli.plan_and_apply import RunFlags
 
 
 @click.command("apply", cls=HelpCommand)
@@ -27,8 +31,4 @@ def command(*, flags: Flags, given: RunFlags) -> int:
     the targets that a run did not finish. Without playbooks, it plans those of the run, and what the run did not reach
     must be as it was planned then.
     """
-    with importing():
-        from msauto.api.loading import load
-        from msauto.cli.plan_and_apply import RunDialog
-
-    return RunDialog(flags, load(flags.inputs, keep_going=given.options.keep_going), given).run()
+    return run_dialog(flags, given)

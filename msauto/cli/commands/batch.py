@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 import click
 
@@ -42,40 +42,30 @@ def command() -> None:
 
 @command.command("run")
 @click.argument("file", type=click.Path(), metavar="FILE")
-@click.argument("jobs", nargs=-1, metavar="[JOB...]")
+@click.argument("names", nargs=-1, metavar="[JOB...]")
 @click.option("--failed", is_flag=True, help="Run only jobs that failed, were skipped or were not attempted.")
 @click.option("--check", is_flag=True, help="Plan only: write nothing anywhere.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the summary.")
 @flag("state_dir")
 @flag("on")
 @no_color_flag
-def run(
-    *,
-    file: str,
-    jobs: tuple[str, ...],
-    failed: bool,
-    check: bool,
-    form: str,
-    state_dir: str | None,
-    on: str | None,
-    no_color: bool,
-) -> int:
+def run(*, file: str, form: str, state_dir: str | None, on: str | None, no_color: bool, **choice: Any) -> int:
     """Run the jobs in order, each isolated, within the limits and the window; show a summary.
 
     With JOBs or --failed only these. A job is applied as with `msauto apply --yes`.
     """
-    env = dict(os.environ)
+    env, chosen = dict(os.environ), JobChoice(**choice)
     with redirect_stderr(JournalStream(sys.stderr)) if is_journal(sys.stderr, env) else nullcontext():
-        batch = open_batch(file, state_dir, print_message, check=check)
+        batch = open_batch(file, state_dir, print_message, check=chosen.check)
         known = [job.name for job in batch.jobs]
-        for name in jobs:
+        for name in chosen.names:
             if name not in known:
                 raise MsautoError(f"job {name!r} not found in {file}", remedy=nearest(name, known))
         layout = layout_of(Display(no_color=True), stream=sys.stderr)
         log = BatchLog(print_message, partial(print_message, rendered=True), layout)
         signals = BatchSignals()
         with signals.noted():
-            session = BatchSession(batch, JobChoice(jobs, failed, check), state_dir, signals, log, env=env, on=on)
+            session = BatchSession(batch, chosen, state_dir, signals, log, env=env, on=on)
             result = session.run()
     zone = batch.schedule.timezone
     colour = use_colour(sys.stdout, no_color=no_color)

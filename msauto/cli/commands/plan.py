@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from msauto.cli.flags import Flags, flag, planning_flags
+from msauto.cli.flags import PLAN_FORMS, Flags, flag, run_planning_flags
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing
 from msauto.cli.output import print_result
-from msauto.cli.run_flags import RunFlags, plan_flags, with_output
+from msauto.cli.run_flags import plan_flags, run_dialog, with_output
 from msauto.cli.watch import RunWatch, watch_flags
 from msauto.exit_codes import OK
 from msauto.report.sanitizing import visible
@@ -19,13 +19,10 @@ from msauto.report.sanitizing import visible
 if TYPE_CHECKING:
     from msauto.playbook.resolve import PlayOutline
 
-_out_flag, _detailed_exitcode_flag = plan_flags()
-
 
 @click.command("plan", cls=HelpCommand)
 @click.argument("playbooks", nargs=-1, type=click.Path(), metavar="[PLAYBOOK]...")
-@_out_flag
-@_detailed_exitcode_flag
+@plan_flags()
 @flag("keep_going")
 @flag("forget_pending")
 @flag("window")
@@ -39,56 +36,41 @@ _out_flag, _detailed_exitcode_flag = plan_flags()
 @click.option("--list-tasks", "listed", flag_value="tasks", help="Only list the tasks of each play, offline.")
 @click.option("--list-tags", "listed", flag_value="tags", help="Only list the tags of each play, offline.")
 @watch_flags
-@planning_flags
-def command(
-    *,
-    flags: Flags,
-    playbooks: tuple[str, ...],
-    out: str | None,
-    detailed_exitcode: bool,
-    keep_going: bool,
-    window: str | None,
-    stills: int | None,
-    listed: str | None,
-    watch: RunWatch,
-) -> int:
+@run_planning_flags(*PLAN_FORMS)
+def command(*, flags: Flags, playbooks: tuple[str, ...], listed: str | None, watch: RunWatch, **own: Any) -> int:
     """Show what would change: reads the servers and writes nothing."""
     if listed is not None:
-        with importing():
-            from msauto.playbook.resolve import outline
-
-        plays = outline(flags.inputs.resolving)
-        if flags.format == "json":
-            from msgspec import to_builtins
-
-            from msauto.report.json import dump
-
-            print_result(dump(to_builtins(plays)))
-        else:
-            print_result("\n".join("".join(f"{line}\n" for line in _play_lines(play, listed)) for play in plays))
-        return OK
-    flags = with_output(flags, out)
-    if stills and flags.format != "html":
+        return _list(flags, listed)
+    flags = with_output(flags, own["out"])
+    if own["stills"] and flags.format != "html":
         raise click.UsageError("--stills shows pictures only in HTML: add --format html")
     with importing():
         from msauto.api.attempts import Attempt
-        from msauto.api.loading import load
         from msauto.api.run import RunOptions
-        from msauto.cli.plan_and_apply import RunDialog
+        from msauto.cli.plan_and_apply import RunFlags
 
-    given = RunFlags(
-        RunOptions(window=window, keep_going=keep_going),
-        Attempt(None, playbooks),
-        watch,
-        check=True,
-        out=out,
-        detailed_exitcode=detailed_exitcode,
-        stills=stills or 0,
-    )
+    shown = {name: own[name] for name in ("out", "detailed_exitcode", "stills")}
     try:
-        return RunDialog(flags, load(flags.inputs, keep_going=keep_going), given).run()
+        return run_dialog(flags, RunFlags(RunOptions.of(own), Attempt(None, playbooks), watch, check=True, **shown))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None
+
+
+def _list(flags: Flags, listed: str) -> int:
+    """Print the hosts, tasks or tags of each play."""
+    with importing():
+        from msauto.playbook.resolve import outline
+
+    plays = outline(flags.inputs.resolving)
+    if flags.format == "json":
+        from msgspec import to_builtins
+
+        from msauto.report.json import dump
+
+        print_result(dump(to_builtins(plays)))
+    else:
+        print_result("\n".join("".join(f"{line}\n" for line in _play_lines(play, listed)) for play in plays))
+    return OK
 
 
 def _play_lines(play: PlayOutline, listed: str) -> Iterator[str]:

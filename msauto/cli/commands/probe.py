@@ -42,26 +42,19 @@ from msauto.report.texts import refusal_error
 @click.option("--override-freeze", metavar="REASON", help="With a trial: write during a freeze; REASON is printed.")
 @shared_flags_of("text", "json", uses=SERVERS)
 def command(
-    *,
-    flags: Flags,
-    database: str | None,
-    title: str | None,
-    scratch: str | None,
-    scratch_channel: str | None,
-    yes: bool,
-    xmp_field: str | None,
-    override_freeze: str | None,
+    *, flags: Flags, database: str | None, scratch: str | None, scratch_channel: str | None, yes: bool, **given: Any
 ) -> int:
     """Learn the dialect of a server, and print the `dialect:` block for its inventory entry.
 
     Reads only; with --scratch it also creates and changes items of one asset, and restores them. With --scratch-channel
     it puts one item into a channel, and removes it.
     """
+    field = given["xmp_field"]
     servers = [(server, require_database(server, database)) for server in named_servers(flags.inputs.resolving)]
     if scratch is None and scratch_channel is None:
 
         async def read_each() -> list[ProbeResult]:
-            return [await probe(each.spec, name, title=title, xmp_field=xmp_field) for each, name in servers]
+            return [await probe(each.spec, name, title=given["title"], xmp_field=field) for each, name in servers]
 
         _show(run_async(read_each()), flags)
         return OK
@@ -70,12 +63,12 @@ def command(
     if len(servers) != 1:
         raise MsautoError(f"a trial needs one server, not {len(servers)}", remedy="name it with --limit HOST")
     ((server, name),) = servers
-    _refuse_frozen(flags, override_freeze)
+    _refuse_frozen(flags, given["override_freeze"])
     if scratch_channel is not None:
         where, work = scratch_channel, _channel_trial(server, name, scratch_channel, yes=yes)
     else:
         where = str(scratch)
-        work = _asset_trial(server, name, TrialOptions(where, xmp_field), flags.inputs.settings.limits, yes=yes)
+        work = _asset_trial(server, name, TrialOptions(where, field), flags.inputs.settings.limits, yes=yes)
     result = run_async(_try(work))
     _show([result], flags)
     for item in result.left or ():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from msauto.cli.flags import TASKS, WORK, Flags, run_planning_flags
 from msauto.cli.help import HelpCommand
-from msauto.cli.interrupts import importing
-from msauto.cli.run_flags import RunFlags, recorded, run_flags
+from msauto.cli.run_flags import recorded, run_dialog, run_flags
 from msauto.cli.watch import watch_flags
+
+if TYPE_CHECKING:
+    from msauto.cli.plan_and_apply import RunFlags
 
 
 @click.command("undo", cls=HelpCommand)
@@ -28,8 +32,4 @@ def command(*, flags: Flags, given: RunFlags) -> int:
         raise click.UsageError(
             "a run is undone on all of its servers and for all tasks: choose targets with --target TITLE"
         )
-    with importing():
-        from msauto.api.loading import load
-        from msauto.cli.plan_and_apply import RunDialog
-
-    return RunDialog(flags, load(flags.inputs), given).run()
+    return run_dialog(flags, given)
