@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, field, structs
 
 from msauto.api.attempts import Attempt, origin_of
-from msauto.api.inputs import Inputs
 from msauto.api.loading import Loaded, plan_loaded, stage_of
 from msauto.api.saved_plans import kept_options
 from msauto.api.stages import apply_plan, recover_runs, scopes_of
@@ -144,16 +143,12 @@ async def _plan(loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Cloc
     closed = tuple(options.times(inputs.settings).refusals(clock.now())) if plan.requests else ()
     plan = structs.replace(plan, settings=inputs.settings.used, options=kept, refusals=(*plan.refusals, *closed))
     observer.notify(PlanningEnded(plan.summary, plan.refusals))
-    missing = tuple(_state_refusals(inputs, ledger))
-    return structs.replace(plan, refusals=(*plan.refusals, *missing)) if missing else plan
-
-
-def _state_refusals(inputs: Inputs, ledger: Ledger) -> Iterator[Refusal]:
-    """Yield that the settings require a ledger and this one is empty: the user must decide whether it is right."""
-    if inputs.settings.require_state and ledger.empty:
+    if inputs.settings.require_state and ledger.empty:  # the user must decide whether it is right
         found = "mount the folder that holds it" if isinstance(inputs.ledger, Path) else "check `url` under [state]"
         remedy = f"{found}; for the very first run, set `require = false` under [state]"
-        yield Refusal("state", str(inputs.settings.file), str(inputs.ledger), remedy)
+        missing = Refusal("state", str(inputs.settings.file), str(inputs.ledger), remedy)
+        plan = structs.replace(plan, refusals=(*plan.refusals, missing))
+    return plan
 
 
 def refuse_stale(plan: Plan) -> None:

@@ -124,8 +124,12 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path |
             raise _invalid(path, message, "make the plan again with this flag")
     variables = _variables_again(kept, given, path, from_file=base is not None)
     elsewhere = bool(given.inventories) or given.server is not None
-    if base is not None:
-        _check_what_a_file_decides(kept, path, elsewhere=elsewhere, config=given.config)
+    if base is not None and kept.server is not None and not elsewhere:
+        message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
+        raise _invalid(path, message, f"give it again: --server {kept.server}")
+    if base is not None and kept.config is not None and given.config is None:
+        message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
+        raise _invalid(path, message, f"give it again: --config {kept.config}")
     if not _is_instant(kept.now):
         raise _invalid(path, f"`now` is {kept.now!r}, which is not a time with an offset")
     place = partial(_placed, path=path, base=base)
@@ -164,16 +168,6 @@ def _placed(name: str, *, path: str, base: Path | None, flag: str = "") -> str:
         raise _invalid(path, f"the plan names {name}, which is outside of the repository {base}", remedy)
     here = find_repository(Path()) or Path.cwd()
     return os.path.relpath(full) if Path(full).is_relative_to(here) else full
-
-
-def _check_what_a_file_decides(kept: PlanOptions, path: str, *, elsewhere: bool, config: str | None) -> None:
-    """Refuse a plan file that decides where to send or which limits hold, unless the command line names them."""
-    if kept.server is not None and not elsewhere:
-        message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
-        raise _invalid(path, message, f"give it again: --server {kept.server}")
-    if kept.config is not None and config is None:
-        message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
-        raise _invalid(path, message, f"give it again: --config {kept.config}")
 
 
 def _is_instant(text: str) -> bool:

@@ -124,17 +124,16 @@ async def recover_runs(stage: StageContext, scopes: Collection[LockScope]) -> tu
         for run in reversed(killed):
             details = ledger.run_details(run)
             urls = {spec.name: spec.url for spec in stage.resolved.specs if _url_of(details, spec) == spec.url}
-            available = partial(_is_available, urls, scopes)
-            results = await recover(details, partial(settle, run), available, journal)
+
+            def is_available(target: Target, urls: Mapping[str, str] = urls) -> bool:
+                """Return whether its server has the same URL still, and it is locked or needs no lock."""
+                url = urls.get(target.server)
+                locked = target.address.namespace == "handle" or LockScope(url or "", target.database) in scopes
+                return url is not None and locked
+
+            results = await recover(details, partial(settle, run), is_available, journal)
             lines += _report(details, results) if results else []
     return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
-
-
-def _is_available(urls: Mapping[str, str], scopes: Collection[LockScope], target: Target) -> bool:
-    """Return whether the server of a target still has the same URL, and the target is locked or needs no lock."""
-    url = urls.get(target.server)
-    locked = target.address.namespace == "handle" or LockScope(url or "", target.database) in scopes
-    return url is not None and locked
 
 
 def _report(details: RunDetails, results: Sequence[TargetResult]) -> list[str]:

@@ -127,7 +127,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they would be searched for, and see secrets
     gc.set_threshold(50_000, 20, 100)  # most objects of a command stay: looking at them again takes longest
-    _open_closed_streams()
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed (``>&-``): no file of ours may get its number
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open until the exit
     if os.environ.get("_MSAUTO_COMPLETE"):
         return _complete(os.environ["_MSAUTO_COMPLETE"])
     with restored_handler(signal.SIG_IGN if argv is None else None):
@@ -144,13 +146,6 @@ def _complete(instruction: str) -> int:
             click.echo(found)
             return OK
     return ERROR
-
-
-def _open_closed_streams() -> None:
-    """Open a closed stdin, stdout or stderr (``>&-``) on the null device, before a file of ours gets its number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open until the exit
 
 
 def _exit_code(arguments: list[str]) -> int:

@@ -93,7 +93,11 @@ def report_variables(options: ResolveOptions, host: str, name: str | None = None
         scope = hosts.scope(host, ".")
         definitions = [_rendered(variable, scope) for variable in _chosen(scope, name)]
         if name == "server":
-            definitions = [_of_server(each) for each in definitions if each.value is not OMIT]
+            definitions = [
+                structs.replace(each, name=f"server.{each.name}", value=_public("server", each.name, each.value))
+                for each in definitions
+                if each.value is not OMIT
+            ]
         secrets = files.tracker.found
         winners: dict[str, VariableDefinition] = {}
         return tuple(
@@ -140,12 +144,6 @@ _SHOWN_IN: Final[Mapping[str, Collection[str]]] = {
     "dialect": fields_of(DialectArgs).keys(),
 }
 """The keys of each mapping in a ``server:`` block whose values can be shown."""
-
-
-def _of_server(definition: VariableDefinition) -> VariableDefinition:
-    """Return a key of a server as the variable ``server.KEY``, with only values that can be shown."""
-    value = _public("server", definition.name, definition.value)
-    return structs.replace(definition, name=f"server.{definition.name}", value=value)
 
 
 def _public(owner: str, key: str, value: Any) -> Any:
