@@ -527,7 +527,11 @@ def test_the_rest_of_a_run_is_resumed(sim: Simulator, inventory: dict[str, Any],
         )
         await asyncio.wait({task})
 
+    saved = msauto.plan(msauto.load("news.yml", inventory="inventory.yml")).to_json()
+    written(folder / "plan.json", {}).write_text(saved, encoding="utf-8")
     asyncio.run(stopped())
+    of_file = msauto.plan(msauto.load("plan.json", resume="last"))
+    assert "--resume narrows this plan to what run" in of_file.warnings[0]
     result = msauto.apply(msauto.load(resume="last"))
     assert [each.target.name for each in result.targets] == ["Logo", "Promo"]
     assert result.ok
