@@ -88,12 +88,15 @@ def parse_seconds(_context: click.Context, _option: click.Parameter, text: str) 
 
 def parse_age(_context: click.Context, _option: click.Parameter, text: str | None) -> timedelta | None:
     """Parse a duration as playbooks write it, such as ``26h``: a callback for click."""
+    if text is None:
+        return None
     from msauto.documents.value_types import duration  # pydantic takes long to import
 
     try:
-        return None if text is None else duration.read(text)
+        age: timedelta = duration.read(text)
     except ValueError as error:
         raise click.BadParameter(f"{text!r} is not a duration such as 26h or 7d") from error
+    return age
 
 
 def with_options(function: Callable[..., Any], options: tuple[Decorator, ...]) -> Callable[..., Any]:
