@@ -130,13 +130,11 @@ class LedgerJournal:
     def finished(self, run: str, result: TargetResult) -> None:
         """Record the outcome of a target, and of its requests that are not settled yet."""
         record = self._record(run, result.target)
-        requests = tuple(
-            structs.replace(known, state="not sent", message=each.message)
-            if each.outcome == "not sent" and known.state in {"planned", "sending"}
-            else known
-            for known, each in zip(record.requests, result.requests, strict=True)
-        )
-        ended = {"requests": requests, "outcome": result.outcome, "message": result.message}
+        requests = list(record.requests)
+        for index, each in enumerate(result.requests):  # a target that was not begun may have none
+            if each.outcome == "not sent" and requests[index].state in {"planned", "sending"}:
+                requests[index] = structs.replace(requests[index], state="not sent", message=each.message)
+        ended = {"requests": tuple(requests), "outcome": result.outcome, "message": result.message}
         changed = structs.replace(record, **ended, differences=result.differences, left=result.left, notes=result.notes)
         self._write(run, result.target, changed)
 
