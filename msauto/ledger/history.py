@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, overload
-from zlib import compress, decompress
+from zlib import compressobj, decompressobj
 
 from msgspec import structs
 
@@ -168,9 +168,13 @@ class PackedRecords(Sequence[TargetRecord]):
     """
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            _record(row)
-        self._packed = [compress(dump(row).encode(), level=1) for row in rows]
+        self._like = dump(rows[0]).encode() if rows else b""  # most targets of a run are changed in the same way
+        self._packed = list(map(self._pack, rows))
+
+    def _pack(self, row: Row) -> bytes:
+        _record(row)
+        packer = compressobj(level=1, zdict=self._like)
+        return packer.compress(dump(row).encode()) + packer.flush()
 
     def __len__(self) -> int:
         return len(self._packed)
@@ -184,7 +188,8 @@ class PackedRecords(Sequence[TargetRecord]):
     def __getitem__(self, index: int | slice) -> TargetRecord | Sequence[TargetRecord]:
         if isinstance(index, slice):
             return [self[number] for number in range(len(self))[index]]
-        return _record(load(tuple[Any, ...], decompress(self._packed[index]).decode()))
+        text = decompressobj(zdict=self._like).decompress(self._packed[index])
+        return _record(load(tuple[Any, ...], text.decode()))
 
 
 def _record(row: Row) -> TargetRecord:

@@ -7,7 +7,7 @@ wrote is left alone, with a warning; what cannot be undone gives a warning as we
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -52,20 +52,19 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
         target, made = record.target, tuple(_made(record))
         if not made:
             continue
-        make = partial(_context, details, number, specs[target.server], source)
-        context = make()
+        context = _context(details, specs[target.server], source, number)
         for each in made:
             if each not in context.changes:
                 change = target.changes[each]
                 called = f"{target.name}: {change.aspect} {change.key}".rstrip()
                 warnings.append(f"{target.server}: {called} cannot be undone: {_why_not(each, record)}")
         if context.changes:
-            work.setdefault(target.server, []).append(_intent(context, make))
+            work.setdefault(target.server, []).append(_intent(context, details, number))
     servers = tuple(ServerIntents(specs[name], tuple(intents)) for name, intents in work.items())
     return ResolvedPlaybooks(servers, warnings=tuple(warnings))
 
 
-def _context(details: RunDetails, number: int, spec: ServerSpec, source: TaskSource) -> UndoContext:
+def _context(details: RunDetails, spec: ServerSpec, source: TaskSource, number: int) -> UndoContext:
     """Return what undoes one target of a run. It is made again where it is used: a run may have very many targets."""
     record = details.targets[number]
     kept = {each: record.target.changes[each] for each in _made(record) if _why_not(each, record) is None}
@@ -111,13 +110,12 @@ def _why_not(number: int, record: TargetRecord) -> str | None:
 # Intents -------------------------------------------------------------------------------------------------------
 
 
-def _intent(context: UndoContext, make: Callable[[], UndoContext]) -> Intent:
-    target = context.record.target
+def _intent(context: UndoContext, details: RunDetails, number: int) -> Intent:
+    target, undo = context.record.target, (details, context.spec, context.source, number)
     if target.kind == "rss_channel":
-        return Intent(ChannelRef(target.name), context.source, lambda _: _undo_channel(make()), missing="skip")
+        return Intent(ChannelRef(target.name), context.source, partial(_undo_channel, *undo), missing="skip")
     gone = f"{target.name}: left alone, because it no longer exists, or another clip now has this title"
-    evaluate = partial(_undo_asset, make)
-    return Intent(_ref(context), context.source, evaluate, missing="skip", if_missing=gone)
+    return Intent(_ref(context), context.source, partial(_undo_asset, *undo), missing="skip", if_missing=gone)
 
 
 def _ref(context: UndoContext) -> Ref:
@@ -137,16 +135,17 @@ def _parts(context: UndoContext) -> dict[str, Any]:
     return {name: part for name, aspect in ASPECTS.items() if (part := aspect.undo(context)) is not None}
 
 
-def _undo_channel(context: UndoContext) -> DesiredChannel:
+def _undo_channel(details: RunDetails, spec: ServerSpec, source: TaskSource, number: int, _: Facts) -> DesiredChannel:
     """Return the items as they were before a run, of all that are still as the run left them."""
+    context = _context(details, spec, source, number)
     items = tuple(item for part in _parts(context).values() for item in part.items)
     notes = tuple(f"channel {context.record.target.name}: {note}" for note in context.notes)
     return DesiredChannel(context.source, items, still=context.still, notes=notes)
 
 
-def _undo_asset(make: Callable[[], UndoContext], facts: Facts) -> DesiredAsset:
+def _undo_asset(details: RunDetails, spec: ServerSpec, source: TaskSource, number: int, facts: Facts) -> DesiredAsset:
     """Return what was there before a run, of all that is still as the run left it."""
-    context, asset = make(), facts.asset
+    context, asset = _context(details, spec, source, number), facts.asset
     target = context.record.target
     if not facts.there:
         raise NoAssetError(target.name)
