@@ -21,8 +21,8 @@ from msauto.model.identity import (
     ClipEntries,
     compare_clips,
     is_another_clip,
+    lives_in,
     reported_values,
-    same_folder,
     same_text,
 )
 from msauto.model.live import Asset, Entry, Folder, Listing
@@ -211,7 +211,7 @@ async def entries_in_doubt(reader: Reader, database: str, asset: Asset, *, liste
             continue
         # The length that a listing shows of a clip which is recorded may be late, and shows nothing.
         late = compare_clips(entry, answer).different == ("frames",) and not answer.finalized
-        is_link = answer.folder is not None and not same_folder(answer.folder, entry.folder)
+        is_link = lives_in(answer, entry.folder) is False
         if is_another_clip(entry, answer, {"link_id", "frames"} if late else {"link_id"}):
             same.append(entry)
             rivals.append(entry)

@@ -211,6 +211,14 @@ def same_folder(one: Folder, other: Folder) -> bool:
     return len(one) == len(other) and all(map(same_text, one, other))
 
 
+def lives_in(asset: Asset, folder: Folder) -> bool | None:
+    """Whether the clip of an answer lives in a folder; ``None`` where the server reports no folder, or one of two."""
+    homes = [each for each in (asset.folder, asset.folder_otherwise) if each is not None]
+    if homes and not any(same_folder(each, folder) for each in homes):
+        return False
+    return True if len(homes) == 1 else None
+
+
 def _are_comparable(one: object, other: object) -> bool:
     """Whether two times show if they are equal: not if one of them has no zone, and some zone makes them equal.
 

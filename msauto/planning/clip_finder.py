@@ -16,7 +16,7 @@ from msauto.errors import MsautoError
 from msauto.model.clip_entries import are_one_clip, clip_key, is_listed_in
 from msauto.model.desired import Desired, DesiredAsset, Sourced, TitleRef
 from msauto.model.facts import Facts, Need
-from msauto.model.identity import same_folder, same_text
+from msauto.model.identity import lives_in, same_folder, same_text
 from msauto.model.live import Asset, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
@@ -217,13 +217,12 @@ class ClipFinder:
         if desired.folder is None:
             return False
         (part, (asset, _, title)), folder = one, desired.folder.value
-        homes = [each for each in (asset.folder, asset.folder_otherwise) if each is not None]
-        if not homes or any(same_folder(folder, home) for home in homes):
+        if lives_in(asset, folder) is not False:
             return False
         listing = await self._reader.read_folder(part.database, folder)
         if listing is not None and entry_called(listing.entries, folder, title) is not None:
             return False
-        home, there = show_folder(homes[0]) or "/", show_folder(folder) or "/"
+        home, there = show_folder(asset.folder or ()) or "/", show_folder(folder) or "/"
         self.warnings += (f"{title!r} in {home} is not deleted: the task names the one in {there}, and none is there",)
         return True
 
@@ -299,7 +298,7 @@ class ClipFinder:
 
 def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:
     """Raise ``PlanningError`` where the home folder of a clip is not the one that its task names."""
-    if asset.folder is not None and asset.folder_otherwise is None and same_folder(asset.folder, guard.value):
+    if lives_in(asset, guard.value):
         return
     wanted, folder, otherwise = (
         each if each is None else show_folder(each) or "/"

@@ -18,7 +18,7 @@ from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.model.clip_entries import are_one_clip, entries_in_doubt
 from msauto.model.desired import DesiredAsset
-from msauto.model.identity import ClipEntries, compare_clips, plain, same_folder, same_text
+from msauto.model.identity import ClipEntries, compare_clips, lives_in, plain, same_folder, same_text
 from msauto.model.live import Asset, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import Reader
@@ -52,9 +52,8 @@ async def why_not_deleted(
         except PlanningError as error:
             return error.message
         return None
-    homes = [show_folder(each) for each in (asset.folder, asset.folder_otherwise) if each is not None]
-    if target.folder is not None and homes and not any(same_text(home, target.folder) for home in homes):
-        return f"it is in {homes[0]!r}, and was in {target.folder!r}"
+    if target.folder is not None and lives_in(asset, parse_folder(target.folder)) is False:
+        return f"it is in {show_folder(asset.folder or ())!r}, and was in {target.folder!r}"
     shown, new = {plain(place) for place in target.places}, list[str]()
     for reader in (listed, listed.fresh()):  # a clip that this run renames, or has just deleted, is not new
         entries = await entries_in_doubt(recent, target.database, asset, listed=reader)
@@ -88,8 +87,7 @@ async def check_deletion(
             return None
     called = [entry for entry in entries.same if same_text(entry.title, title)]
     named = chosen or ([entry for entry in entries.same if entry is entries.own] if by_id else called)
-    home = asset.folder if asset.folder_otherwise is None else None
-    if named and home is not None and not any(same_folder(entry.folder, home) for entry in named):
+    if named and all(lives_in(asset, entry.folder) is False for entry in named):
         raise refuse(
             f"the entry {_listed(named[:1])} is a link, and a clip is not deleted through a link; entries of the clip: "
             f"{_listed(entries.same)}",
@@ -205,9 +203,8 @@ async def _is_away(reader: Reader, database: str, asset: Asset, place: Folder) -
     """Return whether the server shows that a link is one: outside the folder of its clip, or in the clip's own list."""
     *folder, title = place
     answer = await reader.read_asset(database, Address(title))
-    if answer is not None and answer.folder is not None and not same_folder(answer.folder, tuple(folder)):
-        return True
-    return any(same_folder((*link.folder, link.title), place) for link in asset.links or ())
+    is_elsewhere = answer is not None and lives_in(answer, tuple(folder)) is False
+    return is_elsewhere or any(same_folder((*link.folder, link.title), place) for link in asset.links or ())
 
 
 async def _why_another_entry(

@@ -16,7 +16,7 @@ from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.model import live
 from msauto.model.clip_entries import are_one_clip
 from msauto.model.desired import SelectRef
-from msauto.model.identity import is_another_clip, same_folder
+from msauto.model.identity import is_another_clip, lives_in
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
 from msauto.server.reader import ServerReader
@@ -65,8 +65,8 @@ class SnapshotReading(Struct, frozen=True):
             return skipped(f"it cannot be read: {error.message}", broken=True)
         if asset is None:
             return skipped("it is listed, but not found by its title", broken=True)
-        if asset.folder is not None and not same_folder(asset.folder, found.folder):
-            return skipped(f"a link: its clip lives in {live.show_folder(asset.folder) or '/'}")
+        if lives_in(asset, found.folder) is False:
+            return skipped(f"a link: its clip lives in {live.show_folder(asset.folder or ()) or '/'}")
         clip = await self._exported_entry(reader, asset)
         if clip is not None:
             return skipped(f"a link: its clip is {live.show_folder((*clip.folder, clip.title))}")
