@@ -253,6 +253,12 @@ class Links(ListAspect):
 
     def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:
         """Delete a link by its title."""
+        if not key or key.endswith("/"):
+            raise refuse(
+                f"a link in {key.strip('/') or '/'} has no title, so no request can remove it",
+                source,
+                "give it a title by hand, or leave out `exactly`",
+            )
         title = parse_folder(key)[-1]
         if f"{self.name}:{key}" in context.still and (why := why_ambiguous(title, context.live.links or ())):
             context.builder.warnings.append(f"{context.title}: link {key} cannot be undone: {why}")

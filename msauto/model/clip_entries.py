@@ -37,6 +37,7 @@ MOST_LINKS: Final = 50
 Before a deletion the answer of each of them is read.
 """
 _ENOUGH: Final = 2  # equal values are of one clip
+_FILES: Final = frozenset({"hires", "archive"})
 _KEYS: Final = 5  # a title, a link id, and each two of three values
 
 
@@ -217,7 +218,11 @@ async def entries_in_doubt(reader: Reader, database: str, asset: Asset, *, liste
             rivals.append(entry)
             continue
         different = {*compare_clips(asset, answer).different} - ({"frames"} if late else set())
-        if not different and (_content_of(asset) == _content_of(answer) or (is_link and answer.folder == asset.folder)):
+        is_of_file = {*_FILES} & {*compare_clips(asset, answer).equal}  # markers may be new since the other answer
+        is_alike = (
+            is_of_file or _content_of(asset) == _content_of(answer) or (is_link and answer.folder == asset.folder)
+        )
+        if not different and is_alike:
             same.append(entry)
             rivals += [] if is_link else [entry]
     return structs.replace(found, same=tuple(same), rivals=tuple(rivals))

@@ -129,7 +129,8 @@ def _check_consent(found: FoundClip, entries: ClipEntries, desired: DesiredAsset
             f"{title!r} may be a link of {_listed(entries.rivals)}: the server does not show which of them is the clip "
             f"({compare_clips(asset, entries.rivals[0]).evidence})",
             source,
-            "write the `folder:` of the clip, or address it by a key field with `id:`",
+            "address the clip by a key field with `id:`"
+            + ("" if asset.folder is None else ", or write the `folder:` in which the clip itself lives, not its link"),
         )
 
 
@@ -167,10 +168,12 @@ async def check_link_titles(
         *folder, title = parse_folder(change.key)
         remedy = "remove it by hand"
         why = why_ambiguous(title, links) or await _why_not_removed(reader, database, asset, change)
-        is_stated = are_links or (home is not None and not (change.losses and same_folder(home, tuple(folder))))
+        # A server may report any folder as that of the clip: `folder:` counts for links elsewhere that a task names.
+        is_stated = are_links or (home is not None and not change.losses and not same_folder(home, tuple(folder)))
         if why is None and not is_stated and not await _is_away(reader, database, asset, (*folder, title)):
             why = "the server does not show which of the two is the clip, and which is the link"
-            remedy += ", or write the `folder:` in which the clip lives"
+            if home is None and asset.folder is not None and not change.losses:
+                remedy += ", or write the `folder:` in which the clip itself lives, not its link"
         if why is not None:
             raise refuse(f"the link {change.key} cannot be removed: {why}", change.source, remedy)
 

@@ -22,7 +22,7 @@ from msauto.model import events
 from msauto.model.clip_entries import MOST_LINKS
 from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
-from msauto.model.identity import plain
+from msauto.model.identity import compare_clips, plain
 from msauto.model.live import Asset, parse_folder, show_folder
 from msauto.model.plan import Address, Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
@@ -104,7 +104,7 @@ async def _plan_after_databases(
     others = [] if len(chosen) == len(groups) else [group for group in groups if not is_chosen(group)]
     planned, named = await _named_otherwise(context, planned, others, forks)
     planned = await _with_one_target_a_clip(context, planned, named)
-    return _without_shared_places(context, _without_named_links(context, planned, named))
+    return _without_shared_places(context, await _without_named_links(context, planned, named))
 
 
 def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[IntentGroup], bool]:
@@ -172,7 +172,7 @@ async def _with_one_target_a_clip(
     return [each for each in found if each is not None]
 
 
-def _without_named_links(
+async def _without_named_links(
     context: SurveyContext, planned: Sequence[Planned], others: Sequence[IntentGroup]
 ) -> list[Planned]:
     """Return the groups and their outcomes; in error are deletions of a clip of which a task names what may be a link.
@@ -195,10 +195,16 @@ def _without_named_links(
     for number, target in deletions.items():
         group, _ = planned[number]
         for place in target.places:
-            groups = named.get((target.database, plain(parse_folder(place)[-1])), ())
+            *_, title = ("", *parse_folder(place))
+            groups = named.get((target.database, plain(title)), ())
             asking = (member for each in groups if each is not group for member in each.naming)
             member = next(filter(asks_for_something, asking), None)
-            if member is not None:
+            if member is None:
+                continue
+            answer = None
+            with suppress(MsautoError):  # the task that names it has the error
+                answer = await context.reader.read_asset(target.database, Address(title))
+            if answer is None or compare_clips(target.clip, answer).answer != "other":
                 error = refuse(
                     f"{group.name!r} is to be deleted, and {member.intent.source.description} names {place}, which may "
                     "be a link of it",

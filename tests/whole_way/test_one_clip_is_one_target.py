@@ -63,7 +63,7 @@ def test_where_each_entry_reports_its_own_folder_a_task_must_name_that_of_the_cl
     gone = asset("Promo 1", state="absent", with_links=True)
     found = errors(stage.plan(gone))
     assert len(found) == (link_folder == "own")
-    assert all("write the `folder:` of the clip" in error for error in found)
+    assert all("write the `folder:` in which the clip itself lives" in error for error in found)
     (target,) = stage.plan(asset("Promo 1", folder="Promos", state="absent", with_links=True)).targets
     assert (target.error, target.places) == (None, (TONIGHT,))
 
