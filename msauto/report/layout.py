@@ -72,12 +72,14 @@ class TextSpan(NamedTuple):
 class Line(Struct, frozen=True):
     """Spans that follow each other; what does not fit goes on below, indented by ``hang`` columns.
 
-    Without ``wrapped`` it is left to the terminal to break the line: a request is copied whole.
+    Without ``wrapped`` it is left to the terminal to break the line: a request is copied whole. ``laid_out``: it is
+    a line of a table, shown as it is.
     """
 
     spans: tuple[TextSpan, ...]
     hang: int = 2
     wrapped: bool = True
+    laid_out: bool = False
 
 
 def paint(text: str, style: Style, *, colour: bool) -> str:
@@ -140,13 +142,13 @@ def _trimmed(spans: Sequence[TextSpan]) -> tuple[TextSpan, ...]:
 def render_lines(lines: Iterable[Line], layout: Layout) -> Iterator[str]:
     """Yield lines as text, wrapped, each with a newline."""
     for line in lines:
-        if layout.ascii_only:
-            line = structs.replace(line, spans=tuple(span._replace(text=_ascii(span.text)) for span in line.spans))
-        for row in wrap(line, layout.width) if line.wrapped else [line.spans]:
+        if layout.ascii_only and not line.laid_out:
+            line = structs.replace(line, spans=tuple(span._replace(text=in_ascii(span.text)) for span in line.spans))
+        for row in wrap(line, layout.width) if line.wrapped and not line.laid_out else [line.spans]:
             yield without_command("".join(paint(span.text, span.style, colour=layout.colour) for span in row)) + "\n"
 
 
-def _ascii(text: str) -> str:
+def in_ascii(text: str) -> str:
     """Return text with ASCII for the signs of reports; what is in quotes comes from outside and stays as it is."""
     if text.isascii():
         return text
@@ -159,6 +161,7 @@ def _ascii(text: str) -> str:
 
 _GAP: Final = 2
 _NARROWEST: Final = 12
+_NARROWEST_VALUE: Final = 20
 _WRAPPED: Final = 3
 """The most lines of a cell."""
 
@@ -197,19 +200,51 @@ def aligned(rows: Sequence[Sequence[str]], looks: Looks = ()) -> list[str]:
     return [_line(row, columns, looks) for row in rows]
 
 
+def value_table(rows: Sequence[Sequence[str]], layout: Layout) -> Iterator[Line]:
+    """Yield the lines of a table of values, which are all shown whole; the first row has the headings.
+
+    If a line does not fit, its cells wrap; if even that does not fit, each follows the first cell, with its heading.
+    """
+    shown = [list(map(in_ascii, row)) if layout.ascii_only else row for row in rows]
+    margin = " " * _GAP
+    if columns := _narrowed(shown, layout.width - _GAP, [0], _NARROWEST_VALUE):
+        for row in shown:
+            for line in _wrapped_row(row, columns, None):
+                text = TextSpan(f"{margin}{line}", "dim" if row is shown[0] else "")
+                yield Line((text,), laid_out=True)
+        return
+    for name, *cells in rows[1:]:
+        values = [f"{heading} {cell}" for heading, cell in zip(rows[0][1:], cells, strict=True) if cell]
+        spans = [TextSpan(f"{value}{'' if value is values[-1] else ', '}") for value in values]
+        yield Line((TextSpan(f"{margin}{name}  "), *spans), 6)
+
+
+def _narrowed(rows: Sequence[Sequence[str]], width: int, kept: Sequence[int], narrowest: int) -> list[int]:
+    """Return the columns of a table, of which the widest become narrower until a line fits; empty if none does."""
+    columns = _column_widths(rows)
+    others = [index for index in range(len(columns)) if index not in kept]
+    while _line_width(columns) > width:
+        widest = max(others, key=columns.__getitem__, default=None)
+        if widest is None or columns[widest] <= narrowest:
+            return []
+        columns[widest] -= 1
+    return columns
+
+
+def _wrapped_row(row: Sequence[str], columns: Sequence[int], most: int | None, looks: Looks = ()) -> Iterator[str]:
+    cells = [_cell(cell, space, most) for cell, space in zip(row, columns, strict=True)]
+    yield from (_line(line, columns, looks) for line in zip_longest(*cells, fillvalue=""))
+
+
 def _fitted(rows: Sequence[Sequence[str]], width: int, whole: Collection[str], looks: Looks) -> Iterator[str]:
     """Yield the lines of a table: its widest columns become narrower until a line fits, or their cells go below."""
-    columns = _column_widths(rows)
     kept = [index for index, name in enumerate(rows[0]) if index == 0 or name in whole]
-    others = [index for index in range(len(columns)) if index not in kept]
-    while _line_width(columns) > width and max((columns[index] for index in others), default=0) > _NARROWEST:
-        columns[max(others, key=columns.__getitem__)] -= 1
-    most = _WRAPPED if len(columns) > 2 else None
-    if _line_width(columns) <= width:
+    most = _WRAPPED if len(rows[0]) > 2 else None
+    if columns := _narrowed(rows, width, kept, _NARROWEST):
         for row in rows:
-            cells = [_cell(cell, space, most) for cell, space in zip(row, columns, strict=True)]
-            yield from (_line(line, columns, looks) for line in zip_longest(*cells, fillvalue=""))
+            yield from _wrapped_row(row, columns, most, looks)
         return
+    others = [index for index in range(len(rows[0])) if index not in kept]
     head, *lines = aligned([[row[index] for index in kept] for row in rows], [looks[index] for index in kept])
     yield head
     for line, row in zip(lines, rows[1:], strict=True):

@@ -6,12 +6,13 @@ either in exactly one row of one block, or is one of ``deletions``:
 - ``blocks``: targets that are shown together, in the order of the plan (that of their first target). A block is
 
   - ``alike``: at least 3 targets whose changes are the same;
-  - ``similar``: at least 10 targets whose changes are the same but for one value, which is nothing that is removed;
+  - ``table``: targets that change the same things, in at least 3 different ways, and nothing is removed. Those alike
+    are a block of their own only from 10 titles on. A table has up to 100 lines;
   - ``alone``: one target.
 
 - ``Block.rows``: what the block does, a :class:`Row` for each thing that is shown. ``row.changes`` are all the pairs
-  of target and change that it stands for. If ``row.same``, ``row.examples`` holds one pair that shows all of them;
-  otherwise (in a ``similar`` block) it holds two of them, and in a plan of up to 40 targets all.
+  of target and change that it stands for. If ``row.same``, ``row.example`` is a pair that shows all of them; otherwise
+  it is a column of the table, whose :class:`TableLine` has a cell for each of them.
 - ``Block.whole``: nothing of the block may be shortened or left out.
 - ``deletions``: deleted assets and links. They are never folded: every form lists all of them.
 - ``counts``: how many changes of each aspect there are, and on how many targets (:class:`KindCount`).
@@ -26,10 +27,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
-from typing import Final, Literal, NamedTuple
+from itertools import chain, compress
+from math import ceil
+from operator import attrgetter
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
@@ -46,18 +50,20 @@ from msauto.secrets.redacted_plans import map_texts, redact_plan
 OWN_TITLE: Final = "<title>"
 """Stands for the title of each target."""
 FEWEST_ALIKE: Final = 3
-FEWEST_SIMILAR: Final = 10
+_FEWEST_FOLDED: Final = 10
+"""Titles from which on equal changes do not stay in a table, and from which on list items are in one."""
 ACTIONS: Final[tuple[Action, ...]] = ("add", "change", "delete", "run")
-_EXAMPLES: Final = 2
 MOST_LINES: Final = 400
+_MOST_TABLE_LINES: Final = 100
 _NEVER_SHORTENED: Final = 40
 """Targets up to which a plan is shown in full, however long it is."""
 _NO_SOURCE: Final = TaskSource("", 0, 0, "")
 
-_LEVELS: Final = {"alone": "", "alike": "with the same changes", "similar": "with the same changes but for one value"}
+_LEVELS: Final = {"alone": "", "alike": "with the same changes", "table": "with changes of the same things"}
 
-Level = Literal["alone", "alike", "similar"]
+Level = Literal["alone", "alike", "table"]
 PlannedChange = tuple[Target, Change]
+_Key = TypeVar("_Key")
 
 
 class Deletion(NamedTuple):
@@ -88,24 +94,71 @@ class ChangeKind(NamedTuple):
     subject: str
 
 
+class Cell(NamedTuple):
+    """A change in a table. ``key`` and ``notes``: what is not in the heading and the notes of its column."""
+
+    target: Target
+    change: Change
+    key: str
+    notes: str
+
+    def text(self, width: texts.ValueWidth) -> str:
+        """Return what the change does."""
+        values = ", ".join(map(str, texts.change_parts(self.change, self.target, width)))
+        return " ".join(filter(None, (self.key, values, self.notes and f"({self.notes})")))
+
+
 class Row(Struct, frozen=True):
-    """Changes of one kind that are shown together. ``same``: one example shows all of them."""
+    """Changes of one kind that are shown together. ``same``: the example shows all of them."""
 
     kind: ChangeKind
     changes: tuple[PlannedChange, ...]
-    examples: tuple[PlannedChange, ...]
+    example: PlannedChange
     same: bool
 
     @property
     def key(self) -> str:
         """The key of the changes, or what their keys have in common; visible."""
         subject = self.kind.subject
-        return texts.show_key(self.examples[0][1]) if self.same else show(subject) if subject else ""
+        return texts.show_key(self.example[1]) if self.same else show(subject) if subject else ""
+
+    @property
+    def heading(self) -> str:
+        """The heading of a column: the key, and before it the action and the aspect, if it is not a changed field."""
+        action, aspect, _ = self.kind
+        sign = texts.SIGNS[action] if action != "change" else ""
+        return " ".join(filter(None, (sign, aspect if aspect != "field" else "", self.key)))
 
     @property
     def notes(self) -> str:
-        """The notes of a change that is the same everywhere."""
-        return "; ".join(texts.change_notes(self.examples[0][1])) if self.same else ""
+        """The notes that all the changes have."""
+        notes = {"; ".join(texts.change_notes(change)) for _, change in self.changes[: 1 if self.same else None]}
+        return notes.pop() if len(notes) == 1 else ""
+
+    @property
+    def cells(self) -> Iterator[Cell]:
+        """The changes as the cells of a column."""
+        common = self.notes
+        for target, change in self.changes:
+            key = texts.show_key(change)
+            notes = "" if common else "; ".join(texts.change_notes(change))
+            yield Cell(target, change, "" if key == self.key else key, notes)
+
+
+class TableLine(NamedTuple):
+    """A line of a table: targets of one title and the same changes, on several servers if there are several.
+
+    ``place``: the servers, where not all lines have the same. ``cells``: a change for each column.
+    """
+
+    targets: tuple[Target, ...]
+    place: str
+    cells: tuple[Cell | None, ...]
+
+    @property
+    def label(self) -> str:
+        """The title, and the servers."""
+        return f"{show(self.targets[0].name)}{self.place and f' ({self.place})'}"
 
 
 class NamedTargets(NamedTuple):
@@ -162,12 +215,28 @@ class TargetGroup(Struct, frozen=True):
 class Block(TargetGroup, frozen=True):
     """Targets of one kind; ``level`` is why they are together.
 
-    ``whole``: it removes something, or the plan is short, so that each name and value of it is shown.
+    ``whole``: it removes something, or the plan is short, so that each name and value of it is shown. ``table``: the
+    targets of each line of a table.
     """
 
     level: Level
     rows: tuple[Row, ...]
     whole: bool
+    table: tuple[tuple[Target, ...], ...] = ()
+
+    @property
+    def columns(self) -> list[Row]:
+        """The things that are not the same in all targets."""
+        return [row for row in self.rows if not row.same]
+
+    @property
+    def lines(self) -> Iterator[TableLine]:
+        """The lines of the table."""
+        columns = [{id(cell.target): cell for cell in row.cells} for row in self.columns]
+        places = [", ".join(map(texts.server_of, targets)) for targets in self.table]
+        places = places if len(set(places)) > 1 else [""] * len(places)
+        for targets, place in zip(self.table, places, strict=True):
+            yield TableLine(targets, place, tuple(column.get(id(targets[0])) for column in columns))
 
     @property
     def title(self) -> str:
@@ -177,8 +246,6 @@ class Block(TargetGroup, frozen=True):
     @property
     def timeline(self) -> Timeline | None:
         """The timeline that all its targets have."""
-        if self.level == "similar":
-            return None
         timeline = timeline_of(self.targets[0])
         return timeline if all(timeline_of(target) == timeline for target in self.targets[1:]) else None
 
@@ -295,6 +362,7 @@ def shown_blocks(blocks: Sequence[Block]) -> tuple[list[Block], int]:
     for block in blocks:
         if lines <= MOST_LINES:
             lines += len(block.rows) + 2 + 2 * (block.timeline is not None)
+            lines += len(block.table) * ceil(len(block.columns) / 3)
         if lines <= MOST_LINES or block.whole:
             shown.append(block)
         else:
@@ -315,26 +383,82 @@ def kind_of(change: Change) -> ChangeKind:
 
 
 def _blocks(targets: Sequence[Target], *, short: bool) -> list[Block]:
-    """Return the blocks of targets that change: first those alike, of the rest those similar, the rest alone."""
-    blocks: dict[int, Block] = {}
-    rest = list(range(len(targets)))
-    folds: tuple[tuple[Level, int, Callable[[Target], object]], ...] = (
-        ("alike", FEWEST_ALIKE, partial(_alike_key, {})),
-        ("similar", FEWEST_SIMILAR, _similar_key),
-    )
-    for level, fewest, key in folds:
-        groups: dict[object, list[int]] = {}
-        for place in sorted(rest):
-            groups.setdefault(key(targets[place]), []).append(place)
-        rest = []
-        for places in groups.values():
-            block = _block(level, [targets[place] for place in places], short=short) if len(places) >= fewest else None
-            if block is not None and _differs_in_one_value(block):
-                blocks[places[0]] = block
+    """Return the blocks of targets that change, in the order of the plan."""
+    order = {id(target): place for place, target in enumerate(targets)}
+    alike_key = partial(_alike_key, {})
+    blocks: list[Block] = []
+    for group in _of_the_same_things(targets):
+        alike = [*_grouped(group, alike_key).values()]
+        folded = [len({target.name for target in each}) >= _FEWEST_FOLDED for each in alike]
+        tables = _tables([each for each, is_folded in zip(alike, folded, strict=True) if not is_folded], order, short)
+        blocks += tables
+        for each in compress(alike, folded) if tables else alike:
+            if len(each) >= FEWEST_ALIKE:
+                blocks.append(_block("alike", each, short=short))
             else:
-                rest += places
-    blocks |= {place: _block("alone", [targets[place]], short=short) for place in rest}
-    return [blocks[place] for place in sorted(blocks)]
+                blocks += (_block("alone", [target], short=short) for target in each)
+    return sorted(blocks, key=lambda block: order[id(block.targets[0])])
+
+
+def _grouped(targets: Iterable[Target], key: Callable[[Target], _Key]) -> dict[_Key, list[Target]]:
+    groups: dict[_Key, list[Target]] = {}
+    for target in targets:
+        groups.setdefault(key(target), []).append(target)
+    return groups
+
+
+def _of_the_same_things(targets: Sequence[Target]) -> list[list[Target]]:
+    """Return the targets that may be one table, together: those that change one thing at least that others change."""
+    groups: list[list[Target]] = []
+    homes: dict[object, list[Target]] = {}
+    for things, members in sorted(_grouped(targets, _things).items(), key=lambda item: -len(item[0])):
+        home = next((homes[each] for each in things if each in homes), None)
+        if home is None:
+            groups.append(home := [])
+        home += members
+        for each in things:
+            homes.setdefault(each, home)
+    return groups
+
+
+def _things(target: Target) -> tuple[object, ...]:
+    """Return what a target changes: each thing, or all in one where it changes list items, or something is removed."""
+    kept = _kept(target)
+    about = target.kind, frozenset(each.aspect for each in target.emptied)
+    kinds = [kind_of(change) for change in kept]
+    loses = any(map(_loses, kept))
+    if loses or any(isinstance(change.after, dict) for change in kept):
+        return ((*about, loses, *kinds),)
+    return tuple(dict.fromkeys((*about, kind) for kind in kinds))
+
+
+def _tables(alike: Sequence[list[Target]], order: Mapping[int, int], short: bool) -> list[Block]:
+    """Return the tables of targets that change the same things; ``alike``: those that change them alike.
+
+    Empty if there are fewer than three of them, something is removed, or more than one list item differs.
+    """
+    if len(alike) < FEWEST_ALIKE or any(_loses(change) for change in _kept(alike[0][0])):
+        return []
+    lines = [tuple(line) for each in alike for line in _grouped(each, attrgetter("name")).values()]
+    lines.sort(key=lambda line: order[id(line[0])])
+    items = [row for row in _rows_of_table([*chain(*lines)]) if not row.same and isinstance(row.example[1].after, dict)]
+    if len(items) > 1 or (items and len(alike) < _FEWEST_FOLDED):
+        return []
+    size = ceil(len(lines) / ceil(len(lines) / _MOST_TABLE_LINES))
+    parts = [lines[at : at + size] for at in range(0, len(lines), size)]
+    tables = [(tuple(chain(*part)), tuple(part)) for part in parts]
+    return [Block(targets, "table", _rows_of_table(targets), short, part) for targets, part in tables]
+
+
+def _rows_of_table(targets: Sequence[Target]) -> tuple[Row, ...]:
+    """Return a row for each thing that targets change; a second one of the same kind is a thing of its own."""
+    things: dict[tuple[ChangeKind, int], list[PlannedChange]] = {}
+    for target in targets:
+        seen: Counter[ChangeKind] = Counter()
+        for change in _kept(target):
+            seen[kind := kind_of(change)] += 1
+            things.setdefault((kind, seen[kind]), []).append((target, change))
+    return tuple(_row(pairs, same=len(pairs) == len(targets) and _are_same(pairs)) for pairs in things.values())
 
 
 def _alike_key(first: dict[bytes, Target], target: Target) -> object:
@@ -352,48 +476,25 @@ def _alike_key(first: dict[bytes, Target], target: Target) -> object:
     return key if shown == expected else (key, str(shown))
 
 
-def _similar_key(target: Target) -> object:
-    emptied = frozenset(each.aspect for each in target.emptied)
-    return target.kind, tuple(map(kind_of, _kept(target))), emptied
-
-
 def _kept(target: Target) -> list[Change]:
     """Return the changes that blocks show: all but the deletions."""
     return [change for change in target.changes if not is_deletion(change)]
 
 
 def _block(level: Level, targets: Sequence[Target], *, short: bool) -> Block:
-    """Return a block of targets with the same kinds of changes in the same order, with a row for each change.
+    """Return a block of targets with the same changes in the same order, with a row for each of them.
 
     ``short``: the plan is, and is shown in full.
     """
-    rows = []
-    for changes in zip(*map(_kept, targets), strict=True):
-        pairs = tuple(zip(targets, changes, strict=True))
-        target, change = pairs[0]
-        same = level != "similar" or _are_same(pairs)
-        examples = pairs if short else pairs[:_EXAMPLES]
-        if same:
-            examples = ((target, change if level == "alone" else _shared(change, target)),)
-        rows.append(Row(kind_of(change), pairs, examples, same))
-    whole = short or any(_loses(change) for row in rows for _, change in row.examples)
+    rows = [_row([*zip(targets, changes, strict=True)]) for changes in zip(*map(_kept, targets), strict=True)]
+    whole = short or any(_loses(row.example[1]) for row in rows)
     return Block(tuple(targets), level, tuple(rows), whole)
 
 
-def _differs_in_one_value(block: Block) -> bool:
-    """Return whether the changes of all targets are the same but for one value, which is nothing that is removed."""
-    differing = set()
-    for place, row in enumerate(row for row in block.rows if not row.same):
-        first = row.changes[0][1]
-        if _loses(first):
-            return False
-        for _, change in row.changes[1:]:
-            for old, new in ((first.before, change.before), (first.after, change.after)):
-                if isinstance(old, dict) and isinstance(new, dict):
-                    differing |= {(place, name) for name in old | new if old.get(name) != new.get(name)}
-                elif old != new:
-                    differing.add((place, ""))
-    return len(differing) <= 1
+def _row(pairs: Sequence[PlannedChange], *, same: bool = True) -> Row:
+    target, change = pairs[0]
+    example = target, _shared(change, target) if len(pairs) > 1 else change
+    return Row(kind_of(change), tuple(pairs), example, same)
 
 
 # Own titles ----------------------------------------------------------------------------------------------------

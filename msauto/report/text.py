@@ -16,7 +16,7 @@ from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Result
 from msauto.report import plan_view, texts
 from msauto.report.clip_timeline import ASCII, TimelineRow, draw_timeline, legend_of
-from msauto.report.layout import PLAIN, Layout, Line, Style, TextSpan, paint, render_lines, words
+from msauto.report.layout import PLAIN, Layout, Line, Style, TextSpan, paint, render_lines, value_table, words
 from msauto.report.result_view import ResultGroup, ResultView, view_result
 from msauto.report.sanitizing import (
     display_width,
@@ -89,18 +89,21 @@ def _blocks(blocks: Sequence[plan_view.Block], layout: Layout) -> Iterator[Line]
 
 def _block(block: plan_view.Block, drawing: Iterable[Line], layout: Layout) -> Iterator[Line]:
     yield _heading(block.title, block.folder)
-    keys = [row.key for row in block.rows]
+    rows = [row for row in block.rows if row.same]
+    keys = [row.key for row in rows]
     key_width = max((width for width in map(display_width, keys) if width <= _WIDEST_KEY), default=0)
-    aspect_width = max((len(row.kind.aspect) for row in block.rows), default=0)
-    for row, key in zip(block.rows, keys, strict=True):
+    aspect_width = max((len(row.kind.aspect) for row in rows), default=0)
+    for row, key in zip(rows, keys, strict=True):
         before = [f"{row.kind.aspect:{aspect_width}}  ", f"{pad(key, max(key_width, display_width(key)))}  "]
-        yield from _row(row, before, block.whole or bool(layout.verbosity), layout)
+        yield from _row(row, before, _width(block, layout), layout)
+    yield from _table(block, layout)
     yield from (words(f"    {line}", "red", hang=6) for line in block.emptied)
     yield from drawing
     if block.level == "alone":
         yield from _requests(block.targets[0].requests) if layout.verbosity else ()
         return
-    yield names_line(block.named, None if block.whole else _NAME_ROWS * (layout.width - 4))
+    if block.level == "alike":
+        yield names_line(block.named, None if block.whole else _NAME_ROWS * (layout.width - 4))
     tasks = {change.source.task for row in block.rows for _, change in row.changes}
     if len(tasks) == 1 and (task := tasks.pop()):
         yield words(f"    task {show(task, quoted=True)}", "dim", hang=6)
@@ -111,28 +114,35 @@ def _heading(heading: str, folder: str) -> Line:
     return Line((*spans, TextSpan(f"  {folder}", "dim")) if folder else tuple(spans), 4)
 
 
-def _row(row: plan_view.Row, before: Sequence[str], whole: bool, layout: Layout) -> Iterator[Line]:
+def _width(block: plan_view.Block, layout: Layout) -> texts.ValueWidth:
+    """Return how much of a value is shown: a few rows, or everything."""
+    space = _VALUE_ROWS * (layout.width - 20)
+    return texts.WHOLE if block.whole or layout.verbosity else texts.ValueWidth(space, space)
+
+
+def _row(row: plan_view.Row, before: Sequence[str], width: texts.ValueWidth, layout: Layout) -> Iterator[Line]:
     action = row.kind.action
     red: Style = "red" if action == "delete" else ""
     spans = [TextSpan(f"  {texts.SIGNS[action]} ", _COLOURS[action]), *(TextSpan(each, red) for each in before)]
     hang = sum(display_width(span.text) for span in spans)
     hang = hang if hang <= layout.width * 2 // 5 else 8
-    space = _VALUE_ROWS * (layout.width - 20)  # a few rows of a value, or everything
-    short = texts.WHOLE if whole else texts.ValueWidth(space, space)
-    if row.same:
-        target, change = row.examples[0]
-        yield Line((*spans, *_values(change, target, short, red)), hang)
-        if layout.verbosity >= 2:
-            task = f", task {show(change.source.task, quoted=True)}" if change.source.task else ""
-            yield words(f"      at {visible(str(change.source.place))}{task}", "dim", hang=8)
+    target, change = row.example
+    yield Line((*spans, *_values(change, target, width, red)), hang)
+    if layout.verbosity >= 2:
+        task = f", task {show(change.source.task, quoted=True)}" if change.source.task else ""
+        yield words(f"      at {visible(str(change.source.place))}{task}", "dim", hang=8)
+
+
+def _table(block: plan_view.Block, layout: Layout) -> Iterator[Line]:
+    """Yield the table of a block, and the notes of its columns."""
+    columns = block.columns
+    if not columns:
         return
-    more = ", for example (-v shows all)" if len(row.examples) < len(row.changes) else ":"
-    yield Line((*spans, TextSpan(f"{texts.plural(len(row.changes), 'change')}{more}", red)), hang)
-    for target, change in row.examples:
-        name = f"{show(target.name, quoted=': ' in target.name)}: "
-        key = texts.show_key(change)
-        key = f"{key}  " if key not in {"", row.key} else ""
-        yield Line((TextSpan(f"      {name}"), TextSpan(key, red), *_values(change, target, short, red)), 8)
+    rows = [["", *(row.heading for row in columns)]]
+    width = _width(block, layout)
+    rows += ([line.label, *(cell.text(width) if cell else "" for cell in line.cells)] for line in block.lines)
+    yield from value_table(rows, layout)
+    yield from (words(f"    {row.heading}: {row.notes}", "dim", hang=6) for row in columns if row.notes)
 
 
 def _values(change: Change, target: Target, short: texts.ValueWidth, style: Style) -> Iterator[TextSpan]:

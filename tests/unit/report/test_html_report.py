@@ -131,10 +131,9 @@ def test_an_error_of_many_targets_is_shown_once() -> None:
 
 def test_many_different_targets_are_in_the_list_alone() -> None:
     def target(number: int) -> Target:
-        keys = [f"user_{bit}" for bit in range(7) if number >> bit & 1]
-        return structs.replace(
-            film(), name=f"T {number}", changes=tuple(change("change", "field", key, "", "x") for key in keys)
-        )
+        frames = [bit for bit in range(7) if number >> bit & 1]
+        changes = (change("add", "marker", f"General@{at}", None, {"frame": at, "track": "General"}) for at in frames)
+        return structs.replace(film(), name=f"T {number}", changes=tuple(changes))
 
     page = page_of(plan_of(*map(target, range(1, 128))))
     shown = page.count('<section class="group">')

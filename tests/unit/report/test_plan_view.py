@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.aspects import is_deletion
-from msauto.model.plan import Change, Plan, Target
+from msauto.model.plan import Basis, Change, Plan, Target
 from msauto.model.snapshot import Json
 from msauto.report.plan_view import OWN_TITLE, Block, PlanView, shown_blocks, view_plan
 from msauto.report.sanitizing import NameRange, name_ranges
+from msauto.report.texts import WHOLE
 from tests.unit.report.made_plans import PAL, change, film, lost, plan_of
 
 
@@ -39,26 +40,20 @@ def test_targets_that_change_alike_are_one_block_from_three_on() -> None:
     assert (block.level, len(block.targets), [row.same for row in block.rows]) == ("alike", 3, [True])
 
 
-def test_the_same_but_for_one_value_is_one_block_from_ten_on() -> None:
+def test_one_list_item_that_differs_is_in_a_table_from_ten_on() -> None:
     ready = change("change", "field", "comment", "", "Ready")
-    targets = [clip(f"EP{number}", marker(750, f"Break {number}"), ready) for number in range(10)]
+    targets = [clip(f"EP{number}", marker(750 + number), ready) for number in range(10)]
     assert len(view_plan(plan_of(*targets[:9])).blocks) == 9
-    for count, examples in ((10, 10), (40, 40), (41, 2)):
-        targets = [clip(f"EP{number}", marker(750, f"Break {number}"), ready) for number in range(count)]
-        (block,) = view_plan(plan_of(*targets)).blocks
-        assert block.level == "similar"
-        assert [(row.kind.subject, row.same, len(row.examples)) for row in block.rows] == [
-            ("Cue Point", False, examples),
-            ("comment", True, 1),
-        ]
+    (block,) = view_plan(plan_of(*targets)).blocks
+    assert [(row.heading, row.same) for row in block.rows] == [("+ marker Cue Point", False), ("comment", True)]
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        lambda n: (marker(n, f"Break {n}"),),
-        lambda n: (change("change", "field", "comment", "", f"{n}"), change("change", "field", "user_0", "", f"{n}")),
+        lambda n: (marker(n, f"Break {n}"), marker(n + 1)),
         lambda n: (change("delete", "marker", f"uid {n}", {"frame": 1, "track": "General"}, losses=1),),
+        lambda n: (change("change", "field", "comment", f"{n}", "", losses=1),),
     ],
 )
 def test_what_differs_in_more_or_is_removed_is_shown_in_full(changes: Callable[[int], tuple[Change, ...]]) -> None:
@@ -66,16 +61,98 @@ def test_what_differs_in_more_or_is_removed_is_shown_in_full(changes: Callable[[
     assert [block.level for block in blocks] == ["alone"] * 20
 
 
+def valued(name: str, server: str = "studio-a", **fields: str) -> Target:
+    return clip(name, *(change("change", "field", key, "", value) for key, value in fields.items()), server=server)
+
+
+def cells_of(block: Block) -> list[tuple[str, list[str]]]:
+    return [(line.label, [cell.text(WHOLE) if cell else "" for cell in line.cells]) for line in block.lines]
+
+
+def test_changes_of_the_same_things_are_a_table_from_three_different_ones_on() -> None:
+    targets = [valued("A", comment="1"), valued("B", comment="2", layer="x"), valued("C", layer="x")]
+    assert [block.level for block in view_plan(plan_of(*targets[:2])).blocks] == ["alone"] * 2
+    (block,) = view_plan(plan_of(*targets)).blocks
+    assert block.title == "studio-a · NEWS · 3 assets with changes of the same things"
+    assert [row.heading for row in block.columns] == ["comment", "layer"]
+    assert cells_of(block) == [
+        ("A", ['"" → "1"', ""]),
+        ("B", ['"" → "2"', '"" → "x"']),
+        ("C", ["", '"" → "x"']),
+    ]
+
+
+def test_what_loses_something_is_in_no_table() -> None:
+    def retitled(number: int, losses: int = 0) -> Change:
+        before: dict[str, Json] = {"uid": 1, "frame": 5, "track": "General", "title": f"Old {number}"}
+        return change("change", "marker", "uid 1", before, before | {"title": f"New {number}"}, losses=losses)
+
+    targets = [clip(f"EP{number}", retitled(number, losses=number % 2)) for number in range(20)]
+    blocks = view_plan(plan_of(*targets)).blocks
+    assert Counter(block.level for block in blocks) == {"table": 1, "alone": 10}
+    assert all(target.changes[0].losses == 0 for target in blocks[0].targets)
+
+
+def test_what_has_nothing_in_common_is_no_table() -> None:
+    apart = [valued("A", comment="1"), valued("B", layer="2"), valued("C", user_0="3")]
+    assert [block.level for block in view_plan(plan_of(*apart)).blocks] == ["alone"] * 3
+
+
+def test_the_same_on_several_servers_is_one_line() -> None:
+    targets = [valued(f"P{number}", server, comment=f"{number}") for server in ("a", "b", "c") for number in range(5)]
+    (block,) = view_plan(plan_of(*targets)).blocks
+    assert [line.label for line in block.lines] == [f"P{number}" for number in range(5)]
+    (block,) = view_plan(plan_of(*targets[:-1], valued("P4", "c", comment="other"))).blocks
+    assert [line.label for line in block.lines][3:] == [
+        "P3 (a · NEWS, b · NEWS, c · NEWS)",
+        "P4 (a · NEWS, b · NEWS)",
+        "P4 (c · NEWS)",
+    ]
+
+
+def test_many_titles_with_the_same_changes_are_no_lines_of_a_table() -> None:
+    same = [valued(f"EP{number}", comment="Ready") for number in range(10)]
+    others = [valued(f"P{number}", comment=f"{number}") for number in range(3)]
+    blocks = view_plan(plan_of(*same, *others)).blocks
+    assert [(block.level, len(block.targets)) for block in blocks] == [("alike", 10), ("table", 3)]
+    (block,) = view_plan(plan_of(*same[:9], *others)).blocks
+    assert (block.level, len(block.table)) == ("table", 12)
+
+
+def test_a_long_table_is_in_parts_that_are_left_out_one_by_one() -> None:
+    blocks = view_plan(plan_of(*(valued(f"P{number}", comment=f"{number}") for number in range(501)))).blocks
+    assert [len(block.table) for block in blocks] == [84, 84, 84, 84, 84, 81]
+    shown, left = shown_blocks(blocks)
+    assert (len(shown), left) == (4, 165)
+
+
+def test_notes_are_beside_a_column_or_where_they_differ_in_the_cells() -> None:
+    basis: tuple[Basis, ...] = ("ledger", "ledger", "none")
+    targets = [
+        clip(f"P{place}", change("change", "field", "layer", None, f"{place}", each))
+        for place, each in enumerate(basis)
+    ]
+    (block,) = view_plan(plan_of(*targets)).blocks
+    assert [text for _, (text,) in cells_of(block)] == [
+        '(nothing) → "0" (not reported by the server; last value written by msauto)',
+        '(nothing) → "1" (not reported by the server; last value written by msauto)',
+        '(unknown) → "2" (not reported by the server; earlier value unknown)',
+    ]
+    alike = [clip(f"P{place}", change("change", "field", "layer", None, f"{place}", "none")) for place in range(3)]
+    (block,) = view_plan(plan_of(*alike)).blocks
+    assert block.columns[0].notes == "not reported by the server; earlier value unknown"
+    assert cells_of(block)[0] == ("P0", ['(unknown) → "0"'])
+
+
 def test_links_named_like_their_assets_are_the_same_change() -> None:
     targets = [clip(name, change("add", "link", f"Tonight/{name}", None, {"folder": "Tonight", "title": name}))
                for name in ("Film", "Promo", "News")]  # fmt: skip
     (block,) = view_plan(plan_of(*targets)).blocks
-    assert block.rows[0].examples[0][1].key == f"Tonight/{OWN_TITLE}"
+    assert block.rows[0].example[1].key == f"Tonight/{OWN_TITLE}"
 
 
-def test_similar_targets_keep_the_order_of_the_plan() -> None:
-    values = [change("change", "field", "comment", "", f"{number % 6}") for number in range(12)]
-    targets = [clip(f"EP{number:03}", value) for number, value in enumerate(values)]
+def test_a_table_keeps_the_order_of_the_plan() -> None:
+    targets = [valued(f"EP{number:03}", comment=f"{number % 6}") for number in range(12)]
     (block,) = view_plan(plan_of(*targets)).blocks
     assert block.targets == tuple(targets)
 
@@ -137,6 +214,8 @@ CHANGES = st.one_of(
         [
             change("change", "field", "comment", "a", "b"),
             change("change", "field", "comment", "a", "Film 1"),
+            change("change", "field", "comment", "a", "c"),
+            change("change", "field", "layer", None, "c", "none"),
             change("delete", "asset", "x", {}, reversible=False),
             change("delete", "link", "Tonight/x", "Tonight/x"),
             change("run", "command", "PARTNER_EXPORT_VERSION", None, {}),
