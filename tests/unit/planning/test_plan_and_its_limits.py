@@ -327,3 +327,16 @@ def test_long_requests_are_split_or_refused() -> None:
     assert sorted(number for request in target.requests for number in request.changes) == [0, 1, 2, 3]
     (target,) = context.plan(asset_intent({"title": "Film", "xmp": {"dc:a": "x" * 300}})).targets
     assert "the cap is 200" in str(target.error)
+
+
+# Input files ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"), [(b"title: Film", "00ff"), (b"password: open sesame", "***"), (None, "***")]
+)
+def test_a_hash_from_which_a_secret_could_be_guessed_is_hidden(content: bytes | None, shown: str) -> None:
+    """``None``: the file is too large to be searched."""
+    resolved = ResolvedPlaybooks((), inputs=(InputFile("news.yml", "00ff", content),), secrets=Secrets(["open sesame"]))
+    made = assemble(resolved, [], created=CREATED, version="0.1.0", limits=Limits())
+    assert made.inputs[0].sha256 == shown
