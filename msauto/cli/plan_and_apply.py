@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Awaitable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -105,8 +105,13 @@ class RunDialog(Struct, frozen=True):
                 output.print_message(f"Saved the plan to {visible(given.out)}; apply it with: {visible(command)}")
         if plan.errors:
             self._report_errors(plan)
-            return ERROR
-        return CHANGES if given.detailed_exitcode and plan.requests else OK
+        if given.detailed_exitcode:
+            try:
+                with suppress(PlanningError):
+                    check_plan(plan, keep_going=given.options.keep_going)
+            except RefusedError:
+                return REFUSED
+        return ERROR if plan.errors else CHANGES if given.detailed_exitcode and plan.requests else OK
 
     def _plan_and_apply(self) -> int:
         """Lock, plan, show, ask, apply; return the exit code."""

@@ -27,7 +27,7 @@ def plan_flags(condition: str = "") -> Decorator:
     saved = f"{condition}Save the plan for `apply FILE`; - is stdout."
     options = (
         click.option("--out", type=click.Path(dir_okay=False), metavar="FILE", help=saved),
-        click.option("--detailed-exitcode", is_flag=True, help=f"{condition}Exit with 2 if there are changes."),
+        click.option("--detailed-exitcode", is_flag=True, help=f"{condition}Exit with 2 for changes, 4 if refused."),
     )
     return lambda function: with_options(function, options)
 

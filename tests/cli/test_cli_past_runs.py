@@ -195,7 +195,7 @@ def test_check_is_plan(desk: Desk, flags: tuple[str, ...], tasks: str) -> None:
     assert same(kept.read_text() if kept.exists() else "") == same(first)
     assert bool(first) == ("--out" in flags)
     if flags == ("--detailed-exitcode",):
-        assert planned.code == {"changes": 2, "nothing": 0, "errors": 1, "both": 1, "refused": 2}[tasks]
+        assert planned.code == {"changes": 2, "nothing": 0, "errors": 1, "both": 1, "refused": 4}[tasks]
 
 
 @pytest.mark.parametrize("flags", [("--out", "kept.json"), ("--detailed-exitcode",)])

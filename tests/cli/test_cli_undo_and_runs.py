@@ -100,7 +100,7 @@ def test_outside_of_its_window_a_run_is_refused(
     assert (f"{words}: nothing was sent\n  → run it within the window" in sourced.err) is (code == 4)
     shown = desk.run(*command, all_three(desk), *FLAGS, *WINDOW, "--format", "json").json
     assert [each["code"] for each in shown["refusals"]] == ["window"]
-    assert desk.run("plan", all_three(desk), *FLAGS, *WINDOW, "--detailed-exitcode").code == 2
+    assert desk.run("plan", all_three(desk), *FLAGS, *WINDOW, "--detailed-exitcode").code == 4
 
 
 @pytest.mark.usefixtures("zone")
