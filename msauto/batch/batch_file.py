@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -276,6 +277,9 @@ def _freeze_problems(batch: BatchFile, settings: Settings, now: datetime) -> Ite
 
 def _output_problems(batch: BatchFile) -> Iterator[Problem]:
     reports, metrics = batch.args.reports, batch.args.metrics
+    if batch.args.notify and find_spec("apprise") is None:
+        message = "no notice can be sent: the package apprise is not installed"
+        yield batch.node.child("notify").problem(message, "pip install 'msauto[notify]'")
     if reports is not None:
         folder = Path(beside(batch.file, reports.dir))
         yield from _folder_problems(folder, batch.node.child("reports", "dir"), "the folder of the reports")

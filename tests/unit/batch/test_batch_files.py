@@ -220,3 +220,12 @@ def test_folders_that_cannot_be_written(folder: Path) -> None:
         "error batch.yml:3: folder 'metrics' not found",
         "error batch.yml:4: the folder of the reports 'file/reports' cannot be written: 'file' is a file",
     ]
+
+
+def test_a_notice_that_cannot_be_sent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{HEAD}notify: [{{to: 'mailto://a@b', on: [failed]}}]\njobs: {{a: {{playbooks: site.yml}}}}\n"
+    assert found(folder, text) == []
+    monkeypatch.setattr("msauto.batch.batch_file.find_spec", lambda _: None)
+    assert found(folder, text) == [
+        "error batch.yml:3: no notice can be sent: the package apprise is not installed",
+    ]
