@@ -32,8 +32,16 @@ from urllib.parse import quote
 
 from msgspec import Struct, field, structs
 
-from msauto.errors import InDoubtError, RejectedError, UnreachableError, UnreadableError, one_line
-from msauto.model.plan import Request
+from msauto.errors import (
+    InDoubtError,
+    MissingError,
+    NotFoundError,
+    RejectedError,
+    UnreachableError,
+    UnreadableError,
+    one_line,
+)
+from msauto.model.plan import CauseKind, Request
 from msauto.model.requests import command_of
 from msauto.model.result import RequestResult
 
@@ -50,6 +58,11 @@ UNINFORMATIVE_STATUSES: Final = GATEWAY_STATUSES | BUSY_STATUSES | UNAUTHORIZED_
 Contact = Literal["answered", "busy", "silent", "unreachable", "unauthorized"]
 """An answer; one of a busy server; no answer; no connection; our account is rejected."""
 Asked = Literal["read", "write", "download"]
+_CAUSES: Final[Mapping[Contact | None, CauseKind]] = {
+    "unreachable": "no connection", "silent": "no answer", "busy": "busy", "unauthorized": "account rejected"
+}  # fmt: skip
+PASSING: Final = frozenset[CauseKind]({"no connection", "no answer", "busy"})
+"""Causes that may be over later: another attempt may help."""
 
 _FAILURES_TO_OPEN: Final = 3
 
@@ -69,6 +82,14 @@ def contact_of(error: BaseException, asked: Asked = "read") -> Contact | None:
     if status in BUSY_STATUSES:
         return "busy"
     return "answered" if isinstance(error, RejectedError | UnreadableError) else None
+
+
+def cause_of(error: BaseException) -> CauseKind | None:
+    """Return what kind of cause an error of planning is; ``None``: none of these."""
+    contact = contact_of(error)
+    if contact in _CAUSES:
+        return _CAUSES[contact]
+    return "not found" if isinstance(error, MissingError | NotFoundError) else None
 
 
 def kind_of(request: Request) -> str:

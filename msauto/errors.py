@@ -4,7 +4,8 @@
 
     MsautoError
      ├── InputError            a text is invalid: playbook, inventory, settings, plan file
-     ├── PlanningError         one target cannot be planned: asset not found, conflict, guard, failed assert
+     ├── PlanningError         one target cannot be planned: conflict, guard, failed assert
+     │    └── MissingError     what a task names does not exist: an asset, folder, database or channel
      ├── RefusedError          a user must decide: limits, consent, stale plan, freeze
      ├── AddressError          a name that no address can hold: empty, or not valid Unicode (also a ValueError)
      ├── LockedError           another run holds the lock
@@ -147,6 +148,10 @@ class PlanningError(MsautoError):
     def __str__(self) -> str:
         text = super().__str__()
         return f"{self.place}: {text}" if self.place else text
+
+
+class MissingError(PlanningError):
+    """What a task names does not exist: an asset, a folder, a database or a channel."""
 
 
 class RefusedError(MsautoError):

@@ -8,6 +8,7 @@ and keeps it in `.hypothesis` for its next run.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(_SLOW))
         elif is_property:
             item.add_marker(pytest.mark.timeout(_SHRINKING))
+
+
+@pytest.fixture
+def in_oslo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The time zone of this machine is that of Oslo."""
+    with monkeypatch.context() as context:
+        context.setenv("TZ", "Europe/Oslo")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

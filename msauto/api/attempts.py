@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,8 +23,11 @@ from msauto.model.plan import Plan
 from msauto.model.result import Result, RunStatus, RunSummary, format_time
 from msauto.playbook.input_files import find_repository
 from msauto.playbook.settings import Settings
+from msauto.report.texts import TargetKey
 
-_STATUS: Final[Mapping[int, RunStatus]] = {REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
+_STATUS: Final[Mapping[int, RunStatus]] = {
+    OK: "ok", REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"
+}  # fmt: skip
 
 
 class Attempt(Struct):
@@ -33,7 +36,7 @@ class Attempt(Struct):
     ``given`` is the ledger until the settings are read. ``inputs`` is set when they are, ``plan`` when it is made,
     ``run`` and ``result`` when the attempt becomes a run. ``code`` is its exit code. ``closed`` collects why targets
     did not begin: a freeze, the window. With ``check`` nothing is recorded. ``notes`` are recorded with it: the job of
-    a batch, for example.
+    a batch, for example. ``held`` are targets that it leaves as they are: an attempt before left them unverified.
     """
 
     given: LedgerPlace | None
@@ -49,6 +52,7 @@ class Attempt(Struct):
     result: Result | None = None
     closed: list[str] = field(default_factory=list)
     notes: Mapping[str, str] = field(default_factory=dict)
+    held: Collection[TargetKey] = ()
     tell: Tell = tell_nothing
 
     @contextmanager

@@ -35,7 +35,7 @@ from msauto.playbook.change_windows import DatedFreeze, Freeze, Window, freeze_a
 from msauto.playbook.input_files import base_of
 from msauto.playbook.settings import Settings
 from msauto.report.sanitizing import visible
-from msauto.report.texts import plural, refusal_error, refusal_reason
+from msauto.report.texts import plural, refusal_error, refusal_reason, target_key
 from msauto.secrets.redacted_plans import redact_plan
 
 if TYPE_CHECKING:
@@ -214,6 +214,9 @@ class Run(Struct, frozen=True):
             decision: Decision = "plan again"
             while decision == "plan again":
                 plan = await _plan(self.loaded, self.options, ledger, self.clock, self.observer)
+                if attempt.held:
+                    left = tuple(each for each in plan.targets if target_key(each) not in attempt.held)
+                    plan = structs.replace(plan, targets=left)
                 attempt.plan, attempt.summary = plan, to_json(plan.summary)
                 decision = agree(plan)
             if decision == "leave":

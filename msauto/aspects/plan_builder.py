@@ -195,9 +195,11 @@ def left_alone(what: str, live: Json, wrote: Json) -> str:
     return f"{what} is left alone: {now}, and the run wrote {wrote!r}"
 
 
-def refuse(message: str, source: TaskSource | None, remedy: str) -> PlanningError:
+def refuse(
+    message: str, source: TaskSource | None, remedy: str, kind: type[PlanningError] = PlanningError
+) -> PlanningError:
     """Return the error of one target, at the place of the task that causes it."""
-    return PlanningError(message, place=source.place if source else None, remedy=remedy)
+    return kind(message, place=source.place if source else None, remedy=remedy)
 
 
 # What the ledger remembers of requests that may have run ------------------------------------------------------

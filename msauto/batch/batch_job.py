@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -23,30 +24,25 @@ from msauto.api.loading import Loaded, load
 from msauto.api.run import Decision, Run, RunOptions, check_plan, plan_only, refuse_stale
 from msauto.applying.apply_context import Cancellation
 from msauto.batch.batch_file import BatchFile, Job
-from msauto.batch.batch_result import DifferingTarget, JobResult, outcome_of
+from msauto.batch.batch_result import DIFFERING, DifferingTarget, JobResult, outcome_of
+from msauto.batch.causes import Cause, causes_of, may_get_better, results_so_far
 from msauto.batch.schedule import open_until
+from msauto.circuit_breaker import PASSING, cause_of
 from msauto.codec import to_json
 from msauto.concurrency import SystemClock
 from msauto.documents.value_types import as_list
-from msauto.errors import (
-    ClusterError,
-    LockedError,
-    MsautoError,
-    PlanningError,
-    UnreachableError,
-    bug_text,
-    exit_code_of,
-)
+from msauto.errors import ClusterError, LockedError, MsautoError, PlanningError, bug_text, exit_code_of
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.ledger.ledger import LedgerPlace
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock
+from msauto.model.result import TargetResult, key_of
 from msauto.report.layout import PLAIN, Layout
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import visible
 from msauto.report.text import render_error, render_plan, render_result
-from msauto.report.texts import plural, refusal_reason
+from msauto.report.texts import refusal_reason, target_key
 from msauto.secrets.redacted_plans import redact_plan
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -92,11 +88,12 @@ class BatchSignals:
 class JobAttempt(NamedTuple):
     """What came of one attempt of a job.
 
-    ``again``: trying again is safe and may help, because a server was unreachable or another run held a lock.
+    ``again``: trying again is safe and may help. ``targets``: what came of each target so far, in all attempts.
     """
 
     result: JobResult
     again: bool = False
+    targets: tuple[TargetResult, ...] = ()
 
 
 class BatchLog(Struct, frozen=True):
@@ -123,33 +120,47 @@ class BatchJobs(Struct, frozen=True):
     check: bool = False
     on: str | None = None
 
-    def __call__(self, job: Job, attempt: int, until: datetime | None) -> JobAttempt:
-        """Run a job once; any error is its result."""
+    def __call__(
+        self, job: Job, attempt: int, until: datetime | None, before: tuple[TargetResult, ...] = ()
+    ) -> JobAttempt:
+        """Run a job once; any error is its result. ``before``: what earlier attempts made of the targets.
+
+        A target that is unverified is left as it is: the user must look at it.
+        """
         if job.plan is not None and job.args.optional and not Path(job.plan).exists():
             reason = f"{job.plan} does not exist"
             return JobAttempt(JobResult(job=job.name, outcome="skipped", code=OK, reason=reason))
         notes = {**self.notes, BATCH: self.batch.name, JOB: job.name, ATTEMPT: str(attempt)}
-        check = self.check or job.args.do == "plan"
         playbooks = job.playbooks or (job.plan or "",)
-        record = Attempt(self.ledger, playbooks, notes=notes, check=check, tell=self.log.tell)
+        held = frozenset(target_key(each.target) for each in before if each.outcome == "unverified")
+        record = Attempt(self.ledger, playbooks, notes=notes, check=self.check, held=held, tell=self.log.tell)
         again = False
         try:
             with record.recorded():
                 record.code = self._run(job, record, until)
+                targets = results_so_far(before, _results(record))
+                if record.code == OK and job.args.do != "plan" and any(each.outcome in NOT_DONE for each in targets):
+                    record.code = INCOMPLETE
+                causes = _causes(targets, record) if record.code != OK and not record.closed else ()
+                record.reason = record.reason or "; ".join(f"{each.server}: {each.text}" for each in causes)
             code = record.code
         except KeyboardInterrupt:
             code = INTERRUPTED
         except MsautoError as error:
             self.log.tell(render_error(error, colour=False))
-            code, again = exit_code_of(error), isinstance(error, (LockedError, UnreachableError, ClusterError))
+            code = exit_code_of(error)
+            again = isinstance(error, (LockedError, ClusterError)) or cause_of(error) in PASSING
         except Exception as error:  # noqa: BLE001 - a job never stops the others
             self.log.tell(f"Error: {bug_text(error)}")
             code = ERROR
-        again = again or (code in {ERROR, INCOMPLETE} and not record.closed and _only_unreachable(record))
         refusals = record.plan.refusals if record.plan is not None and job.args.do != "plan" else ()
         if self.check and code == OK and refusals:
             code, record.reason = REFUSED, visible(refusal_reason(refusals[0]))
-        return JobAttempt(_result(job, record, code, check=self.check), again)
+        targets = results_so_far(before, _results(record))
+        result = _result(job, record, code, targets, check=self.check)
+        every = not (job.args.keep_going or record.result is not None or job.args.do == "plan")
+        open_ended = code in {ERROR, INCOMPLETE} and bool(result.causes) and not record.closed
+        return JobAttempt(result, again or (open_ended and may_get_better(result.causes, every=every)), targets)
 
     def _run(self, job: Job, record: Attempt, until: datetime | None) -> int:
         inputs = inputs_of(
@@ -178,7 +189,7 @@ class BatchJobs(Struct, frozen=True):
         loaded = load(inputs, keep_going=options.keep_going)
         try:
             with loaded.resolved.secrets.redacted_errors():
-                return asyncio.run(self._plan_and_apply(loaded, options, record))
+                return asyncio.run(self._plan_and_apply(loaded, options, record, plans=job.args.do == "plan"))
         except asyncio.CancelledError:
             raise KeyboardInterrupt("nothing was sent") from None
         finally:
@@ -191,15 +202,18 @@ class BatchJobs(Struct, frozen=True):
         wanted = job.args.lock_timeout
         return 0.0 if wanted is None else max(0.0, min(wanted.total_seconds(), *waits, float("inf")))
 
-    async def _plan_and_apply(self, loaded: Loaded, options: RunOptions, record: Attempt) -> int:
+    async def _plan_and_apply(self, loaded: Loaded, options: RunOptions, record: Attempt, *, plans: bool) -> int:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         # Once: more signals must not interrupt the closing of connections.
         self.signals.react = partial(loop.call_soon_threadsafe, lambda: task.cancelling() or task.cancel())
         if self.signals.requested:
             raise asyncio.CancelledError
-        if record.check:
+        if record.check or plans:
             plan = record.plan = await plan_only(loaded, options, self.clock)
+            record.summary = to_json(plan.summary)
+            if not record.check:
+                record.summary[DIFFERING] = sum(bool(each.changes) for each in plan.targets)
             self._show_plan(plan, keep_going=options.keep_going)
             refuse_stale(plan)
             return ERROR if plan.errors else OK
@@ -209,7 +223,6 @@ class BatchJobs(Struct, frozen=True):
             try:
                 check_plan(plan, keep_going=options.keep_going)
             except PlanningError:
-                record.reason = _unfinished(record)
                 return "leave"
             return "apply"
 
@@ -236,30 +249,36 @@ class BatchJobs(Struct, frozen=True):
 # What came of it ------------------------------------------------------------------------------------------------------
 
 
-def _only_unreachable(record: Attempt) -> bool:
-    """Return whether all that is not done is on servers that do not answer, and nothing is unverified."""
-    plan, result = record.plan, record.result
-    if plan is None:
-        return False
-    if result is None:
-        errors = [target for target in plan.targets if target.error is not None]
-        return bool(errors) and all(each.server in plan.unreachable for each in errors)
-    lost = result.unreachable | plan.unreachable
-    left = [each for each in result.targets if each.outcome in NOT_DONE]
-    return all(each.outcome != "unverified" and each.target.server in lost for each in left)
-
-
-def _result(job: Job, record: Attempt, code: int, *, check: bool) -> JobResult:
-    plan = None if record.plan is None else redact_plan(record.plan)
-    summary = dict(record.summary)
+def _results(record: Attempt) -> Iterator[TargetResult]:
+    """Yield what came of each target that is applied, else those in error: the others are only planned."""
     if record.result is not None:
-        counts = record.result.counts
-        summary |= {each: counts[each] for each in ("changed", "failed", "unverified", "interrupted", "not_attempted")}
-    elif plan is not None:
-        summary |= to_json(plan.summary)
+        yield from record.result.targets
+    elif record.plan is not None:
+        for each in redact_plan(record.plan).targets:
+            if each.error is not None:
+                yield TargetResult(each, "not attempted", each.error)
+
+
+def _causes(targets: tuple[TargetResult, ...], record: Attempt) -> tuple[Cause, ...]:
+    lost = record.result.unreachable if record.result is not None else frozenset()
+    return causes_of(targets, lost | (record.plan.unreachable if record.plan is not None else frozenset()))
+
+
+def _result(job: Job, record: Attempt, code: int, targets: tuple[TargetResult, ...], *, check: bool) -> JobResult:
+    plan = None if record.plan is None else redact_plan(record.plan)
     changing = [each for each in plan.targets if each.changes] if plan is not None else []
-    differing = changing if job.args.do == "plan" and code == OK else ()
-    planned = changing if check and job.args.do != "plan" else ()
+    applies = job.args.do != "plan"
+    summary = dict(record.summary)
+    changed = Counter[str]()
+    if applies and not check and (plan is not None or targets):
+        outcomes = Counter(each.outcome for each in targets)
+        outcomes["not attempted"] += len(changing) if record.result is None else 0
+        sent = record.result.targets if record.result is not None else ()
+        now = {target_key(each.target) for each in sent}
+        changed.update(each.target.server for each in targets if each.outcome == "changed")
+        again = sum(each.outcome == "changed" and target_key(each.target) not in now for each in targets)
+        summary |= {key_of(each): outcomes[each] for each in ("changed", *NOT_DONE)}
+        summary |= {"unchanged": max(0, summary["unchanged"] - again)} if "unchanged" in summary else {}
     return JobResult(
         job=job.name,
         outcome=outcome_of(code),
@@ -267,34 +286,22 @@ def _result(job: Job, record: Attempt, code: int, *, check: bool) -> JobResult:
         reason=_reason(record, plan, code),
         runs=(record.run,) if record.run else (),
         summary=summary,
+        causes=_causes(targets, record),
+        changed=dict(changed),
         warnings=plan.warnings if plan is not None else (),
-        drift=tuple(map(_differing, differing)),
-        would_change=tuple(_differing(each, actions=True) for each in planned),
+        drift=() if applies else tuple(map(_differing, changing)),
+        would_change=tuple(_differing(each, actions=True) for each in changing) if check and applies else (),
     )
 
 
 def _reason(record: Attempt, plan: Plan | None, code: int) -> str:
     """Return why the code is not 0, and which key of the job allows what was refused."""
     reason = record.reason or "".join(record.closed[-1:])
-    if code != OK and not reason:
-        reason = _unfinished(record)
     if code == REFUSED and plan is not None:
         flags = (_ALLOW.fullmatch(each.remedy) for each in plan.refusals)
         allowed = ", ".join(f"{each[1]}: {each[2]}" for each in flags if each)
         reason += f"; to allow it, set allow: {{{allowed}}}" if allowed else ""
     return reason
-
-
-def _unfinished(record: Attempt) -> str:
-    """Return the first target that is not as desired, and how many more there are."""
-    if record.result is not None:
-        left = [each for each in record.result.targets if each.outcome in NOT_DONE]
-        reasons = [": ".join(filter(None, (each.target.name, each.outcome, each.message))) for each in left]
-    else:
-        targets = redact_plan(record.plan).targets if record.plan is not None else ()
-        reasons = [f"cannot plan {each.name}: {each.error}" for each in targets if each.error is not None]
-    more = f" (and {plural(len(reasons) - 1, 'more target')})" if len(reasons) > 1 else ""
-    return " ".join(reasons[0].partition("\n")[0].split()) + more if reasons else ""
 
 
 def _differing(target: Target, *, actions: bool = False) -> DifferingTarget:

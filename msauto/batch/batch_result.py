@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
@@ -11,11 +11,15 @@ from msgspec import Meta, Struct, structs
 
 from msauto import codec
 from msauto.batch.batch_file import BatchFile
+from msauto.batch.causes import Cause
 from msauto.errors import LedgerError
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
 from msauto.ledger.ledger import Ledger, LedgerPlace
-from msauto.model.result import RunSummary, format_time, parse_time
+from msauto.model.result import RunSummary, format_time, key_of, parse_time
 from msauto.playbook.change_windows import freeze_at
+from msauto.report.layout import Style, aligned, paint
+from msauto.report.result_view import NOT_DONE
+from msauto.report.sanitizing import display_width, split_at_width, visible
 from msauto.report.texts import local_time, plural
 
 EndOutcome = Literal["ok", "failed", "refused", "locked", "interrupted"]
@@ -23,6 +27,8 @@ JobOutcome = Literal[EndOutcome, "skipped", "not attempted"]
 MessageKind = Literal["heartbeat", "notice", "metrics", "report", "program"]
 BatchOutcome = Literal["running", "ok", "failed", "refused", "locked", "missed", "interrupted"]
 FORMAT: Final = "msauto-batch"
+DIFFERING: Final = "differing"
+"""In the summary of a plan: how many targets differ."""
 _OUTCOMES: Final[dict[int, EndOutcome]] = {OK: "ok", REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
 
 Moment = Annotated[str, Meta(description="a time, ISO 8601 in UTC")]
@@ -38,6 +44,9 @@ class DifferingTarget(Struct, frozen=True, kw_only=True):
     changes: Annotated[tuple[str, ...], Meta(description="what differs: aspect and key")]
     nights: Annotated[int, Meta(ge=1, description="how many runs in a row found it to differ")] = 1
     reported: Annotated[bool, Meta(description="whether it differs long enough to be reported")] = True
+    seen: Annotated[bool, Meta(description="whether this run found it; otherwise it is known from an earlier one")] = (
+        True
+    )
     by: Annotated[tuple[str, ...], Meta(description="the users that the server names in what differs")] = ()
 
     @property
@@ -58,6 +67,8 @@ class JobResult(Struct, frozen=True, kw_only=True):
     ended: Annotated[Moment | None, Meta(description="null if it was not run")] = None
     runs: Annotated[tuple[str, ...], Meta(description="the runs in the history that sent requests")] = ()
     summary: Annotated[dict[str, int], Meta(description="the counts of the plan, and of the outcomes")] = {}
+    causes: Annotated[tuple[Cause, ...], Meta(description="why targets are not done, worst first")] = ()
+    changed: Annotated[dict[str, int], Meta(description="how many targets were changed, by server")] = {}
     warnings: Annotated[tuple[str, ...], Meta(description="what its plan warned of")] = ()
     drift: Annotated[tuple[DifferingTarget, ...], Meta(description="with do: plan, what was last seen to differ")] = ()
     would_change: Annotated[
@@ -73,7 +84,13 @@ class JobResult(Struct, frozen=True, kw_only=True):
     @property
     def reported_drift(self) -> tuple[DifferingTarget, ...]:
         """The targets that this run found to differ, long enough to be reported."""
-        return tuple(each for each in self.drift if each.reported) if self.done else ()
+        return tuple(each for each in self.drift if each.reported and each.seen)
+
+    @property
+    def written(self) -> tuple[int, int]:
+        """How many targets were written, and how many were to be."""
+        changed = self.summary.get("changed", 0)
+        return changed, changed + sum(self.summary.get(key_of(each), 0) for each in NOT_DONE)
 
 
 class SentMessage(Struct, frozen=True, kw_only=True):
@@ -125,8 +142,9 @@ class BatchResult(Struct, frozen=True, kw_only=True):
             return f"{self.batch}: {self.outcome}: {self.reason}"
         left = sum(not each.done for each in self.jobs)
         shown = f"{left} of {plural(len(self.jobs), 'job')} not ok" if left else f"{plural(len(self.jobs), 'job')} ok"
-        changed = sum(each.summary.get("changed", 0) for each in self.jobs)
+        changed, wanted = (sum(counts) for counts in zip(*(each.written for each in self.jobs), strict=True))
         more = f", {plural(changed, 'target')} changed" if changed else ""
+        more = f"; {changed} of {plural(wanted, 'target')} written" if wanted > changed else more
         why = f" ({self.reason})" if self.reason else ""
         return f"{self.batch}: {self.outcome}: {shown}{more}{why}"
 
@@ -194,6 +212,15 @@ def read_result(place: LedgerPlace, summary: RunSummary) -> BatchResult:
         return next(each for each in past_results(ledger, summary.batch) if each.run == summary.run)
 
 
+def last_job(place: LedgerPlace, attempt: RunSummary) -> JobResult | None:
+    """Return what came of the job to which an attempt belongs, in the batch that made the attempt."""
+    with Ledger.open(place, readonly=True) as ledger:
+        for batch in past_results(ledger, attempt.batch):
+            if batch.started <= attempt.started <= (batch.ended or attempt.started):
+                return batch.last_of(attempt.job)
+    return None
+
+
 def last_result(ledger: Ledger, batch: str) -> BatchResult | None:
     """Return the newest result, with the jobs of the one before as ``earlier`` if it ran none."""
     results = list(past_results(ledger, batch))
@@ -213,6 +240,7 @@ def outcome_text(outcome: str, code: int | None) -> str:
 class JobStatus(Struct, frozen=True, kw_only=True):
     """The keys of ``msauto batch status --format json``. Times are ISO 8601 in UTC.
 
+    ``outcome`` is the last one; in a batch that runs, ``running`` or ``waiting`` of a job that has not ended.
     ``frozen`` is the freeze at the next start; ``late``: there is no recent success, or its time is in the future.
     """
 
@@ -225,6 +253,7 @@ class JobStatus(Struct, frozen=True, kw_only=True):
     late: bool
     next_start: str | None = None
     frozen: str | None = None
+    causes: tuple[Cause, ...] = ()
 
 
 def status_of(
@@ -234,16 +263,21 @@ def status_of(
     results = {each.job: each for each in (*last.jobs, *last.earlier)} if last is not None else {}
     jobs = dict.fromkeys(results) if batch is None else {job.name: job for job in batch.jobs}
     start = None if batch is None else batch.schedule.next_start(now)
+    waiting = [each.job for each in last.jobs if each.attempts == 0 and each.outcome == "not attempted"] if last else []
     for name, job in jobs.items():
         result = results.get(name) or JobResult(job=name)
+        outcome: str = result.outcome
+        if last is not None and last.outcome == "running" and name in waiting:
+            outcome = "running" if name == waiting[0] else "waiting"
         frozen = freeze_at(job.settings().freezes, start) if job is not None and start is not None else None
         success = result.last_success
         yield JobStatus(
             batch=batch.name if batch is not None else last.batch if last is not None else "",
             job=name,
-            outcome=result.outcome,
+            outcome=outcome,
             code=result.code,
             reason=result.reason,
+            causes=result.causes,
             last_success=success,
             late=success is None or not now - max_age <= parse_time(success) <= now,
             next_start=None if start is None else format_time(start),
@@ -251,12 +285,23 @@ def status_of(
         )
 
 
-def status_row(status: JobStatus, zone: str, now: datetime) -> tuple[str, ...]:
-    """Return a status as cells of a table: batch, job, last outcome, last success, next start, freeze."""
-    outcome, success = outcome_text(status.outcome, status.code), "never"
-    if status.last_success:
-        success = local_time(status.last_success, zone)
-        if status.late:
-            success += " (in the future)" if parse_time(status.last_success) > now else " (too long ago)"
-    start = local_time(status.next_start, zone) if status.next_start else "unknown"
-    return status.batch, status.job, outcome, success, start, status.frozen or "no"
+def show_status(statuses: Sequence[JobStatus], now: datetime, width: int | None, *, colour: bool) -> Iterator[str]:
+    """Yield the lines of each status: batch, job, last outcome and why; below it last success, next start and freeze.
+
+    ``width``: the columns of the terminal, at which the reason is cut; ``None``: nothing is cut.
+    """
+    heads = aligned([[each.batch, each.job, outcome_text(each.outcome, each.code)] for each in statuses])
+    for each, head in zip(statuses, heads, strict=True):
+        causes = (f"{cause.count} {cause.kind or cause.outcome} on {cause.server}" for cause in each.causes)
+        first = visible(f"{head}  {', '.join(causes) or each.reason}".rstrip())
+        if width is not None and display_width(first) > width:
+            first = f"{split_at_width(first, width - 1)[0]}…"
+        style: Style = "red" if each.code else "yellow" if each.late else ""
+        yield paint(first, style, colour=colour)
+        success = f"last ok {local_time(each.last_success)}" if each.last_success else "never ok"
+        if each.last_success and each.late:
+            success += " (in the future)" if parse_time(each.last_success) > now else " (too long ago)"
+        start = f"next {local_time(each.next_start)}" if each.next_start else "next start unknown"
+        yield f"  {success}, {start}"
+        if each.frozen:
+            yield f"  frozen: {visible(each.frozen)}"

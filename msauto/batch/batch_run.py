@@ -11,7 +11,7 @@ import re
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -44,7 +44,7 @@ from msauto.ledger.history import FOLDER, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.ports import Clock
-from msauto.model.result import format_time, parse_time
+from msauto.model.result import TargetResult, format_time, parse_time
 from msauto.playbook.input_files import beside
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible
@@ -266,12 +266,13 @@ def failed_jobs(last: BatchResult | None, batch: BatchFile) -> tuple[str, ...]:
 class BatchRun:
     """A run of some jobs of a batch. ``record`` is called with the result so far, after each job.
 
-    ``run_job`` makes an attempt of a job (from 1), begins no target at or after a moment, and never raises. ``stopped``
-    waits so many seconds, or until the batch is asked to stop, and returns whether it was.
+    ``run_job`` makes an attempt of a job (from 1), begins no target at or after a moment, and never raises; it gets
+    what earlier attempts made of the targets. ``stopped`` waits so many seconds, or until the batch is asked to stop,
+    and returns whether it was.
     """
 
     batch: BatchFile
-    run_job: Callable[[Job, int, datetime | None], JobAttempt]
+    run_job: Callable[[Job, int, datetime | None, tuple[TargetResult, ...]], JobAttempt]
     clock: Clock
     stopped: Callable[[float], bool]
     record: Callable[[BatchResult], None]
@@ -283,7 +284,9 @@ class BatchRun:
         """Run the jobs in their order; return the result with their results."""
         before = {job.name: last.last_of(job.name) if last else None for job in self.batch.jobs}
         known = ((job.name, before[job.name] or JobResult(job=job.name)) for job in jobs)
-        results = {name: JobResult(job=name, last_success=each.last_success, drift=each.drift) for name, each in known}
+        results = {
+            name: JobResult(job=name, last_success=each.last_success, drift=_unseen(each.drift)) for name, each in known
+        }
         earlier = tuple(each for name, each in before.items() if each is not None and name not in results)
         result = structs.replace(result, jobs=tuple(results.values()), earlier=earlier)
         self.record(result)
@@ -317,11 +320,10 @@ class BatchRun:
         until = started + job.args.max_time if job.args.max_time is not None else None
         ends = [end for end in (until, closing) if end is not None]
         runs: list[str] = []
-        changed = 0
+        targets: tuple[TargetResult, ...] = ()
         for number in count(1):
-            result, again = self.run_job(job, number, until)
+            result, again, targets = self.run_job(job, number, until, targets)
             runs += result.runs
-            changed += result.summary.get("changed", 0)
             if not again or not self._wait(job, number, ends):
                 break
         now = format_time(self.clock.now())
@@ -331,7 +333,6 @@ class BatchRun:
             started=format_time(started),
             ended=now,
             runs=tuple(runs),
-            summary=result.summary | ({"changed": changed} if changed else {}),
             drift=_drift(job, result, before),
             last_success=now if result.code == 0 and not self.check else pending.last_success,
         )
@@ -360,23 +361,31 @@ def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:
 def _drift(job: Job, result: JobResult, before: JobResult | None) -> tuple[DifferingTarget, ...]:
     """Return what differs, with the number of nights; a target is reported once it differs long enough.
 
-    A job that failed does not show what differs: then it is what is known from the night before.
+    Where a job could not plan all targets of a server, it did not see all that differs there: what is known from the
+    night before is kept.
     """
     known = before.drift if before else ()
-    if result.code != 0:
-        return known
+    unseen = {each.server for each in result.causes}
+    nothing_seen = result.code != 0 and not result.causes
     nights = {each.id: each.nights for each in known}
     after = job.args.drift.after if job.args.drift else 1
     counted = [structs.replace(each, nights=nights.get(each.id, 0) + 1) for each in result.drift]
-    return tuple(structs.replace(each, reported=each.nights >= after) for each in counted)
+    found = {each.id for each in counted}
+    kept = [each for each in known if (nothing_seen or each.server in unseen) and each.id not in found]
+    return (
+        *(structs.replace(each, reported=each.nights >= after) for each in counted),
+        *_unseen(kept),
+    )
+
+
+def _unseen(drift: Iterable[DifferingTarget]) -> tuple[DifferingTarget, ...]:
+    return tuple(structs.replace(each, seen=False) for each in drift)
 
 
 def _drift_changed(result: JobResult, before: JobResult | None) -> bool:
-    """Return whether other targets drift than the night before; a job that failed found nothing out."""
-    if result.code != 0:
-        return False
+    """Return whether other targets drift than the night before."""
     known = {each.id for each in before.drift if each.reported} if before else set()
-    return {each.id for each in result.reported_drift} != known
+    return {each.id for each in result.drift if each.reported} != known
 
 
 # Programs -------------------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class Monitor(Struct):
 
     def ended(self, result: BatchResult) -> tuple[SentMessage, ...]:
         """Report a result: files, the heartbeat, and notices to those who subscribed to what happened."""
-        recap = render_text(result, self.batch.schedule.timezone)
+        recap = render_text(result)
         messages = [*self._files(result), *self._heartbeats(str(result.code), result.run, recap)]
         for subscribed, value, node in self._subscribers():
             events = tuple(event for event in events_of(result) if event in subscribed)
@@ -162,7 +162,7 @@ class Monitor(Struct):
 
             def write_report(path: Path, render: BatchForm, *_: object) -> None:
                 folder.mkdir(parents=True, exist_ok=True)
-                write_file(path, [render(result, batch.schedule.timezone, self.ledger)], _REPORT_MODE)
+                write_file(path, [render(result, self.ledger)], _REPORT_MODE)
                 dated = re.compile(rf"{re.escape(batch.name)}-(\d{{4}}-\d\d-\d\d)T\d{{6}}{re.escape(path.suffix)}")
                 for each in folder.iterdir():
                     if (report := dated.fullmatch(each.name)) and report[1] < oldest:

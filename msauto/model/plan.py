@@ -23,6 +23,7 @@ from msauto.secrets.redaction import Secrets
 
 Action = Literal["add", "change", "delete", "run"]
 Kind = Literal["asset", "rss_channel", "database"]
+CauseKind = Literal["no connection", "no answer", "busy", "account rejected", "not found"]
 Basis = Literal["live", "ledger", "none"]
 Method = Literal["GET", "HEAD", "POST", "PUT", "DELETE"]
 
@@ -220,6 +221,7 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
         tuple[Effect, ...] | UnsetType,
         Meta(description="what its tasks ask and needs no change: verification looks at it, too; not in any file"),
     ] = UNSET
+    cause: Annotated[CauseKind | UnsetType, Meta(description="the kind of its error, where it is one of these")] = UNSET
 
     def __repr__(self) -> str:
         """Return a short form: a value of the plan may be a secret, and a target may have many."""

@@ -152,7 +152,8 @@ RunStatus = Literal["running", "ok", "failed", "interrupted", "died", "error", "
 """``died``: the process ended without closing the run. ``failed``: something is not done, verified or as desired.
 
 Nothing was written: ``error`` (bad input, a target that cannot be planned), ``refused`` (you must decide),
-``locked`` (by another run), ``missed`` (a batch that was started outside its window).
+``locked`` (by another run), ``missed`` (a batch that was started outside its window). A job that only plans is
+``ok``, too.
 """
 
 RequestState = Literal["planned", "sending"] | RequestOutcome

@@ -14,7 +14,8 @@ from msauto.aspects import ASPECTS, DELETION, merge_desired, operation, snapshot
 from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.aspects.positions import InAndOut, in_point
-from msauto.errors import MsautoError, PlanningError
+from msauto.circuit_breaker import cause_of
+from msauto.errors import MissingError, MsautoError, PlanningError
 from msauto.model import requests
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, Intent, TaskSource
 from msauto.model.events import Notify, PlannedState
@@ -176,6 +177,7 @@ class AssetSurvey:
                     f"{member.title or group.name!r}{former} not found",
                     intent.named or intent.source,
                     await self._remedy_for_missing(member.title),
+                    MissingError,
                 )
             state = "skipped"
         return state
@@ -370,7 +372,8 @@ def in_error(context: SurveyContext, group: IntentGroup, error: Exception) -> Ta
     """Return a target that cannot be planned."""
     address = group.by_id[0] if group.by_id else Address(group.name)
     named = context.server.name, group.database, group.kind, group.name
-    return Target(*named, error=str(error), address=address, address_after=address)
+    cause = cause_of(error) or UNSET
+    return Target(*named, error=str(error), cause=cause, address=address, address_after=address)
 
 
 # Planning ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from msauto.aspects.plan_builder import refuse
-from msauto.errors import MsautoError, PlanningError, nearest
+from msauto.errors import MissingError, MsautoError, PlanningError, nearest
 from msauto.model.desired import SelectRef, TaskSource
 from msauto.model.ports import NamedKind, Reader
 from msauto.model.server import ServerSpec
@@ -78,7 +78,7 @@ async def not_found(
         otherwise = "check the host and the port of `url`: a media server listens on 7901"
     hint = nearest(name, known or ())
     remedy = f"{hint} Else {otherwise}" if hint.endswith("?") else f"{hint}; {otherwise}" if hint else otherwise
-    return refuse(f"server {server.name}: {message}", source, remedy)
+    return refuse(f"server {server.name}: {message}", source, remedy, MissingError)
 
 
 _NOT_FOUND: Final[Mapping[NamedKind, tuple[str, str]]] = {

@@ -14,7 +14,6 @@ import zlib
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import cache
 from importlib import resources
 from itertools import chain
@@ -95,9 +94,9 @@ def _about(plan: Plan, layout: Layout, took: str = "") -> dict[str, Any]:
 
 
 def _moment(time: str) -> str:
-    """Return a time in its own time zone; other text as it is."""
+    """Return a time in the time zone of this machine; other text as it is."""
     try:
-        return f"{datetime.fromisoformat(time):%a %Y-%m-%d %H:%M:%S %Z}"
+        return texts.local_time(time)
     except ValueError:
         return time
 
@@ -224,6 +223,7 @@ def _targets(part: PagePart, links: Mapping[int, str], groups: Numbers, stills: 
     for result in part.result.result.targets:
         lines = [[kind, line] for kind, line in result_lines(result) if kind != "request"]
         data = _target(result.target, links, groups) | {"status": result.outcome, "result": lines}
+        data.pop("error", None)  # the result has it
         data |= {"job": part.job} if part.job else {}
         seen = f"{texts.plural(result.seen, 'change')} verified by reading again" if result.seen else ""
         unseen = f"cannot be read back: {', '.join(dict.fromkeys(result.unseen))}" if result.unseen else ""

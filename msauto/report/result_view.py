@@ -19,8 +19,8 @@ from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.texts import count_outcomes, plural, settings_line, show_duration, show_pair_of
 from msauto.secrets.redacted_plans import Redactor
 
-NOT_DONE: Final = frozenset({"failed", "unverified", "interrupted", "not attempted"})
-"""Outcomes that every form lists."""
+NOT_DONE: Final[tuple[Outcome, ...]] = ("failed", "unverified", "interrupted", "not attempted")
+"""Outcomes that every form lists, worst first."""
 
 Kind = Literal["message", "request", "difference", "note", "advice"]
 
@@ -49,7 +49,13 @@ def view_result(result: Result, *, folded: bool = True) -> ResultView:
     """
     result = Redactor(result.plan.secrets)(result)
     groups = _folded(result) if folded else (_group(each, whole=True) for each in result.targets)
-    return ResultView(result, result_sentence(result), settings_line(result.plan), recap_of(result), tuple(groups))
+    listed = tuple(sorted(groups, key=lambda group: severity(group.outcome)))
+    return ResultView(result, result_sentence(result), settings_line(result.plan), recap_of(result), listed)
+
+
+def severity(outcome: Outcome) -> int:
+    """Return the place of an outcome in a list that begins with the worst."""
+    return NOT_DONE.index(outcome) if outcome in NOT_DONE else len(NOT_DONE)
 
 
 def _folded(result: Result) -> Iterator[ResultGroup]:
@@ -57,7 +63,7 @@ def _folded(result: Result) -> Iterator[ResultGroup]:
     alike: dict[tuple[Outcome, str, tuple[tuple[Kind, str], ...]], list[TargetResult]] = {}
     for each in result.targets:
         if each.outcome in NOT_DONE or each.notes:
-            lines = tuple((kind, _without_title(line, each.target)) for kind, line in result_lines(each))
+            lines = tuple((kind, without_titles(line, each.target)) for kind, line in result_lines(each))
             alike.setdefault((each.outcome, each.target.kind, lines), []).append(each)
     for (outcome, _, lines), results in alike.items():
         if len(results) >= FEWEST_ALIKE:
@@ -70,7 +76,7 @@ def _group(result: TargetResult, *, whole: bool = False) -> ResultGroup:
     return ResultGroup((result.target,), result.outcome, tuple(result_lines(result, whole=whole)))
 
 
-def _without_title(line: str, target: Target) -> str:
+def without_titles(line: str, target: Target) -> str:
     """Return a line with placeholders for the title, which is part of the paths of requests."""
     for name in dict.fromkeys((target.name, target.address.name, target.address_after.name)):
         for form in dict.fromkeys((show(name), quote(name, safe="", errors="replace"))) if name else ():
@@ -84,7 +90,7 @@ def _without_title(line: str, target: Target) -> str:
 def recap_of(result: Result) -> dict[str, dict[str, int]]:
     """Return the counts of each server by name, in the order of the run; servers without a change included.
 
-    ``requests`` counts what was sent, repetitions included.
+    ``requests`` counts those that were sent, each once, as the history does.
     """
     plan = result.plan
     servers = dict.fromkeys([*(each.name for each in plan.servers), *(each.target.server for each in result.targets)])
@@ -103,7 +109,8 @@ def _count(result: Result, unchanged: int, skipped: int, left_out: int) -> dict[
 
 
 def _sent(result: Result) -> int:
-    return sum(request.tries for each in result.targets for request in each.requests)
+    requests = (request for each in result.targets for request in each.requests)
+    return sum(each.tries > 0 and each.outcome != "not sent" for each in requests)
 
 
 def result_sentence(result: Result) -> str:
@@ -143,8 +150,9 @@ def _verification(result: Result) -> Iterator[str]:
 
 def result_lines(result: TargetResult, *, whole: bool = False) -> Iterator[tuple[Kind, str]]:
     """Yield the result of a target line by line, visible; ``whole`` includes requests that succeeded."""
+    remedies = [line.strip() for line in visible_lines(result.message) if line.strip().startswith("→")]
     for line in visible_lines(result.message):
-        if line.strip():
+        if line.strip() and line.strip() not in remedies:
             yield "message", line
     for number, request in enumerate(result.requests, 1):
         if whole or request.outcome in {"failed", "unverified"}:
@@ -159,7 +167,7 @@ def result_lines(result: TargetResult, *, whole: bool = False) -> Iterator[tuple
     for note in result.notes:
         yield "note", visible(note)
     if result.outcome in NOT_DONE:
-        yield "advice", f"→ {advice(result)}"
+        yield from (("advice", line) for line in remedies or (f"→ {advice(result)}",))
 
 
 def _request(number: int, request: RequestResult, result: TargetResult) -> str:

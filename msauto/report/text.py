@@ -284,8 +284,17 @@ def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
         return
     view = view_result(result, folded=not layout.verbosity)
     closing = words(visible(view.sentence), "bold" if result.ok and not result.interrupted else "red")
-    lines = [*(line for group in view.groups for line in _group(group, layout.verbosity)), *_recap(view), closing]
-    yield from render_lines(lines, layout)
+    yield from render_lines([*_outcomes(view, layout), closing], layout)
+
+
+def render_outcomes(result: Result, layout: Layout) -> Iterator[str]:
+    """Yield a result as :func:`render_result` does, without its closing sentence."""
+    return render_lines(_outcomes(view_result(result), layout), layout)
+
+
+def _outcomes(view: ResultView, layout: Layout) -> Iterator[Line]:
+    yield from (line for group in view.groups for line in _group(group, layout.verbosity))
+    yield from _recap(view)
 
 
 def _group(group: ResultGroup, verbosity: int) -> Iterator[Line]:

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
-from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
@@ -297,9 +296,9 @@ def show_seconds(seconds: float) -> str:
     return " ".join(parts) or "0 s"
 
 
-def local_time(text: str, zone: str = "") -> str:
-    """Return a time of the ledger to the minute, in a time zone; the default is that of this machine."""
-    return f"{parse_time(text).astimezone(ZoneInfo(zone) if zone else None):%a %Y-%m-%d %H:%M %Z}"
+def local_time(text: str) -> str:
+    """Return a time of the ledger to the minute, in the time zone of this machine."""
+    return f"{parse_time(text).astimezone():%a %Y-%m-%d %H:%M %Z}"
 
 
 def show_duration(seconds: float) -> str:

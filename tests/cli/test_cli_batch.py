@@ -293,6 +293,90 @@ def test_the_document_passes_its_schema(desk: Desk) -> None:
     jsonschema.validate(run(desk, "--format", "json").json, schema)
 
 
+# Retries: each target by itself -----------------------------------------------------------------------------------
+
+RETRY = {"times": 1, "wait": "1s"}
+NAMES = ("EP001", "EP002", "EP003")
+
+
+def comments(desk: Desk, *titles: str, name: str = "play.yml") -> None:
+    desk.play({"asset": {"title": "{{ item }}", "fields": {"comment": "new"}}, "loop": list(titles)}, name=name)
+
+
+def test_a_busy_server_is_asked_again_also_beside_a_target_that_cannot_get_better(desk: Desk, sim: Simulator) -> None:
+    sim.faults.add("status:503@POST .*EP002*3")
+    comments(desk, *NAMES, "Nobody")
+    batch(desk, {"a": {"playbooks": "play.yml", "retry": RETRY, "keep_going": True}})
+    said = run(desk, "--format", "json")
+    (job,) = said.json["jobs"]
+    assert (said.code, job["attempts"], len(job["runs"])) == (3, 2, 2)
+    counts = {name: job["summary"][name] for name in ("changed", "unchanged", "failed", "not_attempted")}
+    assert counts == {"changed": 3, "unchanged": 0, "failed": 0, "not_attempted": 1}, "no target counts twice"
+    assert job["changed"] == {"studio-a": 3}
+    assert [(each["kind"], each["names"]) for each in job["causes"]] == [("not found", ["Nobody"])]
+    assert "3 of 4 targets written" in desk.run("history", said.json["run"], *STATE).out
+    page = desk.run("report", said.json["run"], "--format", "html", *STATE).out
+    assert page.count('"name":"EP002"') == 1
+    assert page.count('"name":"Nobody"') == 1
+
+
+def test_without_keep_going_one_bad_target_stops_the_job(desk: Desk, sim: Simulator) -> None:
+    comments(desk, *NAMES, "Nobody")
+    batch(desk, {"a": {"playbooks": "play.yml", "retry": RETRY}})
+    said = run(desk)
+    assert (said.code, sim.writes()) == (1, [])
+    assert "0 of 4 targets written\n" in said.out
+    assert "studio-a: 1 not attempted: asset 'Nobody' not found\n" in said.out
+
+
+def test_what_is_unverified_is_not_sent_again_by_itself(desk: Desk, sim: Simulator) -> None:
+    marker = {"at": 0, "track": "General", "title": "x"}
+    desk.play({"asset": {"title": "{{ item }}", "markers": [marker]}, "loop": ["EP001", "EP002"]})
+    sim.faults.add("cut_before@POST .*EP001")
+    sim.faults.add("status:503@POST .*EP002*3")
+    batch(desk, {"a": {"playbooks": "play.yml", "retry": RETRY}})
+    said = run(desk, "--format", "json")
+    (job,) = said.json["jobs"]
+    assert (job["attempts"], job["code"]) == (2, 3)
+    assert [(each["outcome"], each["names"]) for each in job["causes"]] == [("unverified", ["EP001"])]
+    sent = [each.target for each in sim.writes() if "EP001" in each.target]
+    assert len(sent) == 1
+
+
+def test_drift_is_in_the_history_and_told_beside_an_error(desk: Desk) -> None:
+    comments(desk, "EP001", "Nobody")
+    batch(desk, {"drift": {"playbooks": "play.yml", "do": "plan"}})
+    said = run(desk)
+    assert "studio-a/NEWS: EP001 differs (new): field comment" in said.out
+    assert "asset 'Nobody' not found" in said.out
+    (entry,) = [each for each in history(desk) if each["job"]]
+    assert (entry["status"], entry["summary"]["differing"]) == ("error", 1)
+    shown = desk.run("history", entry["run"], *STATE).out
+    assert "studio-a/NEWS: EP001 differs (new): field comment" in shown
+    assert "1 target found to differ" in desk.run("history", *STATE).out
+    comments(desk, "EP001")
+    assert run(desk).code == 0
+    assert [each["status"] for each in history(desk) if each["job"]] == ["ok", "error"]
+
+
+def test_the_report_of_a_run_that_kept_going_says_what_was_left_out(desk: Desk) -> None:
+    comments(desk, "EP001", "Nobody")
+    desk.run("apply", "play.yml", "-i", "inventory.yml", "--yes", "--keep-going", *STATE)
+    shown = desk.run("report", "last", *STATE).out
+    assert "1 target in error: left out." in shown
+
+
+def test_the_history_of_a_run_shows_first_what_needs_a_person(desk: Desk) -> None:
+    comments(desk, "EP001", "Nobody")
+    desk.run("apply", "play.yml", "-i", "inventory.yml", "--yes", "--keep-going", *STATE)
+    shown = desk.run("history", "last", *STATE).out
+    assert shown.startswith("studio-a · NEWS · Nobody: not attempted\n")
+    assert "\\n" not in shown
+    assert "POST" not in shown
+    assert "changed=1" in shown
+    assert "done      POST" in desk.run("history", "last", "-v", *STATE).out
+
+
 # What a batch reports: monitoring of ``batch run``, ``batch status``, ``history``, and ``report``
 
 

@@ -192,7 +192,7 @@ def test_the_report_of_a_dead_run_shows_what_may_have_been_sent(desk: Desk, sim:
 
 def test_the_history_of_a_dead_run_shows_how_it_was_interrupted(desk: Desk, sim: Simulator) -> None:
     run = die(desk, sim, sent=True)
-    shown = desk.run("history", run, "--state-dir", "state")
+    shown = desk.run("history", run, "-v", "--state-dir", "state")
     assert shown.out.count(": the run ended before this target was done\n") == 3
     assert "A: unverified: the run ended" in shown.out
     assert "B: not attempted: the run ended" in shown.out

@@ -76,7 +76,7 @@ def test_what_keep_going_leaves_out_is_not_as_wanted(desk: Desk, form: str) -> N
         assert "No Such Clip" in sourced.json["targets"][1]["result"]["message"]
         return
     assert "Not everything is as desired: 1 changed, 1 not attempted; 1 request in " in sourced.out
-    assert "fix the cause and run again" in sourced.out
+    assert "→ correct the title, or write" in sourced.out
     if form == "text":
         assert "changed=1 not_attempted=1" in sourced.out
 

@@ -100,7 +100,7 @@ BATCH_RESULT = """
 The summary of a batch: `msauto batch run --format json`, and `msauto report` and `msauto history` of a batch. Its JSON
 Schema: `msauto schema batch-result`.
 """
-PARTS = {"JobResult": "Jobs", "DifferingTarget": "Drift", "SentMessage": "Deliveries"}
+PARTS = {"JobResult": "Jobs", "Cause": "Causes", "DifferingTarget": "Drift", "SentMessage": "Deliveries"}
 
 
 def batch_result_section() -> str:

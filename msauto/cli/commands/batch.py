@@ -18,13 +18,13 @@ import click
 from msauto.api.inputs import ledger_place
 from msauto.batch.batch_file import BatchFile, check_batch, load_batch
 from msauto.batch.batch_job import BatchLog, BatchSignals
-from msauto.batch.batch_result import last_result, past_results, status_of, status_row
+from msauto.batch.batch_result import last_result, past_results, show_status, status_of
 from msauto.batch.batch_run import BatchSession, JobChoice, open_batch
 from msauto.batch.monitoring import unreachable_addresses
 from msauto.batch.summary import render_json, render_text
 from msauto.cli.flags import Display, flag, layout_of, no_color_flag, parse_age
 from msauto.cli.help import HelpGroup
-from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, print_table, use_colour
+from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, terminal_width, use_colour
 from msauto.codec import to_json
 from msauto.errors import InputError, MsautoError, nearest
 from msauto.exit_codes import ERROR, INCOMPLETE, OK
@@ -67,10 +67,9 @@ def run(*, file: str, form: str, state_dir: str | None, on: str | None, no_color
         with signals.noted():
             session = BatchSession(batch, chosen, state_dir, signals, log, env=env, on=on)
             result = session.run()
-    zone = batch.schedule.timezone
     colour = use_colour(sys.stdout, no_color=no_color)
     try:
-        print_result(render_json(result, zone) if form == "json" else render_text(result, zone, colour=colour))
+        print_result(render_json(result) if form == "json" else render_text(result, colour=colour))
     except OutputError as error:
         if not isinstance(error, ReaderGoneError):
             print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
@@ -114,7 +113,7 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
 @flag("state_dir")
 @no_color_flag
 def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | None, no_color: bool) -> int:
-    """Show the last outcome, the last success and the next start of each job; 3 if a success is older than AGE.
+    """Show the last outcome and why, the last success and the next start of each job; 3 if a success is older than AGE.
 
     Without FILE, show all batches of the ledger; 3 if it contains no batch.
     """
@@ -129,10 +128,8 @@ def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | 
     elif not rows:
         print_message(f"No batches in {ledger.name}.")
     else:
-        zone = batch.schedule.timezone if batch is not None else ""
-        headers = ("batch", "job", "last outcome", "last success", "next start", "frozen")
-        lines = [status_row(each, zone, now) for each in rows]
-        print_table(headers, lines, no_color=no_color, whole=("job",))
+        colour = use_colour(sys.stdout, no_color=no_color)
+        print_result(f"{line}\n" for line in show_status(rows, now, terminal_width(sys.stdout), colour=colour))
     return OK if rows and not any(each.late for each in rows) else INCOMPLETE
 
 

@@ -10,14 +10,14 @@ from typing import Any, Final
 import click
 
 from msauto.api.history import PastRuns, list_runs, read_attempt
-from msauto.cli.flags import Flags, parse_age, shared_flags_of
+from msauto.cli.flags import Flags, layout_of, parse_age, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message, print_result, print_table, terminal_width
 from msauto.codec import to_json
 from msauto.ledger.history import OPTIONS
 from msauto.model.result import RunDetails, RunStatus, RunSummary, TargetRecord, seconds_between
 from msauto.report.json import dump
-from msauto.report.sanitizing import visible
+from msauto.report.sanitizing import message_lines, visible
 from msauto.report.texts import count_outcomes, local_time, plural, show_seconds, target_heading
 
 _STATUS: Final[Mapping[RunStatus, str]] = {
@@ -38,10 +38,11 @@ _STATUS: Final[Mapping[RunStatus, str]] = {
 @click.option("--batch", metavar="NAME", help="Only this batch and its runs.")
 @click.option("--since", callback=parse_age, metavar="AGE", help="Only what started in this time, such as 26h or 7d.")
 @click.option("--all", "every", is_flag=True, help="Also the runs of other repositories.")
-@shared_flags_of("text", "json", uses=["state_dir"])
+@shared_flags_of("text", "json", uses=["state_dir", "verbose"])
 def command(*, flags: Flags, run: str | None, every: bool, batch: str | None, since: timedelta | None) -> None:
-    """List the runs, newest first; with RUN (a name of the list, or `last`), show its targets and requests.
+    """List the runs, newest first; with RUN (a name of the list, or `last`), show what is not done, and counts.
 
+    With `-v` RUN shows each target and request.
     Instead of a name, its first characters are enough if no other name begins with them. In a repository (a folder with
     msauto.toml or .git, and those below it) the list has the runs of this repository.
     """
@@ -62,6 +63,8 @@ def command(*, flags: Flags, run: str | None, every: bool, batch: str | None, si
         facts |= {"user": summary.user, "host": summary.host, "folder": summary.folder}
         facts |= {"settings": summary.settings} if summary.settings else {}
         print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)
+        if summary.job:
+            _show_attempt(summary, flags)
 
 
 def _list_runs(found: PastRuns, flags: Flags) -> None:
@@ -90,7 +93,17 @@ def _show_batch(summary: RunSummary, flags: Flags) -> None:
         print_result(dump({**to_json(result), "status": summary.status}))
         return
     deliveries = [f"{each.kind} {each.to}: {each.error or 'delivered'}" for each in result.deliveries]
-    print_result("".join([render_text(result, ""), *(f"{visible(each)}\n" for each in deliveries)]))
+    print_result("".join([render_text(result), *(f"{visible(each)}\n" for each in deliveries)]))
+
+
+def _show_attempt(summary: RunSummary, flags: Flags) -> None:
+    """Show what came of a job that wrote nothing: why targets are not done, and what differs."""
+    from msauto.batch.batch_result import last_job
+    from msauto.batch.summary import render_job
+
+    job = last_job(flags.inputs.ledger, summary)
+    if job is not None:
+        print_result(f"\n{render_job(job)}")
 
 
 def _row(run: RunSummary, name: str) -> list[str]:
@@ -105,19 +118,29 @@ def _time(text: str | None) -> str:
 
 def _outcome(run: RunSummary) -> str:
     if "sent" not in run.summary:  # a batch, or an attempt that did not become a run
-        return run.reason
+        differing = run.summary.get("differing")
+        found = "" if differing is None else f"{plural(differing, 'target')} found to differ"
+        return "; ".join(filter(None, (found, run.reason)))
     planned, sent = run.summary.get("requests", 0), run.summary["sent"]
     requests = plural(planned, "request") if sent == planned else f"{sent} of {plural(planned, 'request')} sent"
     return "; ".join(filter(None, [count_outcomes(run.summary), requests]))
 
 
 def _show_run(details: RunDetails, flags: Flags) -> None:
+    from msauto.report.result_view import severity
+    from msauto.report.text import render_outcomes
+
     if flags.format == "json":
         process = {"msauto": details.msauto, "pid": details.pid, "host": details.host, "notes": dict(details.notes)}
         targets = [_target_json(target) for target in details.targets]
         print_result(dump({**to_json(details.summary), **process, "targets": targets}))
         return
-    run = details.summary
+    run, layout = details.summary, layout_of(flags)
+    if layout.verbosity or run.status == "running":
+        records = sorted(details.targets, key=lambda each: severity(each.result.outcome))
+        print_result(f"{line}\n" for record in records for line in (*_target_lines(record), ""))
+    elif details.targets:
+        print_result((*render_outcomes(details.result, layout), "→ for each request: add -v\n\n"))
     facts = {
         "run": run.run,
         "status": run.status,
@@ -129,15 +152,13 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         **{name.replace("_", " "): text for name, text in details.notes.items() if text and name != OPTIONS},
     }
     print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)
-    lines = (line for target in details.targets for line in _target_lines(target))
-    print_result(f"{line}\n" for line in lines)
 
 
 def _target_lines(record: TargetRecord) -> Iterator[str]:
-    yield ""
-    message = f": {record.message}" if record.message else ""
     outcome = record.outcome or ("in progress" if record.begun else "planned")
-    yield f"{target_heading(record.target)}: {outcome}{visible(message)}"
+    message, *more = message_lines(record.message)
+    yield f"{target_heading(record.target)}: {outcome}" + (f": {message}" if message else "")
+    yield from (f"  {line}" for line in more)
     for difference in record.differences:
         text = f"{difference.aspect} {difference.key}: desired {difference.desired!r}, live {difference.live!r}"
         yield f"  {visible(text)}"

@@ -26,9 +26,9 @@ def command(*, flags: Flags, run: str) -> None:
         details = None if found.is_batch else ledger.run_details(found.run)
     if details is None:
         result = read_result(flags.inputs.ledger, found)
-        print_result(SUMMARY_FORMS[flags.format][1](result, "", flags.inputs.ledger))
+        print_result(SUMMARY_FORMS[flags.format][1](result, flags.inputs.ledger))
         return
     form, past = report_form(flags.format), details.result
-    layout = structs.replace(layout_of(flags), by=details.summary.who)
+    layout = structs.replace(layout_of(flags), by=details.summary.who, keep_going=True)  # it was applied
     plan = form.plan(past.plan, layout) if flags.format in {"text", "markdown"} else ()  # other results contain it
     print_result(chain(plan, form.result(past, layout)))

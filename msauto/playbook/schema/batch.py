@@ -158,7 +158,7 @@ class NotifyArgs(Model):
 
 
 class RetryArgs(Model):
-    """How often a job is planned again if a server is unreachable, or another run holds its lock."""
+    """How often a job is planned again for what may get better: no connection or answer, 429, 503, a lock."""
 
     times: Annotated[int, between(1, 20)] = need("further attempts, 1 to 20")
     wait: UpToAWeek = need("pause before each, such as 5m")
@@ -185,10 +185,12 @@ class JobKeys(Model):
     limit: Plain[Name] = key("only these hosts")
     tags: Plain[Texts] = key("only tasks with one of these tags")
     forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512")
-    keep_going: Plain[bool] = key("leave out targets in error and apply the rest; the job then ends with 3")
+    keep_going: Plain[bool] = key(
+        "leave out targets in error and apply the rest; the job then ends with 3; default false"
+    )
     max_time: Plain[UpToAWeek] = key("begin no further target or attempt after this time, such as 90m")
     lock_timeout: Plain[UpToAWeek] = key("wait this long for another run that holds a lock; default 0")
-    retry: Plain[RetryArgs] = key("further attempts if a server is unreachable, or another run holds the lock")
+    retry: Plain[RetryArgs] = key("further attempts for what may get better: no connection or answer, 429, 503, a lock")
     allow: Plain[AllowArgs] = key("what a run may do beyond the limits of msauto.toml")
     do: Plain[Literal["apply", "plan"]] = key("apply (default) within the limits, or plan: only report what differs")
     drift: Plain[DriftArgs] = key("with do: plan, when to report drift; default: the first night")

@@ -34,11 +34,15 @@ function searchText(target) {
 
 // Filters -------------------------------------------------------------------------------------------------------
 
-/** How many targets have each value. */
+/** How many assets and channels have each value: one that several jobs of a batch change counts once. */
 function countValues(targets, valuesOf) {
-  const counts = new Map();
-  for (const target of targets) for (const value of new Set(valuesOf(target))) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return counts;
+  const found = new Map();
+  for (const target of targets) {
+    const { server, database, kind, name } = target;
+    const known = JSON.stringify([server, database, kind, name]);
+    for (const value of valuesOf(target)) found.set(value, (found.get(value) ?? new Set()).add(known));
+  }
+  return new Map([...found].map(([value, those]) => [value, those.size]));
 }
 
 class Filters {

@@ -23,6 +23,7 @@ from msauto.batch.batch_result import (
     outcome_of,
 )
 from msauto.batch.batch_run import BatchRun, failed_jobs, why_missed
+from msauto.batch.causes import Cause
 from msauto.batch.monitoring import events_of
 from msauto.batch.schedule import due_starts
 from msauto.batch.summary import SUMMARY_FORMS, render_text
@@ -66,14 +67,14 @@ class Night:
         self.now_ += timedelta(seconds=seconds)
         return self.requested
 
-    def run_job(self, job: Job, number: int, until: datetime | None) -> JobAttempt:
+    def run_job(self, job: Job, number: int, until: datetime | None, _: object) -> JobAttempt:
         self.ran.append((job.name, number))
         self.until[job.name] = until
         self.now_ += timedelta(minutes=self.minutes)
         self.requested = self.requested or job.name == self.stop_in
         left = self.attempts.get(job.name, [OK])
         made = left[min(number, len(left)) - 1]
-        return JobAttempt(structs.replace(made.result, job=job.name), made.again)
+        return made._replace(result=structs.replace(made.result, job=job.name))
 
 
 @pytest.fixture
@@ -227,9 +228,9 @@ def test_a_night_without_a_plan_shows_no_drift_of_the_night_before(load: Callabl
     second = run(batch, Night({"a": [UNREACHABLE]}), first)
     third = run(batch, Night({"a": [drifting("A")]}), second)
     nights = [structs.replace(each, started=f"{START}") for each in (first, second, third)]
-    shown = [render_text(each, "UTC") for each in nights]
+    shown = [render_text(each) for each in nights]
     assert ["s/N: A differs" in text for text in shown] == [True, False, True]
-    pages = [SUMMARY_FORMS["html"][1](each, "UTC", None) for each in nights]
+    pages = [SUMMARY_FORMS["html"][1](each, None) for each in nights]
     for word in ("<h2>What differs</h2>", "Show its targets</button>", '"status":"differs"'):
         assert [word in page for page in pages] == [True, False, True], word
     assert [each.drift_changed for each in (first, second, third)] == [True, False, False]
@@ -246,12 +247,18 @@ def test_a_night_in_which_the_job_is_skipped_does_not_interrupt_drift(load: Call
     assert changed == [False, True, False, False]
 
 
-def test_what_earlier_attempts_changed_counts(load: Callable[[str], BatchFile]) -> None:
-    batch = load("jobs: {a: {playbooks: p.yml, retry: {times: 1, wait: 1s}}}")
-    first = attempt(1, "unreachable", again=True, summary={"changed": 1})
-    result = run(batch, Night({"a": [first, attempt(0, summary={"changed": 0, "unchanged": 2})]}))
-    assert result.jobs[0].summary == {"changed": 1, "unchanged": 2}
-    assert "changed" in events_of(result)
+def test_drift_is_told_beside_a_target_in_error(load: Callable[[str], BatchFile]) -> None:
+    batch = load("jobs: {a: {playbooks: p.yml, do: plan}}")
+    first = run(batch, Night({"a": [drifting("A", "B")]}))
+    lost = Cause(server="s", outcome="not attempted", count=1, names=("A",), message="not found")
+    partly = drifting("B").result
+    second = run(
+        batch, Night({"a": [JobAttempt(structs.replace(partly, code=1, outcome="failed", causes=(lost,)))]}), first
+    )
+    assert [(each.name, each.nights) for each in second.jobs[0].reported_drift] == [("B", 2)]
+    assert not second.drift_changed, "A is still known"
+    third = run(batch, Night({"a": [drifting("A", "B")]}), second)
+    assert {each.name: each.nights for each in third.jobs[0].reported_drift} == {"A": 2, "B": 3}
 
 
 def test_after_a_start_that_ran_no_job_all_are_left(load: Callable[[str], BatchFile]) -> None:

@@ -19,14 +19,18 @@ from msauto.batch.batch_result import (
     JobStatus,
     SentMessage,
     batch_result_schema,
+    show_status,
     status_of,
-    status_row,
 )
+from msauto.batch.causes import Cause
 from msauto.batch.summary import SUMMARY_FORMS
 from msauto.model.result import format_time
 from tests.unit.report.made_plans import without_assets
 
 GOLDEN = Path(__file__).parent / "golden"
+
+
+pytestmark = pytest.mark.usefixtures("in_oslo")
 STARTED, ENDED = "2026-11-20T02:10:01.000Z", "2026-11-20T02:12:01.500Z"
 DRIFT = DifferingTarget(
     server="studio-a",
@@ -61,9 +65,31 @@ RESULT = BatchResult(
             job="news",
             outcome="failed",
             code=3,
-            reason="EP001: failed: the server rejected `it` & more",
+            reason="bergen: 39 not attempted: no connection: Connection refused; tromso: 1 not attempted: `it` & more",
             attempts=2,
             runs=("20261120T021002Z-ab12",),
+            summary={"changed": 23, "not_attempted": 40},
+            changed={"tromso": 23},
+            causes=(
+                Cause(
+                    server="bergen",
+                    outcome="not attempted",
+                    kind="no connection",
+                    count=39,
+                    names=("PROMO 001", "PROMO 002", "PROMO 003", "PROMO 004", "PROMO 005"),
+                    message="no connection: Connection refused",
+                    remedy="check that the server runs, its address and its port",
+                ),
+                Cause(
+                    server="tromso",
+                    outcome="not attempted",
+                    kind="not found",
+                    count=1,
+                    names=("PROMO 007",),
+                    message="asset 'PROMO 007' not found in `it` & <more>",
+                    remedy="did you mean 'PROMO 007 final'?",
+                ),
+            ),
             started=STARTED,
             ended=ENDED,
         ),
@@ -82,7 +108,7 @@ RESULT = BatchResult(
 @pytest.mark.parametrize("form", SUMMARY_FORMS)
 def test_forms(form: str) -> None:
     ending, render = SUMMARY_FORMS[form]
-    path, text = GOLDEN / f"summary.{ending}", without_assets(render(RESULT, "Europe/Oslo", None))
+    path, text = GOLDEN / f"summary.{ending}", without_assets(render(RESULT, None))
     if os.environ.get("MSAUTO_WRITE_CASES"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
@@ -92,56 +118,74 @@ def test_a_batch_that_could_not_begin_is_red_in_each_form() -> None:
     jobs = (JobResult(job="titles"), JobResult(job="news"))
     result = structs.replace(RESULT, jobs=jobs, code=1, reason="the disk is full", deliveries=(), missed=())
     for _, render in SUMMARY_FORMS.values():
-        text = render(result, "Europe/Oslo", None)
+        text = render(result, None)
         assert "nothing to do" not in text
         assert "the disk is full" in text
-    suite = etree.fromstring(SUMMARY_FORMS["junit"][1](result, "Europe/Oslo", None).encode())
+    suite = etree.fromstring(SUMMARY_FORMS["junit"][1](result, None).encode())
     assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
 
 
 def test_warnings_of_a_plan_are_shown() -> None:
     job = structs.replace(RESULT.jobs[0], warnings=("the answer was lost", "x"))
-    text = SUMMARY_FORMS["text"][1](structs.replace(RESULT, jobs=(job,)), "Europe/Oslo", None)
+    text = SUMMARY_FORMS["text"][1](structs.replace(RESULT, jobs=(job,)), None)
     assert "4 changed, 20 unchanged; 2 warnings: the answer was lost" in text
 
 
 def test_a_batch_without_jobs() -> None:
     missed = structs.replace(RESULT, outcome="missed", code=4, reason="outside the window", jobs=(), deliveries=())
-    assert SUMMARY_FORMS["text"][1](missed, "Europe/Oslo", None).splitlines() == [
+    assert SUMMARY_FORMS["text"][1](missed, None).splitlines() == [
         "nightly: missed: outside the window",
         "missed: Thu 2026-11-19 03:10 CET",
     ]
-    suite = etree.fromstring(SUMMARY_FORMS["junit"][1](missed, "UTC", None).encode())
+    suite = etree.fromstring(SUMMARY_FORMS["junit"][1](missed, None).encode())
     assert (suite.get("tests"), suite.get("failures"), suite[0].get("name")) == ("1", "1", "nightly")
 
 
 @pytest.mark.parametrize("result", [RESULT, BatchResult(run="r", batch="b", file="f", started="x")])
 def test_the_document_passes_its_schema(result: BatchResult) -> None:
-    jsonschema.validate(json.loads(SUMMARY_FORMS["json"][1](result, "UTC", None)), batch_result_schema())
+    jsonschema.validate(json.loads(SUMMARY_FORMS["json"][1](result, None)), batch_result_schema())
 
 
-def test_a_row_of_the_status() -> None:
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def shown(*statuses: JobStatus) -> list[str]:
+    return [*show_status(statuses, NOW, 80, colour=False)]
+
+
+def test_the_status_has_two_lines_a_job_and_names_each_cause() -> None:
     status = JobStatus(
         batch="nightly",
         job="news",
         outcome="failed",
         code=3,
-        reason="x",
+        reason="the whole reason",
+        causes=RESULT.jobs[1].causes,
         last_success="2026-11-18T02:12:00.000Z",
         late=True,
         next_start="2026-11-21T02:10:00.000Z",
-        frozen="2026-11-20 00:00 to 2026-11-22 00:00 CET (election)",
     )
-    assert " | ".join(status_row(status, "Europe/Oslo", datetime(2026, 11, 20, tzinfo=UTC))) == (
-        "nightly | news | failed (3) | Wed 2026-11-18 03:12 CET (too long ago) | Sat 2026-11-21 03:10 CET"
-        " | 2026-11-20 00:00 to 2026-11-22 00:00 CET (election)"
-    )
+    assert shown(status) == [
+        "nightly  news  failed (3)  39 no connection on bergen, 1 not found on tromso",
+        "  last ok Wed 2026-11-18 03:12 CET (too long ago), next Sat 2026-11-21 03:10 CET",
+    ]
+    freeze = "2026-11-20 00:00 to 2026-11-22 00:00 CET (election)"
+    frozen = structs.replace(status, frozen=freeze, causes=(), reason=99 * "x")
+    first, _, third = shown(frozen)
+    assert (len(first), first[-2:]) == (80, "x…")
+    assert third == f"  frozen: {freeze}"
+
+
+def test_the_status_of_a_batch_that_runs() -> None:
+    jobs = (RESULT.jobs[0], JobResult(job="news"), JobResult(job="archive"))
+    rows = status_of(structs.replace(RESULT, jobs=jobs, outcome="running", code=None), None, NOW, timedelta(days=1))
+    assert [each.outcome for each in rows] == ["ok", "running", "waiting"]
 
 
 def test_a_success_in_the_future_is_late() -> None:
-    now, day = datetime(2026, 11, 20, tzinfo=UTC), timedelta(days=1)
+    day = timedelta(days=1)
     for hours, late in ((-25, " (too long ago)"), (-23, ""), (0, ""), (1, " (in the future)")):
-        success = JobResult(job="news", last_success=format_time(now + timedelta(hours=hours)))
-        (row,) = status_of(structs.replace(RESULT, jobs=(success,), earlier=()), None, now, day)
+        success = JobResult(job="news", last_success=format_time(NOW + timedelta(hours=hours)))
+        (row,) = status_of(structs.replace(RESULT, jobs=(success,), earlier=()), None, NOW, day)
         assert row.late == bool(late)
-        assert status_row(row, "UTC", now)[3].partition(" UTC")[2] == late
+        assert f"CET{late}, next" in shown(row)[1]

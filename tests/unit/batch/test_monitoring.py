@@ -90,7 +90,7 @@ def test_a_heartbeat_has_a_start_and_an_end_of_one_run(load: Load) -> None:
     assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", queries[0]["rid"][0])
     assert queries[0]["create"] == ["1"]
     assert nothing == ""
-    assert "nightly: failed: 1 of 1 job not ok, 4 targets changed" in recap
+    assert "nightly: failed: 1 of 1 job not ok; 4 of 5 targets written" in recap
 
 
 WRONG = [
@@ -230,7 +230,7 @@ def test_notices_go_to_those_who_subscribed(load: Load) -> None:
     ]
     assert sorted(recorder.paths) == ["/changed", "/failed"]
     message = json.loads(recorder.requests[0][1])
-    assert message["title"] == "msauto nightly: failed: 1 of 1 job not ok, 4 targets changed"
+    assert message["title"] == "msauto nightly: failed: 1 of 1 job not ok; 4 of 5 targets written"
     assert "EP001: failed: the server says no" in message["message"]
     assert message["type"] == "failure"
 

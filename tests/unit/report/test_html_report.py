@@ -65,6 +65,7 @@ class Elements(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
 
 
+@pytest.mark.usefixtures("in_oslo")
 def test_pages_read_as_agreed() -> None:
     check_golden("plan.html", without_assets(page_of(whole_plan())))
     check_golden("result.html", without_assets("".join(html.render_result(mixed_result()))))
