@@ -250,8 +250,9 @@ async def history(
 ) -> tuple[RunSummary, ...] | RunDetails:
     """Return what ran, newest first; or one run with its targets and requests. Reads only the ledger.
 
-    ``run`` is a name, the start of one, or ``last``. ``batch`` and ``since`` narrow the list. In a repository (a folder
-    with ``msauto.toml`` or ``.git``, and those below it) it has the runs of this repository, or with ``all`` all runs.
+    ``run`` is a name, the start of one, or ``last``. The summary of a batch is in ``batch`` of the result. The keywords
+    ``batch`` and ``since`` narrow the list. In a repository (a folder with ``msauto.toml`` or ``.git``, and those below
+    it) it has the runs of this repository, or with ``all`` all runs.
     Raises ``LedgerError`` for a run that is not found.
 
     >>> msauto.history()

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
+from msauto.codec import load
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.result import RunDetails, RunSummary, TargetRecord
+from msauto.model.snapshot import Json
 from msauto.playbook.input_files import find_repository
 
 
@@ -56,13 +58,16 @@ def _is_of(run: RunSummary, repository: Path) -> bool:
 
 
 def read_attempt(place: LedgerPlace, name: str) -> tuple[RunSummary, RunDetails | None]:
-    """Return the attempt of a name, the start of one, or ``last``, with its details if it is a run.
+    """Return the attempt of a name, the start of one, or ``last``, with its details if it is a run or a batch.
 
     Raises ``LedgerError`` if it is not found.
     """
     with Ledger.open(place, readonly=True) as ledger:
         summary = ledger.find(name)
         details = ledger.run_details(summary.run) if ledger.is_run(summary.run) else None
+        if summary.is_batch:
+            record = next(text for each, text in ledger.batches() if each.run == summary.run)
+            details = RunDetails(summary, 0, summary.host, "", batch=load(dict[str, Json], record))
     if details is not None and summary.status != "running":
         details = structs.replace(details, targets=tuple(map(_as_left, details.targets)))
     return summary, details

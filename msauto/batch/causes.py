@@ -123,11 +123,5 @@ def _causes(
         names = tuple(each.target.name for each in results)
         shown = names if len(names) <= _ALL_NAMED else names[:_NAMED]
         yield Cause(
-            server=server,
-            outcome=outcome,
-            kind=kind,
-            count=len(names),
-            names=shown,
-            message=message,
-            remedy=remedy,
+            server=server, outcome=outcome, kind=kind, count=len(names), names=shown, message=message, remedy=remedy
         )

@@ -18,7 +18,7 @@ from msauto.model.plan import Action
 from msauto.model.result import OUTCOMES, TargetResult, key_of, seconds_between, user_at
 from msauto.report.ci_forms import TestCase, render_xml, suite_of
 from msauto.report.json import dump
-from msauto.report.layout import Layout, Line, aligned, paint, render_lines, template, words
+from msauto.report.layout import PLAIN, Line, aligned, paint, render_lines, template, words
 from msauto.report.sanitizing import display_width, name_ranges, pad, show, show_range, visible
 from msauto.report.texts import count_outcomes, local_time, plural, show_seconds
 
@@ -147,32 +147,28 @@ def render_text(result: BatchResult, _: LedgerPlace | None = None, *, colour: bo
     """Return the summary for a terminal or a mail."""
     summary = summarize(result)
     heading = paint(summary.heading, "red" if result.code else "green", colour=colour)
-    lines = [line for job in _job_lines(summary.jobs) for line in job]
-    lines += map(words, summary.differing)
+    lines = [*_job_lines(summary.jobs), *map(words, summary.differing)]
     lines += [structs.replace(words(each), wrapped=False) for each in summary.notes]  # commands are copied whole
-    return "".join((f"{heading}\n", *render_lines(lines, Layout())))
+    return "".join((f"{heading}\n", *render_lines(lines, PLAIN)))
 
 
 def render_job(job: JobResult) -> str:
     """Return what came of one job, for a terminal."""
-    lines = [*(line for lines in _job_lines([summarize_job(job)]) for line in lines), *map(words, _differing(job))]
-    return "".join(render_lines(lines, Layout()))
+    lines = (*_job_lines([summarize_job(job)]), *(words(visible(line)) for line in _differing(job)))
+    return "".join(render_lines(lines, PLAIN))
 
 
-def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Iterator[Line]]:
+def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Line]:
     """Yield the lines of each job: its outcome, then why targets are not done, then what was changed."""
     rows = aligned([[f"  {job.result.job}", job.outcome, job.took] for job in jobs])
     width = max(map(display_width, rows), default=0)
-
-    def lines(row: str, job: JobSummary) -> Iterator[Line]:
+    for row, job in zip(rows, jobs, strict=True):
         yield words(f"{pad(row, width)}  {job.details}", hang=min(width + 2, _WIDEST))
         for head, *more in job.causes:
             yield words(f"    {head}", hang=8)
             yield from (words(f"        {each}", hang=10) for each in more)
         if job.changed:
             yield words(f"    {job.changed}", hang=8)
-
-    return (lines(row, job) for row, job in zip(rows, jobs, strict=True))
 
 
 def _render_markdown(result: BatchResult, _: LedgerPlace | None) -> str:

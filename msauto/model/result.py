@@ -269,7 +269,8 @@ class TargetRecord(Struct, frozen=True):
 class RunDetails(Struct, frozen=True):
     """Everything about one run. ``pid`` and ``host`` are those of its process.
 
-    ``notes`` is what was recorded besides the plan: ``override_freeze`` holds the reason that the user gave.
+    ``notes`` is what was recorded besides the plan: ``override_freeze`` holds the reason that the user gave. ``batch``
+    is the summary of a batch, as its JSON has it.
     """
 
     summary: RunSummary
@@ -278,6 +279,7 @@ class RunDetails(Struct, frozen=True):
     msauto: str
     targets: Sequence[TargetRecord] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+    batch: Mapping[str, Json] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return a short form."""

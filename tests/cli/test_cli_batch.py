@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import msauto
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk, Said, check_golden
 from tests.unit.batch.recorder import Recorder, recording
@@ -315,6 +316,7 @@ def test_a_busy_server_is_asked_again_also_beside_a_target_that_cannot_get_bette
     assert job["changed"] == {"studio-a": 3}
     assert [(each["kind"], each["names"]) for each in job["causes"]] == [("not found", ["Nobody"])]
     assert "3 of 4 targets written" in desk.run("history", said.json["run"], *STATE).out
+    assert msauto.history(said.json["run"], state_dir=desk.state).batch["jobs"] == said.json["jobs"]
     page = desk.run("report", said.json["run"], "--format", "html", *STATE).out
     assert page.count('"name":"EP002"') == 1
     assert page.count('"name":"Nobody"') == 1
