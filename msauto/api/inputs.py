@@ -88,6 +88,7 @@ class Inputs(Struct, frozen=True):
             now=datetime.fromisoformat(given.now),
             lookup_folders=settings.lookup_folders,
             download_folders=settings.download_folders,
+            outside=settings.outside,
             documents=self.documents,
             transport=self.transport,
         )

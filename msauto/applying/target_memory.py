@@ -1,6 +1,7 @@
 """What the ledger remembers of a target while it is applied, so that a run may be killed at any time.
 
 - Values that the server does not report are forgotten before they are written, and kept again once verified.
+- How the run left what it wrote is kept once verified, so that the next plan finds what others change.
 - A handler is pending from the first request of its target that may change something until it is done. A handler that
   runs before a deletion is planned again together with the deletion.
 - A request whose effect reading cannot show is in doubt from before it is sent until the server answers.
@@ -21,11 +22,11 @@ from msauto.applying.verification import Verification, rename_of
 from msauto.aspects import ASPECTS, is_numbered
 from msauto.aspects.aspect import Operation
 from msauto.aspects.comparison import mapping
-from msauto.aspects.plan_builder import BETWEEN, PENDING_PREFIX
+from msauto.aspects.plan_builder import BETWEEN, LEFT, MADE, PENDING_PREFIX
 from msauto.model.plan import Request, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.result import RequestResult
-from msauto.model.snapshot import ASSET, EVERY, TITLE, Effect, Json
+from msauto.model.snapshot import ASSET, EVERY, NEW, TITLE, Effect, Json, thing_of
 
 Items = dict[str, Json]
 
@@ -71,12 +72,14 @@ class TargetMemory:
         """
         effects = [each for request in self._target.effects for each in request if not _is_run(each)]
         memory = self._context.memory
-        names: Items = {f"{each.aspect}:{each.key}": None for each in effects if each.key != EVERY}
+        written = [f"{each.aspect}:{each.key}" for each in effects if each.key != EVERY]
+        names: Items = dict.fromkeys([*written, *(f"{LEFT}{each}" for each in written)])
         for target in self._ids if names else ():
             memory.remember(target, names)
         for each in effects:
             if each.key == EVERY:
-                memory.forget_assets(self._target.server, self._target.database, f"{each.aspect}:")
+                for prefix in ("", LEFT):
+                    memory.forget_assets(self._target.server, self._target.database, f"{prefix}{each.aspect}:")
 
     def downloaded(self, index: int, sha256: str) -> None:
         """Note the content of a download; it is remembered once its request is settled."""
@@ -112,7 +115,7 @@ class TargetMemory:
             carried = recall(old)
             items |= carried
             self._verified.append((old, dict.fromkeys(carried)))
-        self._verified.append((after, items | found.remembered))
+        self._verified.append((after, items | found.remembered | self._items_left(found)))
 
     def another_clip(self, results: Sequence[RequestResult]) -> None:
         """Remember nothing of what may have reached another clip; what runs once may have run, or not."""
@@ -129,6 +132,20 @@ class TargetMemory:
         index = self._journalled
         if index is not None and results[index].outcome == "not sent":
             self.keep(self._items_if_not_done(index, results))
+
+    def _items_left(self, found: Verification) -> Items:
+        """Return how the run left what it wrote, without what holds a secret; what it made itself is ours."""
+        items, secrets = Items(), self._context.secrets
+        for name, known in found.left.items():
+            aspect, key = thing_of(name)
+            if not isinstance(known, list) or (secrets and secrets.occurs_in(repr(known))):
+                continue
+            live_key, value = known
+            if isinstance(found.remembered.get(f"{aspect}:{live_key}") or {}, dict):  # reading shows it
+                items[f"{LEFT}{aspect}:{live_key}"] = None if value is None else [value, self._context.run]
+                if value is None or key.startswith(NEW):
+                    items[f"{MADE}{aspect}:{live_key}"] = None if value is None else True
+        return items
 
     # Items at each step ----------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal, Protocol, TypeVar
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 from pydantic import TypeAdapter, ValidationError, create_model
 
 from msauto.documents.document import SourceNode
@@ -16,7 +16,7 @@ from msauto.documents.value_types import TEMPLATED, ClearablePos, Pos, Rating, T
 from msauto.documents.writer import CommentedValue
 from msauto.errors import Problem
 from msauto.model import fields as registry
-from msauto.model.desired import ABSENT, Absent, Position, Sourced, TaskSource
+from msauto.model.desired import ABSENT, Absent, OutsidePolicy, Position, Sourced, TaskSource
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
 
 State = Literal["present", "absent"]
@@ -65,11 +65,12 @@ class TaskArguments(Struct, frozen=True):
     node: SourceNode
     task: str
     files: TaskFiles
+    outside: OutsidePolicy | UnsetType = UNSET
 
     def source(self, *path: str | int) -> TaskSource:
         """Return the place of a value: its key in a mapping, or the item of a list (json, «A change»)."""
         place = self.node.document.key_place if path and isinstance(path[-1], str) else self.node.document.place
-        return TaskSource.at(place(self.node.path + path), self.task)
+        return TaskSource.at(place(self.node.path + path), self.task, self.outside)
 
     def each(self, name: str, convert: Callable[[Any], T]) -> tuple[Sourced[T], ...]:
         """Return the items of a list as desired values."""

@@ -13,16 +13,16 @@ from msgspec import UNSET, Struct, UnsetType, field, structs
 from msauto.aspects.arguments import ExportedPart, TaskArguments
 from msauto.aspects.comparison import Attributes, mapping
 from msauto.aspects.merging import Merging
-from msauto.aspects.plan_builder import PlanContext, Trigger, answer_told, left_alone, length_of
+from msauto.aspects.plan_builder import LEFT, PlanContext, Trigger, answer_told, is_kept, left_alone, length_of
 from msauto.documents.document import SourceNode
 from msauto.documents.key_rules import KeyRule
 from msauto.documents.strict_model import Model
 from msauto.errors import Problem
 from msauto.model.desired import DesiredDownload, Sourced, TaskSource
 from msauto.model.live import Asset, AssetSnapshot, Folder
-from msauto.model.plan import Action, Basis, Change, Request, Target
+from msauto.model.plan import Action, Basis, Change, Outside, Request, Target
 from msauto.model.ports import LiveTarget
-from msauto.model.result import TargetRecord
+from msauto.model.result import TargetRecord, started
 from msauto.model.server import Dialect, ServerSpec
 from msauto.model.snapshot import AspectName, Effect, Expected, Json, Part, Thing, is_equal, name_of
 
@@ -182,6 +182,12 @@ class Aspect:
         """Compare a part with the live target, and add changes and requests."""
         raise NotImplementedError
 
+    def outside(self, context: PlanContext, key: str, live: Json) -> Outside | None:
+        """Return how the last run left a thing, if others have changed it since."""
+        known = context.memory.get(f"{LEFT}{self.name}:{key}")
+        left, run = known if isinstance(known, list) else (live, "")
+        return Outside(left, str(run), started(str(run))) if self.misses(left, live) else None
+
     # The snapshot ----------------------------------------------------------------------------------------------------
 
     def things(self, live: LiveTarget) -> Part | None:
@@ -235,7 +241,9 @@ class Value(Aspect):
         """Return the value before a change as a task declares it; ``None``, with a note: it cannot be written."""
         raise NotImplementedError
 
-    def is_due(self, context: PlanContext, effect: Effect, known: Json, basis: Basis, what: str) -> bool:
+    def is_due(
+        self, context: PlanContext, effect: Effect, known: Json, basis: Basis, what: str, source: TaskSource
+    ) -> bool:
         """Return whether a value is to be written: it differs from the one that is known, or none is.
 
         One that is as desired is to stay so. Undo leaves alone, with a warning, what has changed since the run.
@@ -250,7 +258,8 @@ class Value(Aspect):
         if not is_equal(still, known, self):
             context.builder.warnings.append(left_alone(f"{context.title}: {what}", known, still))
             return False
-        return True
+        outside = self.outside(context, effect.key, known) if basis == "live" else None
+        return outside is None or not is_kept(context, (self.name, effect.key), outside, known, source)
 
     def undo(self, context: UndoContext) -> Any:
         """Return the former values by name, each with the value that it must still have: as the run left it."""

@@ -92,7 +92,7 @@ class LinkFields(Value):
             value = wire_value(context.asset, name, sourced.value, sourced.source)
             desired, (before, basis) = shown_field(name, value), self._known(context, name, shown)
             effect = Effect(self.name, name, shown.get(name, ""), desired, visible=basis == "live")
-            if not self.is_due(context, effect, before, basis, f"field {name}"):
+            if not self.is_due(context, effect, before, basis, f"field {name}", sourced.source):
                 continue
             requests.require_field(context.server, name)
             number = builder.change("change", self.name, name, before, desired, sourced.source, basis=basis)

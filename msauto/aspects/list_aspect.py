@@ -12,13 +12,14 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext, part_of
-from msauto.aspects.comparison import Attributes, mapping
+from msauto.aspects.comparison import Attributes, mapping, text_of
 from msauto.aspects.matching import ListItem, Matching, match
-from msauto.aspects.plan_builder import PlanContext, left_alone, refuse
+from msauto.aspects.plan_builder import LEFT, PlanContext, is_kept, left_alone, refuse
 from msauto.aspects.positions import check_in_point_stays, in_point
 from msauto.model.desired import DesiredList, Sourced, TaskSource
-from msauto.model.plan import Basis, Change, ShownItem, Target
+from msauto.model.plan import Basis, Change, Outside, ShownItem, Target
 from msauto.model.ports import LiveTarget
+from msauto.model.result import started
 from msauto.model.snapshot import NEW, TWINS, Effect, Json, Part, Thing, is_equal
 
 Item = dict[str, Json]
@@ -121,11 +122,63 @@ class ListAspect(Aspect):
         self._expect_no_others(context, desired, items, everything)
         for key, source in twins.items():
             (surplus if source is desired.exactly else found.removed)[key] = source
+        found, surplus = self.without_kept(context, found, everything, surplus)
         self.write(context, found, everything, surplus)
         gone = {**found.removed, **surplus}
         left = [each for key, value in everything.items() if key not in gone for each in each_of(value)]
         if surplus and not any(self.covers(desired, each) for each in (*left, *(new.named for new in found.created))):
             context.builder.emptied.append((self.name, sum(len(each_of(everything[key])) for key in surplus)))
+
+    def without_kept(
+        self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: dict[str, TaskSource]
+    ) -> tuple[Matching[Item], dict[str, TaskSource]]:
+        """Return what is to be written, without what was changed outside and is kept."""
+        if not context.memory or (self.numbered and context.server.dialect.numbers_by_start):
+            return found, surplus  # by_start: a number does not identify an item
+        left = self.left(context)
+        gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
+
+        def stays(called: str, key: str | None, named: Attributes | None, source: TaskSource) -> bool:
+            there = live.get(key or "")
+            if there is None and named is not None and self.place(named) is not None:
+                key = key or gone.get(self.place(named))
+            if key not in left or (there is not None and named is not None and not self.differs(named, there)):
+                return False
+            outside = self._changed_outside(*left[key], named, there)
+            return outside is not None and is_kept(context, (self.name, called), outside, there, source)
+
+        present = [(i, key) for i, key in found.present if not stays(i.label, key or i.key, i.named, i.source)]
+        removed, others = (
+            {key: each for key, each in keys.items() if not stays(f"{self.prefix}{key}", key, None, each)}
+            for keys in (found.removed, surplus)
+        )
+        return found._replace(present=present, removed=removed), others
+
+    def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
+        """Return how a run left each item, in frames of the file, and that run, by live key."""
+        prefix, origin = f"{LEFT}{self.name}:", self.origin(context)
+        known = {item.removeprefix(prefix): value for item, value in context.memory.items() if item.startswith(prefix)}
+        return {
+            key: (self.shifted(mapping(value[0]), origin), str(value[1]))
+            for key, value in known.items()
+            if isinstance(value, list)
+        }
+
+    def _changed_outside(
+        self, left: Item, run: str, named: Attributes | None, live: Attributes | None
+    ) -> Outside | None:
+        """Return what others have changed of an item that is to be as named, or removed (``None``)."""
+        if live is None:
+            return Outside(left, run, started(run))
+        if named is None or self.replaces:
+            names = {*self.misses(left, dict(live)), *self.misses(dict(live), left)}
+        else:
+            names = {*self.misses(dict(named), dict(live))}
+        differing: Item = {name: left.get(name) for name in sorted(names - self.kept)}
+        if not self.misses(differing, dict(live)):
+            return None
+        user = text_of(live.get("user"))
+        return Outside(differing, run, started(run), "" if user == text_of(left.get("user")) else user)
 
     def live(self, context: PlanContext) -> dict[str, Item]:
         """Return the live items in frames of the file, with the attributes that only the ledger knows.

@@ -10,12 +10,12 @@ from enum import Enum
 from functools import lru_cache
 from operator import itemgetter
 
-from msgspec import Struct, field, structs
+from msgspec import UNSET, Struct, field, structs
 
 from msauto.errors import PlanningError
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Folder
-from msauto.model.plan import Action, Address, Basis, Change, Request
+from msauto.model.plan import Action, Address, Basis, Change, Outside, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import AspectName, Effect, Json, Snapshot
@@ -95,6 +95,8 @@ class PlanBuilder:
         """What the tasks place: what it is, its first and its last frame, and where a task names it."""
         self.checks: list[Callable[[Callable[[], Snapshot]], Iterable[str]]] = []
         """They yield warnings from the snapshot after the run; ``PlanningError``: what cannot be meant."""
+        self.outside: dict[tuple[AspectName, str], Outside] = {}
+        """What was changed outside, by the aspect and how the change of it is called."""
         self.news = 0
         self.wait = 0.0
         self._requests: list[tuple[int, Request]] = []
@@ -117,10 +119,15 @@ class PlanBuilder:
         basis: Basis = "live",
         reversible: bool = True,
         losses: int = 0,
+        called: str = "",
     ) -> int:
-        """Add a change; return its number. A change of an unknown value cannot be undone."""
-        reversible = reversible and basis != "none"
-        self.changes.append(Change(action, aspect, key, before, after, basis, reversible, source, losses))
+        """Add a change; return its number. A change of an unknown value cannot be undone.
+
+        ``called``: how its task's item is called, where that is not its key.
+        """
+        reversible, outside = reversible and basis != "none", self.outside.get((aspect, called or key))
+        change = Change(action, aspect, key, before, after, basis, reversible, source, losses, outside=outside)
+        self.changes.append(change)
         return len(self.changes) - 1
 
     def run(self, aspect: AspectName, key: str, after: Json, source: TaskSource, cause: Trigger) -> int:
@@ -195,6 +202,25 @@ def left_alone(what: str, live: Json, wrote: Json) -> str:
     return f"{what} is left alone: {now}, and the run wrote {wrote!r}"
 
 
+def is_kept(
+    context: PlanContext, called: tuple[AspectName, str], outside: Outside, live: Json, source: TaskSource
+) -> bool:
+    """Return whether what was changed outside stays, as its task asks: a warning. Else its change shows it.
+
+    Raises ``PlanningError`` where the task refuses.
+    """
+    context.builder.outside[called] = outside
+    if source.outside in (UNSET, "overwrite"):
+        return False
+    now = "it no longer exists" if live is None else f"it is {live!r} now"
+    what = f"{context.title}: {' '.join(called)} was changed outside since run {outside.run}"
+    told = f"{what}: {now}, and the run left {outside.left!r}"
+    if source.outside == "refuse":
+        raise refuse(told, source, "change the playbook, or write `outside: overwrite` or `outside: keep`")
+    context.builder.warnings.append(f"{told}; it is kept ({source.place})")
+    return True
+
+
 def refuse(
     message: str, source: TaskSource | None, remedy: str, kind: type[PlanningError] = PlanningError
 ) -> PlanningError:
@@ -206,6 +232,10 @@ def refuse(
 
 PENDING_PREFIX = "pending:handler:"
 """Prefix of the item of a handler that has not run since a run changed its target."""
+LEFT = "left:"
+"""Prefix of the item of a thing as the last run left it: its value, and the run."""
+MADE = "made:"
+"""Prefix of the item of a thing that a run made and the server gave a key."""
 BETWEEN = "segment-between:"
 """Prefix of the item of a segment that was deleted to be created again, until it is."""
 

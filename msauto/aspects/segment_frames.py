@@ -126,8 +126,9 @@ class SegmentRequests:
         after, losses = before | dict.fromkeys(gone) | new, int(bool(lost) or not named)
         basis = rule.basis(context, key, live, rule.differs(item.named, live))
         change = context.builder.change(
-            "change", "segment", key, before, after, item.source, basis=basis, reversible=not gone, losses=losses
-        )
+            "change", "segment", key, before, after, item.source, basis=basis, reversible=not gone, losses=losses,
+            called=item.label,
+        )  # fmt: skip
         if self.recreates:
             self.gone[int(key)].append(change)
         self._make(int(key), new, change, None if self.recreates else key)
@@ -147,8 +148,9 @@ class SegmentRequests:
         new = remake({}, {**{name: "" for name in SEGMENT_NAMES if over.get(name)}, **item.named})
         before, after = show(str(number), over) if over else None, {"number": number, **new}
         change = self.context.builder.change(
-            "change" if over else "add", "segment", str(number), before, after, item.source, losses=int(bool(over))
-        )
+            "change" if over else "add", "segment", str(number), before, after, item.source, losses=int(bool(over)),
+            called=item.label,
+        )  # fmt: skip
         self._make(number, new, change, instead)
 
     def _make(self, number: int, new: Item, change: int, over: str | None) -> None:

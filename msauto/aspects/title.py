@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.aspect import Aspect, UndoContext
 from msauto.aspects.merging import Merging
-from msauto.aspects.plan_builder import Phase, PlanContext, left_alone
+from msauto.aspects.plan_builder import Phase, PlanContext, is_kept, left_alone, refuse
 from msauto.model import requests
 from msauto.model.desired import Sourced
 from msauto.model.identity import same_text
@@ -39,6 +39,10 @@ class Title(Aspect):
         if not same_text(live, str(still)):
             context.builder.warnings.append(left_alone(f"{context.title}: the title", live, still))
             return
+        outside = self.outside(context, "", live)
+        if outside is not None and is_kept(context, (self.name, self.name), outside, live, part.source):
+            what = f"{context.title}: the title was changed outside, and the task that keeps it names the clip by it"
+            raise refuse(what, part.source, f"write `title: {live}`, or `outside: overwrite`")
         if not context.address.namespace:
             requests.require_address(context.server, Address(title))  # by that title it is read again
         number = context.builder.change("change", self.name, self.name, live, title, part.source)

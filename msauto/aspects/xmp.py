@@ -153,7 +153,7 @@ class XmpFields(Value):
         before: Json = None if known is None else list(known)
         visible = context.live.xmp is not None or context.batch is not None
         effect = Effect(self.name, name, before, list(desired), visible=visible)
-        if not self.is_due(context, effect, before, basis, name):
+        if not self.is_due(context, effect, before, basis, name, sourced.source):
             return None
         number = context.builder.change("change", self.name, name, before, list(desired), sourced.source, basis=basis)
         return _Changed(desired, number, effect)

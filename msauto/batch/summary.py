@@ -20,7 +20,7 @@ from msauto.report.ci_forms import TestCase, render_xml, suite_of
 from msauto.report.json import dump
 from msauto.report.layout import PLAIN, Line, aligned, paint, render_lines, template, words
 from msauto.report.sanitizing import display_width, name_ranges, pad, show, show_range, visible
-from msauto.report.texts import count_outcomes, local_time, plural, show_seconds
+from msauto.report.texts import count_outcomes, count_outside, local_time, plural, show_seconds
 
 _DRIFTING: Final = 10
 """How many lines of a job show what differs, or what it would change; the JSON holds all targets."""
@@ -100,6 +100,7 @@ def _details_of(job: JobResult) -> str:
     found = sum(each.seen for each in job.drift)
     if (found or DIFFERING in job.summary) and not reason:
         text = f"{plural(found, 'target')} differ{'s' if found == 1 else ''}"
+    text += f"; {count_outside(job.summary['outside'])}" if job.summary.get("outside") else ""
     attempts = f"; {job.attempts} attempts" if job.attempts > 1 else ""
     warned = f"; {plural(len(job.warnings), 'warning')}: {job.warnings[0]}" if job.warnings else ""
     return f"{text}{attempts}{warned}"

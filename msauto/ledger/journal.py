@@ -1,7 +1,7 @@
-"""The ports of the ledger: the write-ahead journal of runs, and the memory of what servers do not report.
+"""The ports of the ledger: the write-ahead journal of runs, and the memory of what runs wrote.
 
 Every request is recorded before it is sent, and its outcome after it. What was last written of a target is remembered
-if the server does not report it.
+if the server does not report it, and how each thing was left, so that the next plan finds what others have changed.
 """
 
 from __future__ import annotations

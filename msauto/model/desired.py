@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from msauto.errors import SourceLocation
 from msauto.model.facts import Facts
@@ -41,6 +41,12 @@ ABSENT: Final = _Absent.ABSENT
 Absent = Literal[_Absent.ABSENT]
 
 
+OutsidePolicy = Literal["overwrite", "keep", "refuse"]
+"""What a task does with what others have changed since the last run."""
+OUTSIDE: Final = "what becomes of a thing that others changed since the last run: overwrite (default), keep or refuse"
+"""The description of that key, for the references."""
+
+
 class TaskSource(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """The place of a desired value in the playbooks, and the name of its task."""
 
@@ -48,11 +54,15 @@ class TaskSource(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     line: Annotated[int, Meta(description="from 1; 0 is the whole file")] = 0
     column: Annotated[int, Meta(description="from 1")] = 0
     task: Annotated[str, Meta(description="the task's name")] = ""
+    outside: Annotated[
+        OutsidePolicy | UnsetType,
+        Meta(description="what the task does with what was changed outside; without it: overwrite"),
+    ] = UNSET
 
     @classmethod
-    def at(cls, place: SourceLocation, task: str = "") -> TaskSource:
+    def at(cls, place: SourceLocation, task: str = "", outside: OutsidePolicy | UnsetType = UNSET) -> TaskSource:
         """Return the source at a place."""
-        return cls(place.file, place.line, place.column, task)
+        return cls(place.file, place.line, place.column, task, outside)
 
     @property
     def place(self) -> SourceLocation:

@@ -33,6 +33,15 @@ KindName = Annotated[Kind, Meta(description="asset, rss_channel or database")]
 TargetName = Annotated[str, Meta(description="the asset's title, the channel, or the database")]
 
 
+class Outside(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """That others have changed a thing since a run wrote it; of an item, ``left`` has what differs."""
+
+    left: Annotated[Json, Meta(description="how that run left it")]
+    run: Annotated[str, Meta(description="the last run that wrote it")]
+    at: Annotated[str, Meta(description="when that run was, ISO 8601 in UTC")]
+    user: Annotated[str, Meta(description="who changed it, where the server shows that")] = ""
+
+
 class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """One difference between desired and live.
 
@@ -64,6 +73,7 @@ class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
         bool,
         Meta(description="its values are secret: ***; it cannot be undone, as none is kept"),
     ] = False
+    outside: Annotated[Outside | None, Meta(description="what others changed since the last run, if they did")] = None
 
     @property
     def place(self) -> SourceLocation:
@@ -341,6 +351,7 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     errors: Annotated[int, Meta(description="targets that cannot be planned")]
     requests: Annotated[int, Meta(description="requests that applying sends")]
     reads: Annotated[int, Meta(description="requests that planning sent")]
+    outside: Annotated[int, Meta(description="changes of what others have changed since the last run")] = 0
 
 
 class Plan(Struct, frozen=True):
@@ -402,4 +413,5 @@ class Plan(Struct, frozen=True):
             errors=self.errors,
             requests=self.requests,
             reads=self.reads,
+            outside=sum(change.outside is not None for target in self.targets for change in target.changes),
         )

@@ -141,6 +141,15 @@ def parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
+def started(run: str) -> str:
+    """Return when a run began, as the ledger writes times: its name begins with that.
+
+    >>> started("20261120T101500Z-ab12")
+    '2026-11-20T10:15:00.000Z'
+    """
+    return format_time(datetime.fromisoformat(run.partition("-")[0]))
+
+
 def seconds_between(started: str | None, ended: str | None) -> float:
     """Return a duration; 0 for what did not run, or if the clock was set back meanwhile."""
     if started is None or ended is None:

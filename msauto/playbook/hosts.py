@@ -13,12 +13,13 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from msauto.documents.document import Document, MergedNode, Problems, SourceNode, outside_node
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError, MsautoError, Problem, nearest
+from msauto.model.desired import OutsidePolicy
 from msauto.model.server import (
     ONE_HOST,
     Auth,
@@ -63,6 +64,7 @@ class ResolveOptions(Struct, frozen=True):
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
+    outside: OutsidePolicy | UnsetType = UNSET
     documents: Mapping[str, Document] = field(default_factory=dict)
     transport: Transport | None = None
 

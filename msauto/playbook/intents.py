@@ -192,7 +192,8 @@ class _HostTask(Struct, frozen=True):
         if isinstance(args, AssertArgs):
             self._check_assert(args, lambda each: rendering.holds(each, scope))
             return model.AssertionPassed(model.TaskSource.at(self.node.place, self.name))
-        return desired_of(TaskArguments(args, self.node, self.name, scope.surroundings))
+        outside = self.task.inherited.outside
+        return desired_of(TaskArguments(args, self.node, self.name, scope.surroundings, outside))
 
     def _check_assert(self, args: AssertArgs, may_hold: Callable[[SourceText], bool]) -> None:
         """Raise :class:`InputError` with each condition that does not hold, at its place."""

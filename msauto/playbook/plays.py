@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from msauto.documents.document import Path as DataPath
 from msauto.documents.document import SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, as_list, has_pending, mark
 from msauto.errors import InputError, Problem, nearest
+from msauto.model.desired import OutsidePolicy
 from msauto.playbook.file_kinds import check_kind
 from msauto.playbook.input_files import Files, beside
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile, aspects_of
@@ -32,6 +33,7 @@ class InheritedKeys(Struct, frozen=True):
     files: tuple[str, ...] = ()
     handlers: tuple[str, ...] = ()
     notify: tuple[SourceText, ...] = ()
+    outside: OutsidePolicy | UnsetType = UNSET
 
 
 _NOTHING = InheritedKeys()
@@ -251,6 +253,7 @@ class Loader:
             tags=inherited.tags | tags_of(body.get("tags")),
             variables=(*inherited.variables, *variables),
             notify=(*inherited.notify, *self._notices(body, node, inherited)),
+            outside=body.get("outside", inherited.outside),
         )
 
     def _conditions(self, data: Any, node: SourceNode) -> Iterator[SourceText]:
@@ -274,7 +277,7 @@ def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
         yield node.child("select", "expect").problem(f"min {low} is greater than max {high}", "exchange them")
 
 
-_INHERITED = frozenset({"when", "tags", "vars", "notify"})
+_INHERITED = frozenset({"when", "tags", "vars", "notify", "outside"})
 
 
 def tags_of(data: Any) -> frozenset[str]:

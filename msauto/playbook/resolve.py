@@ -18,7 +18,7 @@ from msauto.model.server import ServerSpec
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
 from msauto.playbook.input_files import Files, beside, how_to_find
 from msauto.playbook.intents import TaskContext, task_handlers, task_intents
-from msauto.playbook.plays import Loader, Play
+from msauto.playbook.plays import InheritedKeys, Loader, Play
 from msauto.playbook.schema.play import AssetArgs, BatchKeys
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import UsesAssetError
@@ -44,7 +44,8 @@ def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
 
 def _load(options: ResolveOptions, files: Files) -> list[Play]:
     loader = Loader(files)
-    return [play for playbook in options.playbooks for play in loader.playbook(playbook)]
+    inherited = InheritedKeys(outside=options.outside)
+    return [play for playbook in options.playbooks for play in loader.playbook(playbook, inherited)]
 
 
 def outline(options: ResolveOptions) -> list[PlayOutline]:

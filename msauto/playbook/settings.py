@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct, field, structs
+from msgspec import UNSET, Struct, UnsetType, field, structs
 
 from msauto.documents.document import Document, SourceNode, outside_node
 from msauto.documents.document import Path as DataPath
 from msauto.documents.scalars import BOOLEAN_WORDS
 from msauto.errors import InputError, SourceLocation
+from msauto.model.desired import OutsidePolicy
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import InputHash, Limits
 from msauto.playbook.change_windows import DAYS, DatedFreeze, Freeze
@@ -47,6 +48,7 @@ class Settings(Struct, frozen=True):
     keep_days: int | None = None
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
+    outside: OutsidePolicy | UnsetType = UNSET
 
     @property
     def used(self) -> InputHash | None:
@@ -86,6 +88,7 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         keep_days=state.keep_days,
         lookup_folders=tuple(_beside(found, each) for each in (args.lookup and args.lookup.folders) or ()),
         download_folders=tuple(_beside(found, each) for each in (args.download and args.download.folders) or ()),
+        outside=(args.plan and args.plan.outside) or UNSET,
     )
 
 

@@ -276,5 +276,5 @@ def _change(change: Change, target: Target) -> list[Any]:
     parts = [[part.label, part.before, part.after] for part in texts.change_parts(change, target)]
     source = change.source
     place = [visible(str(source.place)) if source.file else "", visible(source.task)]
-    notes = "; ".join(texts.change_notes(change)).replace("`", "")
+    notes = "; ".join(texts.change_notes(change, target.rate)).replace("`", "")
     return [change.action, change.aspect, texts.show_key(change), parts, notes, place]

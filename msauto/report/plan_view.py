@@ -132,7 +132,8 @@ class Row(Struct, frozen=True):
     @property
     def notes(self) -> str:
         """The notes that all the changes have."""
-        notes = {"; ".join(texts.change_notes(change)) for _, change in self.changes[: 1 if self.same else None]}
+        changes = self.changes[: 1 if self.same else None]
+        notes = {"; ".join(texts.change_notes(change, target.rate)) for target, change in changes}
         return notes.pop() if len(notes) == 1 else ""
 
     @property
@@ -141,7 +142,7 @@ class Row(Struct, frozen=True):
         common = self.notes
         for target, change in self.changes:
             key = texts.show_key(change)
-            notes = "" if common else "; ".join(texts.change_notes(change))
+            notes = "" if common else "; ".join(texts.change_notes(change, target.rate))
             yield Cell(target, change, "" if key == self.key else key, notes)
 
 
@@ -447,7 +448,8 @@ def _tables(alike: Sequence[list[Target]], order: Mapping[int, int], short: bool
     size = ceil(len(lines) / ceil(len(lines) / _MOST_TABLE_LINES))
     parts = [lines[at : at + size] for at in range(0, len(lines), size)]
     tables = [(tuple(chain(*part)), tuple(part)) for part in parts]
-    return [Block(targets, "table", _rows_of_table(targets), short, part) for targets, part in tables]
+    whole = short or any(change.outside for each in alike for target in each for change in target.changes)
+    return [Block(targets, "table", _rows_of_table(targets), whole, part) for targets, part in tables]
 
 
 def _rows_of_table(targets: Sequence[Target]) -> tuple[Row, ...]:
@@ -487,7 +489,7 @@ def _block(level: Level, targets: Sequence[Target], *, short: bool) -> Block:
     ``short``: the plan is, and is shown in full.
     """
     rows = [_row([*zip(targets, changes, strict=True)]) for changes in zip(*map(_kept, targets), strict=True)]
-    whole = short or any(_loses(row.example[1]) for row in rows)
+    whole = short or any(_loses(row.example[1]) or row.example[1].outside for row in rows)
     return Block(tuple(targets), level, tuple(rows), whole)
 
 

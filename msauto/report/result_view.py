@@ -16,7 +16,7 @@ from msauto.model.plan import Change, Target
 from msauto.model.result import Difference, Outcome, RequestResult, Result, TargetResult
 from msauto.report.plan_view import FEWEST_ALIKE, TargetGroup, without_title
 from msauto.report.sanitizing import show, visible, visible_lines
-from msauto.report.texts import count_outcomes, plural, settings_line, show_duration, show_pair_of
+from msauto.report.texts import count_outcomes, count_outside, plural, settings_line, show_duration, show_pair_of
 from msauto.secrets.redacted_plans import Redactor
 
 NOT_DONE: Final[tuple[Outcome, ...]] = ("failed", "unverified", "interrupted", "not attempted")
@@ -126,7 +126,9 @@ def result_sentence(result: Result) -> str:
         return f"Not everything is as desired: {shown}. For details: msauto history {result.run}"
     if not counts["changed"]:
         return f"Nothing was changed: {shown}."
-    return " ".join((f"Done: {shown}.", *_verification(result)))
+    outside = sum(each.outside is not None for target in result.targets for each in target.target.changes)
+    overwritten = [f"{count_outside(outside)}, and {'is' if outside == 1 else 'are'} overwritten."] if outside else []
+    return " ".join((f"Done: {shown}.", *_verification(result), *overwritten))
 
 
 def _verification(result: Result) -> Iterator[str]:

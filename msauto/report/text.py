@@ -149,7 +149,7 @@ def _values(change: Change, target: Target, short: texts.ValueWidth, style: Styl
     """Yield what a change does, then its notes."""
     parts = [str(part) for part in texts.change_parts(change, target, short)]
     yield from _listed(parts, style)
-    notes = "; ".join(texts.change_notes(change))
+    notes = "; ".join(texts.change_notes(change, target.rate))
     if notes:
         gap = "  " if parts else ""
         yield TextSpan(f"{gap}({notes})", style or ("dim" if change.reversible else "yellow"))

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from msauto.errors import RefusedError
 from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
-from msauto.model.plan import Action, Body, Change, Plan, Refusal, Target
+from msauto.model.plan import Action, Body, Change, Outside, Plan, Refusal, Target
 from msauto.model.result import OUTCOMES, key_of, parse_time
 from msauto.model.snapshot import Json
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
@@ -123,10 +123,22 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
         named = [visible(" ".join(batch.servers)) for batch in plan.batches[:_BATCHES]]
         more = f", then {len(plan.batches) - _BATCHES} more" if len(plan.batches) > _BATCHES else ""
         sentences.append(f"In {len(plan.batches)} batches: {', then '.join(named)}{more}.")
+    if summary.outside:
+        it = "it" if summary.outside == 1 else "them"
+        sentences.append(f"{count_outside(summary.outside)}; to keep {it}: `outside: keep`.")
     if plan.errors:
         effect = "left out" if keep_going else "nothing can be applied"
         sentences.append(f"{plural(plan.errors, 'target')} in error: {effect}.")
     return " ".join(sentences)
+
+
+def count_outside(count: int) -> str:
+    """Return how many things others have changed since the last run.
+
+    >>> count_outside(1), count_outside(2)
+    ('1 thing was changed outside', '2 things were changed outside')
+    """
+    return f"{plural(count, 'thing')} {'was' if count == 1 else 'were'} changed outside"
 
 
 def settings_line(plan: Plan) -> str:
@@ -230,11 +242,12 @@ def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> t
     return tuple(_plain(change, target.rate, short.alone))
 
 
-def change_notes(change: Change) -> tuple[str, ...]:
+def change_notes(change: Change, rate: Fraction | None = None) -> tuple[str, ...]:
     """Return notes on a change, such as where ``before`` comes from and whether it can be undone."""
     from msauto.aspects.aspect import Download  # as above
 
     notes = [_BASIS[change.basis]] if change.basis in _BASIS and change.action != "run" else []
+    notes += [outside_note(change, change.outside, rate)] if change.outside is not None else []
     if change.losses:
         notes.append("removed by `exactly`" if change.action == "delete" else "loses what no task names")
     if change.handler:
@@ -246,6 +259,23 @@ def change_notes(change: Change) -> tuple[str, ...]:
     if not change.reversible and not isinstance(_aspect_of(change), Download):
         notes.append("cannot be undone")
     return tuple(notes)
+
+
+def outside_note(change: Change, outside: Outside, rate: Fraction | None) -> str:
+    """Return since when others have changed a thing, who it was, and what it was, unless it becomes that again."""
+    left, after = outside.left, change.after
+    items = left.items() if isinstance(left, dict) else [(change.key, left)]
+    now = after if isinstance(after, dict) else {change.key: after}
+    was = [
+        f"{'' if name == change.key else f'{visible(name)} '}{show_value(value, name, rate)}"
+        for name, value in items
+        if change.before is not None and now.get(name) != value
+    ]
+    moved = isinstance(left, dict) and left.keys() <= set(_PLACE)
+    what = "deleted" if change.before is None else "moved" if moved else "changed"
+    by = f", by user {show(outside.user)}" if outside.user else ""
+    told = f", was {', '.join(was)}" if was else ""
+    return f"{what} outside since {local_time(outside.at)}{by}{told}"
 
 
 def emptied_lists(target: Target) -> tuple[str, ...]:

@@ -97,12 +97,18 @@ class Redactor:
         )
 
     def _change(self, value: Change | Difference, key: str, before: Json, after: Json) -> Change | Difference:
-        if not any(map(self._holds, (key, before, after))):
+        outside = value.outside if isinstance(value, Change) else None
+        left = None if outside is None else outside.left
+        if not any(map(self._holds, (key, before, after, left))):
             return value
         key, before, after = self._secrets.redact(key), self._mask_earlier(before, after), self._mask(after)
         if isinstance(value, Difference):
             return structs.replace(value, key=key, desired=after, live=before)
-        return structs.replace(value, key=key, before=before, after=after, reversible=False, secret=True)
+        if outside is not None:
+            outside = structs.replace(outside, left=self._mask_earlier(left, value.after))
+        return structs.replace(
+            value, key=key, before=before, after=after, reversible=False, secret=True, outside=outside
+        )
 
     def _request(self, request: Request) -> Request:
         path, body = self._secrets.redact_path(request.path), request.body

@@ -265,3 +265,17 @@ def test_two_inventories_and_a_server_alone(desk: Desk, other_sim: Simulator) ->
     alone = desk.run("plan", "--server", desk.url, "own.yml", "--format", "json").json
     assert [target["server"] for target in alone["targets"]] == ["127.0.0.1"]
     assert desk.run("apply", "--yes", "--server", desk.url, "own.yml").code == 0
+
+
+def test_what_was_changed_outside_is_kept_where_the_settings_say_so(desk: Desk, sim: Simulator) -> None:
+    desk.comment("Week 47")
+    assert desk.run("apply", "--yes", "play.yml", *INV).code == 0
+    sim.state.clip("EP001").home.fields["comment"] = "CALL THE DESK"
+    desk.comment("Week 48")
+    desk.write("msauto.toml", '[plan]\noutside = "keep"\n')
+    kept = desk.run("plan", "play.yml", *INV)
+    assert "it is kept" in kept.err + kept.out
+    desk.run("apply", "--yes", "play.yml", *INV)
+    assert sim.state.clip("EP001").home.fields["comment"] == "CALL THE DESK"
+    desk.write("msauto.toml", '[plan]\noutside = "maybe"\n')
+    desk.run("plan", "play.yml", *INV).one_error("outside", "overwrite")

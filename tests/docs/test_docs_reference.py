@@ -44,6 +44,7 @@ SECTIONS = {  # where the keys of each model are described
     schema_inventory.DialectArgs: "dialect.md#Keys",
     schema_settings.SettingsArgs: "settings.md#Settings: msauto.toml",
     schema_settings.LimitArgs: "settings.md#Settings: msauto.toml",
+    schema_settings.PlanArgs: "settings.md#Settings: msauto.toml",
     schema_settings.LookupArgs: "settings.md#Settings: msauto.toml",
     schema_settings.DownloadArgs: "settings.md#Settings: msauto.toml",
     schema_settings.FreezeArgs: "settings.md#Freezes",

@@ -18,7 +18,7 @@ from msauto.ledger.history import OPTIONS
 from msauto.model.result import RunDetails, RunStatus, RunSummary, TargetRecord, seconds_between
 from msauto.report.json import dump
 from msauto.report.sanitizing import message_lines, visible
-from msauto.report.texts import count_outcomes, local_time, plural, show_seconds, target_heading
+from msauto.report.texts import count_outcomes, local_time, outside_note, plural, show_seconds, target_heading
 
 _STATUS: Final[Mapping[RunStatus, str]] = {
     "running": "yellow",
@@ -162,6 +162,10 @@ def _target_lines(record: TargetRecord) -> Iterator[str]:
     for difference in record.differences:
         text = f"{difference.aspect} {difference.key}: desired {difference.desired!r}, live {difference.live!r}"
         yield f"  {visible(text)}"
+    for change in record.target.changes:
+        if change.outside is not None:
+            note = outside_note(change, change.outside, record.target.rate)
+            yield f"  {visible(f'{change.aspect} {change.key}')}: {note}"
     for request, sent in zip(record.target.requests, record.requests, strict=True):
         notes = [f"status {sent.status}"] if sent.status is not None else []
         notes += [f"sent {sent.tries} times"] if sent.tries > 1 else []

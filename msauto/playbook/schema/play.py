@@ -20,6 +20,7 @@ from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, DocumentModel, Model, key, need
 from msauto.documents.value_types import Count, Else, Expressions, Label, Name, Opt, Plain, Text, Texts, Then, Value
 from msauto.model import fields as registry
+from msauto.model.desired import OUTSIDE, OutsidePolicy
 
 
 class ExpectedCount(Model):
@@ -267,6 +268,7 @@ class TaskArgs(_TaskKeys):
 
     tags: Opt[Texts] = key("tags for --tags and --skip-tags; always and never are special")
     notify: Opt[Texts] = key("handlers that run for each target that this task changes")
+    outside: Plain[OutsidePolicy] = key(OUTSIDE)
     asset: Plain[AssetArgs] = key("desired state of an asset")
     rss: Plain[RssArgs] = key("desired state of an RSS channel")
     thumbnail: Plain[ThumbnailArgs] = key("a still image of an asset")
@@ -366,6 +368,7 @@ class PlayArgs(BatchKeys):
     vars: Plain[dict[str, Any]] = key("variables of this play", json_schema_extra=VARIABLES)
     vars_files: Opt[Texts] = key("files with variables, relative to the playbook")
     tags: Opt[Texts] = key("tags of all tasks of the play")
+    outside: Plain[OutsidePolicy] = key(OUTSIDE)
     when: Plain[Expressions] = key("condition for all plays of an imported playbook")
     tasks: Plain[list[TaskArgs]] = key("tasks of the play")
     handlers: Plain[list[HandlerArgs]] = key("handlers: they run once for each target that changed")

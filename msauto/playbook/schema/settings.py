@@ -10,6 +10,7 @@ from msauto.documents import key_rules as rule
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Count, Label, Name, Plain, Read, Texts, TimezoneName, When, between, invalid
 from msauto.errors import MsautoError
+from msauto.model.desired import OUTSIDE, OutsidePolicy
 from msauto.model.ledger_url import parse_ledger_url
 from msauto.playbook.change_windows import Day
 
@@ -103,6 +104,12 @@ class StateArgs(Model):
     keep_days: Plain[Count] = key("days for which the ledger keeps its runs; default unlimited")
 
 
+class PlanArgs(Model):
+    """How plans are made."""
+
+    outside: Plain[OutsidePolicy] = key(OUTSIDE)
+
+
 class LookupArgs(Model):
     """What lookup() may read outside the repository of the playbooks."""
 
@@ -117,6 +124,7 @@ class SettingsArgs(Model):
     forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default: connections")
     state_dir: Plain[Name] = key("folder of the ledger, relative to this file")
     tz: Plain[TimezoneName] = key("the time zone of --window, such as Europe/Oslo; default this machine's")
+    plan: Plain[PlanArgs] = key("how plans are made")
     limits: Plain[LimitArgs] = key("what a run may do without a flag")
     protected: Plain[list[Name]] = key("globs of titles or folders that no run may delete or remove from")
     freeze: Plain[list[_AnyFreeze]] = key("periods in which nothing may be changed")

@@ -6,7 +6,8 @@ sent, byte for byte. Instead of these, ``error`` holds phrases that the error mu
 in error), or ``unchanged`` is true. Every case that plans anything is applied to the model of a server and planned
 again, which must give nothing (unless ``again`` declares otherwise). A task that is run rather than compared names its
 module: ``{"command": {...}}``. ``disk`` holds the SHA-256 of existing files, ``left_out`` a task that the plan leaves
-out. ``looked``, ``held`` and ``unwanted`` name what must still be so before and after the requests.
+out. ``looked``, ``held`` and ``unwanted`` name what must still be so before and after the requests. ``outside`` has how
+a run left what others have changed.
 
 ``tests/cases/editorial/*.json`` are tables. In each row, the clip ``Film`` (``live``, over that of the table) and the
 ``desired`` state give an ``error``, or ``warnings`` without their places. Other warnings fail the test.
@@ -43,7 +44,7 @@ RUNS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
 KEYS = {
     "about", "desired", "live", "others", "server", "dialect", "version", "ledger", "changes", "requests", "bodies",
     "error", "errors", "unchanged", "skipped", "again", "again_errors", "reads", "warnings", "reversible", "basis",
-    "disk", "looked", "held", "unwanted", "left_out",
+    "disk", "looked", "held", "unwanted", "left_out", "outside",
 }  # fmt: skip
 
 
@@ -104,6 +105,8 @@ def _check_plan(found: Survey, case: dict[str, Any]) -> None:
         assert [request.body.content.decode() for request in requests if request.body] == case["bodies"]
     if "reversible" in case:
         assert [change.reversible for change in changes] == case["reversible"]
+    found_outside = {" ".join(change.thing): change.outside.left for change in changes if change.outside is not None}
+    assert found_outside == case.get("outside", {})
     if "basis" in case:
         assert [change.basis for change in changes] == case["basis"]
     for key, named in (("looked", _looked), ("held", _held), ("unwanted", _unwanted)):
