@@ -1,11 +1,13 @@
 """Markers: the uid is the identity; without one, the live marker of the same track and position.
 
-No other marker is ever moved or reused: what ``exactly`` removes is deleted, and what is new is created.
+No other marker is ever moved or reused, but one that a run made and others have moved: what ``exactly`` removes is
+deleted, and what is new is created.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from sys import intern
@@ -18,9 +20,9 @@ from msauto.aspects import arguments
 from msauto.aspects.aspect import Live, Shown, TimelineItem, TimelinePlace, frames_of, part_of
 from msauto.aspects.comparison import Attributes, as_number, mapping, same_value, text_of, track_of
 from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
-from msauto.aspects.matching import ListItem
+from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
-from msauto.aspects.plan_builder import Phase, PlanContext, refuse
+from msauto.aspects.plan_builder import MADE, Phase, PlanContext, refuse
 from msauto.aspects.positions import position_at, to_frames, to_point, to_wire
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
@@ -31,6 +33,7 @@ from msauto.errors import Problem
 from msauto.model import fields as registry
 from msauto.model import requests
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
+from msauto.model.identity import plain
 from msauto.model.live import AssetSnapshot, Marker
 from msauto.model.plan import Basis, Change, Target
 from msauto.model.ports import LiveTarget
@@ -364,8 +367,57 @@ class Markers(ListAspect):
 
     def plan(self, context: PlanContext, part: DesiredMarkers) -> None:
         """Make the markers as desired."""
-        super().plan(context, part)
+        super().plan(context, structs.replace(part, items=self._with_uids_of_ours(context, part.items)))
         context.builder.checks.append(partial(self._unpaired, context))
+
+    def _with_uids_of_ours(
+        self, context: PlanContext, items: Sequence[Sourced[DesiredMarker]]
+    ) -> tuple[Sourced[DesiredMarker], ...]:
+        """Return the items with the uids of those that a run made at their place, and that others have moved.
+
+        A server may give the uid of a deleted marker again: one that has another title, or track, is not ours.
+        """
+        made = [uid for uid in self.left(context) if context.memory.get(f"{MADE}{self.name}:{uid}")]
+        if not made:
+            return tuple(items)
+        live, left, named = self.live(context), self.left(context), {str(each.value.uid) for each in items}
+        there, ours = {self.place(value) for value in live.values()}, dict[Hashable, int]()
+        for uid in made:
+            was = left[uid][0]
+            same = ("title", "track") if was.get("title") else was.keys() - {"frame"}
+            if uid in live and uid not in named and not self.misses({name: was[name] for name in same}, live[uid]):
+                ours[self.place(was)] = int(uid)
+        found = []
+        for each in items:
+            value, track = each.value, each.value.track or registry.DEFAULT_TRACK
+            if ours and value.present and value.uid is ABSENT and value.at is not ABSENT:
+                place = to_point(value.at, context.asset, each.source), track
+                if place in ours and place not in there:
+                    each = structs.replace(each, value=structs.replace(value, uid=ours[place], track=track))
+            found.append(each)
+        return tuple(found)
+
+    def write(
+        self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+    ) -> None:
+        """Add the changes and requests, and warn of new markers that others may only have moved."""
+        near, others = 10 * (context.asset.rate or 0), defaultdict[tuple[str, str], list[tuple[int, str]]](list)
+        for uid in found.others if near and found.created else ():
+            others[_called(live[uid])] += [] if uid in surplus else [(int(str(live[uid]["frame"])), uid)]
+        for each in others.values():
+            each.sort()
+        for item in found.created:
+            frame, alike = int(str(item.named["frame"])), others.get(_called(item.named), ())
+            at = bisect(alike, (frame, ""))
+            for other, uid in alike[max(0, at - 1) : at + 1] if item.named.get("title") else ():
+                if abs(other - frame) <= near:
+                    context.builder.warnings.append(
+                        f"{context.title}: marker {item.label} is new, and uid {uid} at frame {other} has its "
+                        f"track and title ({item.source.place})\n"
+                        f"if others have moved that one, name `uid: {uid}` to move it back"
+                    )
+                    break
+        super().write(context, found, live, surplus)
 
     def _unpaired(self, context: PlanContext, after: Callable[[], Snapshot]) -> Iterator[str]:
         """Yield the profanity starts without an end, and ends without a start, that the run makes."""
@@ -409,6 +461,11 @@ class Markers(ListAspect):
 def _texts(value: Attributes) -> dict[str, str]:
     """Return all attributes but its place."""
     return {name: text for name, text in value.items() if isinstance(text, str) and name not in _PLACE}
+
+
+def _called(value: Attributes) -> tuple[str, str]:
+    """Return track and title, as they are compared."""
+    return text_of(value.get("track")), plain(text_of(value.get("title")))
 
 
 def _alone(part: Part) -> Iterator[tuple[int, str, str]]:

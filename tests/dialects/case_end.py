@@ -213,6 +213,13 @@ class _AssetEnd:
         for sourced in (each for each in present if "uid" not in each):
             want = {"track": track_of("General")} | self._marker(clip, sourced)
             places = [each for each in live if (each["pos"], each["track"]) == (want["pos"], want["track"])]
+            title = want.get("title", "")
+            places = places or [
+                each  # a run made it, and others have moved it
+                for each in live
+                if f"made:marker:{each['uid']}" in self.case.ledger
+                and (each["title"], each["track"]) == (title, want["track"])
+            ]
             if places:
                 found = next((each for each in places if Loose(want) == each), places[0])
                 found |= want
