@@ -25,6 +25,7 @@ from msauto.errors import LedgerError
 from msauto.ledger.history import count_sent, not_begun, read_targets, run_id
 from msauto.ledger.locks import Lock, Locks, this_process
 from msauto.ledger.store import Row, Store, Upsert
+from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Plan, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetRecord, TargetResult, format_time
 from msauto.model.server import ServerSpec
@@ -272,6 +273,10 @@ _PENDING = """
     SELECT DISTINCT database, name FROM memory
     WHERE server = ? AND kind = 'asset' AND substr(item, 1, 8) = 'pending:'"""
 
+_CLIPS = """
+    SELECT DISTINCT link_id, create_time FROM memory
+    WHERE server = ? AND database = ? AND kind = ? AND name = ?"""
+
 _Key = tuple[str, ...]
 """Server, database, kind, name, link_id and creation time of a target, as the ledger writes them."""
 
@@ -322,12 +327,21 @@ class LedgerMemory:
         rows = self._store.read(_PENDING, (self._urls.get(server, server),))
         return frozenset((str(database), str(name)) for database, name in rows)
 
+    def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
+        """Return the clips of which something is remembered under a title."""
+        key = _key_of(TargetId(server, database, "asset", title), self._urls)
+        return [_clip(*row) for row in self._store.read(_CLIPS, key[:4])]
+
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items; a value of ``None`` forgets the item."""
         key, now = _key_of(target, self._urls), self._now()
         with self._store.together():
             for item, value in items.items():
                 self._store.put(_ITEM, (*key, item), None if value is None else (dump(value), now))
+
+
+def _clip(link_id: str, create_time: str) -> ClipIdentity:
+    return ClipIdentity(int(link_id) if link_id else None, create_time or None)
 
 
 def _key_of(target: TargetId, urls: Mapping[str, str]) -> _Key:
@@ -353,6 +367,11 @@ class ServerMemory:
         url = self._urls.get(server, server)
         kept = (key for key, items in self._items.items() if any(item.startswith("pending:") for item in items))
         return frozenset((key[1], key[3]) for key in kept if (key[0], key[2]) == (url, "asset"))
+
+    def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
+        """Return the clips of which something is remembered under a title."""
+        named = _key_of(TargetId(server, database, "asset", title), self._urls)[:4]
+        return [_clip(*key[4:]) for key in self._items if key[:4] == named]
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Raise ``LedgerError``."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from msgspec import Struct, field
 
 from msauto.model.desired import SelectRef
-from msauto.model.identity import ClipEntries
+from msauto.model.identity import ClipEntries, ClipIdentity
 from msauto.model.live import Asset, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
@@ -155,6 +155,9 @@ class Memory(Protocol):
 
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         """Return database and title of the assets that have a ``pending:…`` item: a request that a run left."""
+
+    def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
+        """Return the clips of which something is remembered under a title."""
 
 
 class Journal(Protocol):

@@ -172,25 +172,29 @@ class AssetSurvey:
             if intent.missing != "skip" and (asset is None or asset.missing != "skip"):
                 was = former_titles(member)
                 former = f" (nor {', '.join(map(repr, was))})" if was else ""
+                clips_of = partial(context.memory.clips_of, context.server.name, group.database)
+                known = [clip for name in (member.title, *was) if name for clip in clips_of(name)]
+                today = await context.similar.title_today(self._reader, group.database, known)
+                now = f": its clip has the title {today!r} now" if today else ""
                 raise refuse(
                     f"server {context.server.name}, database {group.database}: asset "
-                    f"{member.title or group.name!r}{former} not found",
+                    f"{member.title or group.name!r}{former} not found{now}",
                     intent.named or intent.source,
-                    await self._remedy_for_missing(member.title),
+                    await self._remedy_for_missing(member.title, today),
                     MissingError,
                 )
             state = "skipped"
         return state
 
-    async def _remedy_for_missing(self, title: str | None) -> str:
-        """Return what to do about a missing asset: the nearest live titles, if it is named by its title."""
+    async def _remedy_for_missing(self, title: str | None, today: str) -> str:
+        """Return what to do about a missing asset: its title today, the nearest live ones, if it is named by title."""
         if title and any(sign in title for sign in "*?"):
             pattern = re.escape(title).replace(r"\*", ".*").replace(r"\?", ".")
             return f"for all such titles, write `select: {{where: asset.title is match('{pattern}$')}}`, or a loop"
         otherwise = "correct the title, or write `missing: skip`"
         if not title:
             return otherwise
-        return await self._context.similar.remedy(self._reader, self._group.database, title, otherwise)
+        return await self._context.similar.remedy(self._reader, self._group.database, title, otherwise, today)
 
     # Comparing ---------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import islice
@@ -14,6 +14,8 @@ from typing import Final
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import MissingError, MsautoError, PlanningError, nearest
 from msauto.model.desired import SelectRef, TaskSource
+from msauto.model.identity import ClipIdentity, compare_clips
+from msauto.model.live import Entry
 from msauto.model.ports import NamedKind, Reader
 from msauto.model.server import ServerSpec
 
@@ -28,31 +30,49 @@ _NOT_COMPARED: Final = re.compile(r"[\W_]+|(?<!\d)0+(?=\d)")
 
 
 class SimilarTitles:
-    """Looks for similar titles in a listing of the database, which is read once, and only after an error."""
+    """Looks for titles in a listing of the database, which is read once, and only after an error."""
 
     def __init__(self) -> None:
         self._left = _MOST_TITLES
+        self._is_slow = False
+        self._by_link: dict[str, dict[int | None, Entry]] = {}
 
-    async def remedy(self, reader: Reader, database: str, title: str, otherwise: str) -> str:
+    async def _listed(self, reader: Reader, database: str) -> Sequence[Entry]:
+        """Return the entries of a database; none if they cannot be read in time."""
+        try:
+            async with asyncio.timeout(0 if self._is_slow else _SECONDS):
+                return await reader.read_select(SelectRef(database, recursive=True)) or ()
+        except (MsautoError, TimeoutError):
+            self._is_slow = True  # the next one would wait as long
+            return ()
+
+    async def title_today(self, reader: Reader, database: str, clips: Iterable[ClipIdentity]) -> str:
+        """Return the live title of a clip that had another one: its entry has the same link_id and creation time.
+
+        It is empty where that is not known, or of several clips.
+        """
+        known = [clip for clip in clips if clip.link_id is not None and clip.create_time]
+        if known and database not in self._by_link:
+            self._by_link[database] = {each.link_id: each for each in await self._listed(reader, database)}
+        there = ((clip, self._by_link[database].get(clip.link_id)) for clip in known)
+        titles = {each.title for clip, each in there if each and "create_time" in compare_clips(clip, each).equal}
+        return titles.pop() if len(titles) == 1 else ""
+
+    async def remedy(self, reader: Reader, database: str, title: str, otherwise: str, today: str = "") -> str:
         """Return ``did you mean 'x'?`` with the nearest live titles, best first, and what to do otherwise.
 
-        No title is near if the listing cannot be read in time.
+        ``today``: the title that its clip has now, which comes before that. No title is near if the listing cannot be
+        read in time.
         """
         self._left -= 1
-        if self._left < 0:
-            return otherwise
-        try:
-            async with asyncio.timeout(_SECONDS):
-                entries = await reader.read_select(SelectRef(database, recursive=True))
-        except (MsautoError, TimeoutError):
-            self._left = 0  # the next one would wait as long
-            return otherwise
-        near = nearest_titles(title, (entry.title for entry in entries or ()))
-        if not near:
-            return otherwise
-        *others, last = map(repr, near)
+        entries = await self._listed(reader, database) if self._left >= 0 else ()
+        near = nearest_titles(title, (entry.title for entry in entries if entry.title != today))
+        *others, last = map(repr, near or ("",))
         named = f"{', '.join(others)} or {last}" if others else last
-        return f"did you mean {named}? Else {otherwise}"
+        remedy = f"did you mean {named}? Else {otherwise}" if near else otherwise
+        if not today:
+            return remedy
+        return f"to rename it back, add `was: {today!r}`; to follow it, write `title: {today!r}`. Else {remedy}"
 
 
 async def not_found(

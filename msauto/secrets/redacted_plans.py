@@ -10,11 +10,12 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
 from msgspec import UNSET, Struct, structs
 
+from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Body, Change, Plan, Request, Target, TargetId
 from msauto.model.ports import Journal, Memory
 from msauto.model.result import Difference
@@ -211,6 +212,10 @@ class SecretMemory:
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         """Return the assets of a server that have something pending."""
         return self._memory.pending(server)
+
+    def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
+        """Return the clips of which something is remembered under a title."""
+        return self._memory.clips_of(server, database, title)
 
     def settle_salt(self, journal: Journal) -> None:
         """Store the salt before anything else; of two first runs at once, the later one takes that of the earlier."""

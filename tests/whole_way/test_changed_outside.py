@@ -216,3 +216,23 @@ def test_many_that_others_changed_are_all_named(stage: Stage) -> None:
         news.clip(each).home.fields["comment"] = f"by hand {each}"
     shown = text(stage.plan(*week(2)))
     assert [each for each in promos if f'was "week 1 of {each}"' not in shown] == []
+
+
+def test_a_clip_that_has_another_title_now_is_named(stage: Stage) -> None:
+    stage.apply(film())
+    news = stage.sim.state.databases["NEWS"]
+    news.add_clip("Films", "Raw", frames=100)
+    news.change_entry(news.clip("Film").home, title="Tonight's Feature")
+    (error,) = errors(stage.plan(film()))
+    assert "asset 'Film' not found: its clip has the title \"Tonight's Feature\" now" in error
+    remedy = error.partition("→")[2]
+    assert remedy.index('add `was: "Tonight\'s Feature"`') < remedy.index("did you mean 'Films'?")
+
+
+def test_another_clip_of_that_entry_is_not_named(stage: Stage) -> None:
+    stage.apply(film())
+    news = stage.sim.state.databases["NEWS"]
+    news.change_entry(news.clip("Film").home, title="Tonight's Feature")
+    news.clip("Tonight's Feature").create_time = "2026-11-20T10:00:00"
+    (error,) = errors(stage.plan(film()))
+    assert "Feature" not in error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msauto.model.identity import ClipIdentity
 from msauto.model.plan import TargetId
 from msauto.model.snapshot import Json
 
@@ -22,6 +23,11 @@ class DictMemory:
 
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         return frozenset()
+
+    def clips_of(self, server: str, database: str, title: str) -> list[ClipIdentity]:
+        named = (server, database, "asset", title)
+        known = [each for each in self.items if (each.server, each.database, each.kind, each.name) == named]
+        return [ClipIdentity(each.link_id, each.create_time) for each in known]
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         kept = {**self.items.get(target, {}), **items}

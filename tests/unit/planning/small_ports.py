@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from msauto.model.identity import ClipIdentity
 from msauto.model.plan import TargetId
 from msauto.model.snapshot import Json
 
@@ -25,6 +26,11 @@ class DictMemory:
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         pending = {target for target, items in self.items.items() if any(name.startswith("pending:") for name in items)}
         return frozenset((target.database, target.name) for target in pending if target.server == server)
+
+    def clips_of(self, server: str, database: str, title: str) -> list[ClipIdentity]:
+        named = (server, database, "asset", title)
+        known = [each for each in self.items if (each.server, each.database, each.kind, each.name) == named]
+        return [ClipIdentity(each.link_id, each.create_time) for each in known]
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         kept = self.items.setdefault(target, {})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from msauto.ledger.ledger import Ledger
+from msauto.model.identity import ClipIdentity
 from msauto.model.plan import TargetId
 from msauto.model.snapshot import Json
 from msauto.secrets.redacted_plans import SALT, SecretMemory
@@ -35,6 +36,9 @@ class Kept:
 
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         return frozenset({(server, "x")})
+
+    def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
+        raise NotImplementedError
 
 
 def memory(kept: Kept, *texts: str) -> SecretMemory:
