@@ -33,13 +33,13 @@ from typing import Any, overload
 from msauto.api import export as exporting
 from msauto.api import loading
 from msauto.api.export import Export, ExportSelection
-from msauto.api.history import list_runs, read_attempt
+from msauto.api.history import list_changes, list_runs, read_attempt
 from msauto.api.keywords import Data, File, Texts, check_named, checked, inputs_of, observing, texts_of
 from msauto.api.loading import Agreement, Loaded, held_to
 from msauto.api.run import RunOptions, apply_unasked, plan_only
 from msauto.api.values import Plan, Result
 from msauto.model.events import Event
-from msauto.model.result import RunDetails, RunSummary
+from msauto.model.result import PastTarget, RunDetails, RunSummary
 from msauto.model.server import Transport
 from msauto.secrets.redacted_plans import redact_plan
 
@@ -237,22 +237,36 @@ async def history(
     state_dir: File | None = None,
 ) -> tuple[RunSummary, ...]: ...
 @overload
+async def history(
+    run: None = None,
+    *,
+    title: str,
+    limit: str | None = None,
+    since: timedelta | None = None,
+    all: bool = False,
+    config: File | None = None,
+    state_dir: File | None = None,
+) -> tuple[PastTarget, ...]: ...
+@overload
 async def history(run: str, *, config: File | None = None, state_dir: File | None = None) -> RunDetails: ...
 @checked
 async def history(
     run: str | None = None,
     *,
+    title: str | None = None,
+    limit: str | None = None,
     batch: str | None = None,
     since: timedelta | None = None,
     all: bool = False,
     config: File | None = None,
     state_dir: File | None = None,
-) -> tuple[RunSummary, ...] | RunDetails:
+) -> tuple[RunSummary, ...] | tuple[PastTarget, ...] | RunDetails:
     """Return what ran, newest first; or one run with its targets and requests. Reads only the ledger.
 
     ``run`` is a name, the start of one, or ``last``. The summary of a batch is in ``batch`` of the result. The keywords
     ``batch`` and ``since`` narrow the list. In a repository (a folder with ``msauto.toml`` or ``.git``, and those below
-    it) it has the runs of this repository, or with ``all`` all runs.
+    it) it has the runs of this repository, or with ``all`` all runs. With ``title`` (a glob), return what the runs
+    changed of these clips, or found changed outside; ``limit`` holds globs of servers.
     Raises ``LedgerError`` for a run that is not found.
 
     >>> msauto.history()
@@ -261,6 +275,8 @@ async def history(
     ['Long Film']
     """
     place = (await asyncio.to_thread(inputs_of, config=config, state_dir=state_dir)).ledger
+    if title is not None:
+        return await asyncio.to_thread(list_changes, place, title, limit=limit, since=since, every=all)
     if run is None:
         return (await asyncio.to_thread(list_runs, place, batch=batch, since=since, every=all)).runs
     summary, details = await asyncio.to_thread(read_attempt, place, run)

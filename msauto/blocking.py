@@ -14,7 +14,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, overload
 
 from msauto import aio
 from msauto.api.keywords import File
-from msauto.model.result import RunDetails, RunSummary
+from msauto.model.result import PastTarget, RunDetails, RunSummary
 from msauto.server.sync import Portal
 
 P = ParamSpec("P")
@@ -33,7 +33,7 @@ def blocking(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
 
 
 class BlockingHistory(Protocol):
-    """The two forms of :func:`history`."""
+    """The three forms of :func:`history`."""
 
     @overload
     def __call__(
@@ -46,6 +46,18 @@ class BlockingHistory(Protocol):
         config: File | None = None,
         state_dir: File | None = None,
     ) -> tuple[RunSummary, ...]: ...
+    @overload
+    def __call__(
+        self,
+        run: None = None,
+        *,
+        title: str,
+        limit: str | None = None,
+        since: timedelta | None = None,
+        all: bool = False,
+        config: File | None = None,
+        state_dir: File | None = None,
+    ) -> tuple[PastTarget, ...]: ...
     @overload
     def __call__(self, run: str, *, config: File | None = None, state_dir: File | None = None) -> RunDetails: ...
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from msgspec import Struct, structs
 
 from msauto.codec import load
 from msauto.ledger.ledger import Ledger, LedgerPlace
-from msauto.model.result import RunDetails, RunSummary, TargetRecord
+from msauto.model.identity import plain
+from msauto.model.result import PastTarget, RunDetails, RunSummary, TargetRecord
 from msauto.model.snapshot import Json
 from msauto.playbook.input_files import find_repository
 
@@ -49,6 +51,29 @@ def list_runs(
     repository = None if every else find_repository(Path())
     runs = tuple(each for each in found if repository is None or _is_of(each, repository))
     return PastRuns(runs, len(found) - len(runs), name, short)
+
+
+def list_changes(
+    place: LedgerPlace, title: str, *, limit: str | None = None, since: timedelta | None = None, every: bool = False
+) -> tuple[PastTarget, ...]:
+    """Return what runs changed of assets, or found changed outside, newest first; runs as in :func:`list_runs`.
+
+    ``title`` is a glob, ``limit`` holds globs of servers, separated by commas or colons.
+    """
+    runs = {each.run: each for each in list_runs(place, since=since, every=every).runs}
+    servers = (limit or "*").replace(",", ":").split(":")
+
+    def is_meant(server: str, name: str) -> bool:
+        is_title = plain(name) == plain(title) or fnmatchcase(plain(name), plain(title))
+        return is_title and any(fnmatchcase(server, each.strip()) for each in servers)
+
+    with Ledger.open(place, readonly=True) as ledger:
+        found = [PastTarget(runs[run], _as_left(each)) for run, each in ledger.assets_called(is_meant) if run in runs]
+    return tuple(
+        each
+        for each in found
+        if each.record.begun is not None or any(change.outside for change in each.record.target.changes)
+    )
 
 
 def _is_of(run: RunSummary, repository: Path) -> bool:

@@ -255,6 +255,16 @@ class Ledger:
         with self._store.decoding():
             return history.read_targets(self._store, number, positions, begun=begun)
 
+    def assets_called(self, is_meant: Callable[[str, str], bool]) -> Iterator[tuple[str, TargetRecord]]:
+        """Yield each run, newest first, with its records of the assets whose server and title are meant."""
+        for run, number in self._store.read("SELECT name, id FROM run ORDER BY started DESC, id DESC"):
+            named = "SELECT position, server, name FROM target WHERE run = ? AND kind = 'asset'"
+            rows = self._store.read(named, (number,))
+            positions = {position for position, server, name in rows if is_meant(server, name)}
+            with self._store.decoding():
+                records = history.read_targets(self._store, number, positions) if positions else {}
+            yield from ((run, records[position]) for position in sorted(records))
+
     def _shared_locks(self) -> AdvisoryLocks:
         if not isinstance(self._locks, AdvisoryLocks):
             raise LedgerError(

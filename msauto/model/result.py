@@ -275,6 +275,17 @@ class TargetRecord(Struct, frozen=True):
         )
 
 
+class PastTarget(Struct, frozen=True):
+    """A target as one run planned and left it: a page of the journal of a clip."""
+
+    run: RunSummary
+    record: TargetRecord
+
+    def __repr__(self) -> str:
+        """Return a short form."""
+        return f"<PastTarget {self.run.run}: {self.record.target.name!r}: {self.record.outcome}>"
+
+
 class RunDetails(Struct, frozen=True):
     """Everything about one run. ``pid`` and ``host`` are those of its process.
 

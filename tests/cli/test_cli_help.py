@@ -79,7 +79,7 @@ def test_all_is_a_flag_of_the_help_alone(desk: Desk) -> None:
     ("words", "unused"),
     [
         (("show", "assets"), {"--tags", "--forks", "--state-dir", "--verbose"}),
-        (("history",), {"--inventory", "--server", "--extra-vars", "--limit", "--forks"}),
+        (("history",), {"--inventory", "--server", "--extra-vars", "--forks"}),
         (("validate",), {"--forks", "--state-dir", "--verbose"}),
         (("undo", "--all"), {"--limit", "--tags", "--skip-tags"}),
     ],

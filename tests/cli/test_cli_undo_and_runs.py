@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+import msauto
 from msauto.cli import plan_and_apply
 from msauto.concurrency import SystemClock
 from msauto.ledger.ledger import Ledger
@@ -241,3 +242,25 @@ def test_a_target_that_is_half_done_is_planned_anew(desk: Desk, sim: Simulator) 
     again = desk.run("apply", "--resume", "last", *FLAGS, "--yes")
     again.one_error("finished every target")
     assert again.code == 4
+
+
+def test_the_journal_of_a_clip(desk: Desk, sim: Simulator) -> None:
+    for text in ("Week 47", "Week 48"):
+        desk.comment(text, title="A")
+        assert desk.run("apply", "play.yml", "-i", "inventory.yml", "--yes", "--state-dir", "state").code == 0
+        sim.state.clip("A").home.fields["comment"] = f"by hand, after {text}"
+    shown = desk.run("history", "--title", "[A]*", "--state-dir", "state").out
+    newest, oldest = (line for line in shown.splitlines() if line.startswith("    ~ field  comment"))
+    assert '"by hand, after Week 47" → "Week 48"' in newest
+    assert 'was "Week 47"' in newest
+    assert '→ "Week 47"' in oldest
+    assert "outside" not in oldest
+    past = desk.run("history", "--title", "A", "--state-dir", "state", "--format", "json").json
+    assert [each["target"]["changes"][0]["after"] for each in past] == ["Week 48", "Week 47"]
+    assert desk.run("history", "--title", "A", "-l", "other*", "--state-dir", "state", "--format", "json").json == []
+    assert desk.run("history", "--title", "Film", "--state-dir", "state").out == ""
+    desk.run("history", "last", "--title", "A", "--state-dir", "state").one_error("--title cannot be used with RUN")
+    new, old = msauto.history(title="A", state_dir=desk.folder / "state", all=True)
+    assert new.record.target.changes[0].outside is not None
+    assert old.record.target.changes[0].outside is None
+    assert msauto.history(title="A", since=timedelta(0), state_dir=desk.folder / "state", all=True) == ()

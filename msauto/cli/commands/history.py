@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
 import click
 
-from msauto.api.history import PastRuns, list_runs, read_attempt
+from msauto.api.history import PastRuns, list_changes, list_runs, read_attempt
 from msauto.cli.flags import Flags, layout_of, parse_age, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message, print_result, print_table, terminal_width
 from msauto.codec import to_json
 from msauto.ledger.history import OPTIONS
-from msauto.model.result import RunDetails, RunStatus, RunSummary, TargetRecord, seconds_between
+from msauto.model.result import PastTarget, RunDetails, RunStatus, RunSummary, TargetRecord, seconds_between
 from msauto.report.json import dump
 from msauto.report.sanitizing import message_lines, visible
-from msauto.report.texts import count_outcomes, local_time, outside_note, plural, show_seconds, target_heading
+from msauto.report.texts import (
+    SIGNS,
+    change_notes,
+    change_parts,
+    count_outcomes,
+    local_time,
+    outside_note,
+    plural,
+    show_key,
+    show_seconds,
+    target_heading,
+)
 
 _STATUS: Final[Mapping[RunStatus, str]] = {
     "running": "yellow",
@@ -38,14 +49,27 @@ _STATUS: Final[Mapping[RunStatus, str]] = {
 @click.option("--batch", metavar="NAME", help="Only this batch and its runs.")
 @click.option("--since", callback=parse_age, metavar="AGE", help="Only what started in this time, such as 26h or 7d.")
 @click.option("--all", "every", is_flag=True, help="Also the runs of other repositories.")
-@shared_flags_of("text", "json", uses=["state_dir", "verbose"])
-def command(*, flags: Flags, run: str | None, every: bool, batch: str | None, since: timedelta | None) -> None:
+@click.option("--title", metavar="GLOB", help="What runs changed of these clips, or found changed outside.")
+@shared_flags_of("text", "json", uses=["state_dir", "limit", "verbose"])
+def command(
+    *, flags: Flags, run: str | None, every: bool, batch: str | None, since: timedelta | None, title: str | None
+) -> None:
     """List the runs, newest first; with RUN (a name of the list, or `last`), show what is not done, and counts.
 
     With `-v` RUN shows each target and request.
+
+    With --title, show the journal of clips: each run that changed them, newest first.
+
     Instead of a name, its first characters are enough if no other name begins with them. In a repository (a folder with
     msauto.toml or .git, and those below it) the list has the runs of this repository.
     """
+    if title is not None:
+        if run is not None or batch is not None:
+            what = "RUN" if run is not None else "--batch"
+            raise click.UsageError(f"--title cannot be used with {what}\n  → leave one of the two out")
+        limit = flags.inputs.given.limit
+        _show_journal(list_changes(flags.inputs.ledger, title, limit=limit, since=since, every=every), flags)
+        return
     if run is None:
         _list_runs(list_runs(flags.inputs.ledger, batch=batch, since=since, every=every), flags)
         return
@@ -104,6 +128,32 @@ def _show_attempt(summary: RunSummary, flags: Flags) -> None:
     job = last_job(flags.inputs.ledger, summary)
     if job is not None:
         print_result(f"\n{render_job(job)}")
+
+
+def _show_journal(found: Sequence[PastTarget], flags: Flags) -> None:
+    """Show what runs changed of clips, clip by clip, newest first."""
+    if flags.format == "json":
+        print_result(dump([{**to_json(each.run), "target": _target_json(each.record)} for each in found]))
+        return
+    clips: dict[str, list[PastTarget]] = {}
+    for each in found:
+        clips.setdefault(target_heading(each.record.target), []).append(each)
+    for heading, past in clips.items():
+        lines = [heading, *(line for each in past for line in _journal_lines(each)), ""]
+        print_result("".join(f"{line}\n" for line in lines))
+    if not clips:
+        print_message("No run changed such a clip.")
+
+
+def _journal_lines(past: PastTarget) -> Iterator[str]:
+    run, target = past.run, past.record.target
+    job = "/".join(filter(None, (run.batch, run.job))) or " ".join(run.playbooks)
+    yield f"  {_time(run.started)}  {visible(job)}  {run.run}  {past.record.outcome}"
+    for change in target.changes:
+        parts = ", ".join(map(str, change_parts(change, target)))
+        notes = "; ".join(change_notes(change, target.rate))
+        shown = [change.aspect, show_key(change), parts, notes and f"({notes})"]
+        yield f"    {SIGNS[change.action]} {'  '.join(filter(None, shown))}"
 
 
 def _row(run: RunSummary, name: str) -> list[str]:
