@@ -115,7 +115,7 @@ class TargetMemory:
             carried = recall(old)
             items |= carried
             self._verified.append((old, dict.fromkeys(carried)))
-        self._verified.append((after, items | found.remembered | self._items_left(found)))
+        self._verified.append((after, items | found.remembered | self._items_left(live, found)))
 
     def another_clip(self, results: Sequence[RequestResult]) -> None:
         """Remember nothing of what may have reached another clip; what runs once may have run, or not."""
@@ -133,8 +133,13 @@ class TargetMemory:
         if index is not None and results[index].outcome == "not sent":
             self.keep(self._items_if_not_done(index, results))
 
-    def _items_left(self, found: Verification) -> Items:
-        """Return how the run left what it wrote, without what holds a secret; what it made itself is ours."""
+    def _items_left(self, live: LiveTarget, found: Verification) -> Items:
+        """Return how the run left what it wrote, without what holds a secret; what it made itself is ours.
+
+        A server may count positions from the in point, which may move later: it is kept as well.
+        """
+        first = live.asset.first_frame if live.asset else None
+        by: list[Json] = [self._context.run, *([first] if first else [])]
         items, secrets = Items(), self._context.secrets
         for name, known in found.left.items():
             aspect, key = thing_of(name)
@@ -142,7 +147,7 @@ class TargetMemory:
                 continue
             live_key, value = known
             if isinstance(found.remembered.get(f"{aspect}:{live_key}") or {}, dict):  # reading shows it
-                items[f"{LEFT}{aspect}:{live_key}"] = None if value is None else [value, self._context.run]
+                items[f"{LEFT}{aspect}:{live_key}"] = None if value is None else [value, *by]
                 if value is None or key.startswith(NEW):
                     items[f"{MADE}{aspect}:{live_key}"] = None if value is None else True
         return items

@@ -185,7 +185,7 @@ class Aspect:
     def outside(self, context: PlanContext, key: str, live: Json) -> Outside | None:
         """Return how the last run left a thing, if others have changed it since."""
         known = context.memory.get(f"{LEFT}{self.name}:{key}")
-        left, run = known if isinstance(known, list) else (live, "")
+        left, run, *_ = known if isinstance(known, list) else (live, "")
         return Outside(left, str(run), started(str(run))) if self.misses(left, live) else None
 
     # The snapshot ----------------------------------------------------------------------------------------------------

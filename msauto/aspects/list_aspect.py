@@ -156,10 +156,10 @@ class ListAspect(Aspect):
 
     def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
         """Return how a run left each item, in frames of the file, and that run, by live key."""
-        prefix, origin = f"{LEFT}{self.name}:", self.origin(context)
+        prefix, moves = f"{LEFT}{self.name}:", self.positions and context.server.dialect.counts_from_in
         known = {item.removeprefix(prefix): value for item, value in context.memory.items() if item.startswith(prefix)}
         return {
-            key: (self.shifted(mapping(value[0]), origin), str(value[1]))
+            key: (self.shifted(mapping(value[0]), sum(value[2:]) if moves else 0), str(value[1]))  # type: ignore[arg-type]
             for key, value in known.items()
             if isinstance(value, list)
         }

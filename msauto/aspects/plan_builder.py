@@ -233,7 +233,7 @@ def refuse(
 PENDING_PREFIX = "pending:handler:"
 """Prefix of the item of a handler that has not run since a run changed its target."""
 LEFT = "left:"
-"""Prefix of the item of a thing as the last run left it: its value, and the run."""
+"""Prefix of the item of a thing as the last run left it: its value, the run, and the in point if that is not 0."""
 MADE = "made:"
 """Prefix of the item of a thing that a run made and the server gave a key."""
 BETWEEN = "segment-between:"
