@@ -603,7 +603,7 @@ def test_keywords_have_the_names_of_the_flags() -> None:
     assert flags_of(apply_command.command) == ours
     ours = keywords_of(msauto.export) - {"out", "format", "transport"}
     assert flags_of(export_command.command, "state_dir", "tags", "skip_tags") == ours
-    assert {"batch", "since", "run", "config", "state_dir"} == keywords_of(msauto.history) - {"all"}
+    assert {"batch", "since", "run", "title", "limit", "config", "state_dir"} == keywords_of(msauto.history) - {"all"}
     assert keywords_of(msauto.history) - {"all"} <= flags_of(history_command.command)
     assert keywords_of(msauto.undo) <= keywords_of(msauto.load, msauto.apply) | {"run"}
 
