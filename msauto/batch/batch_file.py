@@ -28,7 +28,7 @@ from msauto.playbook.change_windows import DAYS, Window, freezes_between
 from msauto.playbook.file_kinds import check_kind
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files, beside, how_to_find
-from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, SecretSource
+from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, PagesArgs, SecretSource
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.validate import validate
@@ -83,6 +83,12 @@ class BatchFile(Struct, frozen=True):
     def name(self) -> str:
         """The name of the batch."""
         return self.args.name
+
+    @property
+    def pages(self) -> PagesArgs | None:
+        """Where the pages of the nights are kept."""
+        pages = self.args.pages
+        return PagesArgs(dir=pages) if isinstance(pages, str) else pages
 
     @property
     def credentials(self) -> list[str]:
@@ -276,13 +282,14 @@ def _freeze_problems(batch: BatchFile, settings: Settings, now: datetime) -> Ite
 
 
 def _output_problems(batch: BatchFile) -> Iterator[Problem]:
-    reports, metrics = batch.args.reports, batch.args.metrics
+    metrics = batch.args.metrics
     if batch.args.notify and find_spec("apprise") is None:
         message = "no notice can be sent: the package apprise is not installed"
         yield batch.node.child("notify").problem(message, "pip install 'msauto[notify]'")
-    if reports is not None:
-        folder = Path(beside(batch.file, reports.dir))
-        yield from _folder_problems(folder, batch.node.child("reports", "dir"), "the folder of the reports")
+    for key, args in (("reports", batch.args.reports), ("pages", batch.pages)):
+        if args is not None:
+            folder = Path(beside(batch.file, args.dir))
+            yield from _folder_problems(folder, batch.node.child(key, "dir"), f"the folder of the {key}")
     if metrics is not None:
         folder, node = Path(beside(batch.file, metrics.file)).parent, batch.node.child("metrics", "file")
         if not folder.is_dir():

@@ -13,7 +13,7 @@ import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -28,17 +28,18 @@ from uuid import NAMESPACE_URL, uuid5
 from msgspec import Struct, structs
 
 from msauto.batch.batch_file import BatchFile
-from msauto.batch.batch_result import BatchResult, MessageKind, SentMessage
+from msauto.batch.batch_result import BatchResult, MessageKind, SentMessage, past_results
+from msauto.batch.pages import page_name, render_index
 from msauto.batch.summary import SUMMARY_FORMS, BatchForm, render_text
 from msauto.documents.document import SourceNode
 from msauto.errors import InputError, MsautoError, Problem
 from msauto.exit_codes import LOCKED, OK, REFUSED
 from msauto.file_writing import write_file
-from msauto.ledger.ledger import LedgerPlace
+from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.result import parse_time, seconds_between
 from msauto.playbook.hosts import secret_of
 from msauto.playbook.input_files import beside
-from msauto.playbook.schema.batch import Event, SecretSource
+from msauto.playbook.schema.batch import Event, PagesArgs, ReportArgs, SecretSource
 from msauto.report.layout import template
 from msauto.secrets.redaction import Secrets
 
@@ -154,28 +155,49 @@ class Monitor(Struct):
 
     def _files(self, result: BatchResult) -> Iterator[Message]:
         """Yield the dated summaries, each of which removes those older than ``keep_days``, and the metrics."""
-        batch, reports, metrics = self.batch, self.batch.args.reports, self.batch.args.metrics
+        batch, metrics, reports = self.batch, self.batch.args.metrics, self.batch.args.reports
+        kept: dict[str, list[ReportArgs | PagesArgs]] = {}
         if reports is not None:
-            folder = Path(beside(batch.file, reports.dir))
-            started = parse_time(result.started).astimezone(batch.schedule.zone)
-            oldest = "" if reports.keep_days is None else f"{started.date() - timedelta(days=reports.keep_days)}"
-
-            def write_report(path: Path, render: BatchForm, *_: object) -> None:
-                folder.mkdir(parents=True, exist_ok=True)
-                write_file(path, [render(result, self.ledger)], _REPORT_MODE)
-                dated = re.compile(rf"{re.escape(batch.name)}-(\d{{4}}-\d\d-\d\d)T\d{{6}}{re.escape(path.suffix)}")
-                for each in folder.iterdir():
-                    if (report := dated.fullmatch(each.name)) and report[1] < oldest:
-                        each.unlink(missing_ok=True)
-
-            for form in reports.formats or ["text"]:
-                ending, render = SUMMARY_FORMS[form]
-                path = folder / f"{batch.name}-{started:%Y-%m-%dT%H%M%S}.{ending}"
-                yield Message(SentMessage(kind="report", to=str(path)), partial(write_report, path, render))
+            kept |= {form: [reports] for form in reports.formats or ["text"]}
+        if batch.pages is not None:
+            kept.setdefault("html", []).append(batch.pages)
+        for form, those in kept.items():
+            ending, render = SUMMARY_FORMS[form]
+            name = f"{page_name(result, batch.schedule.zone)}.{ending}"
+            files = [(Path(beside(batch.file, args.dir)) / name, args) for args in those]
+            shown = ", ".join(str(path) for path, _ in files)
+            yield Message(SentMessage(kind="report", to=shown), partial(self._write_reports, result, render, files))
         if metrics is not None and result.outcome != "locked":  # those of the run in progress stay
             path = Path(beside(batch.file, metrics.file))
             write = partial(write_file, path, [metrics_text(result)], _METRICS_MODE)
             yield Message(SentMessage(kind="metrics", to=str(path)), lambda *_: write())
+
+    def _write_reports(
+        self, result: BatchResult, render: BatchForm, files: Sequence[tuple[Path, ReportArgs | PagesArgs]], *_: object
+    ) -> None:
+        """Write a form of the summary, and remove older files; beside the page of a night, the index."""
+        batch, text = self.batch, render(result, self.ledger)
+        started = parse_time(result.started).astimezone(batch.schedule.zone)
+        for path, args in files:
+            folder = path.parent
+            folder.mkdir(parents=True, exist_ok=True)
+            write_file(path, [text], _REPORT_MODE)
+            oldest = "" if args.keep_days is None else f"{started.date() - timedelta(days=args.keep_days)}"
+            dated = re.compile(rf"{re.escape(batch.name)}-(\d{{4}}-\d\d-\d\d)T\d{{6}}{re.escape(path.suffix)}")
+            for each in folder.iterdir():
+                if (report := dated.fullmatch(each.name)) and report[1] < oldest:
+                    each.unlink(missing_ok=True)
+            if isinstance(args, PagesArgs):
+                index = render_index(
+                    self._nights(result), batch.schedule.zone, {each.name for each in folder.iterdir()}
+                )
+                write_file(folder / "index.html", index, _REPORT_MODE)
+
+    def _nights(self, result: BatchResult) -> list[BatchResult]:
+        """Return this result and those before it, newest first."""
+        with Ledger.open(self.ledger, readonly=True) if self.ledger is not None else nullcontext() as ledger:
+            past = past_results(ledger, self.batch.name) if ledger is not None else ()
+            return [result, *(each for each in past if each.run != result.run)]
 
 
 def unreachable_addresses(batch: BatchFile, env: Mapping[str, str]) -> Iterator[Problem]:

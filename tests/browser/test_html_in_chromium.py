@@ -22,11 +22,14 @@ import pytest
 from msgspec import structs
 from PIL import Image
 
+from msauto.batch import pages
 from msauto.model.plan import Target
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.report import html
 from msauto.simulator import Simulator, state_from_seed
 from tests.browser.chromium import chromium
+from tests.unit.batch.test_pages import OSLO, bad_night
+from tests.unit.batch.test_pages import night as good_night
 from tests.unit.report.made_plans import change, episode, film, mixed_result, plan_of, whole_plan
 
 pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("browser")]
@@ -34,12 +37,14 @@ pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("browser")]
 HERE = Path(__file__).parent
 IMAGES = HERE.parents[1] / "docs" / "images"
 FILM = "studio-a/NEWS/Long+Film"
+PAGE = "nightly-2026-11-19T031000.html"
 SCHEMES = ("light", "dark")
 WIDTHS = (1280, 800, 390)
 NIGHT = {
     "name": "nightly",
     "schedule": {"at": "03:10", "tz": "Europe/Oslo"},
     "reports": {"dir": "reports", "formats": ["html"]},
+    "pages": "pages",
     "jobs": {
         "yesterday": {"playbooks": "yesterday.yml"},
         "unknown": {"playbooks": "unknown.yml"},
@@ -84,8 +89,9 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
             task = {"asset": {"title": title, "fields": {"comment": "Checked"}}}
             (folder / name).write_text(str([{"hosts": "all", "tasks": [task]}]), encoding="utf-8")
         night = subprocess.run(called("batch", "run", "batch.yml"), cwd=folder, capture_output=True, check=False)
-        assert night.returncode == 1, night
+        assert night.returncode == 1, night.stderr.decode()
         shutil.copy(next((folder / "reports").iterdir()), folder / "night.html")
+    write(folder / "nights.html", pages.render_index([bad_night(7), *map(good_night, range(8, 100))], OSLO, {PAGE}))
     write(folder / "everything.html", html.render_plan(whole_plan()))
     write(folder / "failed.html", html.render_result(mixed_result()))
     write(folder / "hostile.html", html.render_plan(plan_of(*map(hostile, HOSTILE))))
@@ -165,7 +171,7 @@ def open_report(browser: Any, reports: Path) -> Iterator[Any]:
         one = Opened(context.new_page(), f"{(reports / name).as_uri()}{link and '#' + link}")
         opened.append(one)
         if settings.get("java_script_enabled", True):
-            one.page.wait_for_selector("#explorer:not([hidden])")
+            one.page.wait_for_selector("#explorer:not([hidden]), .strip")
         return one
 
     yield open_it
@@ -239,7 +245,7 @@ def test_the_night_shows_each_job_and_its_targets(open_report: Any) -> None:
     report = open_report("night.html")
     jobs = report.page.locator(".jobs li")
     assert jobs.locator(".status").all_inner_texts() == ["ok", "failed", "skipped", "ok"]
-    assert re.fullmatch(r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d CES?T", jobs.locator("time").first.inner_text())
+    assert re.fullmatch(r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d \w+", jobs.locator("time").first.inner_text())
     assert jobs.locator("button").count() == 2
     jobs.locator("button").first.click()
     assert report.title.startswith("Long Film")
@@ -249,6 +255,30 @@ def test_the_night_shows_each_job_and_its_targets(open_report: Any) -> None:
     report.page.click("#status .differs")
     assert report.title.startswith("Match 1")
     assert report.page.locator(".result li").all_inner_texts() == ["field comment", "it differs (new)"]
+
+
+def test_the_index_leads_to_the_page_of_each_night(open_report: Any) -> None:
+    report = open_report("pages/index.html")
+    assert report.page.locator(".strip li").count() == 1
+    report.page.locator(".strip li a").click()
+    report.page.wait_for_selector(".jobs time")
+    assert report.page.locator(".jobs strong").all_inner_texts() == list(NIGHT["jobs"])
+    report.page.go_back()
+    report.page.locator(".of-nights a").click()
+    report.page.wait_for_selector(".jobs time")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_newest_night_is_in_view(open_report: Any, width: int) -> None:
+    report = open_report("nights.html", viewport={"width": width, "height": 900})
+    assert report.page.locator(".strip li").count() == 90
+    newest = report.page.locator(".strip li").first.bounding_box()
+    assert newest["x"] + newest["width"] <= width
+    assert report.page.locator(".strip li").last.evaluate("night => night.getBoundingClientRect().left > 100") is (
+        width == 1280
+    )
+    names, bars = (report.page.locator(place).nth(1).bounding_box() for place in (".servers-of span", ".strip svg"))
+    assert names["y"] <= bars["y"] < bars["y"] + bars["height"] <= names["y"] + names["height"] + 42
 
 
 # The list ------------------------------------------------------------------------------------------------------
@@ -469,6 +499,8 @@ def test_print_shows_every_deletion_and_no_controls(open_report: Any) -> None:
         ("everything.html", 390),
         ("night.html", 1280),
         ("night.html", 390),
+        ("nights.html", 1280),
+        ("nights.html", 390),
     ],
 )
 def test_axe_finds_nothing(open_report: Any, name: str, width: int, scheme: str) -> None:
@@ -484,7 +516,7 @@ def test_axe_finds_nothing(open_report: Any, name: str, width: int, scheme: str)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_wider_than_the_window(open_report: Any, width: int, scheme: str) -> None:
-    for name in ("plan.html", "everything.html", "failed.html", "hostile.html", "night.html"):
+    for name in ("plan.html", "everything.html", "failed.html", "hostile.html", "night.html", "nights.html"):
         report = open_report(name, color_scheme=scheme, viewport={"width": width, "height": 900})
         assert report.page.evaluate("document.documentElement.scrollWidth") <= width
         assert report.page.evaluate(WIDER_THAN_THE_WINDOW) == []

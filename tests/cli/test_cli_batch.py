@@ -520,11 +520,12 @@ def test_secrets_of_playbooks_are_in_no_report(desk: Desk, sim: Simulator, recor
     forms = ["text", "json", "markdown", "html", "junit"]
     reports = {"dir": "reports", "formats": forms}
     address = {"to": recorder.url("notice", "json"), "on": ["failed", "drift"]}
-    batch(desk, {**jobs, "b": {"playbooks": "failed.yml"}}, reports=reports, notify=[address])
+    batch(desk, {**jobs, "b": {"playbooks": "failed.yml"}}, reports=reports, pages="pages", notify=[address])
     said = run(desk, "--format", "json")
     assert outcomes(said) == {"drift": ("ok", 0), "a": ("ok", 0), "b": ("failed", 1)}
     assert {entry.method for entry in sim.writes()} == {"POST"}
-    folders = (desk.folder / "reports", desk.state)
+    folders = (desk.folder / "reports", desk.folder / "pages", desk.state)
+    assert (desk.folder / "pages" / "index.html").is_file()
     files = [path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()]
     assert len(files) > len(forms)
     assert SECRET not in f"{said}{recorder.requests}{desk.run('history', said.json['run'], *STATE)}"

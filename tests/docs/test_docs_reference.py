@@ -58,6 +58,7 @@ SECTIONS = {  # where the keys of each model are described
     schema_batch.AllowArgs: "batch.md#Keys of jobs and defaults",
     schema_batch.DriftArgs: "batch.md#Keys of jobs and defaults",
     schema_batch.ReportArgs: "batch.md#Monitoring",
+    schema_batch.PagesArgs: "batch.md#Monitoring",
     schema_batch.MetricsArgs: "batch.md#Monitoring",
     schema_batch.NotifyArgs: "batch.md#Monitoring",
     schema_batch.SecretSource: "batch.md#Secrets",

@@ -138,6 +138,16 @@ class ReportArgs(Model):
     keep_days: Plain[Annotated[int, between(1, 36500)]] = key("delete report files older than this; default: keep all")
 
 
+class PagesArgs(Model):
+    """A page of each night, and an index of them."""
+
+    dir: Name = need("folder of the pages of this batch alone, relative to this file")
+    keep_days: Plain[Annotated[int, between(1, 36500)]] = key("delete pages older than this; default: keep all")
+
+
+PagesOrFolder = Annotated[Then[PagesArgs] | Else[Name], IF_MAP]
+
+
 class MetricsArgs(Model):
     """A text file of metrics for the node exporter of Prometheus."""
 
@@ -236,6 +246,7 @@ class BatchFileArgs(Model):
     heartbeat: Plain[SecretOrText] = key("URL of a check in the healthchecks protocol, or the source of a secret one")
     metrics: Plain[MetricsArgs] = key("text file of metrics for Prometheus")
     reports: Plain[ReportArgs] = key("dated report files")
+    pages: Plain[PagesOrFolder] = key("a page of each night, and an index of them; a text is their folder")
     notify: Plain[list[NotifyArgs]] = key("addresses that get a notice")
     defaults: Plain[DefaultArgs] = key("values for all jobs")
     jobs: Annotated[dict[JobName, JobArgs], Field(min_length=1)] = need("jobs by name, in the order in which they run")
