@@ -38,6 +38,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 from msgspec import Struct, structs
 
 from msauto.aspects import ASPECTS, is_deletion
+from msauto.aspects.aspect import Value
 from msauto.codec import to_key
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, Change, Plan, Target
@@ -124,10 +125,11 @@ class Row(Struct, frozen=True):
 
     @property
     def heading(self) -> str:
-        """The heading of a column: the key, and before it the action and the aspect, if it is not a changed field."""
+        """The heading of a column: the key; before it the action if it is no change, and the aspect of list items."""
         action, aspect, _ = self.kind
         sign = texts.SIGNS[action] if action != "change" else ""
-        return " ".join(filter(None, (sign, aspect if aspect != "field" else "", self.key)))
+        is_value = isinstance(ASPECTS[aspect], Value)
+        return " ".join(filter(None, (sign, "" if self.key and is_value else aspect, self.key)))
 
     @property
     def notes(self) -> str:
