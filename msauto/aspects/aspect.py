@@ -182,12 +182,6 @@ class Aspect:
         """Compare a part with the live target, and add changes and requests."""
         raise NotImplementedError
 
-    def outside(self, context: PlanContext, key: str, live: Json) -> Outside | None:
-        """Return how the last run left a thing, if others have changed it since."""
-        known = context.memory.get(f"{LEFT}{self.name}:{key}")
-        left, run, *_ = known if isinstance(known, list) else (live, "")
-        return Outside(left, str(run), started(str(run))) if self.misses(left, live) else None
-
     # The snapshot ----------------------------------------------------------------------------------------------------
 
     def things(self, live: LiveTarget) -> Part | None:
@@ -234,6 +228,13 @@ def part_of(aspect: Aspect, live: LiveTarget) -> Part | None:
     return live.parts[aspect.name]
 
 
+def changed_outside(aspect: Aspect, context: PlanContext, key: str, live: Json) -> Outside | None:
+    """Return how the last run left a thing, if others have changed it since."""
+    known = context.memory.get(f"{LEFT}{aspect.name}:{key}")
+    left, run, *_ = known if isinstance(known, list) else (live, "")
+    return Outside(left, str(run), started(str(run))) if aspect.misses(left, live) else None
+
+
 class Value(Aspect):
     """Values by name, each set by a request: link fields, XMP fields."""
 
@@ -258,7 +259,7 @@ class Value(Aspect):
         if not is_equal(still, known, self):
             context.builder.warnings.append(left_alone(f"{context.title}: {what}", known, still))
             return False
-        outside = self.outside(context, effect.key, known) if basis == "live" else None
+        outside = changed_outside(self, context, effect.key, known) if basis == "live" else None
         return outside is None or not is_kept(context, (self.name, effect.key), outside, known, source)
 
     def undo(self, context: UndoContext) -> Any:

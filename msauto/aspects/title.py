@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msauto.aspects.arguments import TaskArguments
-from msauto.aspects.aspect import Aspect, UndoContext
+from msauto.aspects.aspect import Aspect, UndoContext, changed_outside
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import Phase, PlanContext, is_kept, left_alone, refuse
 from msauto.model import requests
@@ -39,7 +39,7 @@ class Title(Aspect):
         if not same_text(live, str(still)):
             context.builder.warnings.append(left_alone(f"{context.title}: the title", live, still))
             return
-        outside = self.outside(context, "", live)
+        outside = changed_outside(self, context, "", live)
         if outside is not None and is_kept(context, (self.name, self.name), outside, live, part.source):
             what = f"{context.title}: the title was changed outside, and the task that keeps it names the clip by it"
             raise refuse(what, part.source, f"write `title: {live}`, or `outside: overwrite`")
