@@ -20,7 +20,7 @@ from msgspec import structs
 from msauto.applying.apply_context import ApplyContext, Call
 from msauto.applying.verification import Verification, rename_of
 from msauto.aspects import ASPECTS, is_numbered
-from msauto.aspects.aspect import Operation
+from msauto.aspects.aspect import Operation, part_of
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import BETWEEN, LEFT, MADE, PENDING_PREFIX
 from msauto.model.plan import Request, Target, TargetId
@@ -45,6 +45,7 @@ class TargetMemory:
         made = ((each.thing, index) for each, index in effects if each.after is not None and is_numbered(each.aspect))
         self._last_made = dict(made)
         self._journalled: int | None = None
+        self._known: Mapping[str, Json] | None = None  # what was remembered before the first write
         self._downloads: dict[int, str] = {}
         self._verified: list[tuple[TargetId, Items]] = []
 
@@ -63,6 +64,7 @@ class TargetMemory:
         if self._target.requests[index].dest is None:
             items |= self._in_doubt(index)
         calls: list[Call] = [self._forget_overwritten] if first else []
+        calls.append(partial(self._forget_left, index))
         return [*calls, partial(self._context.memory.remember, self._ids[0], items)] if items else calls
 
     def _forget_overwritten(self) -> None:
@@ -73,13 +75,25 @@ class TargetMemory:
         effects = [each for request in self._target.effects for each in request if not _is_run(each)]
         memory = self._context.memory
         written = [f"{each.aspect}:{each.key}" for each in effects if each.key != EVERY]
-        names: Items = dict.fromkeys([*written, *(f"{LEFT}{each}" for each in written)])
+        names: Items = dict.fromkeys(written)
         for target in self._ids if names else ():
             memory.remember(target, names)
         for each in effects:
             if each.key == EVERY:
                 for prefix in ("", LEFT):
                     memory.forget_assets(self._target.server, self._target.database, f"{prefix}{each.aspect}:")
+
+    def _left_items(self, index: int) -> list[str]:
+        effects = self._target.requests[index].effects
+        return [f"{LEFT}{each.aspect}:{each.key}" for each in effects if not _is_run(each)]
+
+    def _forget_left(self, index: int) -> None:
+        """Forget how a run left what a request writes; it is remembered again if the request is not done."""
+        memory, names = self._context.memory, self._left_items(index)
+        if self._known is None:
+            self._known = memory.recall(self._ids[-1])
+        for target in self._ids if self._known.keys() & names else ():
+            memory.remember(target, dict.fromkeys(names))
 
     def downloaded(self, index: int, sha256: str) -> None:
         """Note the content of a download; it is remembered once its request is settled."""
@@ -140,7 +154,7 @@ class TargetMemory:
         """
         first = live.asset.first_frame if live.asset else None
         by: list[Json] = [self._context.run, *([first] if first else [])]
-        items, secrets = Items(), self._context.secrets
+        items, secrets = self._items_gone(live), self._context.secrets
         for name, known in found.left.items():
             aspect, key = thing_of(name)
             if not isinstance(known, list) or (secrets and secrets.occurs_in(repr(known))):
@@ -148,8 +162,35 @@ class TargetMemory:
             live_key, value = known
             if isinstance(found.remembered.get(f"{aspect}:{live_key}") or {}, dict):  # reading shows it
                 items[f"{LEFT}{aspect}:{live_key}"] = None if value is None else [value, *by]
+                if value is not None and key.startswith(NEW):
+                    items |= self._items_replaced(aspect, str(live_key), value)
                 if value is None or key.startswith(NEW):
                     items[f"{MADE}{aspect}:{live_key}"] = None if value is None else True
+        return items
+
+    def _known_things(self, prefix: str) -> Iterator[tuple[str, str, str, Json]]:
+        """Yield each item that was remembered of a thing, with the aspect, the key and the value."""
+        for item, value in (self._known or {}).items():
+            if item.startswith(prefix):
+                aspect, _, key = item.removeprefix(prefix).partition(":")
+                yield item, aspect, key, value
+
+    def _items_gone(self, live: LiveTarget) -> Items:
+        """Return what to forget: a key that is gone is not that of ours if the server gives it again."""
+        items: Items = {}
+        for item, aspect, key, _ in self._known_things(MADE):
+            part = part_of(ASPECTS[aspect], live)
+            if part is not None and key not in part:
+                items[item] = None
+        return items
+
+    def _items_replaced(self, aspect: str, key: str, value: Json) -> Items:
+        """Return what to forget: what others deleted, in the place of which an item was made again."""
+        place, items = ASPECTS[aspect].place(value), Items()
+        for item, of, other, known in self._known_things(LEFT) if place is not None else ():
+            was = known[0] if isinstance(known, list) else None
+            if of == aspect and other != key and ASPECTS[aspect].place(was) == place:
+                items[item] = None
         return items
 
     # Items at each step ----------------------------------------------------------------------------------------
@@ -166,6 +207,10 @@ class TargetMemory:
         touched = any(each.outcome in {"done", "unverified"} for each in results[:index])
         once = _once_items(self._target.requests[index])
         items: Items = dict.fromkeys([*once, *self._items_between(index)])
+        sent = (number for number, each in enumerate(results[:index]) if each.outcome != "not sent")
+        written = {name for number in sent for name in self._left_items(number)}
+        known = self._known or {}
+        items |= {name: known[name] for name in self._left_items(index) if name in known.keys() - written}
         for each in self._handlers:
             if each.before:  # it is called again with its deletion
                 items |= {each.item: None} if each.request == index else {}

@@ -260,7 +260,7 @@ class Value(Aspect):
             context.builder.warnings.append(left_alone(f"{context.title}: {what}", known, still))
             return False
         outside = changed_outside(self, context, effect.key, known) if basis == "live" else None
-        return outside is None or not is_kept(context, (self.name, effect.key), outside, known, source)
+        return outside is None or not is_kept(context, (self.name, effect.key), outside, known, source, effect.after)
 
     def undo(self, context: UndoContext) -> Any:
         """Return the former values by name, each with the value that it must still have: as the run left it."""

@@ -145,7 +145,9 @@ class ListAspect(Aspect):
             if key not in left or (there is not None and named is not None and not self.differs(named, there)):
                 return False
             outside = self._changed_outside(*left[key], named, there)
-            return outside is not None and is_kept(context, (self.name, called), outside, there, source)
+            return outside is not None and is_kept(
+                context, (self.name, called), outside, there, source, dict(named or {})
+            )
 
         present = [(i, key) for i, key in found.present if not stays(i.label, key or i.key, i.named, i.source)]
         removed, others = (

@@ -378,15 +378,17 @@ class Markers(ListAspect):
         A server may give the uid of a deleted marker again: one that has another title, or track, is not ours.
         """
         made = [uid for uid in self.left(context) if context.memory.get(f"{MADE}{self.name}:{uid}")]
-        if not made:
+        if not made or context.asset.link_id is None or not context.asset.attributes.get("create_time"):
             return tuple(items)
         live, left, named = self.live(context), self.left(context), {str(each.value.uid) for each in items}
-        there, ours = {self.place(value) for value in live.values()}, dict[Hashable, int]()
+        ours = dict[Hashable, int]()
         for uid in made:
             was = left[uid][0]
-            same = ("title", "track") if was.get("title") else was.keys() - {"frame"}
-            if uid in live and uid not in named and not self.misses({name: was[name] for name in same}, live[uid]):
+            same = was.keys() - {"frame", "user"}
+            moved = uid in live and self.place(live[uid]) != self.place(was)
+            if moved and uid not in named and not self.misses({name: was[name] for name in same}, live[uid]):
                 ours[self.place(was)] = int(uid)
+        there = {self.place(value) for uid, value in live.items() if int(uid) not in ours.values()}
         found = []
         for each in items:
             value, track = each.value, each.value.track or registry.DEFAULT_TRACK

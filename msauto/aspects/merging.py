@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field, structs
@@ -21,11 +22,20 @@ from msauto.model.live import Asset
 from msauto.model.timecode import TimecodeError
 
 T = TypeVar("T")
+_STRICTNESS: Final = ("overwrite", "keep", "refuse")
 V = TypeVar("V", bound=Struct)
 
 
 def _show(value: object) -> str:
     return str(value) if isinstance(value, Struct) else repr(value)
+
+
+def _stricter(first: Sourced[T], other: Sourced[T]) -> Sourced[T]:
+    """Return the first of two equal declarations, with the stricter word on what others changed outside."""
+    words = [each.source.outside or "overwrite" for each in (first, other)]
+    if _STRICTNESS.index(words[0]) >= _STRICTNESS.index(words[1]):
+        return first
+    return structs.replace(first, source=structs.replace(first.source, outside=other.source.outside))
 
 
 class Merging(Struct):
@@ -88,7 +98,7 @@ class Merging(Struct):
         for other in declared:
             if not self.same(declared[0].value, other.value):
                 self.differ(what, declared[0], other, show)
-        return declared[0] if declared else None
+        return reduce(_stricter, declared) if declared else None
 
     def mapping(self, what: str, declared: Iterable[Mapping[str, Sourced[T]]], of: str = "") -> dict[str, Sourced[T]]:
         """Merge values by name; a name that two tasks give must have one value."""
@@ -97,6 +107,7 @@ class Merging(Struct):
             first = merged.setdefault(name, other)
             if not self.same(first.value, other.value, name):
                 self.differ(f"{what} {name}{of}", first, other)
+            merged[name] = _stricter(first, other)
         return merged
 
     def check_complete(
@@ -144,7 +155,7 @@ class Merging(Struct):
             there = merged.setdefault(identity(value), [])
             for index, each in enumerate(there):
                 if each.value.present or value.present or each.value == value:
-                    there[index] = self._item(each, sourced, called, attributes)
+                    there[index] = _stricter(self._item(each, sourced, called, attributes), sourced)
                     break
             else:
                 there.append(sourced)

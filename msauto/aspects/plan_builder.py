@@ -203,7 +203,12 @@ def left_alone(what: str, live: Json, wrote: Json) -> str:
 
 
 def is_kept(
-    context: PlanContext, called: tuple[AspectName, str], outside: Outside, live: Json, source: TaskSource
+    context: PlanContext,
+    called: tuple[AspectName, str],
+    outside: Outside,
+    live: Json,
+    source: TaskSource,
+    desired: Json,
 ) -> bool:
     """Return whether what was changed outside stays, as its task asks: a warning. Else its change shows it.
 
@@ -214,7 +219,9 @@ def is_kept(
         return False
     now = "it no longer exists" if live is None else f"it is {live!r} now"
     what = f"{context.title}: {' '.join(called)} was changed outside since run {outside.run}"
-    told = f"{what}: {now}, and the run left {outside.left!r}"
+    texts = [str(each) for each in (desired.values() if isinstance(desired, dict) else (desired,))]
+    is_secret = any(context.hide(text) != text for text in texts)  # then the values before may be secrets, too
+    told = what if is_secret else f"{what}: {now}, and the run left {outside.left!r}"
     if source.outside == "refuse":
         raise refuse(told, source, "change the playbook, or write `outside: overwrite` or `outside: keep`")
     context.builder.warnings.append(f"{told}; it is kept ({source.place})")

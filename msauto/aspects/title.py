@@ -40,7 +40,7 @@ class Title(Aspect):
             context.builder.warnings.append(left_alone(f"{context.title}: the title", live, still))
             return
         outside = changed_outside(self, context, "", live)
-        if outside is not None and is_kept(context, (self.name, self.name), outside, live, part.source):
+        if outside is not None and is_kept(context, (self.name, self.name), outside, live, part.source, part.value):
             what = f"{context.title}: the title was changed outside, and the task that keeps it names the clip by it"
             raise refuse(what, part.source, f"write `title: {live}`, or `outside: overwrite`")
         if not context.address.namespace:

@@ -25,7 +25,7 @@ from msauto.api.run import Decision, Run, RunOptions, check_plan, plan_only, ref
 from msauto.applying.apply_context import Cancellation
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import DIFFERING, DifferingTarget, JobResult, outcome_of
-from msauto.batch.causes import Cause, causes_of, may_get_better, results_so_far
+from msauto.batch.causes import Cause, causes_of, is_settled, may_get_better, results_so_far
 from msauto.batch.schedule import open_until
 from msauto.circuit_breaker import PASSING, cause_of
 from msauto.codec import to_json
@@ -132,7 +132,7 @@ class BatchJobs(Struct, frozen=True):
             return JobAttempt(JobResult(job=job.name, outcome="skipped", code=OK, reason=reason))
         notes = {**self.notes, BATCH: self.batch.name, JOB: job.name, ATTEMPT: str(attempt)}
         playbooks = job.playbooks or (job.plan or "",)
-        held = frozenset(target_key(each.target) for each in before if each.outcome == "unverified")
+        held = frozenset(target_key(each.target) for each in before if is_settled(each))
         record = Attempt(self.ledger, playbooks, notes=notes, check=self.check, held=held, tell=self.log.tell)
         again = False
         try:
@@ -275,6 +275,7 @@ def _result(job: Job, record: Attempt, code: int, targets: tuple[TargetResult, .
         outcomes["not attempted"] += len(changing) if record.result is None else 0
         sent = record.result.targets if record.result is not None else ()
         now = {target_key(each.target) for each in sent}
+        summary |= {"outside": sum(c.outside is not None for each in targets for c in each.target.changes)}
         changed.update(each.target.server for each in targets if each.outcome == "changed")
         again = sum(each.outcome == "changed" and target_key(each.target) not in now for each in targets)
         summary |= {key_of(each): outcomes[each] for each in ("changed", *NOT_DONE)}

@@ -54,9 +54,15 @@ def results_so_far(before: tuple[TargetResult, ...], now: Iterable[TargetResult]
     """
     now = tuple(now)
     known = {target_key(each.target) for each in now if each.target.error is None}
-    earlier = {target_key(each.target): each for each in before if each.outcome in {"changed", "unverified"}}
+    earlier = {target_key(each.target): each for each in before if is_settled(each)}
     kept = (each for key, each in earlier.items() if key not in known)
     return (*kept, *(each for each in now if each.target.error is None or target_key(each.target) not in earlier))
+
+
+def is_settled(result: TargetResult) -> bool:
+    """Return whether a further attempt leaves a target as it is: it is done, or a request of it is in doubt."""
+    in_doubt = any(each.outcome == "unverified" for each in result.requests)
+    return result.outcome in {"changed", "unverified"} or in_doubt
 
 
 def causes_of(results: Iterable[TargetResult], lost: Collection[str]) -> tuple[Cause, ...]:

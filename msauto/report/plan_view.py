@@ -125,7 +125,7 @@ class Row(Struct, frozen=True):
 
     @property
     def heading(self) -> str:
-        """The heading of a column: the key; before it the action if it is no change, and the aspect of list items."""
+        """The heading of a column: the key; before it another action than a change, and the aspect of list items."""
         action, aspect, _ = self.kind
         sign = texts.SIGNS[action] if action != "change" else ""
         is_value = isinstance(ASPECTS[aspect], Value)
