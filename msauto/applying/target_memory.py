@@ -11,7 +11,7 @@ What must be known after a crash is written in the same transaction as the journ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -154,7 +154,8 @@ class TargetMemory:
         """
         first = live.asset.first_frame if live.asset else None
         by: list[Json] = [self._context.run, *([first] if first else [])]
-        items, secrets = self._items_gone(live), self._context.secrets
+        made: dict[tuple[str, Hashable], str] = {}
+        items, secrets = Items(), self._context.secrets
         for name, known in found.left.items():
             aspect, key = thing_of(name)
             if not isinstance(known, list) or (secrets and secrets.occurs_in(repr(known))):
@@ -163,10 +164,10 @@ class TargetMemory:
             if isinstance(found.remembered.get(f"{aspect}:{live_key}") or {}, dict):  # reading shows it
                 items[f"{LEFT}{aspect}:{live_key}"] = None if value is None else [value, *by]
                 if value is not None and key.startswith(NEW):
-                    items |= self._items_replaced(aspect, str(live_key), value)
+                    made[aspect, ASPECTS[aspect].place(value)] = str(live_key)
                 if value is None or key.startswith(NEW):
                     items[f"{MADE}{aspect}:{live_key}"] = None if value is None else True
-        return items
+        return {**self._items_gone(live, made), **items}
 
     def _known_things(self, prefix: str) -> Iterator[tuple[str, str, str, Json]]:
         """Yield each item that was remembered of a thing, with the aspect, the key and the value."""
@@ -175,21 +176,19 @@ class TargetMemory:
                 aspect, _, key = item.removeprefix(prefix).partition(":")
                 yield item, aspect, key, value
 
-    def _items_gone(self, live: LiveTarget) -> Items:
-        """Return what to forget: a key that is gone is not that of ours if the server gives it again."""
+    def _items_gone(self, live: LiveTarget, made: Mapping[tuple[str, Hashable], str]) -> Items:
+        """Return what to forget: a key that is gone is not that of ours if the server gives it again.
+
+        ``made`` are the keys of new items by aspect and place: what others deleted there was made again.
+        """
         items: Items = {}
         for item, aspect, key, _ in self._known_things(MADE):
             part = part_of(ASPECTS[aspect], live)
             if part is not None and key not in part:
                 items[item] = None
-        return items
-
-    def _items_replaced(self, aspect: str, key: str, value: Json) -> Items:
-        """Return what to forget: what others deleted, in the place of which an item was made again."""
-        place, items = ASPECTS[aspect].place(value), Items()
-        for item, of, other, known in self._known_things(LEFT) if place is not None else ():
-            was = known[0] if isinstance(known, list) else None
-            if of == aspect and other != key and ASPECTS[aspect].place(was) == place:
+        for item, aspect, key, known in self._known_things(LEFT) if made else ():
+            place = ASPECTS[aspect].place(known[0]) if isinstance(known, list) else None
+            if place is not None and made.get((aspect, place), key) != key:
                 items[item] = None
         return items
 

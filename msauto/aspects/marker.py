@@ -377,10 +377,11 @@ class Markers(ListAspect):
 
         A server may give the uid of a deleted marker again: one that has another title, or track, is not ours.
         """
-        made = [uid for uid in self.left(context) if context.memory.get(f"{MADE}{self.name}:{uid}")]
+        left = self.left(context)
+        made = [uid for uid in left if context.memory.get(f"{MADE}{self.name}:{uid}")]
         if not made or context.asset.link_id is None or not context.asset.attributes.get("create_time"):
             return tuple(items)
-        live, left, named = self.live(context), self.left(context), {str(each.value.uid) for each in items}
+        live, named = self.live(context), {str(each.value.uid) for each in items}
         ours = dict[Hashable, int]()
         for uid in made:
             was = left[uid][0]

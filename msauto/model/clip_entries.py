@@ -217,12 +217,11 @@ async def entries_in_doubt(reader: Reader, database: str, asset: Asset, *, liste
             same.append(entry)
             rivals.append(entry)
             continue
-        different = {*compare_clips(asset, answer).different} - ({"frames"} if late else set())
-        is_of_file = {*_FILES} & {*compare_clips(asset, answer).equal}  # markers may be new since the other answer
-        is_alike = (
-            is_of_file or _content_of(asset) == _content_of(answer) or (is_link and answer.folder == asset.folder)
-        )
-        if not different and is_alike:
+        shown = compare_clips(asset, answer)
+        of_one_file = _FILES & {*shown.equal}  # a marker may be new since the other answer
+        of_one_home = is_link and answer.folder == asset.folder
+        is_alike = of_one_file or of_one_home or _content_of(asset) == _content_of(answer)
+        if is_alike and not {*shown.different} - ({"frames"} if late else set()):
             same.append(entry)
             rivals += [] if is_link else [entry]
     return structs.replace(found, same=tuple(same), rivals=tuple(rivals))
