@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msauto.errors import MsautoError
 from msauto.model.plan import Plan, PlanOptions
 from msauto.playbook.settings import Settings, load_settings
+from msauto.playbook.settings_file import state_folder
 
 if TYPE_CHECKING:
     from msauto.documents.document import Document
@@ -104,25 +105,12 @@ def usual_playbooks(config: str | None) -> tuple[str, ...]:
     return settings.playbooks or (str(usual),)
 
 
-def state_folder(given: str | None, settings: Settings) -> Path:
-    """Return the folder of the ledger: the flag, the settings, ``$XDG_STATE_HOME/msauto``, ``~/.local/state/msauto``.
-
-    There is one for each user, not for each working directory, so that all runs of a user share the locks.
-    """
-    if given:
-        return Path(os.path.expanduser(given))  # no shell expands it in --state-dir=~/msauto  # noqa: PTH111 - no error for an unknown user
-    if settings.state_dir:
-        return Path(settings.state_dir)
-    home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "state") / "msauto"
-
-
 def ledger_place(given: str | None, settings: Settings) -> LedgerPlace:
     """Return where the ledger is: shared if the settings name a URL, even with ``--state-dir``; else the state folder.
 
     Otherwise a run with a folder of its own would not see the locks of the others.
     """
-    return settings.ledger_url or state_folder(given, settings)
+    return settings.ledger_url or state_folder(given, settings.state_dir)
 
 
 def require_database(server: NamedServer, given: str | None) -> str:

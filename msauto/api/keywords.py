@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 from msgspec import Struct
 
-from msauto.api.inputs import PLAYS, Inputs, Tell, ledger_place, state_folder
+from msauto.api.inputs import PLAYS, Inputs, Tell, ledger_place
 from msauto.api.options import OPTIONS
 from msauto.documents.document import Document, given_document
 from msauto.errors import MsautoError
@@ -21,6 +21,7 @@ from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import PlanOptions
 from msauto.model.server import is_transport
 from msauto.playbook.settings import load_settings
+from msauto.playbook.settings_file import state_folder
 
 File = str | Path
 Data = Mapping[str, Any]
@@ -70,8 +71,8 @@ def inputs_of(
     settings = load_settings(again.config, *(path if os.path.isdir(path) else path.parent for path in first))  # noqa: PTH112 - no error for a bad name
     where = None if state_dir is None else os.fspath(state_dir)
     return Inputs(
-        again, settings, ledger_place(where, settings), state_folder(where, settings), typed, given.get("forks"),
-        agreed, base, documents=documents, transport=transport, on=on, tell=tell,
+        again, settings, ledger_place(where, settings), state_folder(where, settings.state_dir), typed,
+        given.get("forks"), agreed, base, documents=documents, transport=transport, on=on, tell=tell,
     )  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from msauto.api.inputs import state_folder
 from msauto.batch.schedule import Schedule, clock_changes, closing_of, time_between
 from msauto.documents.document import Problems, SourceNode
 from msauto.documents.value_types import as_list
@@ -31,6 +30,7 @@ from msauto.playbook.input_files import Files, beside, how_to_find
 from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, PagesArgs, SecretSource
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.settings import Settings, load_settings
+from msauto.playbook.settings_file import state_folder
 from msauto.playbook.validate import validate
 from msauto.playbook.variables import Level, read_variables
 
@@ -178,7 +178,7 @@ def check_batch(batch: BatchFile, env: Mapping[str, str], now: datetime, state_d
     for each in settings.values():
         problems.add(*_freeze_problems(batch, each, now))
     with problems.gather():
-        state = state_folder(state_dir, load_settings(None, Path(batch.file).parent))
+        state = state_folder(state_dir, load_settings(None, Path(batch.file).parent).state_dir)
         problems.add(*_folder_problems(state, batch.node, "the state directory"))
     problems.add(*_output_problems(batch))
     return problems.ordered()

@@ -22,7 +22,7 @@ from typing import Final
 from msgspec import structs
 
 from msauto.api.attempts import Attempt, origin_of, reason_of
-from msauto.api.inputs import Tell, ledger_place, state_folder
+from msauto.api.inputs import Tell, ledger_place
 from msauto.batch.batch_file import BatchFile, Job, load_batch
 from msauto.batch.batch_job import BatchJobs, BatchLog, BatchSignals, JobAttempt
 from msauto.batch.batch_result import (
@@ -47,6 +47,7 @@ from msauto.model.ports import Clock
 from msauto.model.result import TargetResult, format_time, parse_time
 from msauto.playbook.input_files import beside
 from msauto.playbook.settings import load_settings
+from msauto.playbook.settings_file import state_folder
 from msauto.report.sanitizing import visible
 from msauto.report.text import render_error
 from msauto.version import __version__
@@ -173,7 +174,7 @@ class BatchSession:
             due = self._due = due_starts(self.batch.schedule, self.batch.window, handled, self.clock.now())
             scheduled = format_time(due.now) if due.now is not None else None
             self.result = structs.replace(self.result, scheduled=scheduled, missed=tuple(map(format_time, due.missed)))
-        return state_folder(self.state_dir, settings)
+        return state_folder(self.state_dir, settings.state_dir)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

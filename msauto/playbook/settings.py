@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,12 +20,11 @@ from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import InputHash, Limits
 from msauto.playbook.change_windows import DAYS, DatedFreeze, Freeze
 from msauto.playbook.input_files import Files
+from msauto.playbook.settings_file import beside, settings_above
 from msauto.secrets.redaction import redact_lines
 
 if TYPE_CHECKING:
     from msauto.playbook.schema.settings import DatedFreezeArgs, FreezeArgs, StateArgs
-
-NAME = "msauto.toml"
 
 
 class Settings(Struct, frozen=True):
@@ -76,7 +73,7 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         playbooks=tuple(str(found.parent / each) for each in as_list(args.playbook or [])),
         inventories=tuple(str(found.parent / each) for each in as_list(args.inventory or [])),
         forks=args.forks,
-        state_dir=_beside(found, args.state_dir) if args.state_dir else None,
+        state_dir=beside(found, args.state_dir) if args.state_dir else None,
         ledger_url=_ledger_url(found, state),
         timezone=args.tz,
         limits=Limits(**limits, protected=tuple(args.protected or ())),
@@ -86,8 +83,8 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         require_state=bool(state.require),
         keep_runs=state.keep_runs,
         keep_days=state.keep_days,
-        lookup_folders=tuple(_beside(found, each) for each in (args.lookup and args.lookup.folders) or ()),
-        download_folders=tuple(_beside(found, each) for each in (args.download and args.download.folders) or ()),
+        lookup_folders=tuple(beside(found, each) for each in (args.lookup and args.lookup.folders) or ()),
+        download_folders=tuple(beside(found, each) for each in (args.download and args.download.folders) or ()),
         outside=(args.plan and args.plan.outside) or UNSET,
     )
 
@@ -98,27 +95,13 @@ def find_settings(*starts: Path) -> Path | None:
     The limits of a repository are the same wherever a command starts. So another ``msauto.toml``, between the working
     folder and the root of its repository, raises :class:`InputError`: it is not clear whose limits hold.
     """
-    found = next((file for start in (*starts, Path()) for file in _files_above(start)), None)
-    for other in _files_above(Path()):
+    found = next(settings_above(*starts, Path()), None)
+    for other in settings_above(Path()):
         if found is not None and other.resolve() != found.resolve():
             message = f"two settings files: {found} is the nearest, but {other} is above the working folder as well"
             remedy = "merge them, or name the one to use: --config FILE"
             raise outside_node(str(found)).error(message, remedy, kind="file")
     return found
-
-
-def _files_above(start: Path) -> Iterator[Path]:
-    """Yield each ``msauto.toml`` from a folder upward to the root of its repository, or of the file system."""
-    try:
-        folder, here = start.resolve(), Path.cwd()
-    except (OSError, ValueError, RuntimeError):  # a removed folder, a name that cannot be one, a loop of links
-        return
-    for each in (folder, *folder.parents):
-        file = each / NAME
-        if os.path.lexists(file):  # one that cannot be read is an error, not a default
-            yield file if start.is_absolute() else Path(os.path.relpath(file, here))
-        if os.path.lexists(each / ".git"):
-            return
 
 
 def _ledger_url(path: Path, state: StateArgs) -> LedgerUrl | None:
@@ -129,7 +112,7 @@ def _ledger_url(path: Path, state: StateArgs) -> LedgerUrl | None:
     if state.password_env is not None:
         source = PasswordSource("env", state.password_env)
     elif state.password_file is not None:
-        source = PasswordSource("file", _beside(path, state.password_file))
+        source = PasswordSource("file", beside(path, state.password_file))
     elif state.password_keyring is not None:
         source = PasswordSource("keyring", state.password_keyring)
     return LedgerUrl(state.url, source)
@@ -154,10 +137,6 @@ def _moment(value: datetime | date, zone: str | None, whole_day: timedelta = tim
     if value.tzinfo is not None:
         return value
     return value.replace(tzinfo=ZoneInfo(zone)) if zone else value.astimezone()
-
-
-def _beside(path: Path, name: str) -> str:
-    return str(path.parent / Path(os.path.expanduser(name)))  # noqa: PTH111 - no error for an unknown user
 
 
 def _document(content: bytes, file: str) -> Document:

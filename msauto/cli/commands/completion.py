@@ -21,6 +21,7 @@ from click.shell_completion import BashComplete, CompletionItem, FishComplete, S
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
 from msauto.file_writing import write_file
+from msauto.playbook.settings_file import beside, settings_above, state_folder
 from msauto.version import __version__
 
 VARIABLE: Final = "_MSAUTO_COMPLETE"
@@ -134,10 +135,10 @@ def _completer(find: Finder | None) -> Callable[[click.Context, click.Parameter,
 
 
 def _hosts(given: Mapping[str, Any], _: str) -> Values:
-    inventories = given.get("inventory") or _settings(given).get("inventory") or ()
-    folder = _folder(given) if not given.get("inventory") else Path()
+    file, kept = _settings(given)
+    inventories = given.get("inventory") or kept.get("inventory") or ()
     for each in [inventories] if isinstance(inventories, str) else inventories:
-        for path in _files(folder / each):
+        for path in _files(Path(each) if given.get("inventory") else Path(beside(file, each))):
             data = _load(path)
             for name, group in data.items() if isinstance(data, dict) else ():
                 yield from _inventory_group(name, group)
@@ -198,22 +199,15 @@ def _load(path: Path) -> Any:
 # Settings ----------------------------------------------------------------------------------------------------------
 
 
-def _folder(given: Mapping[str, Any]) -> Path:
-    """Return the folder of the settings: that of the first playbook, or the working folder."""
-    if config := given.get("config"):
-        return Path(config).parent
-    starts = [*(Path(each).parent for each in given.get("playbooks") or ()), Path()]
-    above = (each for start in starts for each in (start.resolve(), *start.resolve().parents))
-    return next((each for each in above if (each / "msauto.toml").is_file()), Path())
-
-
-def _settings(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _settings(given: Mapping[str, Any]) -> tuple[Path, Mapping[str, Any]]:
+    """Return the settings file and what it holds, not validated: that would take too long."""
     import tomllib
 
-    path = Path(given["config"]) if given.get("config") else _folder(given) / "msauto.toml"
+    starts = (Path(each).parent for each in given.get("playbooks") or ())
+    path = given.get("config") or next(settings_above(*starts, Path()), "")
     with suppress(OSError, ValueError):
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    return {}
+        return Path(path), tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    return Path(), {}
 
 
 # The ledger --------------------------------------------------------------------------------------------------------
@@ -236,27 +230,18 @@ def _titles(given: Mapping[str, Any], begun: str) -> Values:
 
 
 def _query(given: Mapping[str, Any], query: str, values: tuple[object, ...]) -> list[Any]:
-    state = _settings(given).get("state")
+    file, kept = _settings(given)
+    state, folder = kept.get("state"), kept.get("state_dir")
     if isinstance(state, dict) and "url" in state:  # a shared ledger: completion does not wait for a server
         return []
-    path = _state_folder(given) / "ledger.sqlite"
+    set_to = beside(file, folder) if isinstance(folder, str) else None
+    path = state_folder(given.get("state_dir"), set_to) / "ledger.sqlite"
     with suppress(sqlite3.Error, OSError, ValueError):
         if path.is_file():
             uri = f"{path.absolute().as_uri()}?mode=ro"
             with closing(sqlite3.connect(uri, uri=True, timeout=0.1)) as connection:
                 return connection.execute(query, values).fetchall()
     return []
-
-
-def _state_folder(given: Mapping[str, Any]) -> Path:
-    """Return the folder of the ledger, as :func:`~msauto.api.inputs.state_folder`."""
-    if given.get("state_dir"):
-        return Path(os.path.expanduser(given["state_dir"]))  # noqa: PTH111 - no error for an unknown user
-    kept = _settings(given).get("state_dir")
-    if isinstance(kept, str):
-        return _folder(given) / os.path.expanduser(kept)  # noqa: PTH111
-    home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "state") / "msauto"
 
 
 _FINDERS: Final[Mapping[tuple[str, str], Finder]] = {

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import click
 
-from msauto.api.inputs import state_folder
 from msauto.batch.batch_file import load_batch
 from msauto.batch.schedulers import SCHEDULERS, ScheduledStart, scheduler_files
 from msauto.cli.help import HelpGroup
@@ -19,6 +18,7 @@ from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
 from msauto.file_writing import write_file
 from msauto.playbook.settings import load_settings
+from msauto.playbook.settings_file import state_folder
 
 
 @click.group("schedule", cls=HelpGroup)
@@ -45,7 +45,7 @@ def print_(*, file: str, scheduler: str, out: str | None) -> None:
 def _start(file: str, scheduler: str) -> ScheduledStart:
     batch = load_batch(file)
     settings = load_settings(None, Path(file).parent)
-    state_home = state_folder(None, settings).absolute().parent
+    state_home = state_folder(None, settings.state_dir).absolute().parent
     start = ScheduledStart(batch, _program(), state_home, Path(settings.state_dir) if settings.state_dir else None)
     refused = re.compile(r"[\x00-\x1f\x7f-\x9f]" if scheduler != "systemd" else r'[\x00-\x1f\x7f-\x9f"]')
     for path in map(str, (*start.argv, start.state_home, *start.written_folders)):
