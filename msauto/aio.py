@@ -64,6 +64,7 @@ async def load(
     forks: int | None = None,
     config: File | None = None,
     state_dir: File | None = None,
+    secret_commands: bool = False,
     on: str | None = None,
     transport: Transport | None = None,
 ) -> Loaded:
@@ -74,7 +75,8 @@ async def load(
     in YAML. In place of playbooks, ``undo`` and ``resume`` name a run of the history, or ``last``. ``forks`` is the
     number of targets at a time (default: the connections of each server). ``target`` are globs of titles, ``limit`` is
     a host pattern. In templates, ``now`` is the time of this call. ``transport`` is any transport of httpx2, in place
-    of the network to every server: it gets the requests of plans and of applying.
+    of the network to every server: it gets the requests of plans and of applying. ``secret_commands`` lets the commands
+    of ``[secrets]`` in the settings run, once each.
 
     Raises ``InputError`` with all problems, and ``RefusedError`` for a saved plan whose files have changed, unless
     ``keep_going``.
@@ -161,6 +163,7 @@ async def undo(
     forks: int | None = None,
     config: File | None = None,
     state_dir: File | None = None,
+    secret_commands: bool = False,
     on: str | None = None,
     transport: Transport | None = None,
     allow_delete: int | None = None,
@@ -204,6 +207,7 @@ async def export(
     limit: str | None = None,
     forks: int | None = None,
     config: File | None = None,
+    secret_commands: bool = False,
     on: str | None = None,
     transport: Transport | None = None,
 ) -> Export:

@@ -8,12 +8,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from msauto.errors import MsautoError
 from msauto.model.plan import Plan, PlanOptions
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.settings_file import state_folder
+from msauto.secrets.commands import SecretCommands
 
 if TYPE_CHECKING:
     from msauto.documents.document import Document
@@ -41,7 +42,8 @@ class Inputs(Struct, frozen=True):
     with a past run. ``typed`` is what is not from there. ``state_dir`` is the folder of this machine, and ``ledger``
     the same folder or a URL. ``agreed`` is the saved plan, whose paths start from ``base``. ``resumed`` and ``undone``
     are runs of the ledger. ``documents`` are plays and inventories that a program gives as data, by their names.
-    ``transport`` replaces the network. ``on`` is the address of a Dask cluster.
+    ``transport`` replaces the network. ``secrets`` are those that commands print. ``on`` is the address of a Dask
+    cluster.
     """
 
     given: PlanOptions
@@ -56,6 +58,7 @@ class Inputs(Struct, frozen=True):
     undone: RunDetails | None = None
     documents: Mapping[str, Document] = field(default_factory=dict)
     transport: Transport | None = None
+    secrets: SecretCommands = field(default_factory=SecretCommands)
     on: str | None = None
     tell: Tell = tell_nothing
 
@@ -90,6 +93,7 @@ class Inputs(Struct, frozen=True):
             lookup_folders=settings.lookup_folders,
             download_folders=settings.download_folders,
             outside=settings.outside,
+            secrets=structs.replace(self.secrets, declared=settings.secrets),
             documents=self.documents,
             transport=self.transport,
         )

@@ -22,6 +22,7 @@ from msauto.model.plan import PlanOptions
 from msauto.model.server import is_transport
 from msauto.playbook.settings import load_settings
 from msauto.playbook.settings_file import state_folder
+from msauto.secrets.commands import VARIABLE, SecretCommands
 
 File = str | Path
 Data = Mapping[str, Any]
@@ -70,9 +71,11 @@ def inputs_of(
     first = map(Path, filter(None, (*(*again.playbooks, *paths)[:1], beside)))
     settings = load_settings(again.config, *(path if os.path.isdir(path) else path.parent for path in first))  # noqa: PTH112 - no error for a bad name
     where = None if state_dir is None else os.fspath(state_dir)
+    secrets = SecretCommands(allowed=bool(given.get("secret_commands")) or os.environ.get(VARIABLE) == "1")
     return Inputs(
         again, settings, ledger_place(where, settings), state_folder(where, settings.state_dir), typed,
-        given.get("forks"), agreed, base, documents=documents, transport=transport, on=on, tell=tell,
+        given.get("forks"), agreed, base, documents=documents, transport=transport, secrets=secrets, on=on,
+        tell=tell,
     )  # fmt: skip
 
 

@@ -517,6 +517,8 @@ class Belongings:
                 return tuple(self._env)
             case ("file", number, name):
                 return self._lookups[number].content(name)
+            case ("secret", number, name):
+                return self._lookups[number].secret(name)
             case ("hash", dest):
                 return await self._hash_file(dest)
         raise ValueError(question)
@@ -547,6 +549,12 @@ class _AskingLookups(LookupContext, frozen=True):
         """Return the bytes of a file."""
         found: bytes = _ask("file", self.number, name)
         return found
+
+    def secret(self, name: str) -> str:
+        """Return a secret that a command prints, which the command of msauto runs."""
+        text: str = _ask("secret", self.number, name)
+        self.files.tracker.found.add(text)
+        return text
 
 
 def _asking_lookups(number: int, tracker: SecretTracker, folder: Path, root: Path) -> LookupContext:

@@ -76,6 +76,10 @@ _ROWS: Final = (
         "config", "path", "--config FILE", "Settings, instead of the nearest msauto.toml.", "config", repeated=True
     ),
     Option(
+        "secret_commands", "switch", "--secret-commands",
+        "Run the commands that print secrets: [secrets] in msauto.toml.",
+    ),
+    Option(
         "on", "cluster", "--on dask://HOST:PORT", "Work on the workers of this Dask cluster (also tls://).",
         repeated=True,
     ),

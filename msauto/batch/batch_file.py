@@ -33,6 +33,7 @@ from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.settings_file import state_folder
 from msauto.playbook.validate import validate
 from msauto.playbook.variables import Level, read_variables
+from msauto.secrets.commands import SecretCommands
 
 _YEAR: Final = timedelta(days=365)
 
@@ -203,6 +204,7 @@ def _input_problems(job: Job, settings: Settings, env: Mapping[str, str], now: d
         now=now,
         lookup_folders=settings.lookup_folders,
         download_folders=settings.download_folders,
+        secrets=SecretCommands(settings.secrets),
     )
     for playbook in filter(os.path.exists, job.playbooks):
         for problem in validate([playbook], options):

@@ -119,6 +119,7 @@ class BatchJobs(Struct, frozen=True):
     clock: Clock = field(default_factory=SystemClock)
     check: bool = False
     on: str | None = None
+    secret_commands: bool = False
 
     def __call__(
         self, job: Job, attempt: int, until: datetime | None, before: tuple[TargetResult, ...] = ()
@@ -171,6 +172,7 @@ class BatchJobs(Struct, frozen=True):
             tags=tuple(map(str, as_list(job.args.tags or []))),
             forks=job.args.forks,
             on=self.on,
+            secret_commands=self.secret_commands,
             beside=self.batch.file,
             now=self.clock.now(),
             tell=self.log.tell,

@@ -86,7 +86,7 @@ class JobChoice:
 class BatchSession:
     """One call of ``msauto batch run``; :meth:`run` never raises. ``result`` is what came of it so far.
 
-    ``on`` is the cluster that the jobs run on.
+    ``on`` is the cluster that the jobs run on; ``secret_commands``: they may run the commands that print secrets.
     """
 
     batch: BatchFile
@@ -97,6 +97,7 @@ class BatchSession:
     clock: Clock = field(default_factory=SystemClock)
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     on: str | None = None
+    secret_commands: bool = False
     result: BatchResult = field(init=False)
     _last: BatchResult | None = None
     _due: DueStarts = field(default_factory=DueStarts)
@@ -207,7 +208,9 @@ class BatchSession:
             self._deliveries += self._monitor.started(self.result.run)
         notes = {"traceparent": self.result.traceparent} if self.result.traceparent else {}
         batch, signals, clock, check = self.batch, self.signals, self.clock, self.choice.check
-        runner = BatchJobs(batch, state_dir, self._ledger, signals, notes, self.log, clock, check, self.on)
+        runner = BatchJobs(
+            batch, state_dir, self._ledger, signals, notes, self.log, clock, check, self.on, self.secret_commands
+        )
         run = BatchRun(batch, runner, clock, signals.wait, self._record, self._job_started, self._job_ended, check)
         return run.run(jobs, self.result, self._last)
 

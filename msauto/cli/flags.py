@@ -146,8 +146,10 @@ no_color_flag: Decorator = click.option("--no-color", is_flag=True, help="No col
 summary_flag: Decorator = click.option("--summary", is_flag=True, help="Only counts, deletions, errors and refusals.")
 
 SERVERS: Final = ("inventory", "server", "extra_vars", "limit")
+LIVE: Final = (*SERVERS, "secret_commands")
+"""The flags of a command that reaches servers."""
 TASKS: Final = ("tags", "skip_tags")
-WORK: Final = (*SERVERS, *TASKS, "forks", "state_dir", "verbose")
+WORK: Final = (*LIVE, *TASKS, "forks", "state_dir", "verbose")
 
 
 def shared_flags_of(*forms: str, uses: Collection[str] = WORK, more: tuple[Decorator, ...] = ()) -> Decorator:
@@ -182,7 +184,7 @@ def shared_flags_of(*forms: str, uses: Collection[str] = WORK, more: tuple[Decor
 
 
 _SHARED: Final = {each.keyword for each in OPTIONS.values() if each.field} | {
-    "forks", "state_dir", "on", "form", "verbose", "no_color", "summary",
+    "forks", "state_dir", "secret_commands", "on", "form", "verbose", "no_color", "summary",
 }  # fmt: skip
 """What a command gets as its ``flags``."""
 

@@ -19,7 +19,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Limits": (
         "scratch", "scratch_channel", "check", "yes", "allow_delete", "allow_remove", "allow_requests", "window",
-        "override_freeze", "lock_timeout", "forks",
+        "override_freeze", "secret_commands", "lock_timeout", "forks",
     ),
     "Output": (
         "scheduler", "out", "force", "detailed_exitcode", "form", "summary", "stills", "notify", "log_file", "events",
@@ -29,7 +29,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 """The sections of the help, and the parameters of flags in their order."""
 _RARE: Final = {
     "skip_tags", "forget_pending", "listed", "on", "config", "state_dir", "window", "override_freeze", "lock_timeout",
-    "forks", "stills", "events", "progress", "no_color", "allow_requests",
+    "secret_commands", "forks", "stills", "events", "progress", "no_color", "allow_requests",
 }  # fmt: skip
 """What the help of a command with many flags shows only with ``--all``."""
 _MANY: Final = 20

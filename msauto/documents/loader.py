@@ -20,12 +20,13 @@ from msauto.documents.document import MAX_DEPTH, Document, Hidden, Path, outside
 from msauto.documents.scalars import resolve_scalar
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.secrets.redaction import HIDDEN, USER_IN_URL, can_redact, is_secret_name, redact_lines
-from msauto.secrets.sources import TAG, MarkedText, why_too_short
+from msauto.secrets.sources import NAMED, TAG, MarkedText, why_too_short
 
 MAX_ALIASED = 100_000
 """The most nodes that aliases may add to a document."""
 
 _ONE_VALUE: Final = "write one list (- key: value) or one mapping (key: value) in the file"
+_EACH_TEXT: Final = "mark each text separately"
 _FEWER_ALIASES: Final = "write out what some of the aliases (*name) stand for"
 
 
@@ -39,7 +40,7 @@ _ODD_SPACES: Final = "\xa0\u2007\u200b\u202f\u3000\ufeff"
 _TAGS_OF_ANSIBLE = {
     "!vault": (
         "Ansible Vault is not supported",
-        "take the secret from its source: env.NAME, password_file or password_keyring; mark it with !secret",
+        "name the command that prints the secret under [secrets] in msauto.toml, and write !secret {name: NAME}",
     ),
     "!unsafe": (
         "!unsafe is not supported",
@@ -233,8 +234,11 @@ class _EventReader:
         if type(node.event) is yaml.SequenceStartEvent:
             return [self._value(each, (*way, index), depth + 1, secret) for index, each in enumerate(node.inside)]
         data: dict[str, Any] = {}
-        self._mapping(data, node.inside, way, depth, secret)
-        return data
+        named = node.event.tag == TAG  # !secret {name: NAME}
+        self._mapping(data, node.inside, way, depth, 0 if named else secret)
+        if named and not (data.keys() == {"name"} and isinstance(data["name"], str)):
+            raise self._error(f"{TAG} marks a text, or names a secret: {TAG} {{name: NAME}}", _EACH_TEXT, node.event)
+        return MarkedText(f"{NAMED}{data['name']!r}) }}}}") if named else data
 
     def _mapping(
         self, data: dict[str, Any], inside: Iterable[Any], way: Path, depth: int, secret: int, *, merged: bool = False
@@ -336,10 +340,10 @@ class _EventReader:
         self.found[message, remedy, SourceLocation(self.file, *_start(event)), kind] = None
 
     def _check_tag(self, event: Any) -> None:
-        scalar = type(event) is yaml.ScalarEvent
-        if (event.tag or "").startswith(TAG) and not (scalar and event.tag == TAG):
-            why = f"{TAG} needs a space after it" if scalar else f"{TAG} marks a text, not a list or mapping"
-            raise self._error(why, "mark each text separately", event)
+        listed = type(event) is yaml.SequenceStartEvent
+        if (event.tag or "").startswith(TAG) and (listed or event.tag != TAG):
+            why = f"{TAG} marks a text, not a list" if listed else f"{TAG} needs a space after it"
+            raise self._error(why, _EACH_TEXT, event)
         if event.tag in _TAGS_OF_ANSIBLE:
             raise self._error(*_TAGS_OF_ANSIBLE[event.tag], event)
         if event.tag not in {None, "!", "tag:yaml.org,2002:str", TAG}:

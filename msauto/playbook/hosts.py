@@ -38,9 +38,10 @@ from msauto.playbook.input_files import Files, LookupContext, beside, repository
 from msauto.playbook.inventory import Host, Inventory, load_inventory, match_hosts
 from msauto.playbook.schema.inventory import AuthArgs, HostArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.templates.names import OMIT, AssetView, EnvView
+from msauto.playbook.templates.names import OMIT, AssetView, EnvView, TemplateFunctionError
 from msauto.playbook.templates.rendering import render_data, render_shown
 from msauto.playbook.variables import HostVars, Level, TemplateScope, Variable, Variables, read_extra
+from msauto.secrets.commands import SecretCommands
 from msauto.secrets.redaction import HIDDEN, can_redact
 from msauto.secrets.sources import leaves, misplaced_secrets, secret_in_file, secret_in_keyring
 
@@ -65,6 +66,7 @@ class ResolveOptions(Struct, frozen=True):
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
     outside: OutsidePolicy | UnsetType = UNSET
+    secrets: SecretCommands = field(default_factory=SecretCommands)
     documents: Mapping[str, Document] = field(default_factory=dict)
     transport: Transport | None = None
 
@@ -145,7 +147,7 @@ class Hosts(Struct):
         root = repository_of(here)
         options = self.options
         opened, writable = options.lookup_folders, options.download_folders
-        context = LookupContext(options.env, self.files, here, root, opened, writable)
+        context = LookupContext(options.env, self.files, here, root, opened, writable, options.secrets)
         scopes = self._scopes[folder] = dict[str, TemplateScope]()
         host_variables: dict[str, HostVars] = {}
         groups = {group: list(members) for group, members in self.inventory.groups.items()}
@@ -175,7 +177,11 @@ class Hosts(Struct):
 
     def check_server(self, name: str) -> None:
         """Raise for problems of the ``server:`` block; its secrets need not be set."""
-        read_as(ServerArgs, *self._known_block(name))
+        block, node = self._known_block(name)
+        read_as(ServerArgs, block, node)
+        for way, value in leaves(block.get("auth")):
+            if way[-1:] in {("password_secret",), ("bearer_secret",)} and not isinstance(value, UnrenderedTemplate):
+                _printed_secret(value, node.child("auth", *way), self._offline(name).surroundings)
 
     def stand_in(self, name: str) -> ServerSpec:
         """Return a server with only its list separator, as far as it is known offline: checks of values need it."""
@@ -217,7 +223,7 @@ class Hosts(Struct):
         return self._block(name, self._offline(name), keep=True)
 
     def _offline(self, name: str) -> TemplateScope:
-        return self.scope(name, "").with_given(env=EnvView(self.options.env, lenient=True))
+        return self.scope(name, "").offline()
 
     def same_servers(self, names: Iterable[str]) -> Iterator[Problem]:
         """Yield a problem for each host whose server another host has as well: its targets would be planned twice.
@@ -337,7 +343,7 @@ def _build_server(name: str, data: dict[str, Any], node: SourceNode, scope: Temp
         url=args.url,
         version=args.version,
         timezone=args.timezone,
-        auth=_auth(args.auth, name, node.child("auth")),
+        auth=_auth(args.auth, name, node.child("auth"), scope.surroundings),
         tls=_tls(args.tls, node.child("tls")),
         timeouts=Timeouts(**_named(args.timeouts)),
         dialect=Dialect(**_named(args.dialect)),
@@ -388,25 +394,35 @@ def _named(args: Model | None) -> dict[str, Any]:
     return {key: getattr(args, key) for key in args.model_fields_set} if args is not None else {}
 
 
-def _auth(args: AuthArgs | None, name: str, node: SourceNode) -> Auth:
+def _auth(args: AuthArgs | None, name: str, node: SourceNode, here: LookupContext) -> Auth:
     if args is None:
         return Auth()
     basic = args.basic
     return Auth(
         username=basic.username if basic else None,
-        password=_secret(basic, "password", basic.username or "", node.child("basic")) if basic else None,
-        bearer=_secret(args, "bearer", name, node),
+        password=_secret(basic, "password", basic.username or "", node.child("basic"), here) if basic else None,
+        bearer=_secret(args, "bearer", name, node, here),
         headers=tuple((name, Secret(value)) for name, value in (args.headers or {}).items()),
     )
 
 
-def _secret(args: Model, key: str, user: str, node: SourceNode) -> Secret | None:
-    """Return a secret from its text, its file beside the inventory, or the keyring entry of a user."""
+def _secret(args: Model, key: str, user: str, node: SourceNode, here: LookupContext) -> Secret | None:
+    """Return a secret from its text, its file beside the inventory, the keyring entry of a user, or a command."""
+    if (name := getattr(args, f"{key}_secret")) is not None:
+        return _printed_secret(name, node.child(f"{key}_secret"), here)
     for source in ("file", "keyring"):
         if (name := getattr(args, f"{key}_{source}")) is not None:
             return secret_of(source, name, user, node.child(f"{key}_{source}"))
     text = getattr(args, key)
     return None if text is None else Secret(text)
+
+
+def _printed_secret(name: str, node: SourceNode, here: LookupContext) -> Secret:
+    """Return the secret that a command of the settings prints; raises :class:`InputError`."""
+    try:
+        return Secret(here.secret(name))
+    except TemplateFunctionError as error:
+        raise node.error(str(error), error.remedy, kind=error.kind) from None
 
 
 def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:

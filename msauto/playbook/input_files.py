@@ -11,17 +11,19 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from msauto.documents.document import Document, Problems, SourceNode, outside_node
-from msauto.errors import InputError
+from msauto.errors import InputError, MsautoError, RefusedError
 from msauto.model.desired import InputFile
 from msauto.playbook.templates.names import SecretTracker, TemplateFunctionError
+from msauto.secrets.commands import SecretCommands
 
 _MOST_MIB = 64
 """The largest file that is read: 50,000 tasks take about 20 MiB."""
 _LARGE = 1_000_000
 """Larger files are not searched for secrets: if there are secrets at all, such a file may hold one."""
+_VAULT = b"$ANSIBLE_VAULT;"
 _READ_BY_MSAUTO = frozenset({".yml", ".yaml", ".toml"})
 _OTHER_FORMATS = (
     (
@@ -120,6 +122,18 @@ class LookupContext(Struct, frozen=True):
     root: Path
     opened: Sequence[str] = ()
     writable: Sequence[str] = ()
+    secrets: SecretCommands = field(default_factory=SecretCommands)
+
+    def secret(self, name: str) -> str:
+        """Return a secret that a command prints; every output hides it. Raises :class:`TemplateFunctionError`."""
+        try:
+            text = self.secrets.secret(name)
+        except RefusedError:
+            raise
+        except MsautoError as error:
+            raise TemplateFunctionError(error.message, error.remedy, kind="secret") from None
+        self.files.tracker.found.add(text)
+        return text
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
@@ -206,8 +220,12 @@ def _read(path: str) -> bytes:
         elif (size := file.stat().st_size) > _MOST_MIB * 2**20:
             why = f"its size is {-(-size // 2**20)} MiB, and the limit is {_MOST_MIB} MiB"
             remedy = "split it, or read a table with lookup('csv', …)"
+        elif not (data := file.read_bytes()).startswith(_VAULT):
+            return data
         else:
-            return file.read_bytes()
+            why = "it is encrypted with ansible-vault"
+            remedy = f'declare in msauto.toml: [secrets] NAME = {{command = ["ansible-vault", "view", "{path}"]}}'
+            remedy += ", and write !secret {name: NAME} where it is used"
     except (OSError, ValueError) as error:
         why, remedy = getattr(error, "strerror", None) or str(error), "check its permissions, or use another file"
     raise outside_node(path).error(f"the file cannot be read: {why}", remedy, kind="file")

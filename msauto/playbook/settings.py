@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from msauto.model.plan import InputHash, Limits
 from msauto.playbook.change_windows import DAYS, DatedFreeze, Freeze
 from msauto.playbook.input_files import Files
 from msauto.playbook.settings_file import beside, settings_above
+from msauto.secrets.commands import SecretCommand
 from msauto.secrets.redaction import redact_lines
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class Settings(Struct, frozen=True):
     keep_days: int | None = None
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
+    secrets: Mapping[str, SecretCommand] = field(default_factory=dict)
     outside: OutsidePolicy | UnsetType = UNSET
 
     @property
@@ -85,6 +88,10 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         keep_days=state.keep_days,
         lookup_folders=tuple(beside(found, each) for each in (args.lookup and args.lookup.folders) or ()),
         download_folders=tuple(beside(found, each) for each in (args.download and args.download.folders) or ()),
+        secrets={
+            name: SecretCommand(tuple(each.command), str(found.parent), node.child("secrets", name).key_place)
+            for name, each in (args.secrets or {}).items()
+        },
         outside=(args.plan and args.plan.outside) or UNSET,
     )
 

@@ -27,6 +27,7 @@ from msauto.playbook.templates.environment import evaluate_expression
 from msauto.playbook.templates.filters import FILTERS, LOOKUPS, TESTS
 from msauto.playbook.templates.names import OMIT, AssetView
 from msauto.playbook.variables import GIVEN, Level, TemplateScope, read_variables
+from msauto.secrets.commands import SecretCommand, SecretCommands
 
 
 class ReferenceEntry(Struct, frozen=True):
@@ -66,7 +67,10 @@ def _scope() -> TemplateScope:
     variables = tuple(read_variables(_TEXTS["sample"]["variables"], Level.PLAY, node))
     inventory = Inventory({"studio-a": Host(node, variables)}, dict.fromkeys(("all", "playout"), ("studio-a",)))
     now = datetime(2026, 11, 20, 18, tzinfo=UTC)
-    hosts = Hosts(inventory, (), ResolveOptions((), env={"HOME": "/home/ops"}, now=now), _SampleFiles())
+    secrets = SecretCommands({"partner": SecretCommand((), "", node.place)})
+    hosts = Hosts(
+        inventory, (), ResolveOptions((), env={"HOME": "/home/ops"}, now=now, secrets=secrets), _SampleFiles()
+    )
     facts = Facts(asset=SAMPLE, xmp={"dc:subject": ("news", "evening")}, links=(Link(("Playout",), "Evening News"),))
     return hosts.scope("studio-a", "/srv/automation/playbooks").with_given(asset=AssetView(facts))
 

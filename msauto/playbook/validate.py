@@ -35,6 +35,7 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     Inventories among the paths are added to those of the options. Without any, only the structure of playbooks is
     checked, because the names that templates may use are unknown.
     """
+    options = structs.replace(options, secrets=options.secrets.offline())
     files = Files(options.lookup_folders)
     found: dict[FileKind, list[str]] = {kind: [] for kind in get_args(FileKind)}
     for path in _walked(paths, files.problems):

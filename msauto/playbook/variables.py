@@ -8,7 +8,7 @@ from enum import IntEnum
 from operator import attrgetter
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from msauto.documents.document import Document, Problems, SourceNode
 from msauto.documents.value_types import is_marked, mark
@@ -150,9 +150,16 @@ class TemplateScope:
         self._busy: list[str] = []
         self._unmarked: set[str] = set()  # variables that were made with a secret and cannot be marked
 
-    def with_given(self, **given: AssetView | EnvView) -> TemplateScope:
-        """Return the same names for another ``asset`` or ``env``."""
-        return TemplateScope(self.variables, {**self._given, **given}, self.surroundings)
+    def with_given(self, *, asset: AssetView) -> TemplateScope:
+        """Return the same names for another asset."""
+        return TemplateScope(self.variables, {**self._given, "asset": asset}, self.surroundings)
+
+    def offline(self) -> TemplateScope:
+        """Return the same names before anything is started or sent: secrets and the environment need not be set."""
+        here = self.surroundings
+        env = EnvView(here.env, lenient=True)
+        here = structs.replace(here, secrets=here.secrets.offline())
+        return TemplateScope(self.variables, {**self._given, "env": env}, here)
 
     def with_variables(self, more: Iterable[Variable]) -> TemplateScope:
         """Return the same names and other variables."""

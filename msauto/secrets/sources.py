@@ -17,6 +17,10 @@ TAG = "!secret"
 DataPath = tuple[str | int, ...]
 
 
+NAMED: Final = "{{ lookup('secret', "
+"""How the template begins that ``!secret {name: NAME}`` is short for."""
+
+
 class MarkedText(str):
     """A text that is secret, or that was made with a secret."""
 
@@ -104,17 +108,26 @@ _LARGEST: Final = 65536
 
 def secret_in_file(path: Path, shown: str) -> str:
     """Return the secret that a file contains; ``shown`` is its name in errors. Raises ``MsautoError`` without it."""
-    remedy = "use a file that contains only the secret"
+    what, remedy = f"the file {shown!r}", "use a file that contains only the secret"
     try:
-        if not path.is_dir() and path.stat().st_size > _LARGEST:
-            raise MsautoError(f"the file {shown!r} is too large for a secret", remedy=remedy)
-        text = path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise MsautoError(f"cannot read the file {shown!r}: {why}", remedy=remedy) from None
-    text = text.removesuffix("\n").removesuffix("\r")  # editors add a line end
+        why = getattr(error, "strerror", None) or "its name is not valid"
+        raise MsautoError(f"cannot read {what}: {why}", remedy=remedy) from None
+    return secret_in(data, what, remedy)
+
+
+def secret_in(data: bytes, what: str, remedy: str) -> str:
+    """Return the secret of a file or a program, without the line end. Raises ``MsautoError`` if it cannot be one."""
+    if len(data) > _LARGEST:
+        raise MsautoError(f"{what} is too large for a secret", remedy=remedy)
+    try:
+        text = data.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+    except ValueError:
+        raise MsautoError(f"{what} is not UTF-8 text", remedy=remedy) from None
     if not text:
-        raise MsautoError(f"the file {shown!r} is empty", remedy="write the secret into it")
+        raise MsautoError(f"{what} is empty", remedy=remedy)
     return text
 
 

@@ -46,6 +46,7 @@ SECTIONS = {  # where the keys of each model are described
     schema_settings.LimitArgs: "settings.md#Settings: msauto.toml",
     schema_settings.PlanArgs: "settings.md#Settings: msauto.toml",
     schema_settings.LookupArgs: "settings.md#Settings: msauto.toml",
+    schema_settings.SecretArgs: "settings.md#Settings: msauto.toml",
     schema_settings.DownloadArgs: "settings.md#Settings: msauto.toml",
     schema_settings.FreezeArgs: "settings.md#Freezes",
     schema_settings.DatedFreezeArgs: "settings.md#Freezes",

@@ -48,8 +48,11 @@ def command() -> None:
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the summary.")
 @flag("state_dir")
 @flag("on")
+@flag("secret_commands")
 @no_color_flag
-def run(*, file: str, form: str, state_dir: str | None, on: str | None, no_color: bool, **choice: Any) -> int:
+def run(
+    *, file: str, form: str, state_dir: str | None, on: str | None, secret_commands: bool, no_color: bool, **choice: Any
+) -> int:
     """Run the jobs in order, each isolated, within the limits and the window; show a summary.
 
     With JOBs or --failed only these. A job is applied as with `msauto apply --yes`.
@@ -65,7 +68,9 @@ def run(*, file: str, form: str, state_dir: str | None, on: str | None, no_color
         log = BatchLog(print_message, partial(print_message, rendered=True), layout)
         signals = BatchSignals()
         with signals.noted():
-            session = BatchSession(batch, chosen, state_dir, signals, log, env=env, on=on)
+            session = BatchSession(
+                batch, chosen, state_dir, signals, log, env=env, on=on, secret_commands=secret_commands
+            )
             result = session.run()
     colour = use_colour(sys.stdout, no_color=no_color)
     try:

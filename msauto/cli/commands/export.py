@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from msauto.api.export import Export, ExportSelection, export, timeline_form
-from msauto.cli.flags import SERVERS, Flags, flag, shared_flags_of
+from msauto.cli.flags import LIVE, Flags, flag, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
@@ -32,7 +32,7 @@ from msauto.timelines.formats import WRITERS
 @click.option(
     "--origin", metavar="TIMECODE", help="The time code of the first frame, for edl, otio and csv; default 00:00:00:00."
 )
-@shared_flags_of("text", *WRITERS, uses=(*SERVERS, "forks"), more=(flag("on"),))
+@shared_flags_of("text", *WRITERS, uses=(*LIVE, "forks"), more=(flag("on"),))
 def command(*, flags: Flags, out: str | None, force: bool, origin: str | None, **selection: Any) -> int:
     """Write live state as playbooks that plan to nothing: assets, folders, channels, or the whole database.
 

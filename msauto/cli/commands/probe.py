@@ -12,7 +12,7 @@ from msgspec import structs, to_builtins
 
 from msauto.api.inputs import require_database
 from msauto.api.run import RunOptions
-from msauto.cli.flags import SERVERS, Flags, flag, shared_flags_of
+from msauto.cli.flags import LIVE, Flags, flag, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import SIGNALS, run_async
 from msauto.cli.output import print_message, print_result
@@ -40,7 +40,7 @@ from msauto.report.texts import refusal_error
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--xmp-field", metavar="NS:NAME", help="An XMP field to read; with --scratch also written and restored.")
 @click.option("--override-freeze", metavar="REASON", help="With a trial: write during a freeze; REASON is printed.")
-@shared_flags_of("text", "json", uses=SERVERS)
+@shared_flags_of("text", "json", uses=LIVE)
 def command(
     *, flags: Flags, database: str | None, scratch: str | None, scratch_channel: str | None, yes: bool, **given: Any
 ) -> int:

@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from msauto.api.inputs import require_database
 from msauto.cli.commands.completion import keep_titles
-from msauto.cli.flags import SERVERS, Decorator, Flags, flag, shared_flags_of, with_options
+from msauto.cli.flags import LIVE, Decorator, Flags, flag, shared_flags_of, with_options
 from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_result, print_table
@@ -58,7 +58,7 @@ _FORMS: Mapping[str, Callable[[Mapping[str, ShownTable]], Iterable[str]]] = {
         {"server": server, **record} for server, answer in shown.items() for record in answer.records
     ),
 }
-_data_flags = shared_flags_of("text", *_FORMS, uses=SERVERS)
+_data_flags = shared_flags_of("text", *_FORMS, uses=LIVE)
 
 
 def _table(headers: Sequence[str], rows: Rows, value: Any) -> ShownTable:

@@ -85,7 +85,8 @@ def report_variables(options: ResolveOptions, host: str, name: str | None = None
     """
     files = Files()
     with files.tracker.found.redacted_errors():
-        hosts = open_hosts(structs.replace(options, env=dict.fromkeys(options.env, HIDDEN)), files)
+        env = dict.fromkeys(options.env, HIDDEN)
+        hosts = open_hosts(structs.replace(options, env=env, secrets=options.secrets.offline()), files)
         files.problems.check()
         known = hosts.inventory.hosts
         if host not in known:

@@ -54,7 +54,7 @@ DialectArgs = create_model(
 )
 
 
-_SOURCES = ("password", "password_file", "password_keyring")
+_SOURCES = ("password", "password_file", "password_keyring", "password_secret")
 _BOTH = ("has both {0} and {1}", "keep one of them")
 
 
@@ -62,24 +62,26 @@ class BasicArgs(Model):
     """HTTP basic authentication."""
 
     rules: ClassVar = (
-        rule.one_of(_SOURCES, _BOTH, ("has no password", "add password, password_file or password_keyring")),
+        rule.one_of(_SOURCES, _BOTH, ("has no password", f"add {', '.join(_SOURCES[:-1])} or {_SOURCES[-1]}")),
     )
 
     username: Value[Quoted] = need("user name")
     password: Opt[str] = key("password; take it from the environment: {{ env.NAME }}")
     password_file: Opt[Name] = key("file with the password, relative to the inventory")
     password_keyring: Opt[Name] = key("service name of the password in the system keyring")
+    password_secret: Opt[Name] = key("name of the password in [secrets] of the settings, where a command prints it")
 
 
 class AuthArgs(Model):
     """Authentication: basic or bearer, and additional headers."""
 
-    rules: ClassVar = (rule.one_of(("basic", "bearer", "bearer_file", "bearer_keyring"), _BOTH),)
+    rules: ClassVar = (rule.one_of(("basic", "bearer", "bearer_file", "bearer_keyring", "bearer_secret"), _BOTH),)
 
     basic: Opt[BasicArgs] = key("HTTP basic authentication")
     bearer: Opt[str] = key("bearer token")
     bearer_file: Opt[Name] = key("file with the bearer token, relative to the inventory")
     bearer_keyring: Opt[Name] = key("service name of this host's token in the system keyring")
+    bearer_secret: Opt[Name] = key("name of the token in [secrets] of the settings, where a command prints it")
     headers: Opt[dict[str, Value[str]]] = key("additional headers")
 
 

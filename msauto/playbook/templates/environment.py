@@ -16,13 +16,15 @@ from jinja2.exceptions import SecurityError
 
 from msauto.documents.document import SourceNode
 from msauto.documents.value_types import MarkedTemplate
-from msauto.errors import InputError, did_you_mean
+from msauto.errors import InputError, RefusedError, did_you_mean
 from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.templates import sandbox
 from msauto.playbook.templates.filters import REMOVED
 from msauto.playbook.templates.lookups import lookup
 from msauto.playbook.templates.names import OMIT, TemplateFunctionError, TemplateNames, UsesAssetError, mark_text
 from msauto.playbook.templates.sandbox import budgeted, spend
+from msauto.secrets.redaction import HIDDEN
+from msauto.secrets.sources import MarkedText
 
 _SANDBOX = sandbox.Sandbox(lookup=lookup)
 Compiled = Callable[[TemplateNames], Any]
@@ -143,6 +145,8 @@ def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: 
         return budgeted(_run, text, names, node, expression=expression), tracker.touched
     except InputError as error:
         own = any(problem.place == node.place for problem in error.problems)  # else a variable redacted it
+        if tracker.touched and own and tracker.unknown and not expression:
+            return MarkedText(HIDDEN), True
         if tracker.touched and own:
             raise node.error(
                 _REASON_REDACTED, "check what the template does with the secret", kind="template"
@@ -155,12 +159,12 @@ def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: 
 def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> Any:
     try:
         return plain_result(compiled(text, node, expression=expression)(names))
-    except (Need, NoAssetError, UsesAssetError, InputError):
+    except (Need, NoAssetError, UsesAssetError, InputError, RefusedError):
         raise
     except sandbox.MissingNameError as error:
         raise node.error(*sandbox.explain(error, names.known()), kind="undefined-name") from error
     except TemplateFunctionError as error:
-        raise node.error(str(error), error.remedy, kind="template") from error
+        raise node.error(str(error), error.remedy, kind=error.kind) from error
     except SecurityError as error:
         remedy = "use variables, filters and tests: msauto doc filters"
         raise node.error(f"the template is not allowed to do this: {error}", remedy, kind="template") from error

@@ -17,6 +17,8 @@ from msauto.errors import InputError, nearest
 from msauto.playbook.input_files import LookupContext
 from msauto.playbook.templates.filters import LOOKUPS, template_lookup
 from msauto.playbook.templates.names import TemplateFunctionError
+from msauto.secrets.redaction import HIDDEN
+from msauto.secrets.sources import NAMED, secret_paths
 
 _REQUIRED = object()
 
@@ -96,6 +98,19 @@ def lookup_json(context: LookupContext, name: str) -> Any:
 
 
 @template_lookup
+def lookup_secret(context: LookupContext, name: str) -> str:
+    """A secret that a command of the settings prints; `!secret {name: NAME}` is short for it.
+
+    Example: lookup('secret', 'partner')
+    """
+    tracker = context.files.tracker
+    secret = tracker.add(context.secret(name))
+    tracker.touched = True
+    tracker.unknown |= secret == HIDDEN
+    return secret
+
+
+@template_lookup
 def lookup_timeline(
     context: LookupContext,
     name: str,
@@ -139,5 +154,8 @@ def lookup_yaml(context: LookupContext, name: str) -> Any:
         data = load_yaml(context.read(name), name).data
     except InputError as error:
         raise TemplateFunctionError(str(error.problems[0])) from error
+    if any(text.startswith(NAMED) for _, text in secret_paths(data)):
+        why = f"the file {name!r} names a secret, and what a lookup reads is not evaluated"
+        raise TemplateFunctionError(why, "read it as variables: vars_files", kind="secret")
     context.files.tracker.add_tagged(data, templates=True)  # the result of a lookup is not rendered
     return plain(data, keep_secrets=True)

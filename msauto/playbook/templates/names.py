@@ -12,6 +12,7 @@ from datetime import date, datetime
 from typing import Any, Protocol
 
 from msauto.documents.document import SourceNode
+from msauto.errors import ProblemKind
 from msauto.model.facts import Facts
 from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
 from msauto.secrets.sources import MarkedText, secret_paths, why_too_short
@@ -20,21 +21,24 @@ from msauto.secrets.sources import MarkedText, secret_paths, why_too_short
 class TemplateFunctionError(Exception):
     """A filter or lookup that fails for a known reason; ``remedy`` is what to do. The message shows no secret."""
 
-    def __init__(self, message: str, remedy: str = "") -> None:
+    def __init__(self, message: str, remedy: str = "", kind: ProblemKind = "template") -> None:
         super().__init__(message)
         self.remedy = remedy
+        self.kind = kind
 
 
 class SecretTracker:
     """The secrets of one run, and whether the template that is being evaluated touches one."""
 
-    __slots__ = ("found", "lost", "touched")
+    __slots__ = ("found", "lost", "touched", "unknown")
 
     def __init__(self) -> None:
         self.found = Secrets()
         self.lost: list[SourceNode] = []
         """Places of values that were made with a secret and cannot be marked; the reader removes them."""
         self.touched = False
+        self.unknown = False
+        """Whether ``***`` stands for a secret, because no command runs offline: what it makes is not known."""
 
     def add(self, value: object) -> MarkedText:
         """Return a text marked as secret; raises :class:`TemplateFunctionError` for other values and short texts."""

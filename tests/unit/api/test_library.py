@@ -614,7 +614,7 @@ def test_the_signatures_plans_and_consent_are_those_of_the_table() -> None:
     assert {*kept, "playbooks", "now"} == {*PlanOptions.__struct_fields__}
     consent = {name for name, each in OPTIONS.items() if each.consent}
     assert consent == {*RunOptions.__struct_fields__} - {"until"}
-    given = {"playbooks", "forks", "state_dir", "on", "transport"}
+    given = {"playbooks", "forks", "state_dir", "secret_commands", "on", "transport"}
     assert keywords_of(msauto.load) == {*kept.values(), *given, "keep_going"}
     assert keywords_of(msauto.apply) == {*consent, "plan", "observer"}
     unused = {"playbooks", "limit", "tags", "skip_tags", "forget_pending", "resume", "undo", "plan"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from msauto.applying import cluster
 from msauto.applying.cluster import Parcel, WorkerTask
 from msauto.applying.executor import BatchFailures
 from msauto.circuit_breaker import BreakerState
-from msauto.errors import LedgerError
+from msauto.errors import LedgerError, SourceLocation
 from msauto.model.desired import Intent
 from msauto.model.facts import Facts
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
@@ -26,6 +27,7 @@ from msauto.model.server import ServerSpec
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.templates.names import TemplateFunctionError
+from msauto.secrets.commands import SecretCommand, SecretCommands
 from msauto.secrets.redaction import Secrets
 from tests.entries import listed_entry
 
@@ -36,10 +38,20 @@ async def no_hash(_: str) -> None:
     return None
 
 
+NO_SECRETS = SecretCommands()
+
+
 class Travel:
     """Packs the intents of one task, and unpacks them where only questions lead to the machine of the command."""
 
-    def __init__(self, folder: Path, comment: str, env: dict[str, str], **variables: object) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        comment: str,
+        env: dict[str, str],
+        secrets: SecretCommands = NO_SECRETS,
+        **variables: object,
+    ) -> None:
         inventory = {
             "all": {"hosts": {"studio": {"server": {"url": "http://studio"}, "database": "NEWS", **variables}}}
         }
@@ -49,7 +61,11 @@ class Travel:
         (folder / "play.yml").write_text(yaml.safe_dump([{"name": "p", "hosts": "all", "tasks": [task]}]))
         self.resolved = resolve(
             ResolveOptions(
-                (str(folder / "play.yml"),), (str(folder / "inventory.yml"),), env=env, now=datetime.now(UTC)
+                (str(folder / "play.yml"),),
+                (str(folder / "inventory.yml"),),
+                env=env,
+                now=datetime.now(UTC),
+                secrets=secrets,
             )
         )
         self.belongings = Belongings(no_hash)
@@ -90,6 +106,15 @@ def test_the_environment_stays_here_and_a_variable_that_is_used_is_asked_for(tmp
     assert there.comment() == "EP1 tonight-7 -"
     assert there.asked == [("env", "TAG"), ("env", "NO")]
     assert b"canary-8" not in there.parcel._data
+
+
+def test_a_secret_command_runs_here_and_the_secret_is_known_there(tmp_path: Path) -> None:
+    command = SecretCommand((sys.executable, "-c", "print('tok-5521')"), str(tmp_path), SourceLocation("msauto.toml"))
+    text = "{{ asset.title }} {{ lookup('secret', 'token') }}"
+    there = travel(tmp_path, text, {}, SecretCommands({"token": command}, allowed=True))
+    assert there.comment() == "EP1 tok-5521"
+    assert there.asked == [("secret", 0, "token")]
+    assert b"print(" not in there.parcel._data
 
 
 def test_a_file_is_asked_for_and_one_outside_the_repository_refused(tmp_path: Path) -> None:

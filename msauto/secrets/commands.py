@@ -1,0 +1,81 @@
+"""Secrets that programs print. Their commands are in the settings alone, and run only with consent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct, field, structs
+
+from msauto.errors import MsautoError, RefusedError, SourceLocation, nearest
+from msauto.secrets.redaction import HIDDEN
+from msauto.secrets.sources import secret_in
+
+VARIABLE: Final = "MSAUTO_SECRET_COMMANDS"
+"""The environment variable that is consent if it is ``1``, as the flag is."""
+
+
+class SecretCommand(Struct, frozen=True):
+    """A program with its arguments, the folder in which it runs, and the place where it is declared."""
+
+    words: tuple[str, ...]
+    folder: str
+    place: SourceLocation
+
+
+class SecretCommands(Struct):
+    """The secrets that commands print, by name; each command runs once at most, and what came of it is kept.
+
+    ``allowed``: whether commands may run. ``None``: they are not needed, and ``***`` stands for each secret.
+    """
+
+    declared: Mapping[str, SecretCommand] = field(default_factory=dict)
+    allowed: bool | None = None
+    seconds: float = 30
+    _done: dict[SecretCommand, str | MsautoError] = field(default_factory=dict)
+
+    def offline(self) -> SecretCommands:
+        """Return the same secrets for what needs no server: nothing runs."""
+        return structs.replace(self, allowed=None)
+
+    def secret(self, name: str) -> str:
+        """Return a secret; raises ``MsautoError``, and ``RefusedError`` without consent. No message shows output."""
+        command = self.declared.get(name)
+        if command is None:
+            remedy = nearest(name, self.declared) or f"declare it in msauto.toml: [secrets] {name} = {{command = […]}}"
+            raise MsautoError(f"unknown secret {name!r}", remedy=remedy)
+        if self.allowed is None:
+            return HIDDEN
+        what = f"the secret {name!r} ({command.place})"
+        if not self.allowed:
+            remedy = f"read the command, then allow it: --secret-commands, or {VARIABLE}=1"
+            raise RefusedError(f"{what} comes from a command, and commands are not allowed to run", remedy=remedy)
+        if command not in self._done:
+            try:
+                self._done[command] = secret_in(_output(command, self.seconds), "its output", "correct the command")
+            except MsautoError as error:
+                self._done[command] = error
+        found = self._done[command]
+        if isinstance(found, MsautoError):
+            raise MsautoError(f"{what}: {found.message}", remedy=found.remedy)
+        return found
+
+
+def _output(command: SecretCommand, seconds: float) -> bytes:
+    import subprocess  # most runs start no program
+
+    remedy = f"run it by hand, beside {command.place.file}: its output is not shown here"
+    try:
+        ended = subprocess.run(  # noqa: S603 - the settings name it, and the user consents
+            command.words, cwd=command.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, timeout=seconds, check=False,
+        )  # fmt: skip
+        if ended.returncode == 0:
+            return ended.stdout
+        why = f"ended with exit status {ended.returncode}"
+    except subprocess.TimeoutExpired:
+        why = f"did not end within {seconds:g} s"
+    except (OSError, ValueError) as error:
+        why = f"cannot be started: {getattr(error, 'strerror', None) or 'its arguments are not valid'}"
+        remedy = "install it, or correct the command"
+    raise MsautoError(f"the program {command.words[0]!r} {why}", remedy=remedy)
