@@ -515,10 +515,8 @@ class Belongings:
                 return self._env.get(name)
             case ("names",):
                 return tuple(self._env)
-            case ("file", number, name):
-                return self._lookups[number].content(name)
-            case ("secret", number, name):
-                return self._lookups[number].secret(name)
+            case ("content" | "matching" | "secret" as method, number, name):
+                return getattr(self._lookups[number], method)(name)
             case ("hash", dest):
                 return await self._hash_file(dest)
         raise ValueError(question)
@@ -547,7 +545,12 @@ class _AskingLookups(LookupContext, frozen=True):
 
     def content(self, name: str) -> bytes:
         """Return the bytes of a file."""
-        found: bytes = _ask("file", self.number, name)
+        found: bytes = _ask("content", self.number, name)
+        return found
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the paths of files whose names match."""
+        found: list[str] = _ask("matching", self.number, pattern)
         return found
 
     def secret(self, name: str) -> str:

@@ -8,6 +8,7 @@ import os.path
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
@@ -38,6 +39,8 @@ _OTHER_FORMATS = (
     ),
 )
 """What other formats begin with, what they are called, and what to do."""
+_ENCODINGS = re.compile(r"(?i)(?:ascii|big5|cp|euc|gb|iso|koi8|latin|mac|shift|utf|windows)[\w-]*")
+"""Encodings of texts; others that Python has, such as punycode, take long."""
 _MARKS = (".git", "msauto.toml")
 
 
@@ -54,6 +57,8 @@ class Files:
         self.given = given
         self.tracker = SecretTracker()
         self.problems = Problems()
+        self.headers: dict[tuple[str, ...], dict[str, None]] = {}
+        """The places of the headers of CSV files that were read, by their names."""
         self._opened = opened
         self._bytes: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
@@ -74,6 +79,10 @@ class Files:
         if path not in self._bytes:
             self._bytes[path] = json.dumps(self.given[path].data).encode() if path in self.given else _read(path)
         return self._bytes[path]
+
+    def names(self, folder: Path) -> list[str]:
+        """Return the names of the files in a folder; raises ``OSError``."""
+        return [each.name for each in folder.iterdir() if each.is_file()]
 
     def document(self, path: str) -> Document:
         """Return a YAML file with its places; raises :class:`InputError` for a flaw that leaves a value unknown."""
@@ -144,6 +153,37 @@ class LookupContext(Struct, frozen=True):
 
     def content(self, name: str) -> bytes:
         """Return the bytes as :meth:`read` does, whether or not they hold a secret."""
+        path = self._within(name)
+        try:
+            return self.files.read(str(path))
+        except InputError as error:
+            (problem,) = error.problems
+            remedy = problem.remedy if path.exists() else self._instead(name)
+            raise TemplateFunctionError(f"{name!r}: {problem.message}", remedy) from error
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the paths of the files of one folder whose names match, sorted; raises as :meth:`read`."""
+        folder, slash, names = pattern.rpartition("/")
+        try:
+            found = self.files.names(self._within(folder + slash))
+        except OSError as error:
+            remedy = "correct the path; only its last part may contain * ? [ ]"
+            raise TemplateFunctionError(f"cannot read the folder {folder!r}: {error.strerror}", remedy) from error
+        paths = [
+            f"{folder}{slash}{name}"
+            for name in sorted(found)
+            if fnmatchcase(name, names) and (names.startswith(".") or not name.startswith("."))
+        ]
+        for path in paths:
+            self._within(path)  # a symbolic link may lead out
+        return paths
+
+    def shown(self, name: str) -> str:
+        """Return the path of a file as messages show it."""
+        return os.path.normpath(self.folder / name)
+
+    def _within(self, name: str) -> Path:
+        """Return a path beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
         path = self.folder / name
         try:
             root = _root_of(path, (self.root, *map(Path, self.opened)))
@@ -152,18 +192,30 @@ class LookupContext(Struct, frozen=True):
         if root is None:
             remedy = "copy it there, or open its folder in msauto.toml: [lookup] folders"
             raise TemplateFunctionError(f"the file {name!r} is outside the playbook's repository", remedy)
-        try:
-            return self.files.read(str(path))
-        except InputError as error:
-            (problem,) = error.problems
-            raise TemplateFunctionError(f"{name!r}: {problem.message}", problem.remedy) from error
+        return path
 
-    def text(self, name: str) -> str:
+    def _instead(self, name: str) -> str:
+        """Return the remedy for a path that does not exist: one that starts from the playbook, not from elsewhere."""
+        for base in (self.root, Path()):
+            with suppress(*_NO_PATH):
+                if (base / name).is_file() and _root_of(base / name, (self.root, *map(Path, self.opened))):
+                    works = os.path.relpath((base / name).resolve(), self.folder.resolve())
+                    return f"write {works!r}: paths start from the folder of the playbook"
+        return how_to_find(str(self.folder / name), name)
+
+    def text(self, name: str, encoding: str = "", remedy: str = "save it as UTF-8") -> str:
         """Return the text of a file; raises as :meth:`read`."""
+        data = self.read(name)
         try:
-            return self.read(name).decode("utf-8-sig")
+            if encoding and not _ENCODINGS.fullmatch(encoding):
+                raise LookupError
+            return data.decode(encoding or "utf-8").removeprefix("\ufeff")
         except UnicodeDecodeError as error:
-            raise TemplateFunctionError(f"the file {name!r} is not UTF-8", "save it as UTF-8") from error
+            line = data.count(b"\n", 0, error.start) + 1
+            why = f"{self.shown(name)}:{line}: the file is not {encoding or 'UTF-8'}"
+        except LookupError:
+            why, remedy = f"unknown encoding {encoding!r}", "write one such as cp1252, latin-1 or utf-16"
+        raise TemplateFunctionError(why, remedy)
 
     def load(self, name: str, node: SourceNode) -> bytes:
         """Return the bytes as :meth:`read` does; raises :class:`InputError` at the place of the name."""
@@ -231,8 +283,8 @@ def _read(path: str) -> bytes:
     raise outside_node(path).error(f"the file cannot be read: {why}", remedy, kind="file")
 
 
-def how_to_find(path: str) -> str:
-    """Return the remedy for a path that does not exist: a similar name, or the missing folder."""
+def how_to_find(path: str, shown: str = "") -> str:
+    """Return the remedy for a path that does not exist, ``shown`` as it was written: a similar name, or the folder."""
     folder, name = Path(path).parent, Path(path).name
     try:
         if not folder.is_dir():
@@ -242,7 +294,7 @@ def how_to_find(path: str) -> str:
         near = get_close_matches(name, [each.name for each in folder.iterdir()], 1, 0.8)
     except (OSError, ValueError):
         return "correct the path"
-    return f"did you mean {beside(path, near[0])!r}?" if near else "correct the path, or create it"
+    return f"did you mean {beside(shown or path, near[0])!r}?" if near else "correct the path, or create it"
 
 
 def beside(file: str, name: str) -> str:

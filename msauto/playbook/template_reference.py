@@ -60,6 +60,10 @@ class _SampleFiles(Files):
         text: str = _TEXTS["sample"]["files"][Path(path).name]
         return text.encode()
 
+    def names(self, _: Path) -> list[str]:
+        """Return the names of the sample files."""
+        return list(_TEXTS["sample"]["files"])
+
 
 @lru_cache(maxsize=1)
 def _scope() -> TemplateScope:

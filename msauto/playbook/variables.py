@@ -188,6 +188,10 @@ class TemplateScope:
         """The tracker of the secrets of the run."""
         return self.surroundings.files.tracker
 
+    def headers_of(self, row: object) -> str:
+        """Return the places of the headers of CSV files whose columns a row has; empty without one."""
+        return " and ".join(self.surroundings.files.headers.get(tuple(row), ())) if isinstance(row, dict) else ""
+
     def known(self) -> Iterable[str]:
         """Return all names that an error may suggest."""
         return {name for name in (*self._given, *self.variables) if name in self and name != "omit"}

@@ -105,14 +105,22 @@ def compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
             raise node.error(
                 "invalid template; it is marked as secret, so the reason is not shown", _CORRECT, kind="template"
             ) from None
-        if named := re.fullmatch(r"No (filter|test) named '(.*)'\.", message):
-            known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
-            why, remedy = f"unknown {named[1]} {named[2]!r}", f"list them: msauto doc {named[1]}s"
-            remedy = REMOVED.get(named[2]) or did_you_mean(named[2], known) or remedy
-        else:
+        why, remedy = _explain_name(message)
+        if not why:
             why, remedy = _explain_syntax(message, text)
             why = f"invalid {'expression' if expression else 'template'}: {why}"
         raise node.error(why, remedy or _CORRECT, kind="template") from error
+
+
+def _explain_name(message: str) -> tuple[str, str]:
+    """Explain a message of Jinja2 about an unknown filter or test; empty for another message."""
+    named = re.fullmatch(r"No (filter|test) named '(.*)'\.", message)
+    if named is None:
+        return "", ""
+    known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
+    listed = f"list them: msauto doc {named[1]}s"
+    remedy = REMOVED.get(named[2]) or did_you_mean(named[2], known) or listed
+    return f"unknown {named[1]} {named[2]!r}", remedy
 
 
 # Rendering ------------------------------------------------------------------------------------------------------
@@ -162,7 +170,11 @@ def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool)
     except (Need, NoAssetError, UsesAssetError, InputError, RefusedError):
         raise
     except sandbox.MissingNameError as error:
-        raise node.error(*sandbox.explain(error, names.known()), kind="undefined-name") from error
+        why, remedy = sandbox.explain(error, names.known())
+        if headers := names.headers_of(error.owner):
+            why = f"{headers}: the CSV file has no column {error.name!r}"
+            remedy = f"{did_you_mean(error.name, error.owner)} columns: {', '.join(error.owner)}".strip()
+        raise node.error(why, remedy, kind="undefined-name") from error
     except TemplateFunctionError as error:
         raise node.error(str(error), error.remedy, kind=error.kind) from error
     except SecurityError as error:
@@ -319,6 +331,11 @@ _FAILURES: Final = (
 def _explain_failure(error: BaseException) -> tuple[str, str]:
     """Explain an error that a template raised when it was rendered, as message and remedy."""
     message = str(error)
+    why, remedy = _explain_name(message)
+    if why:  # map('title'): the name is a value, so it is looked up when the template is rendered
+        name = message.split("'")[1]
+        attribute = f"map(attribute={name!r})" if "filter" in why else f"selectattr({name!r}, …)"
+        return why, f"{remedy}; for an attribute of the items: {attribute}"
     for pattern, what, remedy in _FAILURES:
         found = re.fullmatch(pattern, message, re.DOTALL)
         if found is not None:

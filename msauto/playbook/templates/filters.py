@@ -8,7 +8,9 @@ The last line is ``Example: ...``, an expression that the reference evaluates.
 from __future__ import annotations
 
 import base64
+import itertools
 import json
+import math
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -27,7 +29,7 @@ from msauto.documents.loader import plain
 from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import nearest
 from msauto.model.timecode import Timecode, show_timecode
-from msauto.playbook.templates.names import SecretTracker
+from msauto.playbook.templates.names import SecretTracker, TemplateFunctionError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -78,6 +80,7 @@ REMOVED: dict[str, str] = {
 
 # Texts ----------------------------------------------------------------------------------------------------------
 
+MAX_ITEMS = 1_000_000
 MAX_PATTERN = 1_000
 MAX_SUBJECT = 100_000
 
@@ -230,12 +233,47 @@ def flatten(value: Any, levels: int | None = None, skip_nulls: bool = True) -> l
 
 
 @template_filter
-def zip_(*lists: Any) -> list[list[Any]]:
-    """Lists side by side, as long as the shortest.
+def zip_(*lists: Any, strict: bool = False) -> list[list[Any]]:
+    """Lists side by side, as long as the shortest; with strict=true, lists of different lengths are an error.
 
     Example: words | zip([1, 2])
     """
-    return [list(each) for each in zip(*(items_of(each, "zip") for each in lists), strict=False)]
+    return [list(each) for each in zip(*(items_of(each, "zip") for each in lists), strict=strict)]
+
+
+@template_filter
+def product(*lists: Any) -> list[list[Any]]:
+    """Each item of a list with each of the others.
+
+    Example: words | product([1, 2])
+    """
+    given = [items_of(each, "product") for each in lists]
+    if len(given) * math.prod(map(len, given)) > MAX_ITEMS:
+        raise SecurityError(f"product may make at most {MAX_ITEMS:,} items")
+    return [list(each) for each in itertools.product(*given)]
+
+
+@template_filter
+def subelements(value: Any, keys: Any, skip_missing: bool = False) -> list[list[Any]]:
+    """Each item with each item of a list inside it: for a key, keys with dots, or a list of keys.
+
+    The values of a mapping are its items. skip_missing=true leaves out items without the key.
+
+    Example: [{'title': 'EP1', 'cues': [10, 20]}] | subelements('cues')
+    """
+    found: list[list[Any]] = []
+    for item in items_of(list(value.values()) if isinstance(value, Mapping) else value, "subelements"):
+        inner = item
+        for key in keys.split(".") if isinstance(keys, str) else items_of(keys, "subelements"):
+            if isinstance(inner, Mapping) and skip_missing and key not in inner:
+                inner = []
+                break
+            if not isinstance(inner, Mapping) or key not in inner:
+                known = nearest(str(key), map(str, inner)) if isinstance(inner, Mapping) else ""
+                raise TemplateFunctionError(f"subelements: an item has no {key!r}", known or "use a list of mappings")
+            inner = inner[key]
+        found += ([item, each] for each in items_of(inner, f"subelements ({keys})"))
+    return found
 
 
 @template_filter

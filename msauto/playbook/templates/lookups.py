@@ -41,27 +41,40 @@ def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
 
 
 @template_lookup
-def lookup_csv(context: LookupContext, name: str, delimiter: str = "") -> list[dict[str, str]]:
+def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding: str = "") -> list[dict[str, str]]:
     """The rows of a CSV file by the names of its header.
 
     All values are text. `items` of `rss`, `loop` and `vars` take the rows as they are. Option delimiter=';' is the sign
-    between the values; without it, the header decides: a comma, a semicolon or a tab.
+    between the values; without it, the header decides: a comma, a semicolon or a tab. Option encoding='cp1252' is for a
+    file that is not UTF-8.
 
     Example: lookup('csv', 'promos.csv')
     """
     from msauto.timelines.tables import header_delimiter
 
-    text = context.text(name)
+    remedy = f"save it as UTF-8, or name its encoding: lookup('csv', {name!r}, encoding='cp1252')"
+    text, place = context.text(name, str(encoding), remedy), context.shown(name)
     between = str(delimiter) or header_delimiter(text)
-    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=between, restkey="_more")
+    rows: list[tuple[int, list[str]]] = []
+    line = 1
     try:
-        found = list(rows)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=between)
+        for cells in reader:
+            rows += [(line, cells)] if cells else []
+            line = reader.line_num + 1
     except (csv.Error, TypeError) as error:
-        raise TemplateFunctionError(f"the file {name!r} is not valid CSV: {error}") from error
-    for number, row in enumerate(found, 1):
-        if "_more" in row or None in row.values():
-            raise TemplateFunctionError(f"row {number} of {name!r} has not as many values as the header has names")
-    return found
+        why = f"{place}:{line}: the file is not valid CSV: {error}"
+        raise TemplateFunctionError(why, "check its quotes, and delimiter=") from error
+    if not rows:
+        return []
+    first, header = rows[0]
+    for line, cells in rows:
+        if len(cells) != len(header):
+            why = f"{place}:{line}: the row has {len(cells)} values, and the header {len(header)} names"
+            remedy = f"write {between!r} between all values, also empty ones, and quote a value that contains it"
+            raise TemplateFunctionError(why, remedy)
+    context.files.headers.setdefault(tuple(header), {})[f"{place}:{first}"] = None
+    return [dict(zip(header, cells, strict=True)) for _, cells in rows[1:]]
 
 
 @template_lookup
@@ -83,6 +96,17 @@ def lookup_file(context: LookupContext, name: str) -> str:
     Example: lookup('file', 'note.txt')
     """
     return context.text(name).rstrip("\n")
+
+
+@template_lookup
+def lookup_fileglob(context: LookupContext, pattern: str) -> list[str]:
+    """The files of a folder whose names match, in order: paths that other lookups take.
+
+    Only the last part of the path may contain `*`, `?` and `[…]`.
+
+    Example: lookup('fileglob', '*.csv')
+    """
+    return context.matching(pattern)
 
 
 @template_lookup

@@ -94,6 +94,9 @@ class TemplateNames(Protocol):
     def tracker(self) -> SecretTracker:
         """The tracker of the secrets of the run."""
 
+    def headers_of(self, row: object) -> str:
+        """Return the places of the headers of CSV files whose columns a row has; empty without one."""
+
 
 class Omit:
     """``omit`` in templates removes its key: ``"{{ comment | default(omit) }}"``."""

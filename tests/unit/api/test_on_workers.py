@@ -123,7 +123,7 @@ def test_a_file_is_asked_for_and_one_outside_the_repository_refused(tmp_path: Pa
     assert there.comment() == "EP1 from a file"
     (tmp_path / "out").symlink_to("/etc/hostname")
     with pytest.raises(TemplateFunctionError, match="outside the playbook's repository"):
-        there.ask(("file", 0, "out"))
+        there.ask(("content", 0, "out"))
 
 
 def test_a_secret_in_a_file_is_found_there(tmp_path: Path) -> None:

@@ -130,6 +130,60 @@ def test_lookups_stay_inside_unless_a_setting_opens_a_folder(tmp_path: Path) -> 
         render_text("{{ lookup('file', '../secret.txt') }}", opened, SPOT)
 
 
+def test_fileglob_gives_paths_that_lookups_take_in_order_and_none_outside(folder: Path, render: Render) -> None:
+    data = folder.parent / "data"
+    (data / "more.txt").mkdir(parents=True)
+    for name in ("b.txt", "a.txt", ".hidden.txt", "c.csv"):
+        (data / name).write_text(name, encoding="utf-8")
+    assert render("{{ lookup('fileglob', '../data/*.txt') }}") == ["../data/a.txt", "../data/b.txt"]
+    assert render("{{ lookup('fileglob', '../data/*.txt') | map('length') }}") == [13, 13]
+    assert render("{{ lookup('file', lookup('fileglob', '../data/[b]*')[0]) }}") == "b.txt"
+    assert render("{{ lookup('fileglob', '*.txt') }}") == []
+    (folder / "link").symlink_to("/etc")
+    (data / "z.txt").symlink_to("/etc/hostname")
+    for pattern in ("../../*", "/etc/host*", "link/host*", "../data/*.txt"):
+        with pytest.raises(InputError, match="outside the playbook's repository"):
+            render(f"{{{{ lookup('fileglob', '{pattern}') }}}}")
+    with pytest.raises(InputError, match=r"cannot read the folder '\.\./\*'(.|\n)*only its last part"):
+        render("{{ lookup('fileglob', '../*/a.txt') }}")
+
+
+def test_a_csv_of_another_encoding(folder: Path, render: Render) -> None:
+    (folder / "x.csv").write_bytes("title\nÉP1\n".encode("cp1252"))
+    assert render("{{ lookup('csv', 'x.csv', encoding='cp1252') }}") == [{"title": "ÉP1"}]
+    with pytest.raises(InputError, match=r"x\.csv:2: the file is not UTF-8(.|\n)*encoding='cp1252'"):
+        render("{{ lookup('csv', 'x.csv') }}")
+    for encoding in ("cp-nope", "punycode"):
+        with pytest.raises(InputError, match=f"unknown encoding '{encoding}'"):
+            render(f"{{{{ lookup('csv', 'x.csv', encoding='{encoding}') }}}}")
+    (folder / "y.csv").write_bytes("title\nÉP1\n".encode("utf-8-sig"))
+    assert render("{{ lookup('csv', 'y.csv', encoding='utf-8') }}") == [{"title": "ÉP1"}]
+
+
+def test_a_row_or_a_column_that_is_wrong_is_named_by_file_and_line(folder: Path, render: Render) -> None:
+    (folder / "x.csv").write_text('\ntitle;cue\n"EP\n1";A\n\nEP2;B;C\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"x\.csv:6: the row has 3 values, and the header 2 names(.|\n)*write ';'"):
+        render("{{ lookup('csv', 'x.csv') }}")
+    (folder / "x.csv").write_text("title;cue\nEP1;A\n", encoding="utf-8")
+    names = scope(folder, rows="{{ lookup('csv', 'x.csv') }}")
+    for text in ("{{ rows[0].titel }}", "{{ rows | map(attribute='titel') }}"):
+        with pytest.raises(InputError, match=r"x\.csv:1: the CSV file has no column 'titel'(.|\n)*columns: title, cue"):
+            render_text(text, names, SPOT)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("data/x.txt", "write '../data/x.txt'"), ("../data/y.txt", "'../data/x.txt'?")]
+)
+def test_a_path_that_starts_elsewhere_gets_the_path_that_works(
+    folder: Path, render: Render, name: str, remedy: str
+) -> None:
+    (folder.parent / "data").mkdir()
+    (folder.parent / "data" / "x.txt").touch()
+    with pytest.raises(InputError, match="not found") as caught:
+        render(f"{{{{ lookup('file', '{name}') }}}}")
+    assert remedy in caught.value.remedy
+
+
 def test_layers_that_were_not_read_are_asked_for(folder: Path) -> None:
     names = scope(folder, Facts(asset=ASSET))
     for text in ("{{ asset.xmp }}", "{{ asset['xmp'] | default('x') }}", "{{ asset.links is defined }}"):

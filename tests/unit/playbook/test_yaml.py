@@ -165,6 +165,9 @@ class NoNames(dict[str, Any]):
     def known(self) -> list[str]:
         return []
 
+    def headers_of(self, row: object) -> str:
+        return ""
+
     def with_given(self, *, asset: AssetView) -> NoNames:
         return self
 
