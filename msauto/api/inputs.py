@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 
 from msauto.errors import MsautoError
 from msauto.model.plan import Plan, PlanOptions
@@ -42,8 +42,8 @@ class Inputs(Struct, frozen=True):
     with a past run. ``typed`` is what is not from there. ``state_dir`` is the folder of this machine, and ``ledger``
     the same folder or a URL. ``agreed`` is the saved plan, whose paths start from ``base``. ``resumed`` and ``undone``
     are runs of the ledger. ``documents`` are plays and inventories that a program gives as data, by their names.
-    ``transport`` replaces the network. ``secrets`` are those that commands print. ``on`` is the address of a Dask
-    cluster.
+    ``transport`` replaces the network. ``on`` is the address of a Dask cluster. ``secrets`` are those that commands
+    print: no past run can name such a command.
     """
 
     given: PlanOptions
@@ -93,7 +93,7 @@ class Inputs(Struct, frozen=True):
             lookup_folders=settings.lookup_folders,
             download_folders=settings.download_folders,
             outside=settings.outside,
-            secrets=structs.replace(self.secrets, declared=settings.secrets),
+            secrets=self.secrets,
             documents=self.documents,
             transport=self.transport,
         )

@@ -71,7 +71,8 @@ def inputs_of(
     first = map(Path, filter(None, (*(*again.playbooks, *paths)[:1], beside)))
     settings = load_settings(again.config, *(path if os.path.isdir(path) else path.parent for path in first))  # noqa: PTH112 - no error for a bad name
     where = None if state_dir is None else os.fspath(state_dir)
-    secrets = SecretCommands(allowed=bool(given.get("secret_commands")) or os.environ.get(VARIABLE) == "1")
+    allowed = bool(given.get("secret_commands")) or os.environ.get(VARIABLE) == "1"
+    secrets = SecretCommands(settings.secrets, allowed)
     return Inputs(
         again, settings, ledger_place(where, settings), state_folder(where, settings.state_dir), typed,
         given.get("forks"), agreed, base, documents=documents, transport=transport, secrets=secrets, on=on,

@@ -80,9 +80,10 @@ class Files:
             self._bytes[path] = json.dumps(self.given[path].data).encode() if path in self.given else _read(path)
         return self._bytes[path]
 
-    def names(self, folder: Path) -> list[str]:
-        """Return the names of the files in a folder; raises ``OSError``."""
-        return [each.name for each in folder.iterdir() if each.is_file()]
+    def names(self, folder: Path, pattern: str) -> list[str]:
+        """Return the names of the files in a folder that match, sorted; raises ``OSError``."""
+        names = [each.name for each in folder.iterdir() if fnmatchcase(each.name, pattern) and each.is_file()]
+        return sorted(name for name in names if pattern.startswith(".") or not name.startswith("."))
 
     def document(self, path: str) -> Document:
         """Return a YAML file with its places; raises :class:`InputError` for a flaw that leaves a value unknown."""
@@ -158,25 +159,20 @@ class LookupContext(Struct, frozen=True):
             return self.files.read(str(path))
         except InputError as error:
             (problem,) = error.problems
-            remedy = problem.remedy if path.exists() else self._instead(name)
+            remedy = problem.remedy if os.path.lexists(path) else self._instead(name)
             raise TemplateFunctionError(f"{name!r}: {problem.message}", remedy) from error
 
     def matching(self, pattern: str) -> list[str]:
         """Return the paths of the files of one folder whose names match, sorted; raises as :meth:`read`."""
         folder, slash, names = pattern.rpartition("/")
         try:
-            found = self.files.names(self._within(folder + slash))
+            found = self.files.names(self._within(folder + slash), names)
         except OSError as error:
             remedy = "correct the path; only its last part may contain * ? [ ]"
             raise TemplateFunctionError(f"cannot read the folder {folder!r}: {error.strerror}", remedy) from error
-        paths = [
-            f"{folder}{slash}{name}"
-            for name in sorted(found)
-            if fnmatchcase(name, names) and (names.startswith(".") or not name.startswith("."))
-        ]
-        for path in paths:
-            self._within(path)  # a symbolic link may lead out
-        return paths
+        for name in found:
+            self._within(folder + slash + name)  # a symbolic link may lead out
+        return [folder + slash + name for name in found]
 
     def shown(self, name: str) -> str:
         """Return the path of a file as messages show it."""

@@ -60,7 +60,7 @@ class _SampleFiles(Files):
         text: str = _TEXTS["sample"]["files"][Path(path).name]
         return text.encode()
 
-    def names(self, _: Path) -> list[str]:
+    def names(self, *_: object) -> list[str]:
         """Return the names of the sample files."""
         return list(_TEXTS["sample"]["files"])
 
@@ -71,7 +71,7 @@ def _scope() -> TemplateScope:
     variables = tuple(read_variables(_TEXTS["sample"]["variables"], Level.PLAY, node))
     inventory = Inventory({"studio-a": Host(node, variables)}, dict.fromkeys(("all", "playout"), ("studio-a",)))
     now = datetime(2026, 11, 20, 18, tzinfo=UTC)
-    secrets = SecretCommands({"partner": SecretCommand((), "", node.place)})
+    secrets = SecretCommands({"partner": SecretCommand((), "", node.place)}, allowed=None)
     hosts = Hosts(
         inventory, (), ResolveOptions((), env={"HOME": "/home/ops"}, now=now, secrets=secrets), _SampleFiles()
     )

@@ -37,6 +37,7 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     """
     options = structs.replace(options, secrets=options.secrets.offline())
     files = Files(options.lookup_folders)
+    files.tracker.unknown = bool(options.secrets.declared)
     found: dict[FileKind, list[str]] = {kind: [] for kind in get_args(FileKind)}
     for path in _walked(paths, files.problems):
         with files.problems.gather():

@@ -26,23 +26,26 @@ class SecretCommand(Struct, frozen=True):
 class SecretCommands(Struct):
     """The secrets that commands print, by name; each command runs once at most, and what came of it is kept.
 
-    ``allowed``: whether commands may run. ``None``: they are not needed, and ``***`` stands for each secret.
+    ``allowed``: whether commands may run. ``None``: nothing is sent, and ``***`` stands for each secret.
     """
 
     declared: Mapping[str, SecretCommand] = field(default_factory=dict)
-    allowed: bool | None = None
+    allowed: bool | None = False
     seconds: float = 30
     _done: dict[SecretCommand, str | MsautoError] = field(default_factory=dict)
 
     def offline(self) -> SecretCommands:
-        """Return the same secrets for what needs no server: nothing runs."""
+        """Return the same secrets for what sends nothing."""
         return structs.replace(self, allowed=None)
 
     def secret(self, name: str) -> str:
         """Return a secret; raises ``MsautoError``, and ``RefusedError`` without consent. No message shows output."""
         command = self.declared.get(name)
         if command is None:
-            remedy = nearest(name, self.declared) or f"declare it in msauto.toml: [secrets] {name} = {{command = […]}}"
+            remedy = (
+                nearest(name, self.declared)
+                or f"declare it in msauto.toml, or name another with --config: [secrets] {name} = {{command = […]}}"
+            )
             raise MsautoError(f"unknown secret {name!r}", remedy=remedy)
         if self.allowed is None:
             return HIDDEN

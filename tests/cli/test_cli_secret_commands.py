@@ -70,6 +70,14 @@ def test_a_saved_plan_keeps_no_consent(desk: Desk) -> None:
     assert desk.run("apply", "p.plan", "--yes", "--secret-commands").code == 0
 
 
+def test_a_past_run_names_no_command(desk: Desk) -> None:
+    (desk.folder / "msauto.toml").rename(desk.folder / "elsewhere.toml")
+    assert desk.run("apply", *PLAN[1:], "--yes", "--secret-commands", "--config", "elsewhere.toml").code == 0
+    undo = ("undo", "last", "-i", "inventory.yml", "--check", "--secret-commands")
+    desk.run(*undo).one_error("unknown secret 'token'", "--config")
+    assert desk.run(*undo, "--config", "elsewhere.toml").code == 0
+
+
 def test_a_job_of_a_batch_needs_it_too(desk: Desk) -> None:
     desk.write("batch.yml", BATCH)
     assert desk.run("batch", "run", "batch.yml", "--check").code == 4

@@ -8,19 +8,7 @@ from pydantic import Discriminator, Field, Tag
 from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import (
-    Count,
-    Label,
-    Name,
-    Plain,
-    Read,
-    Texts,
-    TimezoneName,
-    When,
-    between,
-    invalid,
-    matching,
-)
+from msauto.documents.value_types import Count, Label, Name, Plain, Read, Texts, TimezoneName, When, between, invalid
 from msauto.errors import MsautoError
 from msauto.model.desired import OUTSIDE, OutsidePolicy
 from msauto.model.ledger_url import parse_ledger_url
@@ -38,7 +26,6 @@ def _clock(value: Any) -> time:
     return read
 
 
-SecretName = Annotated[str, matching(r"^[\w.-]+$", "{} is not a valid name of a secret", "use letters, digits, . - _")]
 Days = Annotated[list[Day], Field(min_length=1)]
 _Clock = Annotated[time, Read(_clock, type="string", pattern=r"^\d\d:\d\d")]
 
@@ -152,6 +139,6 @@ class SettingsArgs(Model):
     protected: Plain[list[Name]] = key("globs of titles or folders that no run may delete or remove from")
     freeze: Plain[list[_AnyFreeze]] = key("periods in which nothing may be changed")
     state: Plain[StateArgs] = key("the ledger")
-    secrets: Plain[dict[SecretName, SecretArgs]] = key("secrets that programs print, by name")
+    secrets: Plain[dict[Name, SecretArgs]] = key("secrets that programs print, by name")
     lookup: Plain[LookupArgs] = key("what lookup() may read outside the repository")
     download: Plain[DownloadArgs] = key("where downloads may be written outside the repository")

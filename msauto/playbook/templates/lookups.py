@@ -17,7 +17,6 @@ from msauto.errors import InputError, nearest
 from msauto.playbook.input_files import LookupContext
 from msauto.playbook.templates.filters import LOOKUPS, template_lookup
 from msauto.playbook.templates.names import TemplateFunctionError
-from msauto.secrets.redaction import HIDDEN
 from msauto.secrets.sources import NAMED, secret_paths
 
 _REQUIRED = object()
@@ -130,7 +129,6 @@ def lookup_secret(context: LookupContext, name: str) -> str:
     tracker = context.files.tracker
     secret = tracker.add(context.secret(name))
     tracker.touched = True
-    tracker.unknown |= secret == HIDDEN
     return secret
 
 

@@ -38,7 +38,7 @@ class SecretTracker:
         """Places of values that were made with a secret and cannot be marked; the reader removes them."""
         self.touched = False
         self.unknown = False
-        """Whether ``***`` stands for a secret, because no command runs offline: what it makes is not known."""
+        """Whether ``***`` stands for secrets in all of this run: what a template makes of them is not known."""
 
     def add(self, value: object) -> MarkedText:
         """Return a text marked as secret; raises :class:`TemplateFunctionError` for other values and short texts."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from msauto.errors import InputError, Problem, RefusedError
 from msauto.model.desired import ResolvedPlaybooks
@@ -84,6 +85,14 @@ def test_a_command_runs_once_a_run(tmp_path: Path) -> None:
             repository.resolve()
         named_servers(repository.options)
     assert repository.runs == 2  # ops, and token in vain
+
+
+def test_a_template_that_fails_is_an_error_and_never_a_stand_in(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    repository.write("fields: {user_1: '{{ (token | from_json).deep }}'}", auth="bearer: !secret {name: ops}")
+    assert repository.problem().message == "the template fails; it uses a secret, so the reason is not shown"
+    with pytest.raises(RefusedError):
+        resolve(structs.replace(repository.options, secrets=SecretCommands(repository.settings.secrets)))
 
 
 def test_without_consent_nothing_runs_and_the_refusal_names_secret_place_and_flag(tmp_path: Path) -> None:
