@@ -6,14 +6,14 @@ import asyncio
 import re
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from threading import Event
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field, structs
 
@@ -105,7 +105,7 @@ class BatchLog(Struct, frozen=True):
 
 
 class BatchJobs(Struct, frozen=True):
-    """Runs the jobs of a batch. ``notes`` are recorded with each run; ``on`` is the cluster that they run on.
+    """Runs the jobs of a batch. ``notes`` are recorded with each run; ``given`` are options of all jobs.
 
     A job whose own settings name a shared ledger uses that one, because its locks are there.
     """
@@ -118,8 +118,7 @@ class BatchJobs(Struct, frozen=True):
     log: BatchLog
     clock: Clock = field(default_factory=SystemClock)
     check: bool = False
-    on: str | None = None
-    secret_commands: bool = False
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(
         self, job: Job, attempt: int, until: datetime | None, before: tuple[TargetResult, ...] = ()
@@ -171,8 +170,7 @@ class BatchJobs(Struct, frozen=True):
             limit=job.args.limit,
             tags=tuple(map(str, as_list(job.args.tags or []))),
             forks=job.args.forks,
-            on=self.on,
-            secret_commands=self.secret_commands,
+            **self.given,
             beside=self.batch.file,
             now=self.clock.now(),
             tell=self.log.tell,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -86,7 +86,7 @@ class JobChoice:
 class BatchSession:
     """One call of ``msauto batch run``; :meth:`run` never raises. ``result`` is what came of it so far.
 
-    ``on`` is the cluster that the jobs run on; ``secret_commands``: they may run the commands that print secrets.
+    ``given`` are the options of the command that hold for all jobs, by their keywords.
     """
 
     batch: BatchFile
@@ -96,8 +96,7 @@ class BatchSession:
     log: BatchLog = field(default_factory=BatchLog)
     clock: Clock = field(default_factory=SystemClock)
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    on: str | None = None
-    secret_commands: bool = False
+    given: Mapping[str, Any] = field(default_factory=dict)
     result: BatchResult = field(init=False)
     _last: BatchResult | None = None
     _due: DueStarts = field(default_factory=DueStarts)
@@ -208,9 +207,7 @@ class BatchSession:
             self._deliveries += self._monitor.started(self.result.run)
         notes = {"traceparent": self.result.traceparent} if self.result.traceparent else {}
         batch, signals, clock, check = self.batch, self.signals, self.clock, self.choice.check
-        runner = BatchJobs(
-            batch, state_dir, self._ledger, signals, notes, self.log, clock, check, self.on, self.secret_commands
-        )
+        runner = BatchJobs(batch, state_dir, self._ledger, signals, notes, self.log, clock, check, self.given)
         run = BatchRun(batch, runner, clock, signals.wait, self._record, self._job_started, self._job_ended, check)
         return run.run(jobs, self.result, self._last)
 

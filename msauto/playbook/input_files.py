@@ -39,8 +39,6 @@ _OTHER_FORMATS = (
     ),
 )
 """What other formats begin with, what they are called, and what to do."""
-_ENCODINGS = re.compile(r"(?i)(?:ascii|big5|cp|euc|gb|iso|koi8|latin|mac|shift|utf|windows)[\w-]*")
-"""Encodings of texts; others that Python has, such as punycode, take long."""
 _MARKS = (".git", "msauto.toml")
 
 
@@ -199,19 +197,12 @@ class LookupContext(Struct, frozen=True):
                     return f"write {works!r}: paths start from the folder of the playbook"
         return how_to_find(str(self.folder / name), name)
 
-    def text(self, name: str, encoding: str = "", remedy: str = "save it as UTF-8") -> str:
+    def text(self, name: str) -> str:
         """Return the text of a file; raises as :meth:`read`."""
-        data = self.read(name)
         try:
-            if encoding and not _ENCODINGS.fullmatch(encoding):
-                raise LookupError
-            return data.decode(encoding or "utf-8").removeprefix("\ufeff")
+            return self.read(name).decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            why = f"{self.shown(name)}:{line}: the file is not {encoding or 'UTF-8'}"
-        except LookupError:
-            why, remedy = f"unknown encoding {encoding!r}", "write one such as cp1252, latin-1 or utf-16"
-        raise TemplateFunctionError(why, remedy)
+            raise TemplateFunctionError(f"the file {name!r} is not UTF-8", "save it as UTF-8") from error
 
     def load(self, name: str, node: SourceNode) -> bytes:
         """Return the bytes as :meth:`read` does; raises :class:`InputError` at the place of the name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -86,14 +87,21 @@ def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[st
     )
 
 
+_ENCODINGS = re.compile(r"(?i)(?:ascii|big5|cp|euc|gb|iso|koi8|latin|mac|shift|utf|windows)[\w-]*")
+"""Encodings of texts; others that Python has, such as punycode, take long."""
+
+
 def decode(content: bytes, encoding: str = "") -> str:
     """Return the text of a file: by its byte order mark, else UTF-16 if every second byte is 0, else UTF-8."""
     marked = next((name for mark, name in _BYTE_ORDER_MARKS if content.startswith(mark)), None)
     wide = "utf-16-le" if content[1:2] == b"\x00" else ""
     try:
+        if encoding and not _ENCODINGS.fullmatch(encoding):
+            raise LookupError
         return content.decode(marked or encoding or wide or "utf-8")
     except UnicodeDecodeError as error:
-        remedy = "save it as UTF-8, or name its encoding: encoding='latin-1'"
-        raise TimelineError(f"the file is not {marked or encoding or 'UTF-8'}", remedy) from error
+        remedy = "save it as UTF-8, or name its encoding: encoding='cp1252'"
+        line = content.count(b"\n", 0, error.start) + 1
+        raise TimelineError(f"the file is not {marked or encoding or 'UTF-8'}", remedy, line) from error
     except LookupError as error:
-        raise TimelineError(f"unknown encoding {encoding!r}", "write encoding='latin-1' or 'mac_roman'") from error
+        raise TimelineError(f"unknown encoding {encoding!r}", "write encoding='cp1252' or 'mac_roman'") from error

@@ -50,13 +50,12 @@ def command() -> None:
 @flag("on")
 @flag("secret_commands")
 @no_color_flag
-def run(
-    *, file: str, form: str, state_dir: str | None, on: str | None, secret_commands: bool, no_color: bool, **choice: Any
-) -> int:
+def run(*, file: str, form: str, state_dir: str | None, no_color: bool, **choice: Any) -> int:
     """Run the jobs in order, each isolated, within the limits and the window; show a summary.
 
     With JOBs or --failed only these. A job is applied as with `msauto apply --yes`.
     """
+    given = {name: choice.pop(name) for name in ("on", "secret_commands")}
     env, chosen = dict(os.environ), JobChoice(**choice)
     with redirect_stderr(JournalStream(sys.stderr)) if is_journal(sys.stderr, env) else nullcontext():
         batch = open_batch(file, state_dir, print_message, check=chosen.check)
@@ -68,9 +67,7 @@ def run(
         log = BatchLog(print_message, partial(print_message, rendered=True), layout)
         signals = BatchSignals()
         with signals.noted():
-            session = BatchSession(
-                batch, chosen, state_dir, signals, log, env=env, on=on, secret_commands=secret_commands
-            )
+            session = BatchSession(batch, chosen, state_dir, signals, log, env=env, given=given)
             result = session.run()
     colour = use_colour(sys.stdout, no_color=no_color)
     try:

@@ -49,18 +49,21 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding:
 
     Example: lookup('csv', 'promos.csv')
     """
+    from msauto.timelines.formats import decode
     from msauto.timelines.tables import header_delimiter
+    from msauto.timelines.timeline import TimelineError
 
-    remedy = f"save it as UTF-8, or name its encoding: lookup('csv', {name!r}, encoding='cp1252')"
-    text, place = context.text(name, str(encoding), remedy), context.shown(name)
-    between = str(delimiter) or header_delimiter(text)
+    content, place, line = context.read(name), context.shown(name), 1
     rows: list[tuple[int, list[str]]] = []
-    line = 1
     try:
+        text = decode(content, str(encoding))
+        between = str(delimiter) or header_delimiter(text)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=between)
         for cells in reader:
             rows += [(line, cells)] if cells else []
             line = reader.line_num + 1
+    except TimelineError as error:
+        raise TemplateFunctionError(f"{place}:{error.line or 1}: {error}", error.remedy) from error
     except (csv.Error, TypeError) as error:
         why = f"{place}:{line}: the file is not valid CSV: {error}"
         raise TemplateFunctionError(why, "check its quotes, and delimiter=") from error

@@ -196,8 +196,8 @@ HEADER = "Start,Duration,Title,Track,End,Rating\n"
         ("a.otio", NO_RANGE, {}, "not a valid OTIO file", "again", None),
         ("a.txt", "nothing\n", {}, "the format is not known", "EDL", None),
         ("a.xlsx", b"PK\x03\x04", {}, "not a valid XLSX", "CSV", None),
-        ("a.edl", "TITLE: é".encode("latin-1"), {}, "not UTF-8", "encoding='latin-1'", None),
-        ("a.edl", "TITLE: é".encode("latin-1"), {"encoding": "x"}, "unknown encoding 'x'", "latin-1", None),
+        ("a.edl", "TITLE: é".encode("latin-1"), {}, "not UTF-8", "encoding='cp1252'", 1),
+        ("a.edl", "TITLE: é".encode("latin-1"), {"encoding": "x"}, "unknown encoding 'x'", "cp1252", None),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_says_why(
