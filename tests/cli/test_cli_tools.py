@@ -160,6 +160,14 @@ def variables(desk: Desk) -> None:
     desk.environment["SECRET_WORD"] = "hunter2"
 
 
+def test_vars_that_need_the_asset_of_a_task(desk: Desk) -> None:
+    desk.inventory({"a": {"label": "{{ asset.title }}", "house": "K5"}})
+    said = desk.run("vars", "a", "-i", "inventory.yml")
+    assert said.code == 0, said
+    assert "(cannot be rendered: asset is known in tasks alone)" in said.out
+    assert "K5" in said.out
+
+
 def test_vars_of_a_host(desk: Desk) -> None:
     variables(desk)
     sourced = desk.run("vars", "-i", "house/hosts.yml", "studio-a")

@@ -20,7 +20,7 @@ from msauto.errors import InputError, SourceLocation, nearest
 from msauto.playbook.hosts import ResolveOptions, open_hosts, server_keys
 from msauto.playbook.input_files import Files
 from msauto.playbook.schema.inventory import DialectArgs, ServerArgs, TimeoutArgs
-from msauto.playbook.templates.names import OMIT
+from msauto.playbook.templates.names import OMIT, UsesAssetError
 from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables import TemplateScope, Variable
 from msauto.report.json import dump
@@ -133,6 +133,8 @@ def _rendered(variable: Variable, scope: TemplateScope) -> VariableDefinition:
         value = HIDDEN if len(lost) > before else value
     except InputError as problem:
         error = problem.problems[0].message
+    except UsesAssetError:
+        error = "asset is known in tasks alone"
     return VariableDefinition(variable.name, value, variable.level.description, variable.node.key_place, error)
 
 
