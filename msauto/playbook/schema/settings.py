@@ -119,8 +119,6 @@ class LookupArgs(Model):
 class SecretArgs(Model):
     """A secret that a program prints."""
 
-    shorthand: ClassVar = "command"
-
     command: Annotated[list[Name], Field(min_length=1)] = need(
         "program and arguments, without a shell; it runs in the folder of this file, with --secret-commands alone"
     )
