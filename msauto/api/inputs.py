@@ -90,6 +90,7 @@ class Inputs(Struct, frozen=True):
             skip_tags=given.skip_tags,
             env=dict(os.environ),
             now=datetime.fromisoformat(given.now),
+            role_folders=settings.role_folders,
             lookup_folders=settings.lookup_folders,
             download_folders=settings.download_folders,
             outside=settings.outside,

@@ -202,6 +202,7 @@ def _input_problems(job: Job, settings: Settings, env: Mapping[str, str], now: d
         tags=tuple(map(str, as_list(job.args.tags or []))),
         env=env,
         now=now,
+        role_folders=settings.role_folders,
         lookup_folders=settings.lookup_folders,
         download_folders=settings.download_folders,
         secrets=SecretCommands(settings.secrets),

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from msauto.documents.document import Document, SourceNode
 
 FileKind = Literal["playbook", "tasks", "inventory", "batch", "plan", "vars"]
-_OF_PLAYS: Final = {"hosts", "tasks", "import_playbook", "handlers", "vars_files"}
+_OF_PLAYS: Final = {"hosts", "roles", "tasks", "import_playbook", "handlers", "vars_files"}
 VARS_FOLDERS: Final = ("group_vars", "host_vars")
 _TAKEN: Final = {
     "playbook": ("a playbook", "plan it: msauto plan {}"),

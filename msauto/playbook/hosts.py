@@ -49,9 +49,10 @@ from msauto.secrets.sources import leaves, misplaced_secrets, secret_in_file, se
 class ResolveOptions(Struct, frozen=True):
     """What to resolve. ``extra_vars`` are ``k=v``, ``@file`` or a mapping as text; ``now`` has a zone.
 
-    ``lookup_folders`` are folders outside the repository that ``lookup()`` may read, ``download_folders`` those that
-    downloads may be written to. ``documents`` are playbooks and inventories that a program gives as data, by their
-    names in ``playbooks`` and ``inventories``. ``transport`` replaces the network to each server.
+    ``role_folders`` hold roles, besides ``roles/`` beside a playbook. ``lookup_folders`` are folders outside the
+    repository that ``lookup()`` may read, ``download_folders`` those that downloads may be written to. ``documents``
+    are playbooks and inventories that a program gives as data, by their names in ``playbooks`` and ``inventories``.
+    ``transport`` replaces the network to each server.
     """
 
     playbooks: tuple[str, ...]
@@ -63,6 +64,7 @@ class ResolveOptions(Struct, frozen=True):
     skip_tags: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    role_folders: tuple[str, ...] = ()
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
     outside: OutsidePolicy | UnsetType = UNSET

@@ -121,7 +121,7 @@ class LookupContext(Struct, frozen=True):
     """What templates may read: the environment, and files inside the repository of the playbook.
 
     ``opened`` are further folders that the settings open (``[lookup] folders``); ``writable`` are those that downloads
-    may be written to (``[download] folders``).
+    may be written to (``[download] folders``). ``first`` is the folder of files of a role.
     """
 
     env: Mapping[str, str]
@@ -131,6 +131,7 @@ class LookupContext(Struct, frozen=True):
     opened: Sequence[str] = ()
     writable: Sequence[str] = ()
     secrets: SecretCommands = field(default_factory=SecretCommands)
+    first: Path | None = None
 
     def secret(self, name: str) -> str:
         """Return a secret that a command prints; every output hides it. Raises :class:`TemplateFunctionError`."""
@@ -174,12 +175,18 @@ class LookupContext(Struct, frozen=True):
 
     def shown(self, name: str) -> str:
         """Return the path of a file as messages show it."""
-        return os.path.normpath(self.folder / name)
+        return os.path.normpath(self._path(name))
+
+    def _path(self, name: str) -> Path:
+        """Return where a file is: in the folder of files of the role, else beside the playbook."""
+        if self.first is not None and (self.first / name).exists():
+            return self.first / name
+        return self.folder / name
 
     def _within(self, name: str) -> Path:
         """Return a path beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
-        path = self.folder / name
         try:
+            path = self._path(name)
             root = _root_of(path, (self.root, *map(Path, self.opened)))
         except _NO_PATH as error:
             raise TemplateFunctionError(f"cannot read the file {name!r}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct, field, structs
@@ -18,7 +19,7 @@ from msauto.model import desired as model
 from msauto.model.facts import Facts
 from msauto.model.server import Dialect, ServerSpec
 from msauto.playbook.hosts import database_of
-from msauto.playbook.plays import Task, check_arguments, unknown_handler
+from msauto.playbook.plays import InheritedKeys, Loop, Play, Task, check_arguments, unknown_handler
 from msauto.playbook.schema.play import TARGET_NAMES, AssertArgs, AssetArgs, TargetKeys, aspects_of
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates import rendering
@@ -32,91 +33,115 @@ _NO_SERVER_READ = "handlers are resolved before any server is read"
 MAX_LOOP = 100_000
 
 
+Order = tuple[int, ...]
+"""Where a task with loops around it comes in its play: the numbers of the loops, of their items, and of the task."""
+
+
 class TaskContext(Struct, frozen=True):
-    """What the tasks of a play share on one host: the server, the variables, and the handlers by their names."""
+    """What the tasks of a play share on one host: the server, the variables, and for each handler those it makes."""
 
     server: ServerSpec
     scope: TemplateScope
-    play: SourceNode
-    handlers: dict[str, list[model.Handler]] = field(default_factory=dict)
+    play: Play
+    handlers: list[list[model.Handler]] = field(default_factory=list)
     batch: int = 0
 
 
-def task_intents(task: Task, context: TaskContext) -> Iterator[model.Intent]:
+def task_intents(task: Task, context: TaskContext) -> Iterator[tuple[Order, model.Intent]]:
     """Yield the intents of one task on one host; raises :class:`InputError` with all that is wrong."""
     problems = Problems()
-    for scope in _scopes(task, context.scope):
+    for order, scope in _scopes(task.inherited, context.scope, problems):
         with problems.gather():
             host_task = _on_host(task, context, scope)
             intent = None if host_task is None else _intent(host_task, context)
             notify = _notified(task, context, scope)
             if intent is not None:
-                yield structs.replace(intent, notify=notify, batch=context.batch)
+                yield (*order, task.number), structs.replace(intent, notify=notify, batch=context.batch)
     problems.check()
 
 
 def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[model.Handler, ...]:
-    """Return the handlers that a task names; raises :class:`InputError` for an unknown name."""
+    """Return the handlers that a task names, those of its role first; raises :class:`InputError` for unknown names."""
+    own, handlers = task.inherited.handlers, context.play.handlers
     problems = Problems()
     found: list[model.Handler] = []
     for notice in task.inherited.notify:
         with problems.gather():
-            for name in as_list(rendering.render_shown(notice.text, scope, notice.node, _NO_SERVER_READ)):
-                if str(name) in context.handlers:
-                    found += context.handlers[str(name)]
-                elif str(name) not in task.inherited.handlers:  # else the handler itself is invalid, and reported
-                    raise InputError([unknown_handler(str(name), notice.node, tuple(context.handlers))])
+            for name in map(str, as_list(rendering.render_shown(notice.text, scope, notice.node, _NO_SERVER_READ))):
+                numbers = [own[name]] if name in own else [n for n, each in enumerate(handlers) if each.name == name]
+                if len({handlers[number].node.place for number in numbers}) < len(numbers):
+                    why = f"the role of the handler {name!r} is imported more than once, with different variables"
+                    raise notice.node.error(why, "notify it from tasks of the role, or write the handler in the play")
+                found += (handler for number in numbers for handler in context.handlers[number])
+                if name not in context.play.handler_names:  # else an invalid handler, which is reported itself
+                    raise InputError([unknown_handler(name, notice.node, tuple(context.play.handler_names))])
     problems.check()
     return tuple(found)
 
 
-def task_handlers(task: Task, context: TaskContext, order: tuple[int, ...]) -> Iterator[model.Handler]:
+def task_handlers(task: Task, context: TaskContext, order: Order) -> Iterator[model.Handler]:
     """Yield the handlers of one handler task on one host, one for each item of its loop."""
     problems = Problems()
-    for number, scope in enumerate(_scopes(task, context.scope)):
+    for items, scope in _scopes(task.inherited, context.scope, problems):
         with problems.gather():
             host_task = _on_host(task, context, scope, task.name)
             if host_task is not None:
                 evaluate = host_task.evaluator(host_task.arguments())
-                yield model.Handler(host_task.name, host_task.source, evaluate, (*order, number))
+                yield model.Handler(host_task.name, host_task.source, evaluate, (*order, *items))
     problems.check()
 
 
-def _scopes(task: Task, scope: TemplateScope) -> Iterator[TemplateScope]:
-    """Yield the names that a task uses on one host, for each item of its loop; raises :class:`InputError`."""
-    scope = scope.with_variables(task.inherited.variables)
-    if "loop" not in task.data:
-        yield scope
+def _scopes(
+    inherited: InheritedKeys, scope: TemplateScope, problems: Problems
+) -> Iterator[tuple[Order, TemplateScope]]:
+    """Yield the names that a task uses on one host, for each item of its loops, the outer loop first."""
+    if inherited.loop is None:
+        yield (), scope.with_variables(inherited.variables, inherited.role)
         return
-    node = task.node.child("loop")
+    loop, total = inherited.loop, 0
+    inner = inherited.variables[len(loop.around.variables) :]
+    for order, outer in _scopes(loop.around, scope, problems):
+        with suppress(InputError):  # reported for the task, whose own variables it may need
+            if rendering.undecided(loop.guard, outer) is None:
+                continue
+        with problems.gather():
+            items = _items(loop, outer)
+            total += len(items)
+            if total > MAX_LOOP:
+                remedy = "choose the assets with select, or split the list"
+                raise loop.node.child("loop").error(f"the loop has more than {MAX_LOOP:,} items", remedy)
+            for index, item in enumerate(items):
+                values = ((item, loop.node.child("loop", index)), (index, loop.node.child("loop")))
+                pairs = zip(loop.variables(), values, strict=False)
+                variables = [Variable(name, value, Level.LOOP, node) for (name, _), (value, node) in pairs]
+                yield (*order, loop.number, index), outer.with_variables((*inner, *variables), inherited.role)
+
+
+def _items(loop: Loop, scope: TemplateScope) -> list[Any]:
+    node = loop.node.child("loop")
+    for name, place in loop.variables():
+        check_name(name, place)
     try:
-        items = rendering.render_data(task.data["loop"], scope, node)
+        items = rendering.render_data(loop.data["loop"], scope, node)
     except UsesAssetError as error:
         remedy = "choose the assets with select, or use variables"
         raise node.error("a loop cannot use asset: it is evaluated before any server is read", remedy) from error
     if not isinstance(items, list):
         remedy = "convert the mapping with | dict2items" if isinstance(items, dict) else "write [item, …]"
         raise node.error("a loop requires a list", remedy, kind="wrong-type")
-    if len(items) > MAX_LOOP:
-        raise node.error(f"the loop has more than {MAX_LOOP:,} items")
-    control = task.data.get("loop_control") or {}
-    name, index_name = control.get("loop_var", "item"), control.get("index_var")
-    for each, where in ((name, "loop_var"), (index_name, "index_var")):
-        if each is not None:
-            check_name(str(each), task.node.child("loop_control", where))
-    for index, item in enumerate(items):
-        index_variable = [Variable(index_name, index, Level.LOOP, node)] if index_name else []
-        yield scope.with_variables([Variable(name, item, Level.LOOP, node.child(index)), *index_variable])
+    return items
 
 
 def _task_name(task: Task, scope: TemplateScope) -> str:
-    """Return the name of a task in plans, with the label of the item if it has one."""
-    control = task.data.get("loop_control") or {}
-    name = _rendered(task.data.get("name", ""), task.node.child("name"), scope)
-    if "label" not in control:
-        return name
-    label = _rendered(control["label"], task.node.child("loop_control", "label"), scope)
-    return f"{name} ({label})" if name else label
+    """Return the name of a task in plans, with the labels of the items of its loops."""
+    labels: list[str] = []
+    loop = task.inherited.loop
+    while loop is not None:
+        if "label" in loop.control:
+            labels.insert(0, _rendered(loop.control["label"], loop.node.child("loop_control", "label"), scope))
+        loop = loop.around.loop
+    name, label = _rendered(task.data.get("name", ""), task.node.child("name"), scope), ", ".join(labels)
+    return f"{name} ({label})" if name and label else name or label
 
 
 def _rendered(name: Any, node: SourceNode, scope: TemplateScope) -> str:
@@ -247,7 +272,7 @@ def _intent(host_task: _HostTask, context: TaskContext) -> model.Intent | None:
     named = next((name for name in TARGET_NAMES if name in data), None)
     if named is not None or module == "xmp_batch":
         with problems.gather():
-            database_name = database_of(host_task.scope, context.server.name, context.play)
+            database_name = database_of(host_task.scope, context.server.name, context.play.node)
     problems.check()  # what is assigned above is known
     if isinstance(args, RssArgs):
         return model.Intent(model.ChannelRef(args.channel), host_task.source, evaluate)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
+from msauto.documents.document import Document, SourceNode, SourceText
 from msauto.documents.document import Path as DataPath
-from msauto.documents.document import SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, as_list, has_pending, mark
 from msauto.errors import InputError, Problem, nearest
 from msauto.model.desired import OutsidePolicy
 from msauto.playbook.file_kinds import check_kind
 from msauto.playbook.input_files import Files, beside
-from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile, aspects_of
+from msauto.playbook.roles import find_role, main_file, role_places, role_variables
+from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerFile, Playbook, TaskFile, aspects_of
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.templates.rendering import check_template
 from msauto.playbook.variables import Level, Variable, read_variables
@@ -25,15 +27,48 @@ from msauto.secrets.sources import DataPath as SecretPath
 
 
 class InheritedKeys(Struct, frozen=True):
-    """The keys that tasks inherit from their play, block or import; ``files`` lead from the playbook to the task."""
+    """The keys that tasks inherit from their play, block, import or role, with their own.
+
+    ``files`` lead from the playbook to the task. ``loop`` is the innermost one. ``role`` is the folder of the innermost
+    role, and ``handlers`` are those of its import, by name: their numbers in the play.
+    """
 
     conditions: tuple[SourceText, ...] = ()
     tags: frozenset[str] = frozenset()
     variables: tuple[Variable, ...] = ()
     files: tuple[str, ...] = ()
-    handlers: tuple[str, ...] = ()
+    loop: Loop | None = None
+    role: str = ""
+    handlers: Mapping[str, int] = {}
     notify: tuple[SourceText, ...] = ()
     outside: OutsidePolicy | UnsetType = UNSET
+
+
+class Loop(Struct, frozen=True):
+    """A loop of a task, or of what holds tasks: ``data`` is its mapping.
+
+    ``around`` are the keys that hold for the loop itself, and ``guard`` the conditions of what holds it. ``number``
+    counts loops and tasks of a playbook.
+    """
+
+    node: SourceNode
+    data: dict[str, Any]
+    around: InheritedKeys
+    guard: tuple[SourceText, ...]
+    number: int
+
+    @property
+    def control(self) -> dict[str, Any]:
+        """The names of its variables, and its label."""
+        control = self.data.get("loop_control")
+        return control if isinstance(control, dict) else {}
+
+    def variables(self) -> Iterator[tuple[str, SourceNode]]:
+        """Yield the names of its variables, that of the item first, each with its place."""
+        for key, default in (("loop_var", "item"), ("index_var", None)):
+            name = self.control.get(key, default)
+            if name is not None:
+                yield str(name), self.node.child(*(("loop_control", key) if key in self.control else ("loop",)))
 
 
 _NOTHING = InheritedKeys()
@@ -43,7 +78,7 @@ class Task(Struct, frozen=True):
     """A task of a module: ``data`` is the whole mapping with its templates unrendered.
 
     ``args`` are the arguments of the module. Those with templates are validated again once they are rendered.
-    ``that`` are the conditions of an ``assert``, ``where`` those of a selection.
+    ``that`` are the conditions of an ``assert``, ``where`` those of a selection. ``number`` counts tasks and loops.
     """
 
     node: SourceNode
@@ -55,6 +90,7 @@ class Task(Struct, frozen=True):
     """Whether the arguments have templates."""
     that: tuple[SourceText, ...] = ()
     where: tuple[SourceText, ...] = ()
+    number: int = 0
 
     @property
     def name(self) -> str:
@@ -65,7 +101,8 @@ class Task(Struct, frozen=True):
 class Play(Struct, frozen=True):
     """A play: ``data`` is its mapping with its templates unrendered, ``file`` the playbook that holds it.
 
-    ``notified`` are all names under ``notify``, also of invalid tasks and of imported ones.
+    ``notified`` are all names under ``notify``, also of invalid tasks and of imported ones. ``handler_names`` are those
+    of all handlers, also of invalid ones and of roles.
     """
 
     node: SourceNode
@@ -75,6 +112,7 @@ class Play(Struct, frozen=True):
     tasks: tuple[Task, ...]
     handlers: tuple[Task, ...]
     notified: frozenset[str] = frozenset()
+    handler_names: frozenset[str] = frozenset()
 
     @property
     def folder(self) -> str:
@@ -100,10 +138,24 @@ class _ValidatedFile(Struct, frozen=True):
 class Loader:
     """Loads playbooks, and collects what is wrong with them."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, role_folders: Sequence[str] = ()) -> None:
         self._files = files
         self._problems = files.problems
+        self._role_folders = role_folders
+        self._numbers = count()
+        self.roles: set[str] = set()
+        """The folders of all roles that were loaded."""
+        self._begin(_NOTHING)
+
+    def _begin(self, play: InheritedKeys) -> None:
+        """Begin a play: its handlers, what notifies them, and where its roles are."""
+        self._in_play = play
+        self._places = role_places(play.files[-1], self._role_folders) if play.files else ()
+        self._handlers: list[Task] = []
+        self._handler_names: dict[str, SourceNode] = {}
+        self._role_handlers: list[tuple[str, list[tuple[str, Any]], Mapping[str, int]]] = []
         self._notified: set[str] = set()
+        self._notices: list[SourceText] = []
 
     def playbook(self, file: str, inherited: InheritedKeys = _NOTHING) -> list[Play]:
         """Return the plays of a playbook, with imported plays in place of imports."""
@@ -123,44 +175,95 @@ class Loader:
         if "import_playbook" in body:
             target = self._import(body["import_playbook"], node.child("import_playbook"), inner)
             return self.playbook(target, inner) if target else []
-        self._notified.clear()
-        inner = structs.replace(inner, handlers=tuple(_handler_names(body.get("handlers"))))
-        handlers = tuple(self._handlers(body.get("handlers"), node.child("handlers"), inner, checked))
-        tasks = tuple(self._tasks(body.get("tasks"), node.child("tasks"), inner, checked))
+        self._begin(inner)
+        tasks = [*self._roles(body.get("roles"), node.child("roles"), inner, checked)]
+        self._add_handlers(body.get("handlers"), node.child("handlers"), inner, checked)
+        tasks += self._tasks(body.get("tasks"), node.child("tasks"), inner, checked)
+        for name in self._notices:
+            if name.text not in self._handler_names:
+                self._problems.add(unknown_handler(name.text, name.node, tuple(self._handler_names)))
         if node.path in checked.broken:
             return []
-        return [Play(node, inner.files[-1], body, inner, tasks, handlers, frozenset(self._notified))]
+        names = frozenset(self._notified), frozenset(self._handler_names)
+        return [Play(node, inner.files[-1], body, inner, tuple(tasks), tuple(self._handlers), *names)]
 
     def _import(self, name: Any, node: SourceNode, inherited: InheritedKeys) -> str:
         """Return the path of an imported file; empty for one that cannot be imported, which is reported."""
         if not isinstance(name, str):
             return ""
-        target = beside(inherited.files[-1], name)
         with self._problems.gather():
             if isinstance(name, UnrenderedTemplate):
                 raise node.error("the name of an imported file cannot be a template", "write the name directly")
-            if target in inherited.files or len(inherited.files) > MAX_IMPORTS:
-                chain = " → ".join([*inherited.files, target])
-                raise node.error(f"circular import: {chain}", "remove one of these imports", kind="file")
-            self._files.check_named(target, inherited.files[0], node)
-            try:
-                self._files.read(target)
-            except InputError as error:
-                (problem,) = error.problems
-                raise node.error(f"{target}: {problem.message}", problem.remedy, kind=problem.kind) from error
-            return target
+            return self._checked_path(beside(inherited.files[-1], name), node, inherited)
         return ""
+
+    def _checked_path(self, target: str, node: SourceNode, inherited: InheritedKeys) -> str:
+        """Return the path of an imported file; raises :class:`InputError` for one that cannot be imported."""
+        if target in inherited.files or len(inherited.files) > MAX_IMPORTS:
+            chain = " → ".join([*inherited.files, target])
+            raise node.error(f"circular import: {chain}", "remove one of these imports", kind="file")
+        self._files.check_named(target, inherited.files[0], node)
+        try:
+            self._files.read(target)
+        except InputError as error:
+            (problem,) = error.problems
+            raise node.error(f"{target}: {problem.message}", problem.remedy, kind=problem.kind) from error
+        return target
+
+    def _roles(self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
+        for index, entry in enumerate(data if isinstance(data, list) else []):
+            here, body = node.child(index), entry if isinstance(entry, dict) else {}
+            if checked.is_broken(here):
+                continue
+            inner = self._inner(body, here, inherited, Level.BLOCK)
+            yield from self._role(*((body["role"], here.child("role")) if body else (entry, here)), inner)
+
+    def _role(self, name: str, node: SourceNode, inherited: InheritedKeys) -> Iterator[Task]:
+        """Yield the tasks of a role; of a file of tasks alone it is not known where its roles are."""
+        with self._problems.gather():
+            if self._places:
+                yield from self._role_in(find_role(name, self._places, node), node, inherited)
+
+    def _role_in(self, folder: str, node: SourceNode, inherited: InheritedKeys) -> Iterator[Task]:
+        """Yield the tasks of a role, and add its handlers to those of the play; raises :class:`InputError`."""
+        self.roles.add(folder)
+        tasks, handlers = main_file(folder, "tasks"), main_file(folder, "handlers")
+        if not tasks and not handlers:
+            remedy = f"create {Path(folder, 'tasks', 'main.yml')}"
+            raise node.error(f"the role {folder} has neither tasks nor handlers", remedy, kind="file")
+        tasks = tasks and self._checked_path(tasks, node, inherited)
+        own = role_variables(folder, inherited.files[0], node, self._files)
+        inner = structs.replace(inherited, variables=(*inherited.variables, *own), role=folder)
+        if handlers:
+            self._files.check_named(handlers, inherited.files[0], node)
+            inner = structs.replace(inner, handlers={**inner.handlers, **self._handlers_of_role(handlers, inner)})
+        yield from self.task_file(tasks, inner) if tasks else ()
+
+    def _handlers_of_role(self, file: str, role: InheritedKeys) -> Mapping[str, int]:
+        """Add the handlers of a role to those of the play; return their numbers.
+
+        They see the variables of this import of the role. Another import with the same variables has the same handlers.
+        """
+        variables = [(each.name, each.value) for each in role.variables]
+        for other, known, numbers in self._role_handlers:
+            if other == file and known == variables:
+                return numbers
+        inner = structs.replace(role, conditions=self._in_play.conditions, loop=None)
+        checked = self._checked(file, HandlerFile)
+        first = len(self._handlers)
+        self._add_handlers(checked.data, checked.node, inner, checked)
+        numbers = {each.name: number for number, each in enumerate(self._handlers[first:], first)}
+        self._role_handlers.append((file, variables, numbers))
+        return numbers
 
     def _tasks(self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
         for index, body in enumerate(data if isinstance(data, list) else []):
             if isinstance(body, dict):
                 yield from self._task(body, node.child(index), inherited, checked)
 
-    def _handlers(
-        self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile
-    ) -> Iterator[Task]:
-        """Yield the handlers of a play. They inherit its variables, but neither tags nor notify."""
-        seen: dict[str, int] = {}
+    def _add_handlers(self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile) -> None:
+        """Add handlers to those of the play. They inherit its variables, but neither tags nor notify."""
+        names = [*_handler_names(data)]
         for index, body in enumerate(data if isinstance(data, list) else []):
             here = node.child(index)
             if isinstance(body, dict):
@@ -168,25 +271,32 @@ class Loader:
             if not isinstance(body, dict) or checked.is_broken(here):
                 continue
             name = str(body["name"])
-            if name in seen:
-                first = node.child(seen[name]).place.line
-                why = f"duplicate handler {name!r} (first on line {first})"
+            first, again = self._handler_names.setdefault(name, here).place, here.place
+            if first != again:
+                where = f"on line {first.line}" if first.line and first.file == again.file else f"at {first}"
+                why = f"duplicate handler {name!r} (first {where})"
                 self._problems.add(here.child("name").problem(why, "rename one of them"))
-            seen.setdefault(name, index)
             module = next(each for each in HANDLER_MODULES if each in body)
             inner = structs.replace(self._inner(body, here, inherited, Level.TASK), notify=())
-            yield Task(here, module, body, inner, checked.models[id(body[module])], has_pending(body[module]))
+            args = checked.models[id(body[module])]
+            self._handlers.append(Task(here, module, body, inner, args, has_pending(body[module])))
+        for name in names:  # also of invalid ones, which are reported themselves
+            self._handler_names.setdefault(name, node)
 
     def _task(
         self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile
     ) -> Iterator[Task]:
-        inner = self._inner(body, node, inherited, Level.BLOCK if "block" in body else Level.TASK)
+        inner = self._inner(body, node, inherited, Level.TASK if body.keys().isdisjoint(GROUPS) else Level.BLOCK)
         if "block" in body:
             yield from self._tasks(body["block"], node.child("block"), inner, checked)
             return
         if "import_tasks" in body:
             target = self._import(body["import_tasks"], node.child("import_tasks"), inner)
             yield from self.task_file(target, inner) if target else ()
+            return
+        if "import_role" in body:
+            if not checked.is_broken(node.child("import_role")):
+                yield from self._role(body["import_role"]["name"], node.child("import_role", "name"), inner)
             return
         module = next((name for name in MODULES if name in body), "")
         data, here = body.get(module), node.child(module)
@@ -200,16 +310,24 @@ class Loader:
         if args is not None and not any(path[: len(node.path)] == node.path for path in node.document.broken):
             self._problems.add(*check_arguments(args, here))
         if args is not None and not checked.is_broken(node):
-            yield Task(node, module, body, inner, args, has_pending(data), tests, filters)
+            yield Task(node, module, body, inner, args, has_pending(data), tests, filters, next(self._numbers))
 
-    def _notices(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys) -> Iterator[SourceText]:
+    def _notices_of(self, body: dict[str, Any], node: SourceNode) -> Iterator[SourceText]:
         for index, name in enumerate(as_list(body.get("notify", []))):
             place = node.child("notify", index) if isinstance(body["notify"], list) else node.child("notify")
             if isinstance(name, str | int) and not isinstance(name, bool):
                 self._notified.add(str(name))
-                if not isinstance(name, UnrenderedTemplate) and str(name) not in inherited.handlers:
-                    self._problems.add(unknown_handler(str(name), place, inherited.handlers))
-                yield SourceText(name if isinstance(name, UnrenderedTemplate) else str(name), place)
+                notice = SourceText(name if isinstance(name, UnrenderedTemplate) else str(name), place)
+                if not isinstance(name, UnrenderedTemplate):
+                    self._notices.append(notice)
+                yield notice
+
+    def lone_role(self, folder: str) -> None:
+        """Check a role that no playbook need name: its folder is in ``roles/``, beside a playbook."""
+        alone = InheritedKeys(files=(beside(folder, "../a playbook"),))
+        self._begin(alone)
+        with self._problems.gather():
+            list(self._role_in(folder, SourceNode(Document(folder)), alone))
 
     def task_file(self, file: str, inherited: InheritedKeys = _NOTHING) -> list[Task]:
         """Return the tasks of a file that import_tasks names."""
@@ -220,14 +338,15 @@ class Loader:
             tasks += self._tasks(checked.data, checked.node, inherited, checked)
         return tasks
 
-    def _checked(self, file: str, model: type[Playbook | TaskFile]) -> _ValidatedFile:
+    def _checked(self, file: str, model: type[Playbook | TaskFile | HandlerFile]) -> _ValidatedFile:
         """Read a file and validate it; raises :class:`InputError` for one that is not a list."""
         document = self._files.flawed(file)
         node, data = SourceNode(document), mark(document.data)
         if not isinstance(data, list):
             is_playbook = model is Playbook
             check_kind(document, "playbook" if is_playbook else "tasks")
-            why = "a playbook must be a list of plays" if is_playbook else "a task file must be a list of tasks"
+            items = "handlers" if model is HandlerFile else "tasks"
+            why = "a playbook must be a list of plays" if is_playbook else f"a task file must be a list of {items}"
             why += f"; this file {'is empty' if data is None else 'is not a list'}"
             raise node.error(why, "start each item with a dash: - name:", kind="wrong-type")
         _, found, models = validate_data(model, data, node)
@@ -247,14 +366,31 @@ class Loader:
         with self._problems.gather():
             values = body.get("vars")
             variables = read_variables(values, level, node.child("vars")) if isinstance(values, dict) else ()
-        return structs.replace(
+        inner = structs.replace(
             inherited,
             conditions=(*inherited.conditions, *self._conditions(body.get("when"), node.child("when"))),
             tags=inherited.tags | tags_of(body.get("tags")),
             variables=(*inherited.variables, *variables),
-            notify=(*inherited.notify, *self._notices(body, node, inherited)),
+            notify=(*inherited.notify, *self._notices_of(body, node)),
             outside=body.get("outside", inherited.outside),
         )
+        if "loop" not in body:
+            return inner
+        loop = Loop(node, body, inner, inherited.conditions, next(self._numbers))
+        self._check_loop(loop, inherited.loop)
+        return structs.replace(inner, loop=loop)
+
+    def _check_loop(self, loop: Loop, outer: Loop | None) -> None:
+        """Collect the variables that a loop around this one has as well: the inner loop would hide them."""
+        taken: dict[str, SourceNode] = {}
+        while outer is not None:
+            taken |= dict(outer.variables())
+            outer = outer.around.loop
+        for name, place in loop.variables():
+            if name in taken:
+                why = f"the variable {name!r} is that of the loop around it ({taken[name].place})"
+                remedy = "name one of the two: loop_control: {loop_var: NAME}"
+                self._problems.add(place.problem(why, remedy, kind="variable"))
 
     def _conditions(self, data: Any, node: SourceNode) -> Iterator[SourceText]:
         """Yield the conditions of a key, and collect what is wrong with them."""
@@ -277,7 +413,7 @@ def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
         yield node.child("select", "expect").problem(f"min {low} is greater than max {high}", "exchange them")
 
 
-_INHERITED = frozenset({"when", "tags", "vars", "notify", "outside"})
+_INHERITED = frozenset({"when", "tags", "vars", "notify", "outside", "loop"})
 
 
 def tags_of(data: Any) -> frozenset[str]:

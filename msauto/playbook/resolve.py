@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 
 from msgspec import Struct, field, structs
@@ -17,7 +18,7 @@ from msauto.model.desired import Batch, Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import ServerSpec
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
 from msauto.playbook.input_files import Files, beside, how_to_find
-from msauto.playbook.intents import TaskContext, task_handlers, task_intents
+from msauto.playbook.intents import Order, TaskContext, task_handlers, task_intents
 from msauto.playbook.plays import InheritedKeys, Loader, Play
 from msauto.playbook.schema.play import AssetArgs, BatchKeys
 from msauto.playbook.schema.schema_errors import read_as
@@ -43,7 +44,7 @@ def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
 
 
 def _load(options: ResolveOptions, files: Files) -> list[Play]:
-    loader = Loader(files)
+    loader = Loader(files, options.role_folders)
     inherited = InheritedKeys(outside=options.outside)
     return [play for playbook in options.playbooks for play in loader.playbook(playbook, inherited)]
 
@@ -237,21 +238,23 @@ class _Resolver(Struct):
         scope = self._play_scope(play, self.hosts.scope(name, play.folder))
         self.servers.setdefault(name, server)
         intents, left_out = self.intents.setdefault(name, []), self.left_out.setdefault(name, [])
-        context = TaskContext(server, scope, play.node, batch=batch)
+        context = TaskContext(server, scope, play, [[] for _ in play.handlers], batch)
         for index, task in enumerate(play.handlers):  # handlers ignore tags
-            handlers = context.handlers.setdefault(task.name, [])
             with self.problems.gather():
-                handlers.extend(task_handlers(task, context, (self.played, index)))
+                context.handlers[index].extend(task_handlers(task, context, (self.played, index)))
+        found, protecting = list[tuple[Order, Intent]](), list[tuple[Order, Intent]]()
         for task in play.tasks:
             tags, options = task.inherited.tags, self.hosts.options
             if chosen(tags, options.tags, options.skip_tags):
                 with self.problems.gather():
-                    intents.extend(task_intents(task, context))
+                    found.extend(task_intents(task, context))
                 continue
             protects = isinstance(task.args, AssetArgs | RssArgs) and chosen(tags, (), ())
             if self.check_only or protects:
                 with self.problems.gather() if self.check_only else suppress(InputError):
-                    (left_out if protects else []).extend(task_intents(task, context))
+                    (protecting if protects else []).extend(task_intents(task, context))
+        for all_intents, added in ((intents, found), (left_out, protecting)):
+            all_intents.extend(intent for _, intent in sorted(added, key=itemgetter(0)))
 
     def _play_scope(self, play: Play, scope: TemplateScope) -> TemplateScope:
         """Return the names of a play on a host: those of the host, its variables, ``vars_files`` and ``database``."""

@@ -45,6 +45,7 @@ class Settings(Struct, frozen=True):
     require_state: bool = False
     keep_runs: int | None = None
     keep_days: int | None = None
+    role_folders: tuple[str, ...] = ()
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
     secrets: Mapping[str, SecretCommand] = field(default_factory=dict)
@@ -69,6 +70,7 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
     node = SourceNode(_document(content, str(found)))
     args = read_as(SettingsArgs, node.document.data, node)
     state = args.state or StateArgs()
+    roles = tuple(beside(found, each) for each in as_list((args.roles and args.roles.path) or []))
     limits = {name: value for name, value in args.limits or () if value is not None}
     return Settings(
         file=str(found),
@@ -86,7 +88,8 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         require_state=bool(state.require),
         keep_runs=state.keep_runs,
         keep_days=state.keep_days,
-        lookup_folders=tuple(beside(found, each) for each in (args.lookup and args.lookup.folders) or ()),
+        role_folders=roles,
+        lookup_folders=(*roles, *(beside(found, each) for each in (args.lookup and args.lookup.folders) or ())),
         download_folders=tuple(beside(found, each) for each in (args.download and args.download.folders) or ()),
         secrets={
             name: SecretCommand(tuple(each.command), str(found.parent), node.child("secrets", name).key_place)

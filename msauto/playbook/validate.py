@@ -22,6 +22,7 @@ from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.plays import Loader, Play
 from msauto.playbook.resolve import resolve_plays
+from msauto.playbook.roles import role_of
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import UsesAssetError
 
@@ -39,13 +40,19 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     files = Files(options.lookup_folders)
     files.tracker.unknown = bool(options.secrets.declared)
     found: dict[FileKind, list[str]] = {kind: [] for kind in get_args(FileKind)}
+    roles: dict[str, None] = {}
     for path in _walked(paths, files.problems):
+        if role := role_of(path):
+            roles[role] = None
+            continue
         with files.problems.gather():
             found[kind_of_file(files.flawed(path))].append(path)
-    _check_playbooks(found, options, files)
-    loader = Loader(files)
+    loaded = _check_playbooks(found, options, files)
+    loader = Loader(files, options.role_folders)
     for path in found["tasks"]:
         loader.task_file(path)
+    for role in roles.keys() - loaded:
+        loader.lone_role(role)
     for node in (SourceNode(files.flawed(path)) for path in found["batch"]):
         from msauto.playbook.schema.batch import BatchFileArgs
 
@@ -58,7 +65,9 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     return [secrets.redact_problem(problem) for problem in files.problems.ordered()]
 
 
-def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, files: Files) -> None:
+def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, files: Files) -> set[str]:
+    """Check the inventories and playbooks; return the folders of the roles that the playbooks use."""
+    loaded: set[str] = set()
     problems = files.problems
     inventories = tuple(dict.fromkeys([*options.inventories, *found["inventory"]]))
     opened: list[Hosts] = []
@@ -74,7 +83,9 @@ def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, 
             problems.add(*hosts.same_servers(hosts.inventory.hosts))
     for path in found["playbook"]:
         # Each playbook is checked separately: two may be for different runs, and may contradict each other.
-        plays = Loader(files).playbook(path)
+        loader = Loader(files, options.role_folders)
+        plays = loader.playbook(path)
+        loaded |= loader.roles
         problems.add(*_never_notified(plays))
         for hosts in opened:
             work = resolve_plays(plays, hosts, check_only=True).work
@@ -83,6 +94,7 @@ def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, 
                     excerpt = files.flawed(problem.place.file).excerpt(problem.place)
                     problem = replace(problem, excerpt=excerpt)
                 problems.add(problem)
+    return loaded
 
 
 def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, structs
@@ -30,18 +31,20 @@ class Level(IntEnum):
         level.description = description
         return level
 
-    INVENTORY_GROUP = 1, "inventory group vars"
-    GROUP_VARS_ALL = 2, "group_vars/all"
-    GROUP_VARS = 3, "group_vars"
-    INVENTORY_HOST = 4, "inventory host vars"
-    HOST_VARS = 5, "host_vars"
-    PLAY = 6, "play vars"
-    VARS_FILES = 7, "vars_files"
-    PLAY_KEY = 8, "the play's database"
-    BLOCK = 9, "block vars"
-    TASK = 10, "task vars"
-    LOOP = 11, "loop"
-    EXTRA = 12, "-e"
+    ROLE_DEFAULTS = 1, "defaults of the role"
+    INVENTORY_GROUP = 2, "inventory group vars"
+    GROUP_VARS_ALL = 3, "group_vars/all"
+    GROUP_VARS = 4, "group_vars"
+    INVENTORY_HOST = 5, "inventory host vars"
+    HOST_VARS = 6, "host_vars"
+    PLAY = 7, "play vars"
+    VARS_FILES = 8, "vars_files"
+    PLAY_KEY = 9, "the play's database"
+    ROLE_VARS = 10, "vars of the role"
+    BLOCK = 11, "block vars"
+    TASK = 12, "task vars"
+    LOOP = 13, "loop"
+    EXTRA = 14, "-e"
 
 
 GIVEN: Mapping[str, tuple[str, str]] = {
@@ -161,9 +164,12 @@ class TemplateScope:
         here = structs.replace(here, secrets=here.secrets.offline())
         return TemplateScope(self.variables, {**self._given, "env": env}, here)
 
-    def with_variables(self, more: Iterable[Variable]) -> TemplateScope:
-        """Return the same names and other variables."""
-        return TemplateScope(self.variables.plus(more), self._given, self.surroundings)
+    def with_variables(self, more: Iterable[Variable], role: str = "") -> TemplateScope:
+        """Return the same names and other variables; with the folder of a role, lookups look in its files first."""
+        surroundings = self.surroundings
+        if role and surroundings.first != Path(role, "files"):
+            surroundings = structs.replace(surroundings, first=Path(role, "files"))
+        return TemplateScope(self.variables.plus(more), self._given, surroundings)
 
     def __contains__(self, name: object) -> bool:
         if name in self._given or name != "server":

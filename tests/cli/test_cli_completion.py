@@ -48,6 +48,11 @@ def test_tags_of_the_playbooks(away: Desk) -> None:
     away.play({"block": [task]}, {"import_tasks": "tasks/more.yml"})
     assert sorted(values(away, "plan", "play.yml", "--tags", "")) == ["late", "more", "night", "prep"]
     assert values(away, "plan", "--skip-tags", "prep,ni") == ["prep,night"]
+    away.write("msauto.toml", '[roles]\npath = "shared"')
+    away.write("roles/films/tasks/main.yml", [{"import_role": {"name": "news"}, "tags": "films"}])
+    away.write("shared/news/tasks/main.yml", [{**task, "tags": "news"}])
+    away.write("play.yml", [{"hosts": "all", "roles": [{"role": "films", "tags": ["night"]}]}])
+    assert sorted(values(away, "plan", "play.yml", "--tags", "")) == ["films", "news", "night"]
 
 
 def test_runs_of_the_ledger(desk: Desk) -> None:

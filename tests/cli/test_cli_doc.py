@@ -12,7 +12,7 @@ from msauto.cli.commands.doc import _topics as all_topics
 from msauto.model.fields import MimeType
 from msauto.model.timecode import Timecode
 from msauto.playbook.reference import module
-from msauto.playbook.schema.play import MODULES, AssetArgs
+from msauto.playbook.schema.play import GROUPS, MODULES, AssetArgs
 from msauto.playbook.template_reference import positions
 from tests.cli.command_line import MSAUTO, Desk
 from tests.cli.test_cli_streams_and_codes import on_a_terminal
@@ -24,7 +24,7 @@ def test_the_list_names_every_topic(away: Desk) -> None:
     sourced = away.run("doc")
     assert (sourced.code, sourced.err) == (0, "")
     assert [line.split()[0] for line in sourced.out.splitlines()[1:]] == TOPICS
-    assert {*MODULES} - {"block", "import_tasks"} <= set(TOPICS)
+    assert {*MODULES} - {*GROUPS} <= set(TOPICS)
     assert {"filters", "facts", "positions"} <= set(TOPICS)
     assert [each["name"] for each in away.run("doc", "--format", "json").json] == TOPICS
     assert away.run("doc", "--format", "markdown").out.count("\n- `") == len(TOPICS) - 1

@@ -63,6 +63,9 @@ def test_examples_hold(topic: ReferenceTopic, tmp_path: Path) -> None:
     (tmp_path / "shows.yml").write_text("show: News\n", encoding="utf-8")
     (tmp_path / "more.yml").write_text("- {hosts: all, tasks: [{asset: {title: A}}]}\n", encoding="utf-8")
     (tmp_path / "tasks.yml").write_text("- asset: {title: A}\n", encoding="utf-8")
+    for role in ("promos", "films"):
+        (tmp_path / "roles" / role / "tasks").mkdir(parents=True)
+        (tmp_path / "roles" / role / "tasks" / "main.yml").write_text("- asset: {title: A}\n", encoding="utf-8")
     (tmp_path / "batch.xml").write_text("<xml/>", encoding="utf-8")
     for number, example in enumerate(topic.examples):
         text = example if topic.name == "play" else play_of(topic.name, example)

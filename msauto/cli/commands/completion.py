@@ -37,6 +37,7 @@ _MOST: Final = 200
 _LARGEST: Final = 5_000_000
 """The largest file that is read, in bytes."""
 _IMPORTS: Final = ("import_playbook", "import_tasks")
+_ROLES: Final = ("roles", "role", "import_role")
 _TITLES: Final = "SELECT DISTINCT name FROM target WHERE kind = 'asset' AND substr(name, 1, ?) = ? LIMIT ?"
 _RUNS: Final = "SELECT name, started, status, playbooks FROM run ORDER BY started DESC LIMIT ?"
 
@@ -158,6 +159,10 @@ def _tags(given: Mapping[str, Any], _: str) -> Values:
     playbooks = [Path(each) for each in given.get("playbooks") or given.get("paths") or ()]
     seen: set[Path] = set()
     waiting = playbooks or [*_files(Path()), *_files(Path("playbooks"))]
+    file, settings = _settings(given)
+    shared = (settings.get("roles") or {}).get("path") or ()
+    folders = [file.parent / each for each in ([shared] if isinstance(shared, str) else shared)]
+    folders += (path.parent / "roles" for path in waiting)
     while waiting:
         path = waiting.pop()
         if path not in seen:
@@ -168,6 +173,10 @@ def _tags(given: Mapping[str, Any], _: str) -> Values:
                     yield from ((tag.strip(), "") for tag in ",".join(texts).split(",") if tag.strip())
                 elif name in _IMPORTS and isinstance(value, str):
                     waiting.append(path.parent / value)
+                elif name in _ROLES:
+                    entries = value if isinstance(value, list) else [value]
+                    names = [each.get("name") if isinstance(each, dict) else each for each in entries]
+                    waiting += (folder / str(each) / "tasks" / "main.yml" for each in names for folder in folders)
 
 
 def _keys(data: Any) -> Iterator[tuple[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -19,6 +20,7 @@ from msauto.documents.strict_model import fields_of
 from msauto.errors import InputError, SourceLocation, nearest
 from msauto.playbook.hosts import ResolveOptions, open_hosts, server_keys
 from msauto.playbook.input_files import Files
+from msauto.playbook.roles import find_role, role_places, role_variables
 from msauto.playbook.schema.inventory import DialectArgs, ServerArgs, TimeoutArgs
 from msauto.playbook.templates.names import OMIT, UsesAssetError
 from msauto.playbook.templates.rendering import render_data
@@ -31,14 +33,18 @@ from msauto.secrets.sources import MarkedText
 @click.command("vars", cls=HelpCommand)
 @click.argument("host")
 @click.argument("name", required=False)
+@click.option("--role", metavar="ROLE", help="The variables as the tasks of a role see them.")
 @shared_flags_of("text", "json", uses=["inventory", "server", "extra_vars"])
-def command(*, flags: Flags, host: str, name: str | None) -> None:
+def command(*, flags: Flags, host: str, name: str | None, role: str | None) -> None:
     """Show the variables of HOST; with NAME, the winner, the losers, and where each is set.
 
     The NAME server shows this for each key of the server. Variables of plays, blocks and tasks are not shown: they
-    belong to a playbook. Secrets are hidden.
+    belong to a playbook. With --role, the defaults and variables of that role are. Secrets are hidden.
     """
-    definitions = report_variables(flags.inputs.resolving, host, name)
+    settings = flags.inputs.settings
+    usual = settings.playbooks or (str(Path(settings.file or "").parent / "playbooks" / "site.yml"),)
+    options = structs.replace(flags.inputs.resolving, playbooks=(*usual, "site.yml"))
+    definitions = report_variables(options, host, name, role)
     if flags.format == "json":
         print_result(dump([_json(each) for each in definitions]))
         return
@@ -76,14 +82,18 @@ class VariableDefinition(Struct, frozen=True):
     wins: bool = True
 
 
-def report_variables(options: ResolveOptions, host: str, name: str | None = None) -> tuple[VariableDefinition, ...]:
+def report_variables(
+    options: ResolveOptions, host: str, name: str | None = None, role: str | None = None
+) -> tuple[VariableDefinition, ...]:
     """Return the variables of a host by name; with a name, all its definitions, the winner first.
+
+    ``role`` adds those of a role, which is looked for beside the playbooks.
 
     Values are redacted if they come from the environment, are secret, or have the name of a secret. Of the ``server:``
     blocks, which may hold any secret, the name ``server`` gives each key, with only values that can be shown.
     Raises :class:`InputError` for an unknown host or name.
     """
-    files = Files()
+    files = Files(options.lookup_folders)
     with files.tracker.found.redacted_errors():
         env = dict.fromkeys(options.env, HIDDEN)
         hosts = open_hosts(structs.replace(options, env=env, secrets=options.secrets.offline()), files)
@@ -92,6 +102,11 @@ def report_variables(options: ResolveOptions, host: str, name: str | None = None
         if host not in known:
             raise outside_node("HOST", host).error(f"unknown host {host!r}", nearest(host, known), kind="host")
         scope = hosts.scope(host, ".")
+        if role is not None:
+            node = outside_node("--role", role)
+            places = [place for each in options.playbooks for place in role_places(each, options.role_folders)]
+            folder = find_role(role, [*dict.fromkeys(places)], node)
+            scope = scope.with_variables(role_variables(folder, options.playbooks[0], node, files), folder)
         definitions = [_rendered(variable, scope) for variable in _chosen(scope, name)]
         if name == "server":
             definitions = [

@@ -123,10 +123,10 @@ def aspects_of(args: type[Model]) -> list[Aspect]:
     return own or [*(of_asset if issubclass(args, AssetArgs) else ())]
 
 
-MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", "block", "import_tasks")
-"""The modules of tasks: each task has exactly one."""
-GROUPS = ("block", "import_tasks")
+GROUPS = ("block", "import_tasks", "import_role")
 """The modules that hold tasks."""
+MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", *GROUPS)
+"""The modules of tasks: each task has exactly one."""
 HANDLER_MODULES = ("command", "thumbnail", "proxy")
 """The modules of handlers, which run on the asset that changed."""
 
@@ -167,6 +167,50 @@ class AssertArgs(TargetKeys):
     msg: Opt[Text] = key("message if a condition is false")
 
 
+def _unsupported(remedies: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return message and remedy for keys of Ansible that msauto does not have."""
+    return {name: (f"{name} is not supported", remedy) for name, remedy in remedies.items()}
+
+
+RoleName = Annotated[
+    str,
+    types.matching(
+        r"^\w[\w.-]*$",
+        "{} is not the name of a role",
+        "write the name of its folder in roles/; it cannot be a template",
+    ),
+]
+_HANDLERS_TOO = "the handlers of a role come with its tasks: list it under roles:, or use import_role among the tasks"
+
+
+class RoleArgs(Model):
+    """A role under ``roles:``, with what holds for all of its tasks."""
+
+    role: Plain[RoleName] = need("name of the role")
+    vars: Plain[dict[str, Any]] = key("variables of the tasks of the role", json_schema_extra=VARIABLES)
+    tags: Opt[Texts] = key("tags of all tasks of the role")
+    when: Plain[Expressions] = key("condition for all tasks of the role")
+
+
+class ImportRoleArgs(Model):
+    """A role among the tasks."""
+
+    shorthand: ClassVar = "name"
+    hints: ClassVar = _unsupported(
+        {
+            "tasks_from": "name its file in import_tasks, or make it a role of its own",
+            "handlers_from": "write the handlers in handlers/main.yml",
+            "defaults_from": "write the defaults in defaults/main.yml",
+            "vars_from": "write the variables in vars/main.yml, or beside import_role",
+            "public": "remove it: only the tasks of a role see its variables",
+            "allow_duplicates": "remove it: a role may be imported several times",
+            "rolespec_validate": "check the variables with assert",
+        }
+    )
+
+    name: Plain[RoleName] = need("name of the role")
+
+
 class LoopControl(Model):
     """The names of a loop's variables."""
 
@@ -178,8 +222,7 @@ class LoopControl(Model):
 _UNSUPPORTED_OF_TASKS = {
     "include_tasks": "use import_tasks",
     "include": "use import_tasks",
-    "include_role": "use import_tasks",
-    "import_role": "use import_tasks",
+    "include_role": "use import_role",
     **{
         f"with_{kind}": "use loop"
         for kind in ("items", "list", "dict", "file", "fileglob", "lines", "sequence", "nested", "together")
@@ -222,11 +265,6 @@ _UNSUPPORTED_OF_BOTH = {
 }
 
 
-def _unsupported(remedies: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return message and remedy for keys of Ansible that msauto does not have."""
-    return {name: (f"{name} is not supported", remedy) for name, remedy in remedies.items()}
-
-
 _HINTS = _unsupported({**_UNSUPPORTED_OF_TASKS, **_UNSUPPORTED_OF_BOTH})
 
 
@@ -259,10 +297,6 @@ class TaskArgs(_TaskKeys):
     rules: ClassVar = (
         _one_module(MODULES, "task"),
         _NEEDS_LOOP,
-        *(
-            rule.excludes(each, ("loop",), "loop cannot be used with {key}", "move the loop to the tasks inside")
-            for each in GROUPS
-        ),
         *(rule.excludes(each, ("notify",), _NO_HANDLERS, "remove notify") for each in ("rss", "xmp_batch", "assert")),
     )
 
@@ -276,8 +310,9 @@ class TaskArgs(_TaskKeys):
     xmp_batch: Plain[XmpBatchArgs] = key("XMP metadata to load through a connector")
     command: Plain[CommandArgs] = key("a command that is run, not compared")
     assert_: Plain[AssertArgs] = key("conditions that must be true, or planning fails", alias="assert")
-    block: Plain[list["TaskArgs"]] = key("tasks that share when, tags and vars")
+    block: Plain[list["TaskArgs"]] = key("tasks that share when, tags, vars and loop")
     import_tasks: Opt[Name] = key("file with a list of tasks, relative to this file")
+    import_role: Plain[ImportRoleArgs] = key("role whose tasks run here")
 
 
 class HandlerArgs(_TaskKeys):
@@ -294,7 +329,8 @@ class HandlerArgs(_TaskKeys):
         "tags": ("a handler cannot have tags", "remove them: it runs whenever a task notifies it"),
         **{name: (f"a handler cannot run {name}", f"use one of: {', '.join(HANDLER_MODULES)}") for name in MODULES},
         "block": ("a handler cannot be a block", "write its handlers one by one, each with its own when and vars"),
-        "import_tasks": ("handlers cannot be imported", "write them in the play; import the whole play to share them"),
+        "import_tasks": ("handlers cannot be imported", "write them in the play, or in a role to share them"),
+        "import_role": ("a handler cannot run a role", _HANDLERS_TOO),
     }
 
     name: Value[types.Quoted] = need("name that tasks use in notify")
@@ -334,14 +370,13 @@ class PlayArgs(BatchKeys):
         rule.any_of((("hosts",), ("import_playbook",)), "the play has no hosts", _ADD_HOSTS),
         rule.excludes(
             "import_playbook",
-            ("hosts", "database", "vars_files", *BatchKeys.model_fields, "tasks", "handlers"),
+            ("hosts", "database", "vars_files", *BatchKeys.model_fields, "roles", "tasks", "handlers"),
             "{other} cannot be used with import_playbook",
             "put it in the imported plays",
         ),
         rule.needs("when", ("import_playbook",), "when cannot be used on a play", "put it on the tasks, or on a block"),
     )
     hints: ClassVar = {
-        "roles": ("roles are not supported", "use import_tasks"),
         **_unsupported(
             {key: remedy for key, remedy in _UNSUPPORTED_OF_BOTH.items() if key not in BatchKeys.model_fields}
         ),
@@ -370,6 +405,9 @@ class PlayArgs(BatchKeys):
     tags: Opt[Texts] = key("tags of all tasks of the play")
     outside: Plain[OutsidePolicy] = key(OUTSIDE)
     when: Plain[Expressions] = key("condition for all plays of an imported playbook")
+    roles: Plain[list[Annotated[Then[RoleArgs] | Else[RoleName], types.IF_MAP]]] = key(
+        "roles, whose tasks run before those of the play"
+    )
     tasks: Plain[list[TaskArgs]] = key("tasks of the play")
     handlers: Plain[list[HandlerArgs]] = key("handlers: they run once for each target that changed")
 
@@ -380,3 +418,7 @@ class Playbook(DocumentModel[list[PlayArgs]]):
 
 class TaskFile(DocumentModel[list[TaskArgs]]):
     """A file for import_tasks: a list of tasks."""
+
+
+class HandlerFile(DocumentModel[list[HandlerArgs]]):
+    """The handlers of a role: a list of handlers."""

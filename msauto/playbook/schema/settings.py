@@ -124,6 +124,12 @@ class SecretArgs(Model):
     )
 
 
+class RolesArgs(Model):
+    """Where roles are, besides roles/ beside a playbook."""
+
+    path: Plain[Texts] = key("folders with roles, relative to this file; playbooks may read what is in them")
+
+
 class SettingsArgs(Model):
     """Defaults and limits of a repository of playbooks."""
 
@@ -138,5 +144,6 @@ class SettingsArgs(Model):
     freeze: Plain[list[_AnyFreeze]] = key("periods in which nothing may be changed")
     state: Plain[StateArgs] = key("the ledger")
     secrets: Plain[dict[Name, SecretArgs]] = key("secrets that programs print, by name")
+    roles: Plain[RolesArgs] = key("where roles are, besides roles/ beside a playbook")
     lookup: Plain[LookupArgs] = key("what lookup() may read outside the repository")
     download: Plain[DownloadArgs] = key("where downloads may be written outside the repository")

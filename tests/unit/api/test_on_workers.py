@@ -58,7 +58,12 @@ class Travel:
         task = {"name": "t", "asset": {"select": {"folder": "/"}, "fields": {"comment": comment}}}
         (folder / "msauto.toml").touch()
         (folder / "inventory.yml").write_text(yaml.safe_dump(inventory))
-        (folder / "play.yml").write_text(yaml.safe_dump([{"name": "p", "hosts": "all", "tasks": [task]}]))
+        play = {
+            "name": "p",
+            "hosts": "all",
+            **({"roles": ["films"]} if (folder / "roles").exists() else {"tasks": [task]}),
+        }
+        (folder / "play.yml").write_text(yaml.safe_dump([play]))
         self.resolved = resolve(
             ResolveOptions(
                 (str(folder / "play.yml"),),
@@ -124,6 +129,17 @@ def test_a_file_is_asked_for_and_one_outside_the_repository_refused(tmp_path: Pa
     (tmp_path / "out").symlink_to("/etc/hostname")
     with pytest.raises(TemplateFunctionError, match="outside the playbook's repository"):
         there.ask(("content", 0, "out"))
+
+
+def test_a_file_of_a_role_is_the_one_that_is_sent(tmp_path: Path) -> None:
+    for part in ("tasks", "files"):
+        (tmp_path / "roles" / "films" / part).mkdir(parents=True)
+    comment = "{{ asset.title }} {{ lookup('file', 'note.txt') }}"
+    task = {"asset": {"select": {"folder": "/"}, "fields": {"comment": comment}}}
+    (tmp_path / "roles/films/tasks/main.yml").write_text(yaml.safe_dump([task]))
+    (tmp_path / "roles/films/files/note.txt").write_text("from the role\n")
+    (tmp_path / "note.txt").write_text("from a file\n")
+    assert travel(tmp_path, "", {}).comment() == "EP1 from the role"
 
 
 def test_a_secret_in_a_file_is_found_there(tmp_path: Path) -> None:

@@ -1,0 +1,68 @@
+"""Finds roles and reads their variables: ``roles/NAME/`` with tasks, handlers, defaults, vars and files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msauto.documents.document import SourceNode
+from msauto.errors import nearest
+from msauto.playbook.input_files import Files, beside
+from msauto.playbook.variables import Level, Variable, read_variables
+
+ROLE_PARTS = ("tasks", "handlers", "defaults", "vars", "meta")
+"""The folders of a role whose file ``main.yml`` msauto reads."""
+_ENDINGS = (".yml", ".yaml")
+_LEVELS = {"defaults": Level.ROLE_DEFAULTS, "vars": Level.ROLE_VARS}
+
+
+def role_places(playbook: str, folders: Sequence[str]) -> tuple[str, ...]:
+    """Return the folders in which the roles of a playbook are; ``folders`` are those of the settings."""
+    return tuple(dict.fromkeys((beside(playbook, "roles"), *folders)))
+
+
+def find_role(name: str, places: Sequence[str], node: SourceNode) -> str:
+    """Return the folder of a role; raises :class:`InputError` with the places, and the nearest name."""
+    for place in places:
+        if Path(place, name).is_dir():
+            return str(Path(place, name))
+    known = [each.name for place in places if Path(place).is_dir() for each in Path(place).iterdir() if each.is_dir()]
+    remedy = nearest(name, known) or f"create {Path(places[0], name, 'tasks', 'main.yml')}"
+    if not remedy.endswith("?"):
+        remedy += "; [roles] path in msauto.toml names other folders"
+    raise node.error(f"role {name!r} not found in {' or '.join(places)}", remedy, kind="file")
+
+
+def main_file(folder: str, part: str) -> str:
+    """Return the main file of a part of a role; empty if there is none."""
+    paths = (Path(folder, part, f"main{ending}") for ending in _ENDINGS)
+    return next((str(path) for path in paths if path.is_file()), "")
+
+
+def role_of(file: str) -> str:
+    """Return the folder of the role that has a file as the main file of one of its parts; empty for other files."""
+    path = Path(file)
+    folder = str(path.parent.parent)
+    is_part = path.stem == "main" and path.suffix in _ENDINGS and path.parent.name in ROLE_PARTS
+    return folder if is_part and (main_file(folder, "tasks") or main_file(folder, "handlers")) else ""
+
+
+def role_variables(folder: str, playbook: str, node: SourceNode, files: Files) -> list[Variable]:
+    """Return the defaults and variables of a role that ``node`` names; raises :class:`InputError`.
+
+    Its dependencies would run before it, so a role that has some is refused.
+    """
+    variables: list[Variable] = []
+    for part in ROLE_PARTS[2:]:
+        if not (path := main_file(folder, part)):
+            continue
+        files.check_named(path, playbook, node)
+        document = files.document(path)
+        if part in _LEVELS:
+            variables += read_variables(document.data, _LEVELS[part], SourceNode(document))
+        elif isinstance(document.data, dict) and document.data.get("dependencies"):
+            remedy = "list these roles before it under roles: of the play, or use import_role in its tasks/main.yml"
+            raise SourceNode(document, ("dependencies",)).error(
+                "dependencies of roles are not supported", remedy, key=True, kind="not-supported"
+            )
+    return variables
