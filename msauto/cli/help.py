@@ -12,7 +12,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "What": (
         "titles", "folders", "channels", "recursive", "links", "mam", "title", "xmp_field", "view", "batch", "since",
         "every", "max_age", "failed", "resume", "target", "tags", "skip_tags", "extra_vars", "origin", "keep_going",
-        "forget_pending", "listed", "seed", "dialect", "faults",
+        "role", "forget_pending", "listed", "seed", "dialect", "faults",
     ),
     "Where": (
         "inventory", "server", "limit", "database", "host", "port", "state_file", "on", "config", "state_dir",

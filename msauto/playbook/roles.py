@@ -34,7 +34,7 @@ def find_role(name: str, places: Sequence[str], node: SourceNode) -> str:
 
 
 def main_file(folder: str, part: str) -> str:
-    """Return the main file of a part of a role; empty if there is none."""
+    """Return the main file of a part of a role; empty if the role has no such part."""
     paths = (Path(folder, part, f"main{ending}") for ending in _ENDINGS)
     return next((str(path) for path in paths if path.is_file()), "")
 

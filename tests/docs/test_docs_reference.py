@@ -63,6 +63,7 @@ SECTIONS = {  # where the keys of each model are described
     schema_batch.MetricsArgs: "batch.md#Monitoring",
     schema_batch.NotifyArgs: "batch.md#Monitoring",
     schema_batch.SecretSource: "batch.md#Secrets",
+    schema_settings.RolesArgs: "settings.md#Settings: msauto.toml",
     schema_settings.StateArgs: "settings.md#Settings: msauto.toml",
 }
 SHARED = {

@@ -36,6 +36,7 @@ BEYOND_SCHEMAS = re.compile(
             "stands twice|duplicate",  # unique by a key of the items
             "invalid (template|expression)|unknown (filter|test) ",  # Jinja's grammar
             "handler .* not found",  # names that refer to names elsewhere
+            "is that of the loop around it",
             "is greater than max",  # numbers compared with each other
             "circular import|file not found|cannot be read: not found|imported file cannot",  # other files
             "duration of a segment cannot be 0",  # 0 in all its notations
@@ -168,7 +169,8 @@ def all_changes(data: Any) -> Iterator[Any]:
 def verdict_on_playbook(text: str) -> list[str]:
     files = _Memory(text)
     Loader(files).playbook("p.yml")
-    return [problem.message for problem in files.problems.ordered()]
+    messages = [problem.message for problem in files.problems.ordered()]
+    return [each for each in messages if not re.match("role '.+' not found", each)]  # the folder of a role
 
 
 def verdict_on_inventory(text: str) -> list[str]:

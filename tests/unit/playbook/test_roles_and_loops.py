@@ -1,4 +1,4 @@
-"""Roles, and loops over what holds tasks: all of it is known offline, and is told where it is written."""
+"""Roles, and loops over what holds tasks: everything is known offline, with its place."""
 
 from __future__ import annotations
 
