@@ -7,8 +7,8 @@ from typing import Final, Literal
 
 from msauto.documents.document import Document, SourceNode
 
-FileKind = Literal["playbook", "tasks", "inventory", "batch", "plan", "vars"]
-_OF_PLAYS: Final = {"hosts", "roles", "tasks", "import_playbook", "handlers", "vars_files"}
+FileKind = Literal["playbook", "tasks", "inventory", "batch", "plan", "vars", "foreign"]
+_OF_PLAYS: Final = {"hosts", "roles", "tasks", "pre_tasks", "import_playbook", "handlers", "vars_files"}
 VARS_FOLDERS: Final = ("group_vars", "host_vars")
 _TAKEN: Final = {
     "playbook": ("a playbook", "plan it: msauto plan {}"),
@@ -24,10 +24,16 @@ def kind_of_file(document: Document) -> FileKind:
     """Return the kind of a file by its content."""
     data = document.data
     if isinstance(data, list):
-        from msauto.playbook.schema.play import MODULES  # the models of all modules, which an inventory does not need
+        # The models of all modules, which an inventory does not need:
+        from msauto.playbook.schema.play import FOREIGN_MODULES, MODULES
 
         named: set[str] = set().union(*(item for item in data if isinstance(item, dict)))
-        return "tasks" if named & set(MODULES) and not named & _OF_PLAYS else "playbook"
+        if not named or named & _OF_PLAYS:
+            return "playbook"
+        if "src" in named or Path(document.file).stem == "requirements":
+            return "foreign"  # what Ansible Galaxy installs
+        is_task = not named.isdisjoint({*MODULES, *FOREIGN_MODULES}) or any("." in str(name) for name in named)
+        return "tasks" if is_task else "playbook"
     if any(part in VARS_FOLDERS for part in Path(document.file).parts) or not isinstance(data, dict):
         return "vars"
     if isinstance(data.get("tasks"), list) or {"hosts", "tasks"} <= data.keys():

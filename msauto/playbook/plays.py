@@ -143,8 +143,8 @@ class Loader:
         self._problems = files.problems
         self._role_folders = role_folders
         self._numbers = count()
-        self.roles: set[str] = set()
-        """The folders of all roles that were loaded."""
+        self.loaded: set[str] = set()
+        """The folders of roles and the files of tasks that were loaded."""
         self._begin(_NOTHING)
 
     def _begin(self, play: InheritedKeys) -> None:
@@ -226,7 +226,7 @@ class Loader:
 
     def _role_in(self, folder: str, node: SourceNode, inherited: InheritedKeys) -> Iterator[Task]:
         """Yield the tasks of a role, and add its handlers to those of the play; raises :class:`InputError`."""
-        self.roles.add(folder)
+        self.loaded.add(folder)
         tasks, handlers = main_file(folder, "tasks"), main_file(folder, "handlers")
         if not tasks and not handlers:
             remedy = f"create {Path(folder, 'tasks', 'main.yml')}"
@@ -331,6 +331,7 @@ class Loader:
 
     def task_file(self, file: str, inherited: InheritedKeys = _NOTHING) -> list[Task]:
         """Return the tasks of a file that import_tasks names."""
+        self.loaded.add(file)
         inherited = structs.replace(inherited, files=(*inherited.files, file))
         tasks: list[Task] = []
         with self._problems.gather():

@@ -206,7 +206,9 @@ class _Resolver(Struct):
         self.played += 1
 
     def hosts_of(self, play: Play) -> list[str]:
-        """Return the hosts of a play within the limit."""
+        """Return the hosts of a play within the limit; none of a play without ``hosts``, which is reported itself."""
+        if "hosts" not in play.data:
+            return []
         node = play.node.child("hosts")
         any_scope = self.hosts.scope(next(iter(self.hosts.inventory.hosts)), play.folder)
         data = render_shown(play.data.get("hosts"), any_scope, node)

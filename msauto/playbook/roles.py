@@ -50,7 +50,7 @@ def role_of(file: str) -> str:
 def role_variables(folder: str, playbook: str, node: SourceNode, files: Files) -> list[Variable]:
     """Return the defaults and variables of a role that ``node`` names; raises :class:`InputError`.
 
-    Its dependencies would run before it, so a role that has some is refused.
+    Its dependencies would run before it, so they are a problem.
     """
     variables: list[Variable] = []
     for part in ROLE_PARTS[2:]:
@@ -62,7 +62,7 @@ def role_variables(folder: str, playbook: str, node: SourceNode, files: Files) -
             variables += read_variables(document.data, _LEVELS[part], SourceNode(document))
         elif isinstance(document.data, dict) and document.data.get("dependencies"):
             remedy = "list these roles before it under roles: of the play, or use import_role in its tasks/main.yml"
-            raise SourceNode(document, ("dependencies",)).error(
-                "dependencies of roles are not supported", remedy, key=True, kind="not-supported"
-            )
+            why = "dependencies of roles are not supported"
+            meta = SourceNode(document, ("dependencies",))
+            files.problems.add(meta.problem(why, remedy, key=True, kind="not-supported"))
     return variables

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from textwrap import wrap
 from typing import get_args
 
 from msgspec import Struct, structs
@@ -40,19 +42,23 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     files = Files(options.lookup_folders)
     files.tracker.unknown = bool(options.secrets.declared)
     found: dict[FileKind, list[str]] = {kind: [] for kind in get_args(FileKind)}
-    roles: dict[str, None] = {}
-    for path in _walked(paths, files.problems):
-        if role := role_of(path):
-            roles[role] = None
-            continue
+    roles = {path: role_of(path) for path in _walked(paths, files.problems, found["foreign"])}
+    for path in (path for path, role in roles.items() if not role):
         with files.problems.gather():
             found[kind_of_file(files.flawed(path))].append(path)
     loaded = _check_playbooks(found, options, files)
     loader = Loader(files, options.role_folders)
-    for path in found["tasks"]:
-        loader.task_file(path)
-    for role in roles.keys() - loaded:
+    for role in sorted({*roles.values()} - loaded - {""}):
         loader.lone_role(role)
+    alone = [path for path in found["tasks"] if path not in loaded | loader.loaded]
+    for path in alone:
+        loader.task_file(path)
+    if alone and found["playbook"]:
+        remedy = "let a play import them: import_tasks: FILE"
+        files.problems.add(_about("no playbook imports these tasks:", alone, remedy))
+    if found["foreign"]:
+        remedy = "write inventories as YAML; leave the rest to the programs that read it"
+        files.problems.add(_about("msauto does not read:", found["foreign"], remedy))
     for node in (SourceNode(files.flawed(path)) for path in found["batch"]):
         from msauto.playbook.schema.batch import BatchFileArgs
 
@@ -62,11 +68,65 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
         if not isinstance(node.document.data, dict | None):
             files.problems.add(node.problem("this is neither plays nor variables", _WHAT_IT_READS, kind="wrong-type"))
     secrets = files.tracker.found
-    return [secrets.redact_problem(problem) for problem in files.problems.ordered()]
+    return [secrets.redact_problem(problem) for problem in _each_once(files.problems.ordered(), files)]
+
+
+# A repository for Ansible: what is the same in many places is reported once -------------------------------------------
+
+
+def _about(message: str, paths: Sequence[str], remedy: str) -> Problem:
+    """Return one warning about several files."""
+    shown = ", ".join(paths[:_FEW]) + (f" and {len(paths) - _FEW} more" if len(paths) > _FEW else "")
+    return Problem(f"{message} {shown}", SourceLocation(paths[0]), remedy, level="warning", kind="unused")
+
+
+def _each_once(problems: list[Problem], files: Files) -> list[Problem]:
+    """Return the problems, with one in the place of many modules of Ansible, and of many hosts without a server.
+
+    What else is wrong with a file for Ansible is reported once its modules are replaced.
+    """
+    foreign: dict[Problem, str] = {}
+    for each in problems:
+        if each.kind == "not-supported" and each.place is not None:
+            document = files.flawed(each.place.file)
+            if isinstance(document.data, list) and not any(map(_OUR_MODULE.search, document.lines)):
+                foreign[each] = document.file
+    if len(foreign) > _FEW:
+        replaced = {*foreign.values()}
+        left = [each for each in problems if not (each.place and each.place.line and each.place.file in replaced)]
+        notes = [each for each in left if each.place and not each.place.line and each.level == "warning"]
+        summary = _about_ansible([*foreign], len(replaced), [each.message for each in notes])
+        problems = [summary, *(each for each in left if each not in notes)]
+    bare = [each for each in problems if each.message.endswith(" has no server")]
+    if len(bare) > _FEW:
+        first = replace(bare[0], message=f"{bare[0].message}, nor do {len(bare) - 1} other hosts")
+        problems = [first, *(each for each in problems if each not in bare)]
+    return Problems(*problems).ordered()
+
+
+def _about_ansible(problems: Sequence[Problem], files: int, notes: Sequence[str]) -> Problem:
+    """Return what replaces each module, which keys are not supported, and notes about other files."""
+    from msauto.playbook.schema.play import FOREIGN_MODULES
+
+    found: dict[str, dict[str, None]] = {"": {}}
+    for each in problems:
+        name = each.message.partition(" ")[0].removeprefix("ansible.builtin.")
+        is_module = name in {*FOREIGN_MODULES, "command"} or "." in name
+        found.setdefault(each.remedy if is_module else "", {})[name] = None
+    found["keys to replace or remove"] = found.pop("")
+    lines = [f"{', '.join(names)}: {remedy}" for remedy, names in found.items() if names]
+    lines = [part for line in (*lines, *notes) for part in wrap(line, 78, subsequent_indent="  ")]
+    message = "\n".join([f"written for Ansible (files: {files}); msauto has instead:", *lines])
+    return replace(problems[0], message=message, remedy=_CONVERT, excerpt="")
+
+
+_FEW = 3
+_OUR_MODULE = re.compile(r"\b(asset|rss|thumbnail|proxy|xmp_batch):")
+_CONVERT = "convert one file at a time, as in the how-to: Coming from Ansible"
 
 
 def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, files: Files) -> set[str]:
-    """Check the inventories and playbooks; return the folders of the roles that the playbooks use."""
+    """Check the inventories and playbooks; return the roles and the files of tasks that the playbooks use."""
     loaded: set[str] = set()
     problems = files.problems
     inventories = tuple(dict.fromkeys([*options.inventories, *found["inventory"]]))
@@ -85,7 +145,7 @@ def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, 
         # Each playbook is checked separately: two may be for different runs, and may contradict each other.
         loader = Loader(files, options.role_folders)
         plays = loader.playbook(path)
-        loaded |= loader.roles
+        loaded |= loader.loaded
         problems.add(*_never_notified(plays))
         for hosts in opened:
             work = resolve_plays(plays, hosts, check_only=True).work
@@ -97,14 +157,19 @@ def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, 
     return loaded
 
 
-def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:
+def _walked(paths: Sequence[str], problems: Problems, foreign: list[str]) -> Iterator[str]:
+    """Yield the files; of those in folders, what other programs read is added to ``foreign``."""
     for path in paths:
         if not Path(path).exists():
             problems.add(Problem("file or folder not found", SourceLocation(path), how_to_find(path), kind="file"))
         elif Path(path).is_dir():
             for file in sorted(Path(path).rglob("*")):
-                hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-                if file.suffix in _ENDINGS and file.is_file() and not hidden:
+                parts = file.relative_to(path).parts
+                if any(part.startswith(".") for part in parts) or not file.is_file():
+                    continue
+                if "molecule" in parts or file.suffix in {".ini", ".cfg"} or file.name == "hosts":
+                    foreign.append(str(file))
+                elif file.suffix in _ENDINGS:
                     yield str(file)
         else:
             yield path

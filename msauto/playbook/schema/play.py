@@ -198,13 +198,12 @@ class ImportRoleArgs(Model):
     shorthand: ClassVar = "name"
     hints: ClassVar = _unsupported(
         {
-            "tasks_from": "name its file in import_tasks, or make it a role of its own",
-            "handlers_from": "write the handlers in handlers/main.yml",
-            "defaults_from": "write the defaults in defaults/main.yml",
-            "vars_from": "write the variables in vars/main.yml, or beside import_role",
+            **dict.fromkeys(
+                ("tasks_from", "handlers_from", "defaults_from", "vars_from"),
+                "a role is its main.yml files: make the other file a role of its own",
+            ),
             "public": "remove it: only the tasks of a role see its variables",
             "allow_duplicates": "remove it: a role may be imported several times",
-            "rolespec_validate": "check the variables with assert",
         }
     )
 
@@ -219,16 +218,34 @@ class LoopControl(Model):
     label: Opt[Text] = key("text that names the item in plans")
 
 
-_UNSUPPORTED_OF_TASKS = {
+OUTSIDE_MSAUTO = "run shell commands outside of msauto, or by the CI job"
+KEEP_IN_ANSIBLE = "keep it in Ansible: msauto changes media servers only"
+FOREIGN_MODULES = {
     "include_tasks": "use import_tasks",
     "include": "use import_tasks",
     "include_role": "use import_role",
+    "include_vars": "use vars_files of the play, or lookup('yaml', …)",
+    "set_fact": "use vars",
+    "uri": "use asset, rss, command, thumbnail or proxy",
+    "debug": "show values with: msauto vars HOST NAME, msauto show, or msauto plan -v",
+    "fail": "use assert with a false condition",
+    "pause": "a run never waits for input; split the playbook, and apply the second part later",
+    "meta": "remove it: handlers run after the changes of their target",
+    "ansible.builtin.command": OUTSIDE_MSAUTO,
+    **dict.fromkeys(("shell", "raw", "script"), OUTSIDE_MSAUTO),
+    **dict.fromkeys(("copy", "template", "file", "stat", "slurp", "fetch", "lineinfile", "get_url"), KEEP_IN_ANSIBLE),
+    **dict.fromkeys(("apt", "yum", "dnf", "package", "pip", "git", "user", "cron", "mail"), KEEP_IN_ANSIBLE),
+    **dict.fromkeys(("service", "systemd", "unarchive", "wait_for", "setup", "add_host"), KEEP_IN_ANSIBLE),
+}
+"""The modules of Ansible that many playbooks have, each with what replaces it."""
+
+_UNSUPPORTED_OF_TASKS = {
+    **FOREIGN_MODULES,
     **{
         f"with_{kind}": "use loop"
         for kind in ("items", "list", "dict", "file", "fileglob", "lines", "sequence", "nested", "together")
     },
     "register": "facts of the asset are in asset",
-    "set_fact": "use vars",
     "until": "msauto reads and verifies after writing; remove it",
     "retries": "reads are repeated, writes never; remove it",
     "delay": "remove it",
@@ -236,12 +253,6 @@ _UNSUPPORTED_OF_TASKS = {
     "poll": "remove it",
     "delegate_to": "write a play for that host",
     "local_action": "run local commands outside of msauto",
-    "shell": "run shell commands outside of msauto, or by the CI job",
-    "debug": "show values with: msauto vars HOST NAME, msauto show, or msauto plan -v",
-    "fail": "use assert with a false condition",
-    "pause": "a run never waits for input; split the playbook, and apply the second part later",
-    "meta": "remove it: handlers run after the changes of their target",
-    "uri": "use asset, rss, command, thumbnail or proxy: they make the requests of the interface",
     "ignore_errors": "a failed target never stops the others; use --keep-going for errors of planning",
     "ignore_unreachable": "a failed target never stops the others; use --keep-going for errors of planning",
     "rescue": "a failed target is reported, and the next run plans what is missing",

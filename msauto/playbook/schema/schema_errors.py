@@ -100,6 +100,10 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Fo
             repeated = None if _may_be_secret(node.child(*path), value) else value
             message, remedy = _wrong_value(other, context, value, repeated, _label(path) or _UNNAMED, inside)
             kind = "wrong-type" if other in _EXPECTED else "invalid-value"
+            if path[-1:] == ("command",) and isinstance(value, str) and not value.startswith("PARTNER_"):
+                from msauto.playbook.schema.play import OUTSIDE_MSAUTO
+
+                message, remedy, kind = "command of Ansible is not supported", OUTSIDE_MSAUTO, "not-supported"
     return path, node.child(*path).problem(message, remedy, key=on_key, kind=kind)
 
 
@@ -273,12 +277,14 @@ def _hint(name: str, known: Iterable[str], otherwise: str) -> str:
 
 def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
     plain = name.rpartition(".")[2]  # Ansible names a module with its collection: ansible.builtin.debug
+    if hint := model.hints.get(name) or model.hints.get(plain):
+        return hint
     if plain != name and plain in fields_of(model):
         return f"unknown module or key {name!r}", f"write {plain}: modules have no collection here"
-    if plain in model.hints:
-        return model.hints[plain]
-    from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
+    from msauto.playbook.schema.play import HANDLER_MODULES, KEEP_IN_ANSIBLE, MODULES, HandlerArgs, TaskArgs
 
+    if plain != name and issubclass(model, HandlerArgs | TaskArgs):
+        return f"{name} is not supported", KEEP_IN_ANSIBLE
     keys = fields_of(model)
     for kind, modules, what in ((HandlerArgs, HANDLER_MODULES, "handler modules"), (TaskArgs, MODULES, "modules")):
         if issubclass(model, kind):

@@ -45,6 +45,7 @@ def test_a_folder_is_walked_and_files_are_told_apart(tmp_path: Path) -> None:
     write(tmp_path, "vars/shows.yml", "a: 1\na: 2\n")
     assert messages(tmp_path) == [
         "undefined variable 'hous'",
+        f"no playbook imports these tasks: {tmp_path / 'tasks' / 'more.yml'}",
         "unknown key 'titel'",
         "duplicate key 'a' (first in line 1)",
     ]
