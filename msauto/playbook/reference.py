@@ -1,6 +1,6 @@
 """The reference of plays, tasks and modules, made from the JSON Schemas of their models.
 
-What templates can use is in :mod:`.template_reference`.
+What templates can use is in :mod:`.templates.reference`.
 """
 
 from __future__ import annotations

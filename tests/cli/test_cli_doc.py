@@ -13,7 +13,7 @@ from msauto.model.fields import MimeType
 from msauto.model.timecode import Timecode
 from msauto.playbook.reference import module
 from msauto.playbook.schema.play import GROUPS, MODULES, AssetArgs
-from msauto.playbook.template_reference import positions
+from msauto.playbook.templates.reference import positions
 from tests.cli.command_line import MSAUTO, Desk
 from tests.cli.test_cli_streams_and_codes import on_a_terminal
 

@@ -16,8 +16,8 @@ from msauto.cli import flags as cli_flags
 from msauto.cli.help import SECTIONS, in_sections
 from msauto.cli.main import group
 from msauto.model.server import Dialect
-from msauto.playbook import template_reference as reference
 from msauto.playbook.reference import TOPICS, module, render_topic, table
+from msauto.playbook.templates import reference
 from msauto.playbook.templates.filters import REMOVED
 from msauto.report.event_lines import LINES, events_schema
 from tests.docs.error_index import error_index_page

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from msauto.documents.loader import load_yaml
-from msauto.playbook import template_reference as reference
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.reference import TOPICS, ReferenceTopic, module
+from msauto.playbook.templates import reference
 from msauto.playbook.templates.sandbox import Sandbox
 from msauto.playbook.validate import validate
 from tests.docs.make_reference import PAGES

@@ -18,7 +18,7 @@ from msauto.report.json import dump
 from msauto.report.layout import Layout, Line, TextSpan, render_lines, words
 
 if TYPE_CHECKING:
-    from msauto.playbook.template_reference import ReferenceEntry
+    from msauto.playbook.templates.reference import ReferenceEntry
 
 _LISTS: Mapping[str, str] = {
     "facts": "The facts of an asset for templates: asset.NAME.",
@@ -28,7 +28,7 @@ _LISTS: Mapping[str, str] = {
     "tests": "Tests, for when, where and that: VALUE is test.",
     "lookups": "Files and environment for templates: lookup(NAME, ...).",
 }
-"""The lists of what templates can use: each is a function of ``template_reference``."""
+"""The lists of what templates can use: each is a function of ``templates.reference``."""
 _NOTE = (
     "Any value can be a template, except those marked (no template). A key without a value is an error: "
     'write "" to clear, or omit the key. [] in a key means each item of the list.'
@@ -63,9 +63,9 @@ def _topics() -> list[tuple[str, str]]:
 def _find(name: str) -> ReferenceTopic | tuple[str, Sequence[ReferenceEntry]]:
     """Return the topic of a module, or a list of entries with its summary."""
     if name in _LISTS:
-        from msauto.playbook import template_reference
+        from msauto.playbook.templates import reference
 
-        return _LISTS[name], getattr(template_reference, name)()
+        return _LISTS[name], getattr(reference, name)()
     try:
         return module(name)
     except KeyError:

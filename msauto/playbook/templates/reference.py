@@ -39,7 +39,7 @@ class ReferenceEntry(Struct, frozen=True):
     result: str = ""
 
 
-_FILE = files(__package__).joinpath("reference_texts", "templates.yml").read_text(encoding="utf-8")
+_FILE = files("msauto.playbook").joinpath("reference_texts", "templates.yml").read_text(encoding="utf-8")
 _FILE = _FILE.replace("$marker_attributes", ", ".join(names(MARKER_ATTRIBUTES)))
 _TEXTS: dict[str, Any] = load_yaml(_FILE.encode(), "templates.yml").data
 """What is not documented in code (Jinja's own filters and tests, facts), and a sample."""
