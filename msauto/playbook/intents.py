@@ -127,6 +127,8 @@ def _items(loop: Loop, scope: TemplateScope) -> list[Any]:
         remedy = "choose the assets with select, or use variables"
         raise node.error("a loop cannot use asset: it is evaluated before any server is read", remedy) from error
     if not isinstance(items, list):
+        if not isinstance(loop.data["loop"], UnrenderedTemplate):
+            return []  # of what holds tasks; reported where it is read
         remedy = "convert the mapping with | dict2items" if isinstance(items, dict) else "write [item, …]"
         raise node.error("a loop requires a list", remedy, kind="wrong-type")
     return items

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msauto.documents.document import SourceNode
@@ -23,10 +25,12 @@ def role_places(playbook: str, folders: Sequence[str]) -> tuple[str, ...]:
 
 def find_role(name: str, places: Sequence[str], node: SourceNode) -> str:
     """Return the folder of a role; raises :class:`InputError` with the places, and the nearest name."""
+    if found := next(filter(os.path.isdir, (str(Path(place, name)) for place in places)), ""):
+        return found
+    known: list[str] = []
     for place in places:
-        if Path(place, name).is_dir():
-            return str(Path(place, name))
-    known = [each.name for place in places if Path(place).is_dir() for each in Path(place).iterdir() if each.is_dir()]
+        with suppress(OSError):
+            known += os.listdir(place)  # noqa: PTH208 - names
     remedy = nearest(name, known) or f"create {Path(places[0], name, 'tasks', 'main.yml')}"
     if not remedy.endswith("?"):
         remedy += "; [roles] path in msauto.toml names other folders"
@@ -35,8 +39,8 @@ def find_role(name: str, places: Sequence[str], node: SourceNode) -> str:
 
 def main_file(folder: str, part: str) -> str:
     """Return the main file of a part of a role; empty if the role has no such part."""
-    paths = (Path(folder, part, f"main{ending}") for ending in _ENDINGS)
-    return next((str(path) for path in paths if path.is_file()), "")
+    paths = (str(Path(folder, part, f"main{ending}")) for ending in _ENDINGS)
+    return next(filter(os.path.isfile, paths), "")
 
 
 def role_of(file: str) -> str:

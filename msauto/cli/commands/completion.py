@@ -160,8 +160,9 @@ def _tags(given: Mapping[str, Any], _: str) -> Values:
     seen: set[Path] = set()
     waiting = playbooks or [*_files(Path()), *_files(Path("playbooks"))]
     file, settings = _settings(given)
-    shared = (settings.get("roles") or {}).get("path") or ()
-    folders = [file.parent / each for each in ([shared] if isinstance(shared, str) else shared)]
+    roles = settings.get("roles")
+    shared = roles.get("path") if isinstance(roles, dict) else None
+    folders = [Path(beside(file, str(each))) for each in (shared if isinstance(shared, list) else [shared or "roles"])]
     folders += (path.parent / "roles" for path in waiting)
     while waiting:
         path = waiting.pop()
