@@ -99,7 +99,7 @@ def _each_once(problems: list[Problem], files: Files) -> list[Problem]:
         problems = [summary, *(each for each in left if each not in notes)]
     bare = [each for each in problems if each.message.endswith(" has no server")]
     if len(bare) > _FEW:
-        first = replace(bare[0], message=f"{bare[0].message}, nor do {len(bare) - 1} other hosts")
+        first = replace(bare[0], message=f"{bare[0].message}, nor have {len(bare) - 1} other hosts")
         problems = [first, *(each for each in problems if each not in bare)]
     return Problems(*problems).ordered()
 

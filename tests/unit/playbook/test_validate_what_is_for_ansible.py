@@ -110,4 +110,4 @@ def test_a_list_of_tasks_that_nothing_imports_is_named() -> None:
 def test_hosts_without_a_server_are_one_problem() -> None:
     Path("i.yml").write_text("all: {hosts: {a: {}, b: {}, c: {}, d: {x: 1}}}\n", encoding="utf-8")
     (problem,) = validate(["."], ResolveOptions(()))
-    assert problem.message == "the host 'a' has no server, nor do 3 other hosts"
+    assert problem.message == "the host 'a' has no server, nor have 3 other hosts"
