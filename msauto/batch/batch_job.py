@@ -137,12 +137,16 @@ class BatchJobs(Struct, frozen=True):
         again = False
         try:
             with record.recorded():
-                record.code = self._run(job, record, until)
-                targets = results_so_far(before, _results(record))
-                if record.code == OK and job.args.do != "plan" and any(each.outcome in NOT_DONE for each in targets):
+                try:
+                    record.code = self._run(job, record, until)
+                finally:
+                    targets = results_so_far(before, _results(record))
+                    lost = (each.unreachable for each in (record.plan, record.result) if each is not None)
+                    causes = causes_of(targets, frozenset[str]().union(*lost))
+                if record.code == OK and job.args.do != "plan" and causes:
                     record.code = INCOMPLETE
-                causes = _causes(targets, record) if record.code != OK and not record.closed else ()
-                record.reason = record.reason or "; ".join(f"{each.server}: {each.text}" for each in causes)
+                if record.code != OK and not record.closed:
+                    record.reason = record.reason or "; ".join(f"{each.server}: {each.text}" for each in causes)
             code = record.code
         except KeyboardInterrupt:
             code = INTERRUPTED
@@ -156,11 +160,10 @@ class BatchJobs(Struct, frozen=True):
         refusals = record.plan.refusals if record.plan is not None and job.args.do != "plan" else ()
         if self.check and code == OK and refusals:
             code, record.reason = REFUSED, visible(refusal_reason(refusals[0]))
-        targets = results_so_far(before, _results(record))
-        result = _result(job, record, code, targets, check=self.check)
+        result = _result(job, record, code, targets, causes, check=self.check)
         every = not (job.args.keep_going or record.result is not None or job.args.do == "plan")
-        open_ended = code in {ERROR, INCOMPLETE} and bool(result.causes) and not record.closed
-        return JobAttempt(result, again or (open_ended and may_get_better(result.causes, every=every)), targets)
+        open_ended = code in {ERROR, INCOMPLETE} and bool(causes) and not record.closed
+        return JobAttempt(result, again or (open_ended and may_get_better(causes, every=every)), targets)
 
     def _run(self, job: Job, record: Attempt, until: datetime | None) -> int:
         inputs = inputs_of(
@@ -259,17 +262,22 @@ def _results(record: Attempt) -> Iterator[TargetResult]:
                 yield TargetResult(each, "not attempted", each.error)
 
 
-def _causes(targets: tuple[TargetResult, ...], record: Attempt) -> tuple[Cause, ...]:
-    lost = record.result.unreachable if record.result is not None else frozenset()
-    return causes_of(targets, lost | (record.plan.unreachable if record.plan is not None else frozenset()))
-
-
-def _result(job: Job, record: Attempt, code: int, targets: tuple[TargetResult, ...], *, check: bool) -> JobResult:
+def _result(
+    job: Job,
+    record: Attempt,
+    code: int,
+    targets: tuple[TargetResult, ...],
+    causes: tuple[Cause, ...],
+    *,
+    check: bool,
+) -> JobResult:
     plan = None if record.plan is None else redact_plan(record.plan)
     changing = [each for each in plan.targets if each.changes] if plan is not None else []
     applies = job.args.do != "plan"
     summary = dict(record.summary)
     changed = Counter[str]()
+    compared = [each.target for each in targets] if applies and not check else changing
+    outside = Counter(each.server for each in compared if any(change.outside is not None for change in each.changes))
     if applies and not check and (plan is not None or targets):
         outcomes = Counter(each.outcome for each in targets)
         outcomes["not attempted"] += len(changing) if record.result is None else 0
@@ -287,8 +295,9 @@ def _result(job: Job, record: Attempt, code: int, targets: tuple[TargetResult, .
         reason=_reason(record, plan, code),
         runs=(record.run,) if record.run else (),
         summary=summary,
-        causes=_causes(targets, record),
+        causes=causes,
         changed=dict(changed),
+        outside=dict(outside),
         warnings=plan.warnings if plan is not None else (),
         drift=() if applies else tuple(map(_differing, changing)),
         would_change=tuple(_differing(each, actions=True) for each in changing) if check and applies else (),

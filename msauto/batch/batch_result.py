@@ -69,6 +69,9 @@ class JobResult(Struct, frozen=True, kw_only=True):
     summary: Annotated[dict[str, int], Meta(description="the counts of the plan, and of the outcomes")] = {}
     causes: Annotated[tuple[Cause, ...], Meta(description="why targets are not done, worst first")] = ()
     changed: Annotated[dict[str, int], Meta(description="how many targets were changed, by server")] = {}
+    outside: Annotated[
+        dict[str, int], Meta(description="in how many targets something had been changed outside, by server")
+    ] = {}
     warnings: Annotated[tuple[str, ...], Meta(description="what its plan warned of")] = ()
     drift: Annotated[tuple[DifferingTarget, ...], Meta(description="with do: plan, what was last seen to differ")] = ()
     would_change: Annotated[

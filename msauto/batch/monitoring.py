@@ -49,6 +49,8 @@ _MARGIN: Final = 0.5  # seconds, so that a process that hangs is killed within t
 _MOST_BYTES: Final = 90_000  # healthchecks keeps 100 kB of a body
 _REPORT_MODE, _METRICS_MODE = 0o640, 0o644
 _SHORTEST_PART: Final = 4
+_TO_THE_INDEX: Final = '<p class="more"><a href="index.html">All nights</a></p></header>'
+"""What closes the header of the page of a night, which a report does not have: there is no index beside it."""
 
 
 def events_of(result: BatchResult) -> tuple[Event, ...]:
@@ -181,13 +183,14 @@ class Monitor(Struct):
         for path, args in files:
             folder = path.parent
             folder.mkdir(parents=True, exist_ok=True)
-            write_file(path, [text], _REPORT_MODE)
+            is_page = isinstance(args, PagesArgs)
+            write_file(path, [text.replace("</header>", _TO_THE_INDEX, 1) if is_page else text], _REPORT_MODE)
             oldest = "" if args.keep_days is None else f"{started.date() - timedelta(days=args.keep_days)}"
             dated = re.compile(rf"{re.escape(batch.name)}-(\d{{4}}-\d\d-\d\d)T\d{{6}}{re.escape(path.suffix)}")
             for each in folder.iterdir():
                 if (report := dated.fullmatch(each.name)) and report[1] < oldest:
                     each.unlink(missing_ok=True)
-            if isinstance(args, PagesArgs):
+            if is_page:
                 index = render_index(
                     self._nights(result), batch.schedule.zone, {each.name for each in folder.iterdir()}
                 )

@@ -14,7 +14,7 @@ from msauto.report.sanitizing import show, visible
 from msauto.report.texts import local_time, plural
 
 MOST_NIGHTS: Final = 90
-_BARS: Final = {"changed": "changed", "failed": "not done", "differs": "differing"}
+_BARS: Final = {"changed": "changed", "failed": "not done", "differs": "differing", "outside": "changed outside"}
 """What is counted, by the class of its bar."""
 
 
@@ -69,6 +69,7 @@ def _night(result: BatchResult, page: str, pages: Collection[str]) -> Night:
         found = [(server, "changed", number) for server, number in job.changed.items()]
         found += [(cause.server, "failed", cause.count) for cause in job.causes]
         found += [(target.server, "differs", 1) for target in job.reported_drift]
+        found += [(server, "outside", number) for server, number in job.outside.items()]
         for server, bar, number in found:
             counts.setdefault(show(server), Counter())[bar] += number
     text = visible(result.heading.removeprefix(f"{result.batch}: {result.outcome}: "))

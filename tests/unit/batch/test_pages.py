@@ -36,7 +36,8 @@ def night(days_ago: int, *jobs: JobResult, failed: bool = False) -> BatchResult:
 
 def bad_night(days_ago: int) -> BatchResult:
     cause = Cause(server="bergen", outcome="not attempted", count=39, names=("A <1>",), message="no connection")
-    news = JobResult(job="news", outcome="failed", code=3, changed={"oslo": 40, "tromso": 2}, causes=(cause,))
+    changed = {"oslo": 40, "tromso": 2}
+    news = JobResult(job="news", outcome="failed", code=3, changed=changed, outside={"tromso": 1}, causes=(cause,))
     differing = DifferingTarget(server="oslo", database="N", kind="asset", name="A", changes=("field comment",))
     drift = JobResult(job="drift", outcome="ok", code=0, drift=(differing,))
     return night(days_ago, news, drift, failed=True)
@@ -58,13 +59,21 @@ def test_the_index_has_the_last_90_nights_each_with_its_page() -> None:
 
 def test_a_night_shows_what_was_done_on_each_server() -> None:
     page = index_of([bad_night(0), night(1)])
-    assert " · bergen: 39 not done · oslo: 40 changed, 1 differing · tromso: 2 changed</span>" in page
+    assert (
+        " · bergen: 39 not done · oslo: 40 changed, 1 differing · tromso: 2 changed, 1 changed outside</span>" in page
+    )
     columns = page.partition("<ol>")[2].partition("</ol>")[0].split("<li>")[1:]
     heights = [
-        re.findall(r'<rect class="(\w+)" x="(\d)" y="[\d.]+" width="3" height="([\d.]+)"', each) for each in columns
+        re.findall(r'<rect class="(\w+)" x="(\d+)" y="[\d.]+" width="3" height="([\d.]+)"', each) for each in columns
     ]
     assert heights == [
-        [("failed", "4", "36.0"), ("changed", "0", "36.0"), ("differs", "8", "2"), ("changed", "0", "36.0")],
+        [
+            ("failed", "4", "36.0"),
+            ("changed", "0", "36.0"),
+            ("differs", "8", "2"),
+            ("changed", "0", "36.0"),
+            ("outside", "12", "18.0"),
+        ],
         [("changed", "0", "3.6")],
     ]
     assert all(each.count("<svg") == 3 for each in columns)
@@ -104,6 +113,7 @@ def test_each_night_is_kept_and_old_ones_go(tmp_path: Path) -> None:
     page = (folder / kept[1]).read_text(encoding="utf-8")
     policies = [re.findall(r'Content-Security-Policy" content="([^"]*)"', each) for each in (index, page)]
     assert len(policies[0]) == 1
+    assert page.count('href="index.html"') == 1
     assert policies[0] == policies[1]
 
 
