@@ -41,6 +41,11 @@ class ResultView(NamedTuple):
     recaps: Mapping[str, Mapping[str, int]]
     groups: tuple[ResultGroup, ...]
 
+    @property
+    def not_done(self) -> int:
+        """How many targets are not as desired: those with notes alone are in the groups too."""
+        return sum(each.outcome in NOT_DONE for each in self.result.targets)
+
 
 def view_result(result: Result, *, folded: bool = True) -> ResultView:
     """Return the view of a result; without ``folded`` each target is a group, with everything that came of it.

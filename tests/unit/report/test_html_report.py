@@ -191,6 +191,16 @@ def test_what_failed_for_one_reason_is_shown_once() -> None:
     assert text.count("the disk is full") == 1
 
 
+def test_a_changed_target_with_a_note_is_not_counted_as_not_done() -> None:
+    noted = TargetResult(film(), "changed", notes=("link changed meanwhile, and no task names it",))
+    failed = TargetResult(structs.replace(film(), name="EP1"), "failed", "the disk is full")
+    for targets, heading in (((failed, noted), "Not as desired: 1 target"), ((noted,), "Changed meanwhile")):
+        text = "".join(html.render_result(Result("r", plan_of(), targets))).partition("<script")[0]
+        assert f"<h2>{heading}</h2>" in text
+        assert text.count("link changed meanwhile") == 1
+        assert ("1 target not as desired" in text) == (failed in targets)
+
+
 # Timelines -----------------------------------------------------------------------------------------------------
 
 
