@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msauto.aspects.aspect import SEGMENTS, Aspect, Live, TimelineItem, TimelinePlace, frames_of
+from msauto.aspects.aspect import SEGMENTS, Aspect, Detail, Live, Shown, TimelineItem, TimelinePlace, frames_of
 from msauto.aspects.comparison import mapping, text_of
 from msauto.aspects.list_aspect import Item, ListAspect, each_of
 from msauto.aspects.matching import ListItem, match
@@ -26,6 +26,17 @@ class Segmentation(Aspect):
     """What a segmentation changes as a whole."""
 
     name = "segmentation"
+
+    def shown(self, change: Change) -> Shown:
+        """Return a change without its key, which only repeats the duration."""
+        return Shown("", "", change)
+
+    def details(self, change: Change, target: Target) -> Sequence[Detail]:
+        """Return into how many pieces the clip is divided, their title, and what is lost and was never known."""
+        made = mapping(change.after)
+        grid = Detail(f"in {made['pieces']} pieces of", made["duration"], "duration")
+        titles = [Detail("title", made["title"], "title")] if made.get("title") else []
+        return [grid, *titles, *(Detail(name, "(unknown) → (nothing)") for name in made if made[name] is None)]
 
     def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
         """Yield the segments that a segmentation replaces, and those that it makes."""

@@ -289,7 +289,8 @@ def emptied_lists(target: Target) -> tuple[str, ...]:
 
 def show_key(change: Change) -> str:
     """Return the key of a change, visible; empty if it only repeats the aspect."""
-    return "" if change.key in {"", change.aspect} else show(_aspect_of(change).shown(change).label)
+    label = _aspect_of(change).shown(change).label
+    return "" if label in {"", change.aspect} else show(label)
 
 
 def show_body(body: Body, limit: int | None = None) -> str:
