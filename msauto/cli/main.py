@@ -17,7 +17,7 @@ import click
 
 from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import importing, restored_handler
-from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, use_colour
+from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, terminal_width, use_colour
 from msauto.errors import MsautoError, bug_text, exit_code_of
 from msauto.exit_codes import ERROR, INTERRUPTED, OK
 from msauto.version import __version__
@@ -225,6 +225,7 @@ def _report(error: MsautoError, arguments: list[str]) -> int:
 
     if _wants_document(arguments) and not error.shown:
         _print_problems(error)
-    shown = render_error(error, colour=use_colour(sys.stderr, no_color="--no-color" in arguments))
+    colour = use_colour(sys.stderr, no_color="--no-color" in arguments)
+    shown = render_error(error, colour=colour, width=terminal_width(sys.stderr))
     print_message(shown, rendered=True)
     return exit_code_of(error)

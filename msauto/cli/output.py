@@ -60,8 +60,14 @@ def print_paged(text: str) -> None:
 
 
 def print_message(text: str, *, rendered: bool = False) -> None:
-    """Write a message to stderr, made visible unless a report rendered it; a closed stderr is not an error."""
+    """Write a message to stderr, made visible and wrapped unless a report did it; a closed stderr is not an error."""
     lines = text.split("\n") if rendered else visible_lines(text)
+    width = None if rendered else terminal_width(sys.stderr)
+    if width is not None and max(map(len, lines)) > width:
+        from msauto.report.layout import Layout, render_lines, words
+
+        shown = (words(line, hang=len(line) - len(line.lstrip()) + 2) for line in lines)
+        lines = "".join(render_lines(shown, Layout(width=width))).removesuffix("\n").split("\n")
     text = "\n".join(map(without_command, lines))
     with suppress(OSError):
         _write(sys.stderr, text, nl=not text.endswith("\n"))

@@ -16,7 +16,7 @@ from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Result
 from msauto.report import plan_view, texts
 from msauto.report.clip_timeline import ASCII, TimelineRow, draw_timeline, legend_of
-from msauto.report.layout import PLAIN, Layout, Line, Style, TextSpan, paint, render_lines, value_table, words
+from msauto.report.layout import PLAIN, Layout, Line, Style, TextSpan, render_lines, value_table, words
 from msauto.report.result_view import ResultGroup, ResultView, view_result
 from msauto.report.sanitizing import (
     display_width,
@@ -26,7 +26,6 @@ from msauto.report.sanitizing import (
     show_range,
     visible,
     visible_lines,
-    without_command,
 )
 
 NARROWEST: Final = 60
@@ -36,6 +35,7 @@ _NAME_ROWS: Final = 4
 _VALUE_ROWS: Final = 3
 _WIDEST_KEY: Final = 18
 _WIDEST_DRAWING: Final = 120
+_UNLIMITED: Final = 10**9
 
 
 def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
@@ -61,7 +61,7 @@ def _lines(plan: plan_view.PlanView, layout: Layout) -> Iterator[Line]:
     if plan.refusals and layout.refusals and plan.deletions:
         yield Line(())
     yield from _deletions(plan)
-    if plan.settings:
+    if plan.settings and (plan.refusals or layout.verbosity):
         yield words(plan.settings, "dim")
     yield words(plan.sentence, "bold")
     if left and not layout.summary:
@@ -326,35 +326,47 @@ def _recap(view: ResultView) -> Iterator[Line]:
 # Problems ------------------------------------------------------------------------------------------------------
 
 
-def render_problems(problems: Iterable[Problem], colour: bool) -> str:
-    """Return each problem: place and message, the excerpt with its caret, the remedy; at the end their number."""
-    blocks = ["".join(f"{without_command(line)}\n" for line in _problem(problem, colour)) for problem in problems]
-    if not blocks:
-        return ""
-    return "\n".join([*blocks, paint(f"{texts.plural(len(blocks), 'problem')}.", "bold", colour=colour) + "\n"])
+def render_problems(problems: Iterable[Problem], *, colour: bool, width: int | None = None) -> str:
+    """Return each problem: place and message, the excerpt with its caret, the remedy; at the end their number.
+
+    ``width``: the columns of the terminal; ``None``: no line is wrapped.
+    """
+    lines = [line for problem in problems for line in (*_problem(problem), Line(()))]
+    number = sum(not line.spans for line in lines)
+    closing = words(f"{texts.plural(number, 'problem')}.", "bold")
+    return "".join(render_lines([*lines, closing], _as_wide(width, colour=colour))) if number else ""
 
 
-def render_error(error: MsautoError, *, colour: bool) -> str:
-    """Return an error; :class:`InputError` with all its problems."""
+def render_error(error: MsautoError, *, colour: bool, width: int | None = None) -> str:
+    """Return an error; :class:`InputError` with all its problems. ``width`` as for :func:`render_problems`."""
     if isinstance(error, InputError):
-        return render_problems(error.problems, colour)
+        return render_problems(error.problems, colour=colour, width=width)
     first, *rest = visible_lines(str(error))
-    head = "Refused:" if isinstance(error, RefusedError) else "Error:"
-    lines = [f"{paint(head, 'red', colour=colour)} {first}", *(f"  {line.strip()}" for line in rest if line.strip())]
-    return "".join(f"{line}\n" for line in lines)
+    head = TextSpan("Refused:" if isinstance(error, RefusedError) else "Error:", "red")
+    lines = [Line((head, TextSpan(f" {first}", together=False)))]
+    lines += [words(f"  {line.strip()}", hang=4) for line in rest if line.strip()]
+    return "".join(render_lines(lines, _as_wide(width, colour=colour)))
 
 
-def _problem(problem: Problem, colour: bool) -> Iterator[str]:
+def _as_wide(width: int | None, *, colour: bool) -> Layout:
+    return Layout(colour=colour, width=width or _UNLIMITED)
+
+
+def _problem(problem: Problem) -> Iterator[Line]:
     first, *rest = visible_lines(problem.message)
     place = " ".join(visible_lines(f"{problem.place}: ")) if problem.place else ""
     warning = problem.level == "warning"
-    message = paint(f"warning: {first}", "yellow", colour=colour) if warning else paint(first, "red", colour=colour)
-    yield f"{paint(place, 'bold', colour=colour)}{message} {paint(f'[{problem.kind}]', 'dim', colour=colour)}"
-    yield from (f"  {line}" for line in rest)
+    message = (
+        TextSpan(f"warning: {first} ", "yellow", together=False)
+        if warning
+        else TextSpan(f"{first} ", "red", together=False)
+    )
+    yield Line((TextSpan(place, "bold"), message, TextSpan(f"[{problem.kind}]", "dim")), 4)
+    yield from (words(f"  {line}", hang=4) for line in rest)
     for line in _excerpt(problem.excerpt):
-        yield paint(line, "cyan" if _is_caret(line) else "dim", colour=colour)
+        yield Line((TextSpan(line, "cyan" if _is_caret(line) else "dim"),), laid_out=True)
     if problem.remedy:
-        yield f"  → {' '.join(visible_lines(problem.remedy))}"
+        yield words(f"  → {' '.join(visible_lines(problem.remedy))}", hang=4)
 
 
 def _excerpt(excerpt: str) -> Iterator[str]:

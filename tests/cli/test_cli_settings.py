@@ -149,8 +149,9 @@ def test_the_settings_are_named(desk: Desk, inner: Desk) -> None:
         ("markdown", "`Settings: ../msauto.toml`</sub>"),
         ("html", "<span>Settings: ../msauto.toml</span>"),
     ):
-        assert shown in inner.run("plan", "comment.yml", "--format", form).out
-        assert shown in inner.run("apply", "--yes", "comment.yml", "--format", form).out
+        assert shown in inner.run("plan", "comment.yml", "-v", "--format", form).out
+        assert shown in inner.run("apply", "--yes", "comment.yml", "-v", "--format", form).out
+    assert "Settings" not in inner.run("plan", "comment.yml").out
     assert inner.run("apply", "--yes", "comment.yml", "--format", "json").json["settings"] == named
     path = str(desk.folder / "msauto.toml")
     inner.run("apply", *DELETING, "play.yml")
@@ -158,7 +159,7 @@ def test_the_settings_are_named(desk: Desk, inner: Desk) -> None:
     assert {run["settings"] for run in runs} == {path}
     for run in runs:
         assert path in inner.run("history", run["run"]).out
-    assert f"Settings: {path}" in inner.run("report", runs[1]["run"]).out
+    assert f"Settings: {path}" in inner.run("report", runs[1]["run"], "-v").out
 
 
 # Freezes ---------------------------------------------------------------------------------------------------------

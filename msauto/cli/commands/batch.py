@@ -99,7 +99,8 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
     if form == "json":
         print_result(dump(problems_json(problems)))
     elif problems:
-        print_result(render_problems(problems, colour=use_colour(sys.stdout, no_color=no_color)))
+        colour = use_colour(sys.stdout, no_color=no_color)
+        print_result(render_problems(problems, colour=colour, width=terminal_width(sys.stdout)))
     failed = any(problem.level == "error" for problem in problems)
     if batch is not None and not failed:
         start = batch.schedule.next_start(now).astimezone(batch.schedule.zone)

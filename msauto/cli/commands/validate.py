@@ -9,7 +9,7 @@ import click
 from msauto.cli.flags import SERVERS, TASKS, Flags, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing
-from msauto.cli.output import print_message, print_result, use_colour
+from msauto.cli.output import print_message, print_result, terminal_width, use_colour
 from msauto.exit_codes import ERROR, OK
 
 
@@ -41,7 +41,8 @@ def command(*, flags: Flags, paths: tuple[str, ...]) -> int:
     elif problems:
         from msauto.report.text import render_problems
 
-        print_result(render_problems(problems, colour=use_colour(sys.stdout, no_color=flags.no_color)))
+        colour = use_colour(sys.stdout, no_color=flags.no_color)
+        print_result(render_problems(problems, colour=colour, width=terminal_width(sys.stdout)))
     else:
         print_message("No errors found.")
     return ERROR if any(problem.level == "error" for problem in problems) else OK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msauto.errors import InputError, PlanningError, Problem, RefusedError, RejectedError, SourceLocation
+from msauto.errors import InputError, MsautoError, PlanningError, Problem, RefusedError, RejectedError, SourceLocation
 from msauto.report.json import problems_json
 from msauto.report.text import render_error, render_problems
 from tests.unit.report.made_plans import check_golden
@@ -81,3 +81,17 @@ def test_problems_as_json() -> None:
     }
     assert (second["file"], second["line"]) == ("hosts.yml", 0)
     assert problems_json([Problem("x")])["problems"][0]["file"] is None
+
+
+def test_errors_wrap_at_words_on_a_terminal() -> None:
+    message = "00:01:00;00 is drop frame (;), which 25 fps does not have: write 00:01:00:00 instead of it"
+    wide = "a" * 90
+    problem = Problem(message, SourceLocation("play.yml", 3, 5), f"correct {message}", excerpt=f"  3 | {wide}")
+    for text in (
+        render_problems([problem], colour=False, width=80),
+        render_error(MsautoError(message, remedy=message), colour=False, width=80),
+    ):
+        lines = text.splitlines()
+        assert max(len(line) for line in lines if wide not in line) <= 80
+        assert " ".join(text.split()).count(message) == 2
+    assert f"  3 | {wide}\n" in render_problems([problem], colour=False, width=80)
