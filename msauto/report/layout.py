@@ -173,18 +173,20 @@ def render_table(
     colour: bool,
     width: int | None = None,
     whole: Collection[str] = (),
+    narrowest: int = _NARROWEST,
     styles: Mapping[str, Mapping[str, Style]] = MappingProxyType({}),
 ) -> str:
     """Return a table with a header line; it ends with a newline.
 
     Cells are made visible. ``width``: the columns of the terminal; ``None``: nothing is cut. The first column, which
     names the row, and those in ``whole`` are never cut. If a line does not fit, the cells of the others wrap, three
-    lines at most (in a table of two columns any number). If even that does not fit, the others go below, indented.
+    lines at most (in a table of two columns any number). If they would be narrower than ``narrowest``, they go below,
+    indented.
     Every row has as many cells as ``headers``. ``styles``: for a column, the style of a cell by its text.
     """
     shown = [list(headers), *([visible(cell) for cell in row] for row in rows)]
     looks = [styles.get(name, {}) if colour else {} for name in headers]
-    lines = aligned(shown, looks) if width is None else [*_fitted(shown, width, whole, looks)]
+    lines = aligned(shown, looks) if width is None else [*_fitted(shown, width, whole, narrowest, looks)]
     lines = [without_command(line) for line in lines]
     lines[0] = paint(lines[0], "bold", colour=colour)
     return "".join(f"{line}\n" for line in lines)
@@ -236,11 +238,13 @@ def _wrapped_row(row: Sequence[str], columns: Sequence[int], most: int | None, l
     yield from (_line(line, columns, looks) for line in zip_longest(*cells, fillvalue=""))
 
 
-def _fitted(rows: Sequence[Sequence[str]], width: int, whole: Collection[str], looks: Looks) -> Iterator[str]:
+def _fitted(
+    rows: Sequence[Sequence[str]], width: int, whole: Collection[str], narrowest: int, looks: Looks
+) -> Iterator[str]:
     """Yield the lines of a table: its widest columns become narrower until a line fits, or their cells go below."""
     kept = [index for index, name in enumerate(rows[0]) if index == 0 or name in whole]
     most = _WRAPPED if len(rows[0]) > 2 else None
-    if columns := _narrowed(rows, width, kept, _NARROWEST):
+    if columns := _narrowed(rows, width, kept, narrowest):
         for row in rows:
             yield from _wrapped_row(row, columns, most, looks)
         return
@@ -257,7 +261,8 @@ def _cell(text: str, width: int, most: int | None) -> list[str]:
     """Return the lines of a cell; after ``most`` lines the rest is cut, which ``…`` shows."""
     if display_width(text) <= width:
         return [text]
-    lines = ["".join(span.text for span in row) for row in wrap(words(text, hang=0), width)]
+    hang = len(text) - len(text.lstrip(" "))
+    lines = ["".join(span.text for span in row) for row in wrap(words(text, hang=hang), width)]
     if most is not None and len(lines) > most:
         lines[most - 1 :] = [f"{split_at_width(lines[most - 1], width - 1)[0]}…"]
     return lines

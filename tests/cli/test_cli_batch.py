@@ -361,6 +361,22 @@ def test_drift_is_in_the_history_and_told_beside_an_error(desk: Desk) -> None:
     assert [each["status"] for each in history(desk) if each["job"]] == ["ok", "error"]
 
 
+def test_the_jobs_of_a_night_follow_it_in_their_order(desk: Desk) -> None:
+    comments(desk, "EP001", "Nobody")
+    job = {"playbooks": "play.yml", "keep_going": True}
+    batch(desk, {"first": job, "second": {**job, "needs": {"first": "any"}}})
+    for _ in range(2):
+        run(desk)
+    lines = desk.run("history", *STATE).out.splitlines()
+    what = [re.sub(r".* (error|failed) +|  +\S+@\S+$", "", line) for line in lines[1:]]
+    assert [each.partition(":")[0] for each in what] == ["nightly", "first", "second"] * 2
+    assert what[0] == "nightly: 2 of 2 jobs not ok; 0 of 2 targets written"
+    assert what[1].endswith("not attempted; 0 requests; studio-a: 1 not attempted: asset 'Nobody' not found")
+    assert [line.find(f"{name}:") for line, name in zip(lines[1:], ("nightly", "first", "second"), strict=False)] == [
+        lines[0].index("outcome") + indent for indent in (0, 2, 2)
+    ]
+
+
 def test_the_report_of_a_run_that_kept_going_says_what_was_left_out(desk: Desk) -> None:
     comments(desk, "EP001", "Nobody")
     desk.run("apply", "play.yml", "-i", "inventory.yml", "--yes", "--keep-going", *STATE)

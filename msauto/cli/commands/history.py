@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from msauto.cli.flags import Flags, layout_of, parse_age, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message, print_result, print_table, terminal_width
 from msauto.codec import to_json
-from msauto.ledger.history import OPTIONS
+from msauto.ledger.history import OPTIONS, REASON
 from msauto.model.result import PastTarget, RunDetails, RunStatus, RunSummary, TargetRecord, seconds_between
 from msauto.report.json import dump
 from msauto.report.sanitizing import message_lines, visible
@@ -42,6 +42,8 @@ _STATUS: Final[Mapping[RunStatus, str]] = {
     "locked": "yellow",
     "missed": "yellow",
 }
+_NARROWEST: Final = 40
+"""Columns of an outcome beside the run; on a narrower terminal it is below."""
 
 
 @click.command("history", cls=HelpCommand)
@@ -99,10 +101,12 @@ def _list_runs(found: PastRuns, flags: Flags) -> None:
     if flags.format == "json":
         print_result(dump([to_json(each) for each in found.runs]))
     elif found.runs:
-        headers = ("run", "started", "took", "status", "playbooks", "outcome", "who")
-        short = found.short if terminal_width(sys.stdout) else {}  # what is piped is searched for whole names
-        rows = [_row(each, short.get(each.run, each.run)) for each in found.runs]
-        print_table(headers, rows, no_color=flags.no_color, whole=headers[:4], styles={"status": _STATUS})
+        on_terminal = terminal_width(sys.stdout) is not None  # what is piped is searched for whole names
+        several = not on_terminal or len({each.who for each in found.runs}) > 1
+        headers = ("run", "started", "took", "status", "outcome", "who")[: None if several else -1]
+        rows = [_row(each, found.short if on_terminal else {})[: len(headers)] for each in _by_night(found.runs)]
+        view = {"whole": headers[:4], "narrowest": _NARROWEST, "styles": {"status": _STATUS}}
+        print_table(headers, rows, no_color=flags.no_color, **view)
     elif not found.others:
         print_message(f"No runs in {found.ledger}.")
 
@@ -156,10 +160,23 @@ def _journal_lines(past: PastTarget) -> Iterator[str]:
         yield f"    {SIGNS[change.action]} {'  '.join(filter(None, shown))}"
 
 
-def _row(run: RunSummary, name: str) -> list[str]:
+def _by_night(runs: Iterable[RunSummary]) -> list[RunSummary]:
+    """Return runs, newest first; the jobs of a batch follow it in their order."""
+    found: list[RunSummary] = []
+    jobs: dict[str, list[RunSummary]] = {}
+    for run in runs:
+        if run.job:
+            jobs.setdefault(run.batch, []).insert(0, run)
+        else:
+            found += [run, *(jobs.pop(run.batch, ()) if run.is_batch else ())]
+    return [*found, *(job for those in jobs.values() for job in those)]
+
+
+def _row(run: RunSummary, short: Mapping[str, str]) -> list[str]:
     took = show_seconds(seconds_between(run.started, run.ended)) if run.ended else ""
-    playbooks = ": ".join(filter(None, (run.job or run.batch, " ".join(run.playbooks))))
-    return [name, _time(run.started), took, run.status, playbooks, _outcome(run), run.who]
+    what = f"  {run.job}" if run.job else run.batch or " ".join(run.playbooks)
+    outcome = f"{what}: {_outcome(run)}"
+    return [short.get(run.run, run.run), _time(run.started), took, run.status, outcome, run.who]
 
 
 def _time(text: str | None) -> str:
@@ -170,10 +187,10 @@ def _outcome(run: RunSummary) -> str:
     if "sent" not in run.summary:  # a batch, or an attempt that did not become a run
         differing = run.summary.get("differing")
         found = "" if differing is None else f"{plural(differing, 'target')} found to differ"
-        return "; ".join(filter(None, (found, run.reason)))
+        return "; ".join(filter(None, (found, run.reason.removeprefix(f"{run.status}: "))))
     planned, sent = run.summary.get("requests", 0), run.summary["sent"]
     requests = plural(planned, "request") if sent == planned else f"{sent} of {plural(planned, 'request')} sent"
-    return "; ".join(filter(None, [count_outcomes(run.summary), requests]))
+    return "; ".join(filter(None, [count_outcomes(run.summary), requests, run.reason]))
 
 
 def _show_run(details: RunDetails, flags: Flags) -> None:
@@ -199,7 +216,11 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         "playbooks": " ".join(run.playbooks),
         "outcome": _outcome(run),
         "process": f"{details.pid} on {details.host}, msauto {details.msauto}",
-        **{name.replace("_", " "): text for name, text in details.notes.items() if text and name != OPTIONS},
+        **{
+            name.replace("_", " "): text
+            for name, text in details.notes.items()
+            if text and name not in {OPTIONS, REASON}
+        },
     }
     print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)
 
