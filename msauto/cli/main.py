@@ -161,8 +161,13 @@ def _exit_code(arguments: list[str]) -> int:
         return INTERRUPTED
     except ReaderGoneError:
         return OK
+    except click.exceptions.NoArgsIsHelpError as error:
+        shown = error.format_message()
+        styled = use_colour(sys.stderr, no_color="--no-color" in arguments)
+        print_message(shown if styled else click.unstyle(shown), rendered=True)
+        return ERROR
     except click.ClickException as error:
-        if _wants_document(arguments) and not isinstance(error, click.exceptions.NoArgsIsHelpError):
+        if _wants_document(arguments):
             _print_problems(error.format_message(), "see --help")
         print_message(_usage(error))
         return ERROR
@@ -206,9 +211,7 @@ def _print_problems(error: MsautoError | str, remedy: str = "") -> None:
 
 
 def _usage(error: click.ClickException) -> str:
-    """Return the message of click: the help if no command is given, otherwise the error and where the help is."""
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        return click.unstyle(error.format_message())
+    """Return the message of click, and where the help is."""
     message = f"Error: {error.format_message()}"
     if isinstance(error, click.NoSuchOption):
         from msauto.cli import other_tools

@@ -183,6 +183,13 @@ def on_a_terminal(desk: Desk, *arguments: str, typed: bytes = b"", term: str = "
     return process.returncode, shown.decode()
 
 
+def test_without_a_command_the_help_is_shown_as_by_help(desk: Desk) -> None:
+    for words in ((), ("show",)):
+        code, shown = on_a_terminal(desk, *words)
+        assert (code, shown) == (1, on_a_terminal(desk, *words, "--help")[1])
+        assert "\x1b[1mUsage:" in shown
+
+
 def _wait_until_it_reads(pid: int) -> None:
     """Wait until a process sleeps: a signal just before it reads would only be handled after the next line."""
     stat = Path(f"/proc/{pid}/stat")
