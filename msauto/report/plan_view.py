@@ -515,8 +515,6 @@ def _are_same(pairs: Sequence[PlannedChange]) -> bool:
 
 def _positions(change: Change, target: Target) -> tuple[str, ...]:
     """Return the positions of a change as they are shown."""
-    if ASPECTS[change.aspect].details(change, target):
-        return ()
     return tuple(map(str, texts.change_parts(_shared(change, target), target)))
 
 

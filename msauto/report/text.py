@@ -72,10 +72,15 @@ def _lines(plan: plan_view.PlanView, layout: Layout) -> Iterator[Line]:
 
 
 def _blocks(blocks: Sequence[plan_view.Block], layout: Layout) -> Iterator[Line]:
-    """Yield blocks, and what the signs of their timelines mean."""
+    """Yield blocks, each timeline once, and what the signs of timelines mean."""
     drawn: list[TimelineRow] = []
+    first: dict[tuple[Line, ...], str] = {}
     for block in blocks:
         rows, drawing = _drawing(block, layout)
+        shown = tuple(drawing)
+        if drawing and shown in first:
+            drawing = [words(f"    timeline as of {first[shown]}", "dim", hang=6)]
+        first.setdefault(shown, block.title)
         yield from (*_block(block, drawing, layout), Line(()))
         drawn += rows
     legend = legend_of(drawn)

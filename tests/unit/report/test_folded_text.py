@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -203,6 +204,26 @@ def test_a_segmentation_is_drawn_piece_by_piece() -> None:
     timeline = timeline_of(target)
     assert timeline is not None
     assert drawn(timeline, 42) == ["├1━━━━━━━━━━━┳2━━━━━━━━━━┳3━━━━━━━━━━┳4━━┤"]
+
+
+def test_equal_timelines_are_drawn_once() -> None:
+    def episode(number: int, frame: int) -> Target:
+        breaks = (marker(frame, f"Break {number}"), marker(frame + 1, f"Tag {number}", "General"))
+        return clip(f"EP{number}", *breaks, comment(f"Week {number}"))
+
+    text = text_of(plan_of(*(episode(number, 33750) for number in range(1, 9)), episode(9, 20000)))
+    assert text.count("├") == 2
+    assert text.count("\n    timeline as of studio-a · NEWS · EP1\n") == 7
+
+
+def test_pieces_of_other_rates_are_not_shown_as_one() -> None:
+    def pieces(name: str) -> Target:
+        return clip(name, change("add", "segmentation", "300", None, {"duration": 300, "pieces": 4}))
+
+    film = structs.replace(pieces("Film"), rate=Fraction(24))
+    text = text_of(plan_of(*map(pieces, ("A", "B", "C")), film))
+    assert text.count("in 4 pieces of 00:00:12:00 (300)") == 1
+    assert text.count("in 4 pieces of 00:00:12:12 (300)") == 1
 
 
 def test_what_begins_in_one_column_is_side_by_side_or_counted() -> None:
