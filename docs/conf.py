@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from pygments.lexers.special import TextLexer
@@ -51,10 +53,9 @@ tutorial
 
 ```{toctree}
 :hidden:
-:glob:
 :caption: How to
 
-how-to/*
+HOW_TO
 ```
 
 ```{toctree}
@@ -77,9 +78,40 @@ explanation/*
 
 
 def _add_navigation(_: Sphinx, page: str, source: list[str]) -> None:
-    """Add the navigation to the start page here, so that GitHub shows the page without directives."""
+    """Add the navigation to the start page here, so that GitHub shows the page without directives.
+
+    The how-tos are in the order of the table of the start page; one that is not in it comes last.
+    """
     if page == "index":
-        source[0] += _NAVIGATION
+        listed = re.findall(r"\]\((how-to/[\w-]+)\.md\) \|$", source[0], re.MULTILINE)
+        pages = sorted(f"how-to/{path.stem}" for path in (_ROOT / "docs" / "how-to").glob("*.md"))
+        source[0] += _NAVIGATION.replace("HOW_TO", "\n".join(dict.fromkeys((*listed, *pages))))
+
+
+_EXCERPTS = """\
+// What the search shows of a page: a browser reads no other files where the pages are files.
+const pages = %s;
+const fetchPage = window.fetch;
+window.fetch = (url, ...more) => {
+  const text = pages[Object.keys(pages).find((page) => String(url).endsWith(`${page}.html`))];
+  return text === undefined ? fetchPage(url, ...more) : Promise.resolve(new Response(`<div role="main">${text}</div>`));
+};
+"""
+_texts: dict[str, str] = {}
+
+
+def _keep_text(app: Sphinx, page: str, _: str, context: dict[str, Any], __: nodes.document | None) -> None:
+    """Keep the text of each page by its sections; only the page of the search loads it."""
+    if page == "search":
+        app.add_js_file("excerpts.js")
+    elif "body" in context:
+        _texts[page] = re.sub(r"<(?!/?section\b)[^>]*>|¶", "", context["body"])
+
+
+def _write_excerpts(app: Sphinx, error: Exception | None) -> None:
+    if error is None and _texts:
+        path = Path(app.outdir, "_static", "excerpts.js")
+        path.write_text(_EXCERPTS % json.dumps(_texts, ensure_ascii=False), encoding="utf-8")
 
 
 class ManPageLayout(SphinxPostTransform):
@@ -127,4 +159,6 @@ def setup(app: Sphinx) -> None:
     app.add_lexer("csv", TextLexer)
     app.add_post_transform(ManPageLayout)
     app.connect("source-read", _add_navigation)
+    app.connect("html-page-context", _keep_text)
+    app.connect("build-finished", _write_excerpts)
     app.connect("autodoc-process-signature", _name_aliases)

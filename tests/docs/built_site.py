@@ -10,7 +10,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-NEEDED = ("html/index.html", "html/search.html", "html/searchindex.js", "man/msauto.1", "man/msauto-playbook.5")
+NEEDED = (
+    "html/index.html",
+    "html/search.html",
+    "html/searchindex.js",
+    "html/_static/excerpts.js",
+    "man/msauto.1",
+    "man/msauto-playbook.5",
+)
 """What ``make docs`` builds, among others."""
 _LOADED = (
     re.compile(r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc\s*=\s*[\"']?((?:https?:)?//[^\"'\s>]+)"),

@@ -49,7 +49,7 @@ BAD: list[Any] = [
 ]
 
 
-NAMES = ("playbook", "inventory", "settings", "plan", "batch", "batch-result", "events")
+NAMES = ("playbook", "tasks", "inventory", "settings", "plan", "batch", "batch-result", "events")
 
 
 @cache
@@ -72,6 +72,8 @@ def test_file_is_fresh(name: str) -> None:
 @pytest.mark.parametrize("play", GOOD)
 def test_accepts(play: Any) -> None:
     validator_of("playbook").validate([play])
+    validator_of("tasks").validate(play.get("tasks", []))
+    assert not validator_of("tasks").is_valid([play])
 
 
 @pytest.mark.parametrize("play", BAD)
