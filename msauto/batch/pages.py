@@ -65,9 +65,12 @@ def render_index(results: Sequence[BatchResult], zone: ZoneInfo, pages: Collecti
 
 def _night(result: BatchResult, page: str, pages: Collection[str]) -> Night:
     counts: dict[str, Counter[str]] = {}
+    unwritten = {cause.server for job in result.jobs if job.written[1] for cause in job.causes}
     for job in result.jobs:
         found = [(server, "changed", number) for server, number in job.changed.items()]
-        found += [(cause.server, "failed", cause.count) for cause in job.causes]
+        # What was not written is not counted again where a job with ``do: plan`` cannot compare it.
+        causes = [cause for cause in job.causes if job.written[1] or cause.server not in unwritten]
+        found += [(cause.server, "failed", cause.count) for cause in causes]
         found += [(target.server, "differs", 1) for target in job.reported_drift]
         found += [(server, "outside", number) for server, number in job.outside.items()]
         for server, bar, number in found:

@@ -79,6 +79,16 @@ def test_a_night_shows_what_was_done_on_each_server() -> None:
     assert all(each.count("<svg") == 3 for each in columns)
 
 
+def test_what_was_not_written_counts_once() -> None:
+    causes = tuple(
+        Cause(server=server, outcome="not attempted", count=count, names=("A",), message="no connection")
+        for server, count in (("bergen", 39), ("tromso", 2))
+    )
+    news = JobResult(job="news", outcome="failed", code=3, summary={"not_attempted": 39}, causes=causes[:1])
+    page = index_of([night(0, news, JobResult(job="drift", outcome="failed", code=1, causes=causes), failed=True)])
+    assert " · bergen: 39 not done · tromso: 2 not done</span>" in page
+
+
 def test_a_status_has_a_shape_and_not_only_a_colour() -> None:
     page = index_of([bad_night(0), night(1)])
     assert '<span class="status failed" aria-hidden="true">✕</span>' in page
