@@ -27,7 +27,7 @@ from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Journal
-from msauto.model.result import Result, RunDetails, TargetResult
+from msauto.model.result import UNCHANGED_NOTE, Result, RunDetails, TargetResult
 from msauto.model.server import ServerSpec
 from msauto.planning.plan_assembly import assemble
 from msauto.planning.survey import Survey
@@ -178,6 +178,7 @@ async def apply_plan(
             )
     ledger, specs, secrets = stage.ledger, stage.resolved.specs, stage.resolved.secrets
     ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
+    ledger.journal.notes.update({f"{UNCHANGED_NOTE}{each.name}": str(each.unchanged) for each in plan.servers})
     memory = SecretMemory(ledger.memory.by_url(specs), secrets)
     journal: Journal = ledger.journal
     redactor = Redactor(secrets)

@@ -70,6 +70,8 @@ class RequestResult(Struct, frozen=True):
     tries: int = 0
 
 
+UNCHANGED_NOTE: Final = "unchanged on "
+"""Before the name of a server: the note of a run on how many targets of it needed no change."""
 LEFT_CLIP: Final = "clip"
 """The key of the clip's identity in what is ``left``."""
 
@@ -309,14 +311,19 @@ class RunDetails(Struct, frozen=True):
     def plan(self) -> Plan:
         """The plan of the run, as far as the ledger keeps it."""
         counts, settings = self.summary.summary, self.summary.settings
-        servers = dict.fromkeys(record.target.server for record in self.targets)
+        unchanged = dict.fromkeys((record.target.server for record in self.targets), 0)
+        unchanged |= {
+            name.removeprefix(UNCHANGED_NOTE): int(text)
+            for name, text in self.notes.items()
+            if name.startswith(UNCHANGED_NOTE)
+        }
         return Plan(
             self.summary.started,
             self.msauto,
             targets=tuple(record.target for record in self.targets),
             unchanged=counts.get("unchanged", 0),
             reads=counts.get("reads", 0),
-            servers=tuple(PlannedServer(name, 0) for name in servers),
+            servers=tuple(PlannedServer(*each) for each in unchanged.items()),
             settings=InputHash(settings, HIDDEN) if settings else None,
             options=PlanOptions(playbooks=self.summary.playbooks),
         )

@@ -395,6 +395,15 @@ def test_the_history_of_a_run_shows_first_what_needs_a_person(desk: Desk) -> Non
     assert "done      POST" in desk.run("history", "last", "-v", *STATE).out
 
 
+def test_a_past_run_has_the_counts_of_its_servers(desk: Desk) -> None:
+    for titles in (("EP001",), ("EP001", "EP002")):
+        comments(desk, *titles)
+        applied = desk.run("apply", "play.yml", "-i", "inventory.yml", "--yes", *STATE).out
+    for shown in (applied, desk.run("history", "last", *STATE).out, desk.run("report", "last", *STATE).out):
+        assert "studio-a : changed=1 unchanged=1 requests=1 in " in shown
+    assert "unchanged on" not in shown
+
+
 # What a batch reports: monitoring of ``batch run``, ``batch status``, ``history``, and ``report``
 
 

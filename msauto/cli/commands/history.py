@@ -15,7 +15,15 @@ from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message, print_result, print_table, terminal_width
 from msauto.codec import to_json
 from msauto.ledger.history import OPTIONS, REASON
-from msauto.model.result import PastTarget, RunDetails, RunStatus, RunSummary, TargetRecord, seconds_between
+from msauto.model.result import (
+    UNCHANGED_NOTE,
+    PastTarget,
+    RunDetails,
+    RunStatus,
+    RunSummary,
+    TargetRecord,
+    seconds_between,
+)
 from msauto.report.json import dump
 from msauto.report.sanitizing import message_lines, visible
 from msauto.report.texts import (
@@ -219,7 +227,7 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         **{
             name.replace("_", " "): text
             for name, text in details.notes.items()
-            if text and name not in {OPTIONS, REASON}
+            if text and name not in {OPTIONS, REASON} and not name.startswith(UNCHANGED_NOTE)
         },
     }
     print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)
