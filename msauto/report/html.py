@@ -232,7 +232,8 @@ def _targets(part: PagePart, links: Mapping[int, str], groups: Numbers, stills: 
         for request, came in zip(data.get("requests", ()), result.requests, strict=False):
             status = "" if came.status is None else str(came.status)
             tries = f"sent {came.tries} times" if came.tries > 1 else ""
-            request["result"] = [came.outcome, " · ".join(filter(None, (status, tries, visible(came.message))))]
+            message = "" if came.message in result.message else visible(came.message)  # the result is above
+            request["result"] = [came.outcome, " · ".join(filter(None, (status, tries, message)))]
         yield data
 
 

@@ -179,6 +179,9 @@ def test_a_result_has_the_outcome_of_each_request_and_what_was_verified() -> Non
         ["not sent", ""],
     ]
     assert targets[3]["verified"] == "1 change verified by reading again; cannot be read back: command"
+    told = structs.replace(result.targets[0], message="request 2 of 3: Error: no\x1b[2J")
+    targets = data_of("".join(html.render_result(structs.replace(result, targets=(told,)))))
+    assert targets[0]["requests"][1]["result"] == ["failed", "500 · sent 2 times"]
 
 
 def test_what_failed_for_one_reason_is_shown_once() -> None:
