@@ -160,7 +160,7 @@ class BatchJobs(Struct, frozen=True):
         refusals = record.plan.refusals if record.plan is not None and job.args.do != "plan" else ()
         if self.check and code == OK and refusals:
             code, record.reason = REFUSED, visible(refusal_reason(refusals[0]))
-        result = _result(job, record, code, targets, causes, check=self.check)
+        result = _result(job, record, code, targets, causes)
         every = not (job.args.keep_going or record.result is not None or job.args.do == "plan")
         open_ended = code in {ERROR, INCOMPLETE} and bool(causes) and not record.closed
         return JobAttempt(result, again or (open_ended and may_get_better(causes, every=every)), targets)
@@ -263,22 +263,16 @@ def _results(record: Attempt) -> Iterator[TargetResult]:
 
 
 def _result(
-    job: Job,
-    record: Attempt,
-    code: int,
-    targets: tuple[TargetResult, ...],
-    causes: tuple[Cause, ...],
-    *,
-    check: bool,
+    job: Job, record: Attempt, code: int, targets: tuple[TargetResult, ...], causes: tuple[Cause, ...]
 ) -> JobResult:
     plan = None if record.plan is None else redact_plan(record.plan)
     changing = [each for each in plan.targets if each.changes] if plan is not None else []
     applies = job.args.do != "plan"
     summary = dict(record.summary)
     changed = Counter[str]()
-    compared = [each.target for each in targets] if applies and not check else changing
+    compared = [each.target for each in targets] if applies and not record.check else changing
     outside = Counter(each.server for each in compared if any(change.outside is not None for change in each.changes))
-    if applies and not check and (plan is not None or targets):
+    if applies and not record.check and (plan is not None or targets):
         outcomes = Counter(each.outcome for each in targets)
         outcomes["not attempted"] += len(changing) if record.result is None else 0
         sent = record.result.targets if record.result is not None else ()
@@ -300,7 +294,7 @@ def _result(
         outside=dict(outside),
         warnings=plan.warnings if plan is not None else (),
         drift=() if applies else tuple(map(_differing, changing)),
-        would_change=tuple(_differing(each, actions=True) for each in changing) if check and applies else (),
+        would_change=tuple(_differing(each, actions=True) for each in changing) if record.check and applies else (),
     )
 
 

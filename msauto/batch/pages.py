@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from msauto.batch.batch_result import BatchResult
+from msauto.batch.batch_result import BatchResult, JobResult
 from msauto.model.result import parse_time
 from msauto.report.html import render_page
 from msauto.report.sanitizing import show, visible
@@ -64,18 +64,23 @@ def render_index(results: Sequence[BatchResult], zone: ZoneInfo, pages: Collecti
 
 
 def _night(result: BatchResult, page: str, pages: Collection[str]) -> Night:
-    counts: dict[str, Counter[str]] = {}
-    unwritten = {cause.server for job in result.jobs if job.written[1] for cause in job.causes}
-    for job in result.jobs:
-        found = [(server, "changed", number) for server, number in job.changed.items()]
-        # What was not written is not counted again where a job with ``do: plan`` cannot compare it.
-        causes = [cause for cause in job.causes if job.written[1] or cause.server not in unwritten]
-        found += [(cause.server, "failed", cause.count) for cause in causes]
-        found += [(target.server, "differs", 1) for target in job.reported_drift]
-        found += [(server, "outside", number) for server, number in job.outside.items()]
-        for server, bar, number in found:
-            counts.setdefault(show(server), Counter())[bar] += number
+    writing = [job for job in result.jobs if job.written[1]]
+    # A job with ``do: plan`` finds again what the others have not written.
+    bars = _counts(writing) | _counts(job for job in result.jobs if job not in writing)
+    counts: dict[str, dict[str, int]] = {}
+    for server, bar in sorted(bars, key=lambda key: (key[0], [*_BARS].index(key[1]))):
+        counts.setdefault(show(server), {})[bar] = bars[server, bar]
     text = visible(result.heading.removeprefix(f"{result.batch}: {result.outcome}: "))
-    return Night(
-        result.outcome, local_time(result.started), text, page if page in pages else "", dict(sorted(counts.items()))
-    )
+    return Night(result.outcome, local_time(result.started), text, page if page in pages else "", counts)
+
+
+def _counts(jobs: Iterable[JobResult]) -> Counter[tuple[str, str]]:
+    """Return how many targets each bar of each server counts."""
+    found = Counter[tuple[str, str]]()
+    for job in jobs:
+        for bar, numbers in (("changed", job.changed), ("outside", job.outside)):
+            found.update({(server, bar): number for server, number in numbers.items()})
+        for cause in job.causes:
+            found[cause.server, "failed"] += cause.count
+        found.update((target.server, "differs") for target in job.reported_drift)
+    return found

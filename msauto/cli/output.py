@@ -13,7 +13,7 @@ from typing import IO, Any
 import click
 
 from msauto.errors import MsautoError
-from msauto.report.sanitizing import visible_lines, without_command
+from msauto.report.sanitizing import display_width, visible_lines, without_command
 
 _PIECES = 1000
 """How many pieces of a result are written at a time."""
@@ -63,7 +63,7 @@ def print_message(text: str, *, rendered: bool = False) -> None:
     """Write a message to stderr, made visible and wrapped unless a report did it; a closed stderr is not an error."""
     lines = text.split("\n") if rendered else visible_lines(text)
     width = None if rendered else terminal_width(sys.stderr)
-    if width is not None and max(map(len, lines)) > width:
+    if width is not None and max(map(display_width, lines)) > width:
         from msauto.report.layout import Layout, render_lines, words
 
         shown = (words(line, hang=len(line) - len(line.lstrip()) + 2) for line in lines)

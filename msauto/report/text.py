@@ -336,10 +336,10 @@ def render_problems(problems: Iterable[Problem], *, colour: bool, width: int | N
 
     ``width``: the columns of the terminal; ``None``: no line is wrapped.
     """
+    problems = [*problems]
     lines = [line for problem in problems for line in (*_problem(problem), Line(()))]
-    number = sum(not line.spans for line in lines)
-    closing = words(f"{texts.plural(number, 'problem')}.", "bold")
-    return "".join(render_lines([*lines, closing], _as_wide(width, colour=colour))) if number else ""
+    lines += [words(f"{texts.plural(len(problems), 'problem')}.", "bold")] if problems else []
+    return "".join(render_lines(lines, Layout(colour=colour, width=width or _UNLIMITED)))
 
 
 def render_error(error: MsautoError, *, colour: bool, width: int | None = None) -> str:
@@ -350,22 +350,14 @@ def render_error(error: MsautoError, *, colour: bool, width: int | None = None) 
     head = TextSpan("Refused:" if isinstance(error, RefusedError) else "Error:", "red")
     lines = [Line((head, TextSpan(f" {first}", together=False)))]
     lines += [words(f"  {line.strip()}", hang=4) for line in rest if line.strip()]
-    return "".join(render_lines(lines, _as_wide(width, colour=colour)))
-
-
-def _as_wide(width: int | None, *, colour: bool) -> Layout:
-    return Layout(colour=colour, width=width or _UNLIMITED)
+    return "".join(render_lines(lines, Layout(colour=colour, width=width or _UNLIMITED)))
 
 
 def _problem(problem: Problem) -> Iterator[Line]:
     first, *rest = visible_lines(problem.message)
     place = " ".join(visible_lines(f"{problem.place}: ")) if problem.place else ""
     warning = problem.level == "warning"
-    message = (
-        TextSpan(f"warning: {first} ", "yellow", together=False)
-        if warning
-        else TextSpan(f"{first} ", "red", together=False)
-    )
+    message = TextSpan(f"{'warning: ' * warning}{first} ", "yellow" if warning else "red", together=False)
     yield Line((TextSpan(place, "bold"), message, TextSpan(f"[{problem.kind}]", "dim")), 4)
     yield from (words(f"  {line}", hang=4) for line in rest)
     for line in _excerpt(problem.excerpt):

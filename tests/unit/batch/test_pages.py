@@ -84,9 +84,13 @@ def test_what_was_not_written_counts_once() -> None:
         Cause(server=server, outcome="not attempted", count=count, names=("A",), message="no connection")
         for server, count in (("bergen", 39), ("tromso", 2))
     )
-    news = JobResult(job="news", outcome="failed", code=3, summary={"not_attempted": 39}, causes=causes[:1])
-    page = index_of([night(0, news, JobResult(job="drift", outcome="failed", code=1, causes=causes), failed=True)])
-    assert " · bergen: 39 not done · tromso: 2 not done</span>" in page
+    outside = {"oslo": 1}
+    news = JobResult(
+        job="news", outcome="failed", code=3, summary={"not_attempted": 39}, causes=causes[:1], outside=outside
+    )
+    drift = JobResult(job="drift", outcome="failed", code=1, causes=causes, outside=outside)
+    page = index_of([night(0, news, drift, failed=True)])
+    assert " · bergen: 39 not done · oslo: 1 changed outside · tromso: 2 not done</span>" in page
 
 
 def test_a_status_has_a_shape_and_not_only_a_colour() -> None:
