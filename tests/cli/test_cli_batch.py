@@ -395,6 +395,19 @@ def test_the_history_of_a_run_shows_first_what_needs_a_person(desk: Desk) -> Non
     assert "done      POST" in desk.run("history", "last", "-v", *STATE).out
 
 
+def test_the_history_of_a_run_names_what_was_changed_outside(desk: Desk, sim: Simulator) -> None:
+    titles = [f"EP{number:03}" for number in range(1, 13)]
+    comments(desk, *titles)
+    for text in ("", "by hand"):
+        for title in titles:
+            sim.state.clip(title).home.fields["comment"] = text
+        assert desk.run("apply", "play.yml", "-i", "inventory.yml", "--yes", *STATE).code == 0
+    shown = desk.run("history", "last", *STATE).out
+    assert "\nstudio-a · NEWS · EP001: field comment: changed outside since " in shown
+    assert shown.count("field comment: changed outside since ") == 10
+    assert "\n… and 2 more\n" in shown
+
+
 def test_a_past_run_has_the_counts_of_its_servers(desk: Desk) -> None:
     for titles in (("EP001",), ("EP001", "EP002")):
         comments(desk, *titles)

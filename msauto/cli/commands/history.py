@@ -52,6 +52,8 @@ _STATUS: Final[Mapping[RunStatus, str]] = {
 }
 _NARROWEST: Final = 40
 """Columns of an outcome beside the run; on a narrower terminal it is below."""
+_MOST_OUTSIDE: Final = 10
+"""How many things that were changed outside a run shows without ``-v``."""
 
 
 @click.command("history", cls=HelpCommand)
@@ -202,6 +204,7 @@ def _outcome(run: RunSummary) -> str:
 
 
 def _show_run(details: RunDetails, flags: Flags) -> None:
+    from msauto.report.layout import Line, render_lines, words
     from msauto.report.result_view import severity
     from msauto.report.text import render_outcomes
 
@@ -215,7 +218,13 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         records = sorted(details.targets, key=lambda each: severity(each.result.outcome))
         print_result(f"{line}\n" for record in records for line in (*_target_lines(record), ""))
     elif details.targets:
-        print_result((*render_outcomes(details.result, layout), "→ for each request: add -v\n\n"))
+        outside = [
+            f"{target_heading(record.target)}: {line}" for record in details.targets for line in _outside_lines(record)
+        ]
+        left = len(outside) - _MOST_OUTSIDE
+        outside[_MOST_OUTSIDE:] = [f"… and {left} more"] if left > 0 else []
+        shown = render_lines([*map(words, outside), *([Line(())] if outside else [])], layout)
+        print_result((*render_outcomes(details.result, layout), *shown, "→ for each request: add -v\n\n"))
     facts = {
         "run": run.run,
         "status": run.status,
@@ -241,16 +250,20 @@ def _target_lines(record: TargetRecord) -> Iterator[str]:
     for difference in record.differences:
         text = f"{difference.aspect} {difference.key}: desired {difference.desired!r}, live {difference.live!r}"
         yield f"  {visible(text)}"
-    for change in record.target.changes:
-        if change.outside is not None:
-            note = outside_note(change, change.outside, record.target.rate)
-            yield f"  {visible(f'{change.aspect} {change.key}')}: {note}"
+    yield from (f"  {line}" for line in _outside_lines(record))
     for request, sent in zip(record.target.requests, record.requests, strict=True):
         notes = [f"status {sent.status}"] if sent.status is not None else []
         notes += [f"sent {sent.tries} times"] if sent.tries > 1 else []
         notes += [sent.message] if sent.message else []
         came = visible(f"  ({'; '.join(notes)})") if notes else ""
         yield f"  {sent.state:<9} {request.method} {visible(request.path)}{came}"
+
+
+def _outside_lines(record: TargetRecord) -> Iterator[str]:
+    for change in record.target.changes:
+        if change.outside is not None:
+            note = outside_note(change, change.outside, record.target.rate)
+            yield f"{visible(f'{change.aspect} {change.key}')}: {note}"
 
 
 def _target_json(record: TargetRecord) -> dict[str, Any]:
