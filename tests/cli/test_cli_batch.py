@@ -368,7 +368,7 @@ def test_the_jobs_of_a_night_follow_it_in_their_order(desk: Desk) -> None:
     for _ in range(2):
         run(desk)
     lines = desk.run("history", *STATE).out.splitlines()
-    what = [re.sub(r".* (error|failed) +|  +\S+@\S+$", "", line) for line in lines[1:]]
+    what = [re.sub(r".* (error|failed) +\S+@\S+ +", "", line) for line in lines[1:]]
     assert [each.partition(":")[0] for each in what] == ["nightly", "first", "second"] * 2
     assert what[0] == "nightly: 2 of 2 jobs not ok; 0 of 2 targets written"
     assert what[1].endswith("not attempted; 0 requests; studio-a: 1 not attempted: asset 'Nobody' not found")

@@ -93,7 +93,7 @@ def test_the_whole_way_as_it_is_read(desk: Desk) -> None:
         assert (sourced.code, sourced.err) == (0, "")
         check_golden(name, sourced.out, (f'"msauto": "{__version__}"', '"msauto": "VERSION"'))
     who = f"{getpass.getuser()}@{socket.gethostname()}"
-    check_golden("history.txt", desk.run("history").out, (who, "USER@HOST"))
+    check_golden("history.txt", desk.run("history").out, ("who".ljust(len(who)), "who"), (who, "USER@HOST"))
     told = desk.run("history", "last").out
     user = "user             "
     mine = (f"{user}{getpass.getuser()}", f"{user}USER")
