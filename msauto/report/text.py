@@ -79,7 +79,7 @@ def _blocks(blocks: Sequence[plan_view.Block], layout: Layout) -> Iterator[Line]
         rows, drawing = _drawing(block, layout)
         shown = tuple(drawing)
         if drawing and shown in first:
-            drawing = [words(f"    timeline as of {first[shown]}", "dim", hang=6)]
+            drawing = [words(f"    timeline: that of {first[shown]}", "dim", hang=6)]
         first.setdefault(shown, block.title)
         yield from (*_block(block, drawing, layout), Line(()))
         drawn += rows

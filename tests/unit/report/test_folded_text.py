@@ -213,7 +213,7 @@ def test_equal_timelines_are_drawn_once() -> None:
 
     text = text_of(plan_of(*(episode(number, 33750) for number in range(1, 9)), episode(9, 20000)))
     assert text.count("├") == 2
-    assert text.count("\n    timeline as of studio-a · NEWS · EP1\n") == 7
+    assert text.count("\n    timeline: that of studio-a · NEWS · EP1\n") == 7
 
 
 def test_pieces_of_other_rates_are_not_shown_as_one() -> None:
