@@ -111,7 +111,7 @@ docs: .venv/.docs
 	@$(DOCS)/bin/python -m tests.docs.built_site build
 
 schemas: .venv/.dev
-	@for name in playbook tasks inventory settings plan batch batch-result events; do $(BIN)/msauto schema $$name > schemas/$$name.json || exit 1; done
+	@for name in playbook tasks handlers inventory settings plan batch batch-result events; do $(BIN)/msauto schema $$name > schemas/$$name.json || exit 1; done
 
 # Builds what a release consists of, and tries the wheel alone. CONTRIBUTING.md has the steps before and after.
 release: .venv/.release

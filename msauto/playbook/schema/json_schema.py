@@ -24,6 +24,7 @@ _VARIABLE_NAMES: dict[str, Any] = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", 
 MODELS: Final = {
     "playbook": "play.Playbook",
     "tasks": "play.TaskFile",
+    "handlers": "play.HandlerFile",
     "inventory": "inventory.InventoryArgs",
     "settings": "settings.SettingsArgs",
     "batch": "batch.BatchFileArgs",
@@ -32,7 +33,7 @@ MODELS: Final = {
 
 
 def json_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema ``playbook``, ``tasks``, ``inventory``, ``settings`` or ``batch``.
+    """Return the JSON Schema of a kind of files: a name of ``MODELS``.
 
     In playbooks and inventories, templates are accepted in place of values.
 

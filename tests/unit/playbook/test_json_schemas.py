@@ -49,7 +49,7 @@ BAD: list[Any] = [
 ]
 
 
-NAMES = ("playbook", "tasks", "inventory", "settings", "plan", "batch", "batch-result", "events")
+NAMES = ("playbook", "tasks", "handlers", "inventory", "settings", "plan", "batch", "batch-result", "events")
 
 
 @cache
@@ -73,6 +73,7 @@ def test_file_is_fresh(name: str) -> None:
 def test_accepts(play: Any) -> None:
     validator_of("playbook").validate([play])
     validator_of("tasks").validate(play.get("tasks", []))
+    validator_of("handlers").validate(play.get("handlers", []))
     assert not validator_of("tasks").is_valid([play])
 
 
