@@ -49,7 +49,7 @@ def list_runs(
     found = [each for each in found if batch is None or each.batch == batch]
     found = [each for each in found if first is None or datetime.fromisoformat(each.started) >= first]
     repository = None if every else find_repository(Path())
-    runs = tuple(each for each in found if repository is None or _is_of(each, repository))
+    runs = tuple(each for each in found if repository is None or each.is_of(repository))
     return PastRuns(runs, len(found) - len(runs), name, short)
 
 
@@ -76,19 +76,13 @@ def list_changes(
     )
 
 
-def _is_of(run: RunSummary, repository: Path) -> bool:
-    """Return whether a run belongs to a repository: its playbooks are below it, or it was started there."""
-    places = (Path(place) for place in (run.repository, run.folder) if place)
-    return any(place.is_relative_to(repository) for place in places)
-
-
 def read_attempt(place: LedgerPlace, name: str) -> tuple[RunSummary, RunDetails | None]:
     """Return the attempt of a name, the start of one, or ``last``, with its details if it is a run or a batch.
 
-    Raises ``LedgerError`` if it is not found.
+    In a repository ``last`` is the newest of it. Raises ``LedgerError`` if it is not found.
     """
     with Ledger.open(place, readonly=True) as ledger:
-        summary = ledger.find(name)
+        summary = ledger.find(name, find_repository(Path()))
         details = ledger.run_details(summary.run) if ledger.is_run(summary.run) else None
         if summary.is_batch:
             record = next(text for each, text in ledger.batches() if each.run == summary.run)

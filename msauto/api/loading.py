@@ -28,6 +28,7 @@ from msauto.planning.plan_assembly import refusals
 from msauto.planning.saved_plan import refuse_differences, rest_of
 from msauto.planning.undo import servers_of
 from msauto.playbook.hosts import named_servers
+from msauto.playbook.input_files import find_repository
 from msauto.playbook.resolve import resolve
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible
@@ -185,15 +186,16 @@ def with_past_runs(inputs: Inputs) -> Inputs:
 
 
 def _find_run(inputs: Inputs, name: str, *, to_undo: bool = False) -> RunDetails:
-    """Return a run by its name, or ``last``; raises ``LedgerError`` if it is not found.
+    """Return a run by its name, or ``last``, in a repository that of it; raises ``LedgerError`` if it is not found.
 
     If the ``last`` run changed nothing, the run before it may be days old: the user must decide whether to undo that
     one, so :class:`RefusedError` names it.
     """
+    repository = find_repository(Path())
     with Ledger.open(inputs.ledger, readonly=True) as ledger:
-        details = ledger.run_details(name)
-        run, newest = details.summary.run, ledger.find("last")
-        if name == "last" and newest.run != run:
+        details = ledger.run_details(name, repository)
+        run = details.summary.run
+        if name == "last" and (newest := ledger.find(name, repository)).run != run:
             why = visible(f"{newest.status}: {newest.reason}")
             inputs.tell(f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run}")
         if not to_undo or name != "last" or details.summary.status == "running" or servers_of(details):
@@ -202,12 +204,13 @@ def _find_run(inputs: Inputs, name: str, *, to_undo: bool = False) -> RunDetails
         earlier = (
             each
             for each in ledger.history()
-            if each.run != run and (each.ended is None or any(map(each.summary.get, counts)))
+            if each.run != run and (repository is None or each.is_of(repository))
+            if (each.ended is None or any(map(each.summary.get, counts)))
         )
         changed = next((each.run for each in earlier if servers_of(ledger.run_details(each.run))), None)
     undo_it = f"undo the last run that did: msauto undo {changed}"
     raise RefusedError(
-        f"the last run, {run}, changed nothing", remedy=undo_it if changed else "no run in the ledger changed anything"
+        f"the last run, {run}, changed nothing", remedy=undo_it if changed else "no other run changed anything"
     )
 
 

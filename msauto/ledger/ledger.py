@@ -102,14 +102,15 @@ class Ledger:
         all_of_them = [*self.history(), *history.read_attempts(self._store), *batches]
         return sorted(all_of_them, key=lambda each: each.started, reverse=True)
 
-    def find(self, name: str) -> RunSummary:
-        """Return the attempt of that name, or with the only name that starts so; ``last`` is the newest.
+    def find(self, name: str, repository: Path | None = None) -> RunSummary:
+        """Return the attempt of that name, or with the only name that starts so.
 
-        Raises ``LedgerError`` if none is found, or more than one.
+        ``last`` is the newest, of this repository if one is given. Raises ``LedgerError`` if none is found, or more
+        than one.
         """
         attempts = self.attempts()
         if name == "last":
-            return self._newest(attempts)
+            return self._newest(attempts, repository)
         matching = [each for each in attempts if each.run == name]
         matching = matching or [each for each in attempts if each.run.startswith(name)]
         if len(matching) == 1:
@@ -119,12 +120,12 @@ class Ledger:
             raise LedgerError(f"{name} matches {len(matching)} runs: {some}", remedy="give more characters of the name")
         raise LedgerError(f"run {name} not found in the ledger {self.name}", remedy=history.HISTORY)
 
-    def run_details(self, run: str) -> RunDetails:
-        """Return everything about one run, by its name or the start of it; ``last`` is the newest run.
+    def run_details(self, run: str, repository: Path | None = None) -> RunDetails:
+        """Return everything about one run, by its name or the start of it; ``last`` as for :meth:`find`.
 
         Raises ``LedgerError`` if it is not found, and ``RefusedError`` for an attempt that wrote nothing.
         """
-        summary = self._newest(self.history()) if run == "last" else self.find(run)
+        summary = self._newest(self.history(), repository) if run == "last" else self.find(run)
         if not self.is_run(summary.run):
             why = "is a batch, not a run" if summary.is_batch else f"wrote nothing: {summary.reason or summary.status}"
             raise RefusedError(f"{summary.run} {why}", remedy=history.HISTORY)
@@ -170,10 +171,14 @@ class Ledger:
                 for name, text in notes.items():
                     self._store.put(_NOTE, (number, name), (text,))
 
-    def _newest(self, runs: list[RunSummary]) -> RunSummary:
-        if runs:
-            return runs[0]
+    def _newest(self, runs: list[RunSummary], repository: Path | None) -> RunSummary:
+        mine = [each for each in runs if repository is None or each.is_of(repository)]
+        if mine:
+            return mine[0]
         remedy = "to use another ledger, give its folder with --state-dir"
+        if runs:
+            why = f"the ledger {self.name} contains no runs of the repository {repository}"
+            raise LedgerError(why, remedy="name the run: `msauto history --all` lists those of other repositories")
         raise LedgerError(f"the ledger {self.name} contains no runs", remedy=remedy)
 
     def prune(self, *, keep_runs: int | None = None, keep_days: int | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta, Struct, field
@@ -215,6 +216,11 @@ class RunSummary(Struct, frozen=True):
     def who(self) -> str:
         """The user and the host, as far as they are known."""
         return user_at(self.user, self.host)
+
+    def is_of(self, repository: Path) -> bool:
+        """Return whether it belongs to a repository: its playbooks are below it, or it was started there."""
+        places = (Path(place) for place in (self.repository, self.folder) if place)
+        return any(place.is_relative_to(repository) for place in places)
 
 
 def user_at(user: str, host: str) -> str:

@@ -139,7 +139,18 @@ def test_undo_last_where_nothing_was_ever_changed(desk: Desk, sim: Simulator) ->
     assert desk.run("apply", "house/play.yml", *STATE).code == 0
     sourced = desk.run("undo", "last", *STATE)
     assert sourced.code == 4
-    sourced.one_error("changed nothing", "no run in the ledger changed anything")
+    sourced.one_error("changed nothing", "no other run changed anything")
+
+
+def test_the_last_run_is_that_of_this_repository(desk: Desk, sim: Simulator) -> None:
+    applied(desk)
+    desk.write("elsewhere/msauto.toml", ALLOWED)
+    elsewhere = Desk(desk.folder / "elsewhere", sim.url)
+    for command in (("undo", "last", "--yes"), ("report", "last"), ("history", "last")):
+        sourced = elsewhere.run(*command, "--state-dir", "../state")
+        assert sourced.code == 1, sourced
+        sourced.one_error(f"contains no runs of the repository {elsewhere.folder}", "msauto history --all")
+    assert segments(sim) == 1
 
 
 # --check is plan -------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
+from pathlib import Path
 
 import click
 from msgspec import structs
@@ -14,6 +15,7 @@ from msauto.cli.flags import Flags, layout_of, shared_flags_of, summary_flag
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
 from msauto.ledger.ledger import Ledger
+from msauto.playbook.input_files import find_repository
 
 
 @click.command("report", cls=HelpCommand)
@@ -22,7 +24,7 @@ from msauto.ledger.ledger import Ledger
 def command(*, flags: Flags, run: str) -> None:
     """Show a past run again, in any form: by its name in `msauto history`, the start of it, or `last`."""
     with Ledger.open(flags.inputs.ledger, readonly=True) as ledger:
-        found = ledger.find(run)
+        found = ledger.find(run, find_repository(Path()))
         details = None if found.is_batch else ledger.run_details(found.run)
     if details is None:
         result = read_result(flags.inputs.ledger, found)
