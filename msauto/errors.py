@@ -76,14 +76,22 @@ class Problem:
         return "\n".join(part for part in (head, self.excerpt, self.remedy and f"  → {self.remedy}") if part)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``did you mean 'x'?`` with the nearest known name; empty if none is near."""
+def nearest_name(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return the known name that is spelled most like a name; empty if none is near.
+
+    A higher ``cutoff`` is for names that are hardly related, such as the variables of an environment.
+    """
     import difflib  # only for a message
 
     names = sorted(set(known))
     folded = {each.casefold(): each for each in names}
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6) or [folded.get(name.casefold(), "")]
-    return f"did you mean {close[0]!r}?" if close[0] else ""
+    return next(iter(difflib.get_close_matches(name, names, 1, cutoff)), folded.get(name.casefold(), ""))
+
+
+def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return ``did you mean 'x'?`` with the nearest known name (:func:`nearest_name`); empty if none is near."""
+    near = nearest_name(name, known, cutoff=cutoff)
+    return f"did you mean {near!r}?" if near else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -8,11 +8,13 @@ from typing import Final
 
 import click
 
+from msauto.errors import did_you_mean
+
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "What": (
-        "titles", "folders", "channels", "recursive", "links", "mam", "title", "xmp_field", "view", "batch", "since",
-        "every", "max_age", "failed", "resume", "target", "tags", "skip_tags", "extra_vars", "origin", "keep_going",
-        "role", "forget_pending", "listed", "seed", "dialect", "faults",
+        "titles", "folders", "channels", "in_folder", "recursive", "links", "mam", "title", "xmp_field", "view",
+        "batch", "since", "every", "max_age", "failed", "resume", "target", "tags", "skip_tags", "extra_vars",
+        "origin", "keep_going", "role", "forget_pending", "listed", "seed", "dialect", "faults",
     ),
     "Where": (
         "inventory", "server", "limit", "database", "host", "port", "state_file", "on", "config", "state_dir",
@@ -120,6 +122,23 @@ class HelpGroup(click.Group):
 
     context_class = HelpContext
     command_class = HelpCommand
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; the error for an unknown one names what msauto has instead, or the nearest command."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            from msauto.cli.other_tools import COMMANDS
+
+            known = self.list_commands(ctx)
+            group = f"{ctx.info_name}." if ctx.parent else ""
+            remedy = COMMANDS.get(f"{group}{args[0]}") or did_you_mean(args[0], known, cutoff=0.7)
+            if group and not remedy:
+                remedy = f"available: {', '.join(known)}"
+            hint = remedy and f"\n  → {remedy}"
+            raise click.UsageError(f"no such command: {args[0]}{hint}", ctx) from None
 
     def sections(self, ctx: click.Context) -> Mapping[str, Sequence[tuple[str, str]]]:
         """Return the commands with their descriptions, in sections."""

@@ -18,7 +18,7 @@ import click
 from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import importing, restored_handler
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, terminal_width, use_colour
-from msauto.errors import MsautoError, bug_text, exit_code_of
+from msauto.errors import MsautoError, bug_text, did_you_mean, exit_code_of
 from msauto.exit_codes import ERROR, INTERRUPTED, OK
 from msauto.version import __version__
 
@@ -67,24 +67,6 @@ class Commands(HelpGroup):
         """Return the commands in the order of the help."""
         del ctx
         return list(COMMANDS)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; the error for a misspelled one names the nearest command."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError:
-            from difflib import get_close_matches
-
-            from msauto.cli import other_tools
-
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            instead = other_tools.COMMANDS.get(args[0])
-            if not near and not instead:
-                raise
-            remedy = f"use {instead}" if instead else f"did you mean {near[0]!r}?"
-            raise click.UsageError(f"no such command: {args[0]}\n  → {remedy}", ctx) from None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
@@ -213,14 +195,26 @@ def _print_problems(error: MsautoError | str, remedy: str = "") -> None:
 def _usage(error: click.ClickException) -> str:
     """Return the message of click, and where the help is."""
     message = f"Error: {error.format_message()}"
-    if isinstance(error, click.NoSuchOption):
-        from msauto.cli import other_tools
-
-        instead = other_tools.FLAGS.get(error.option_name)
-        if instead is not None:
-            return f"Error: no such option: {error.option_name}\n  → {instead}"
     context = error.ctx if isinstance(error, click.UsageError) else None
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        message = f"Error: no such option: {error.option_name}"
+        if instead := _instead_of(error.option_name, context):
+            return f"{message}\n  → {instead}"
     return f"{message}\n  → see {context.command_path} --help" if context else message
+
+
+def _instead_of(flag: str, context: click.Context) -> str:
+    """Return what to use instead of an unknown flag; empty if that is not known."""
+    from msauto.cli.other_tools import FLAGS
+
+    if context.command is group:
+        return f"flags follow the command: msauto COMMAND {flag}"
+    own = context.command.get_params(context)
+    for each in own:
+        if isinstance(each, click.Argument) and flag in {f"--{each.name}", f"--{(each.metavar or '').lower()}"}:
+            return f"write it without the flag: {context.command_path} {each.make_metavar(context)}"
+    flags = [name for each in own if isinstance(each, click.Option) and not each.hidden for name in each.opts]
+    return FLAGS.get(flag) or did_you_mean(flag, flags, cutoff=0.7)
 
 
 def _report(error: MsautoError, arguments: list[str]) -> int:

@@ -39,29 +39,51 @@ _FLAGS: Final = {
     ),
 }
 _COMMANDS: Final = {
-    "msauto validate": "lint",
-    "msauto plan": "check diff refresh",
-    "msauto apply": "run play playbook deploy sync",
-    "msauto history, or msauto batch status": "status",
-    "msauto history": "log logs runs",
-    "msauto undo": "rollback revert",
-    "state: absent in a playbook, and msauto apply --allow-delete N": "destroy delete",
-    "msauto export": "import",
-    "msauto show": "list ls get info",
-    "msauto vars HOST": "inventory",
-    "msauto show databases": "ping",
-    "msauto validate, and msauto simulate to try playbooks": "test",
-    "msauto simulate": "server serve",
-    "msauto init": "new",
-    "msauto doc": "docs",
-    "msauto --help": "help",
-    "msauto --version": "version",
-    "values from the environment: env.NAME": "vault",
+    "use msauto validate": "lint",
+    "use msauto plan": "check diff",
+    "use msauto apply": "run play playbook deploy sync",
+    "use msauto history, or msauto batch status": "status",
+    "use msauto history": "log logs runs",
+    "use msauto undo": "rollback revert",
+    "use state: absent in a playbook, and msauto apply --allow-delete N": "destroy delete remove rm",
+    "use a playbook, which says what an asset shall be: msauto doc asset": (
+        "add create update set edit rename move copy link tag marker segment restore archive"
+    ),
+    "nothing is imported: assets are found by title; msauto export writes playbooks of them": "import",
+    "nothing is cached: msauto plan reads live state on each run": "refresh",
+    "live state is compared on each run; to run a command again, write run: always": "taint untaint",
+    "use an inventory for each environment (-i FILE), or -l HOST": "workspace env",
+    "live state is read from the server; use msauto show assets": "state.list",
+    "live state is read from the server; use msauto show asset TITLE": "state.show",
+    "write the old title in the playbook: was: [OLD TITLE]": "state.mv",
+    "remove the task: what no playbook names is not managed": "state.rm forget",
+    "the ledger records runs, not live state; use msauto state check, or msauto state copy": (
+        "state.pull state.push state.replace-provider state.identities"
+    ),
+    "a lock ends with its run; msauto state check names who holds it": "force-unlock unlock",
+    "use any formatter of YAML: playbooks have no form of their own": "fmt format",
+    "modules are built in: msauto doc": "galaxy collection providers modules",
+    "set server.auth in the inventory": "login logout",
+    "use --format json": "output",
+    "use msauto plan --list-tasks": "graph",
+    "use msauto vars HOST for variables, msauto show asset TITLE for facts": "console",
+    "use msauto show asset TITLE": "facts setup gather",
+    "use msauto show": "list ls get info",
+    "use msauto vars HOST": "inventory hosts",
+    "write msauto.toml: msauto schema settings": "config settings",
+    "use msauto show databases": "ping",
+    "use msauto validate, and msauto simulate to try playbooks": "test",
+    "use msauto simulate": "server serve",
+    "use msauto init": "new",
+    "use msauto doc": "docs",
+    "use msauto --help": "help",
+    "use msauto --version": "version",
+    "use values from the environment: env.NAME": "vault encrypt decrypt",
 }
 FLAGS: Final = {name: instead for instead, names in _FLAGS.items() for name in names.split()}
 """What to use instead of a flag."""
 COMMANDS: Final = {name: instead for instead, names in _COMMANDS.items() for name in names.split()}
-"""What to use instead of a command."""
+"""What to use instead of a command; ``state.list`` is a command of a group."""
 
 _ONE_DASH: Final = re.compile(
     r"-(?P<name>target|var|var-file|out|auto-approve|destroy|refresh|refresh-only|lock|lock-timeout|parallelism|json"

@@ -54,6 +54,7 @@ def print_result(text: str | Iterable[str]) -> None:
 def print_paged(text: str) -> None:
     """Write a long result: on a terminal with fewer lines, through its pager (``PAGER``)."""
     if sys.stdin.isatty() and sys.stdout.isatty() and text.count("\n") >= shutil.get_terminal_size().lines:
+        os.environ.setdefault("LESS", "FRX")  # as git does: less alone would show the codes of colours
         click.echo_via_pager(text)
     else:
         print_result(text)

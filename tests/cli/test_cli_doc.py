@@ -74,10 +74,27 @@ def test_what_is_longer_than_the_terminal_goes_through_its_pager(away: Desk, lin
     assert max(map(len, prose.splitlines())) <= 100  # the columns of that terminal
 
 
+def test_less_gets_what_git_gives_it(away: Desk) -> None:
+    away.environment |= {"PAGER": "env", "LINES": "24"}
+    assert "LESS=FRX" in on_a_terminal(away, "doc", "asset")[1]
+    away.environment["LESS"] = "-i"
+    assert "LESS=-i" in on_a_terminal(away, "doc", "asset")[1]
+
+
+@pytest.mark.parametrize(
+    ("word", "entry"),
+    [("marker", "asset: markers"), ("segments", "asset: segments[].start"), ("delete", "asset: state"),
+     ("fps", "facts: fps"), ("csv", "lookups: csv")],
+)  # fmt: skip
+def test_another_word_is_searched_for_in_all_topics(away: Desk, word: str, entry: str) -> None:
+    assert f"\n  {entry}\n" in away.run("doc", word).out
+    assert entry in {each["name"] for each in away.run("doc", word, "--format", "json").json["entries"]}
+
+
 def test_an_unknown_topic_names_the_nearest(away: Desk) -> None:
     sourced = away.run("doc", "filtres")
     assert sourced.code == 1
-    sourced.one_error("topic 'filtres' not found", "did you mean 'filters'?")
+    sourced.one_error("'filtres' not found in the reference", "did you mean 'filters'?")
 
 
 def test_positions_are_what_they_come_to(away: Desk) -> None:

@@ -70,7 +70,7 @@ def test_the_help_of_plan_fits_a_terminal_and_names_where_the_rest_is() -> None:
 
 
 def test_all_is_a_flag_of_the_help_alone(desk: Desk) -> None:
-    desk.run("plan", "--all", "play.yml").one_error("No such option", "msauto plan --help")
+    desk.run("plan", "--all", "play.yml").one_error("no such option: --all", "msauto plan --help")
     assert desk.run("history", "--all").code == 0
     assert "--all " in help_of("history")
 

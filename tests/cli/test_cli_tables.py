@@ -108,6 +108,14 @@ def test_live_state_as_yaml_is_that_of_json(desk: Desk, sim: Simulator) -> None:
         assert yaml.safe_load(shown.out) == desk.run("show", *what, *INV, "--format", "json").json
 
 
+def test_a_folder_is_an_argument_or_a_flag(desk: Desk) -> None:
+    for what in ("assets", "folders"):
+        shown = desk.run("show", what, "Playout", "--recursive", *INV)
+        assert "Playout/Tonight" in shown.out
+        assert desk.run("show", what, "--folder", "Playout", "--recursive", *INV).out == shown.out
+        desk.run("show", what, "Raw", "--folder", "Raw", *INV).one_error("the folder is given twice", "→")
+
+
 def test_live_state_as_csv(desk: Desk, sim: Simulator) -> None:
     sim.state.clip("EP001").home.fields["comment"] = "=1+1"
     assets = records(desk.run("show", "assets", *INV, "--format", "csv").out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,10 @@ _NARROWEST, _WIDEST = 40, 110
 )
 @no_color_flag
 def command(*, topic: str, form: str, no_color: bool) -> None:
-    """Show the reference of a module (asset, rss, ...), play, task, facts or filters; without TOPIC, list topics."""
+    """Show the reference of a module (asset, rss, ...), play, task, facts or filters; without TOPIC, list topics.
+
+    Another word, such as markers, is searched for in all of them.
+    """
     if form == "json":
         print_result(dump(_as_json(topic)))
     elif form == "markdown":
@@ -61,15 +65,26 @@ def _topics() -> list[tuple[str, str]]:
 
 
 def _find(name: str) -> ReferenceTopic | tuple[str, Sequence[ReferenceEntry]]:
-    """Return the topic of a module, or a list of entries with its summary."""
-    if name in _LISTS:
-        from msauto.playbook.templates import reference
-
-        return _LISTS[name], getattr(reference, name)()
-    try:
+    """Return the topic of a module, or a list of entries with its summary; else the entries that have this word."""
+    if name in TOPICS:
         return module(name)
-    except KeyError:
-        raise MsautoError(f"topic {name!r} not found", remedy=nearest(name, [each for each, _ in _topics()])) from None
+    from msauto.playbook.templates import reference
+
+    if (listed := name if name in _LISTS else f"{name}s") in _LISTS:
+        return _LISTS[listed], getattr(reference, listed)()
+    known = {topic: [(key.path, f"({key.kind}) {key.words}") for key in module(topic).keys] for topic in TOPICS}
+    known |= {topic: [(each.name, each.words) for each in getattr(reference, topic)()] for topic in _LISTS}
+    word = re.compile(rf"\b{re.escape(name.removesuffix('s') or name)}", re.IGNORECASE)
+    for place in (0, 1):  # in names; else in what they mean
+        found = [
+            reference.ReferenceEntry(f"{topic}: {each[0]}", each[1])
+            for topic, entries in known.items()
+            for each in entries
+            if word.search(each[place])
+        ]
+        if found:
+            return "Not a topic, but in these (TOPIC: entry). One topic with all its entries: msauto doc TOPIC", found
+    raise MsautoError(f"{name!r} not found in the reference", remedy=nearest(name, [each for each, _ in _topics()]))
 
 
 # Text ----------------------------------------------------------------------------------------------------------

@@ -135,15 +135,23 @@ async def databases(client: AsyncMediaServer, server: NamedServer) -> ShownTable
     return _table(("database", "assets"), rows, [{"name": name, "assets": count} for name, count in counts.items()])
 
 
+_folder = click.argument("folder", default="")
+_in_folder = click.option("--folder", "in_folder", default="", metavar="FOLDER", help="FOLDER, as export takes it.")
 _recursive = click.option("--recursive", is_flag=True, help="Include what is below FOLDER.")
 
 
-@_subcommand(click.argument("folder", default=""), flag("database"), _recursive)
+def _chosen(folder: str, in_folder: str) -> str:
+    if folder and in_folder:
+        raise click.UsageError("the folder is given twice\n  → give FOLDER or --folder", click.get_current_context())
+    return folder or in_folder
+
+
+@_subcommand(_folder, _in_folder, flag("database"), _recursive)
 async def folders(
-    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, recursive: bool
+    client: AsyncMediaServer, server: NamedServer, folder: str, in_folder: str, database: str | None, recursive: bool
 ) -> ShownTable:
     """List the folders of a database, or those in FOLDER."""
-    name = require_database(server, database)
+    name, folder = require_database(server, database), _chosen(folder, in_folder)
     async with _expect(client, server, "folder", folder, name):
         listing = await client.list_folders(name, folder, recursive=recursive or None)
     names = [show_folder(path) for path in sorted(listing.folders)]  # in the order of a tree
@@ -151,16 +159,23 @@ async def folders(
 
 
 @_subcommand(
-    click.argument("folder", default=""),
+    _folder,
+    _in_folder,
     flag("database"),
     _recursive,
     click.option("--mam", is_flag=True, help="The list format=mam of the server, with the paths of the files."),
 )
 async def assets(
-    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, recursive: bool, mam: bool
+    client: AsyncMediaServer,
+    server: NamedServer,
+    folder: str,
+    in_folder: str,
+    database: str | None,
+    recursive: bool,
+    mam: bool,
 ) -> ShownTable:
     """List the assets of a database, or those in FOLDER."""
-    name = require_database(server, database)
+    name, folder = require_database(server, database), _chosen(folder, in_folder)
     async with _expect(client, server, "folder", folder, name):
         if mam:
             listed = await client.list_mam(name, folder, recursive=recursive or None)

@@ -20,7 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 
-from msauto.errors import did_you_mean, nearest
+from msauto.errors import did_you_mean, nearest, nearest_name
 from msauto.playbook.templates.filters import FILTERS, JINJA_FILTERS, JINJA_TESTS, TESTS, tracker_of
 from msauto.playbook.templates.names import AssetView, EnvView
 from msauto.secrets.sources import MarkedText, holds_secret
@@ -395,16 +395,38 @@ def _format(value: Any, *args: Any, **kwargs: Any) -> str:
     return text % (kwargs or args)
 
 
+_FACTS: Mapping[str, str] = {
+    name: fact
+    for fact, names in {
+        "frames, or duration in seconds": "length runtime",
+        "fps": "framerate frame_rate",
+        "title": "name clip_name clip",
+        "hires": "path file filename",
+        "create_time, or rec_time": "created created_at date recorded",
+        "width and height": "resolution",
+        "first_frame": "start in tc_in",
+        "last_frame": "end out tc_out",
+        "markers": "cues cue_points",
+        "segments": "parts chapters",
+    }.items()
+    for name in names.split()
+}
+"""The facts that other words mean."""
+
+
 def explain(error: MissingNameError, known: Iterable[str]) -> tuple[str, str]:
     """Explain an undefined name and suggest another; returns message and remedy."""
     owner, name = error.owner, error.name
     if owner is missing:
         return f"undefined variable {name!r}", "use lookup" if name == "query" else nearest(name, known)
     if isinstance(owner, EnvView):
-        hint = did_you_mean(name, owner.names())
-        return f"the environment variable {name} is not set", hint or f"set it, or write env.{name} | default('')"
+        hint = did_you_mean(name, owner.names(), cutoff=0.75)
+        remedy = f"set it where msauto runs, or write env.{name} | default('')"
+        return f"the environment variable {name} is not set", f"{hint} Else {remedy}" if hint else remedy
     if isinstance(owner, AssetView):
-        return f"the server does not report {name!r} for this asset", nearest(name, owner.names())
+        meant = _FACTS.get(nearest_name(name, (*owner.names(), *_FACTS)))
+        hint = f"use {meant}; all facts: msauto doc facts" if meant else nearest(name, owner.names())
+        return f"the server does not report {name!r} for this asset", hint
     if isinstance(owner, Mapping):
         return f"{name!r} not found in the mapping", nearest(name, map(str, owner))
     if isinstance(owner, list | tuple) and name.lstrip("-").isdecimal():
