@@ -84,6 +84,18 @@ def contact_of(error: BaseException, asked: Asked = "read") -> Contact | None:
     return "answered" if isinstance(error, RejectedError | UnreadableError) else None
 
 
+def account_remedy(status: int | None, asked: Asked, *, has_account: bool = True) -> str | None:
+    """Return what to do if the server rejects our account; ``None`` if the status does not say so."""
+    if status not in {401, 403}:
+        return None
+    if not has_account:
+        return "requests are sent without an account: set `auth` in the server's inventory entry"
+    if status == 401:
+        return "the password, token or user name is refused: correct `auth` in the server's inventory entry"
+    verb = "write" if asked == "write" else "read"
+    return f"the account may not {verb} this: give it the right on the server, or name another account in `auth`"
+
+
 def cause_of(error: BaseException) -> CauseKind | None:
     """Return what kind of cause an error of planning is; ``None``: none of these."""
     contact = contact_of(error)

@@ -268,7 +268,7 @@ class Auth(Struct, frozen=True):
 class Tls(Struct, frozen=True):
     """TLS for an ``https`` server; paths of PEM files. ``verify=False`` accepts any certificate.
 
-    ``key_password`` decrypts the key.
+    ``key_password`` decrypts the key. ``place``: where an inventory sets it, for errors.
     """
 
     verify: bool = True
@@ -276,6 +276,7 @@ class Tls(Struct, frozen=True):
     cert: str | None = None
     key: str | None = None
     key_password: Secret | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -433,7 +433,7 @@ def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
     given = {name: getattr(args, name) for name in ("ca", "cert", "key")}
     paths = {name: beside(node.document.file, path) for name, path in given.items() if path is not None}
     password = None if args.key_password is None else Secret(args.key_password)
-    return Tls(verify=args.verify is not False, key_password=password, **paths)
+    return Tls(verify=args.verify is not False, key_password=password, place=str(node.place), **paths)
 
 
 def secret_of(source: str, name: str, user: str, node: SourceNode) -> Secret:

@@ -11,6 +11,7 @@ from msgspec import structs
 from msauto.aspects import ASPECTS
 from msauto.aspects.aspect import Download
 from msauto.aspects.comparison import mapping
+from msauto.circuit_breaker import account_remedy
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Change, Target
 from msauto.model.result import Difference, Outcome, RequestResult, Result, TargetResult
@@ -237,7 +238,9 @@ def advice(result: TargetResult) -> str:
             "the server accepted the requests, but returns something else; "
             f"check whether something else writes there{hint}, then run again"
         )
-    return "fix the cause and run again: what is done is not sent again"
+    rejected = (account_remedy(request.status, "write") for request in result.requests if request.outcome == "failed")
+    cause = next(filter(None, rejected), "")
+    return f"{cause}; then run again" if cause else "fix the cause and run again: what is done is not sent again"
 
 
 def _is_cut(difference: Difference) -> bool:

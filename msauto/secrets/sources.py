@@ -108,7 +108,8 @@ _LARGEST: Final = 65536
 
 def secret_in_file(path: Path, shown: str) -> str:
     """Return the secret that a file contains; ``shown`` is its name in errors. Raises ``MsautoError`` without it."""
-    what, remedy = f"the file {shown!r}", "use a file that contains only the secret"
+    what = f"the file {shown!r}"
+    remedy = "use a file that contains only the secret; its path starts beside the file that names it"
     try:
         with path.open("rb") as file:
             data = file.read(_LARGEST + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import socket
 import ssl
 from collections.abc import Collection, Sequence
@@ -191,7 +192,7 @@ def tls(spec: ServerSpec) -> ssl.SSLContext | bool:
     own = spec.tls
     if not spec.url.startswith("https:"):
         return True
-    if own == Tls():
+    if own.verify and not (own.ca or own.cert):
         return _usual_tls()
     try:
         context = ssl.create_default_context(cafile=own.ca)
@@ -200,12 +201,16 @@ def tls(spec: ServerSpec) -> ssl.SSLContext | bool:
             # Without a password callback OpenSSL would ask for one on the terminal, and wait.
             context.load_cert_chain(own.cert, own.key, password=lambda: password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        files = ", ".join(filter(None, (own.ca, own.cert, own.key)))
-        remedy = "`tls` needs PEM files: ca, and cert with its key in the same file or as key; "
+        named = {key: path for key in ("ca", "cert", "key") if (path := getattr(own, key))}
+        missing = [f"{key}: {path}" for key, path in named.items() if not Path(path).is_file()]
+        why = "no such file" if missing else re.sub(r"^\[.*?\] | \(_ssl.*\)$", "", str(error))
+        form = "`tls` needs PEM files: ca, and cert with its key in the same file or as key; "
+        remedy = "correct the path, which starts beside the inventory"
         raise NotSentError(
-            f"the TLS files cannot be used ({files}): {error}",
+            f"{own.place and f'{own.place}: '}the TLS files cannot be used "
+            f"({', '.join(missing or [f'{key}: {path}' for key, path in named.items()])}): {why}",
             server=spec.name,
-            remedy=f"{remedy}`key_password` for a key that is encrypted",
+            remedy=remedy if missing else f"{form}`key_password` for a key that is encrypted",
         ) from None
     if not own.verify:
         context.check_hostname = False

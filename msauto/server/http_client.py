@@ -15,13 +15,13 @@ from typing import Final, Self, TypeVar
 from msgspec import structs
 
 from msauto import errors
-from msauto.circuit_breaker import BreakerState, contact_of
+from msauto.circuit_breaker import Asked, BreakerState, account_remedy, contact_of
 from msauto.concurrency import SystemClock
 from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.requests import PROFILES, request_line_length
-from msauto.model.server import ServerSpec
+from msauto.model.server import Auth, ServerSpec
 from msauto.server import error_answers, transport
 from msauto.server.access import base_url, headers, secrets_of, tls
 from msauto.server.downloads import FetchResult, save_body
@@ -45,6 +45,7 @@ _UNCOMPRESSED: Final = (("Accept-Encoding", "identity"),)  # media does not shri
 _ERROR_BYTES: Final = 2**20
 _WHOLE: Final = 10  # a complete answer may take this many times the time-out between bytes
 # With TLS 1.3 a server rejects the client certificate only after the handshake.
+_MAYBE_HTTPS: Final = "; if the server has TLS, write https:// in its `url`"
 _MAYBE_TLS: Final = "; a server that expects another client certificate also closes the connection: check `tls`"
 
 
@@ -73,6 +74,7 @@ class HttpClient:
         self.given_up: errors.ServerError | None = None
         """The error that opened the circuit breaker."""
         self._gives_up = gives_up
+        self._answered = False
         self._breaker = BreakerState()
         self._admit = admit
         self._clock = clock or SystemClock()
@@ -263,6 +265,7 @@ class HttpClient:
                 permit.release()
                 raise
         response = await self._transport.send(request.method, request.path, headers, content, limits, permit)
+        self._answered = True
         permit.answered(response.status, self._retry_after(response))
         return response
 
@@ -334,8 +337,12 @@ class HttpClient:
         error.request = error.request or _shown(request)
         if isinstance(error, errors.UnreachableError | errors.InDoubtError):
             error.url = self.spec.url
-        if isinstance(error, errors.InDoubtError) and self.spec.url.startswith("https:"):
-            error.remedy += _MAYBE_TLS
+        if isinstance(error, errors.InDoubtError):
+            error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else "" if self._answered else _MAYBE_HTTPS
+        if isinstance(error, errors.RejectedError):
+            asked: Asked = "read" if request.method in _READS else "write"
+            has_account = self.spec.auth != Auth()
+            error.remedy = account_remedy(error.status, asked, has_account=has_account) or error.remedy
         self._secrets.redact_error(error)
         self._breaker = self._breaker.after_read(error)
         if self._gives_up and self._breaker.open:

@@ -329,8 +329,14 @@ _NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYE
 """OpenSSL's reasons for an answer that is not TLS."""
 
 
+_ALERT: Final = re.compile(r"\[SSL: (\w+ALERT\w+)\]")
+"""The other side ended the connection, for this reason."""
+
+
 def _reason(error: Exception) -> str:
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
+    if alert := _ALERT.search(str(inner)):  # its errno belongs to OpenSSL, too
+        return alert[1]
     if isinstance(inner, ssl.SSLError):  # its errno belongs to OpenSSL, not to the system
         return _short(getattr(inner, "verify_message", "") or inner.reason or str(inner))
     number = getattr(inner, "errno", None)  # asyncio's own text is about its calls; name resolution has numbers below 0

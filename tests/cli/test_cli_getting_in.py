@@ -111,7 +111,7 @@ def test_the_door_looks_at_the_very_bytes(
             is_in(desk, sim)
             assert front.refused == 0
         else:
-            is_out(desk, sim, "401", "check `auth`", "Basic realm=studio")
+            is_out(desk, sim, "401", "refused: correct `auth`", "Basic realm=studio")
             assert front.refused == 3  # once for each command: asking on could lock the account
 
 
@@ -162,7 +162,8 @@ def test_an_authority_that_is_no_file_of_one(desk: Desk, sim: Simulator, content
     if content is not None:
         desk.write("ca.pem", content)
     host(desk, "https://127.0.0.1:1", tls={"ca": "ca.pem"})
-    is_out(desk, sim, "ca.pem", "PEM")
+    why = "path" if content is None else "PEM"
+    is_out(desk, sim, "inventory.yml:7:11: the TLS files cannot be used (ca: ca.pem)", why)
 
 
 # Connections -----------------------------------------------------------------------------------------------------

@@ -6,9 +6,11 @@ import asyncio
 
 import pytest
 
-from msauto.errors import RejectedError
+from msauto.errors import InDoubtError, RejectedError
+from msauto.model.plan import Method, Request
+from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.server.client import AsyncMediaServer
-from tests.wire.raw_server import RawServer, answer
+from tests.wire.raw_server import RawServer, answer, reset
 from tests.wire.time_limit import NoWait
 
 
@@ -33,6 +35,43 @@ def test_how_to_get_in() -> None:
     assert error.message == (
         'the server answered 401: Unauthorized; it requires Bearer realm="studio", error="invalid_token"'
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "method", "auth", "remedy"),
+    [
+        (401, "GET", Auth(), "requests are sent without an account: set `auth`"),
+        (401, "GET", Auth(bearer=Secret("a-token")), "the password, token or user name is refused: correct"),
+        (403, "GET", Auth(bearer=Secret("a-token")), "the account may not read this"),
+        (403, "POST", Auth(bearer=Secret("a-token")), "the account may not write this"),
+        (403, "POST", Auth(), "requests are sent without an account: set `auth`"),
+    ],
+)
+def test_what_is_wrong_with_the_account(status: int, method: Method, auth: Auth, remedy: str) -> None:
+    async def main() -> RejectedError:
+        async with RawServer(answer(status)) as server:
+            async with AsyncMediaServer(ServerSpec("studio", server.url, auth=auth)) as client:
+                with pytest.raises(RejectedError) as caught:
+                    await client.send(Request(method, "/storage/NEWS@a"))
+            return caught.value
+
+    assert asyncio.run(main()).remedy.startswith(remedy)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_server_that_closes_the_first_connection_may_have_tls(*, answered: bool) -> None:
+    async def main() -> InDoubtError:
+        async with (
+            RawServer(*([answer()] if answered else []), reset) as server,
+            AsyncMediaServer(server.url) as client,
+        ):
+            if answered:
+                await client.send(Request("POST", "/storage/NEWS@a"))
+            with pytest.raises(InDoubtError) as caught:
+                await client.send(Request("POST", "/storage/NEWS@a"))
+        return caught.value
+
+    assert ("write https:// in its `url`" in asyncio.run(main()).remedy) is not answered
 
 
 def test_a_proxy_that_lets_nobody_in() -> None:

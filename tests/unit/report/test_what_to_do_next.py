@@ -20,6 +20,12 @@ def test_a_value_that_the_server_cut_is_to_be_shortened() -> None:
     assert told == "the server keeps only the beginning of the value: shorten it"
 
 
+@pytest.mark.parametrize(("status", "told"), [(403, "the account may not write this"), (400, "fix the cause and run")])
+def test_a_rejected_account_is_named(status: int, told: str) -> None:
+    rejected = (RequestResult("failed", status, "no", tries=1),)
+    assert advice(TargetResult(episode(), "failed", requests=rejected)).startswith(told)
+
+
 @pytest.mark.parametrize(
     ("desired", "live"), [("Ready", ""), ("Ready", None), ("Ready", "steady"), (["a"], ["a", "b"])]
 )
