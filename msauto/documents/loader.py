@@ -117,8 +117,7 @@ def _read(text: str, file: str, lines: Sequence[str]) -> _EventReader:
         opened = "quoted scalar" in (error.context or "")
         mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
         place = SourceLocation(file, mark.line + 1, mark.column + 1) if mark else SourceLocation(file)
-        line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
-        raise _error(lines, *_explain(error, line, lines[max(place.line - 2, 0)]), place) from error
+        raise _error(lines, *_explain(error, redact_lines(lines[: place.line]), place.column), place) from error
     except yaml.reader.ReaderError as error:
         place = _place_after(text[: error.position], file)
         raise _error(lines, "a character that YAML does not allow", "remove it", place) from error
@@ -376,21 +375,62 @@ def _secrecy(name: str) -> int:
     return _AUTH if name == "auth" else int(is_secret_name(name))
 
 
-def _explain(error: yaml.MarkedYAMLError, line: str, before: str) -> tuple[str, str]:
-    """Translate an error of PyYAML on a line; returns message and remedy."""
+JOINED: Final = re.compile(r"(\w+)(?: *|:)([{\[])")
+"""A key that no colon and space follow: ``asset {title: …}``, ``asset:{title: …}``."""
+_KEY_FORM: Final = "write a colon and a space after its key"
+
+
+def _begins(line: str, *, item: bool) -> tuple[int, str] | None:
+    """Return the column and the name of the key of a line, or of its item (``-``)."""
+    found = re.match(r" *(-)(?= )" if item else r"[ -]*(\w[^:{]*):(?: |$)", line)
+    return (found.start(1) + 1, found[1]) if found else None
+
+
+def _wrong_indentation(lines: Sequence[str]) -> tuple[str, str]:
+    """Explain the indentation of the last line by the line above that begins in the same way."""
+    item = lines[-1].lstrip().startswith("- ")
+    own, *above = (_begins(line, item=item) for line in reversed(lines))
+    (column, name), (at, other) = own or (0, ""), next(filter(None, above), (0, ""))
+    if not (column and at) or column == at:
+        return "wrong indentation", "begin this line in the same column as the keys that it belongs to"
+    remedy = f"begin it in column {at}" + ("" if column > at else ", or in that of the keys that it belongs to")
+    return f"wrong indentation: {name!r} begins in column {column}, and {other!r} above it in column {at}", remedy
+
+
+def _unexpected_colon(lines: Sequence[str], column: int) -> tuple[str, str]:
+    """Explain a colon in the last line that continues a text: what is wrong may be in the line above it."""
+    own = _begins(lines[-1], item=False)
+    before = next((number for number in range(len(lines) - 1, 0, -1) if lines[number - 1].strip()), 0)
+    if joined := JOINED.match(lines[-1].lstrip(" -")):
+        return f"no colon and space follow {joined[1]!r}", f"write {joined[1]}: {joined[2]}…"
+    if own is None or own[0] + len(own[1]) != column or not before:
+        return (
+            "a colon that starts a value is not allowed here",
+            "quote the text after the first colon, or write this key on a line of its own",
+        )
+    if _begins(lines[before - 1], item=False) is None:
+        return f"line {before} has no colon, so that this line continues its text", _KEY_FORM
+    return _wrong_indentation(lines)
+
+
+def _explain(error: yaml.MarkedYAMLError, lines: Sequence[str], column: int) -> tuple[str, str]:
+    """Translate an error of PyYAML in the last line; returns message and remedy."""
     problem, context = error.problem or "", error.context or ""
+    line, before = lines[-1], lines[-2] if len(lines) > 1 else ""
     if odd := re.search(rf"(?:^\s*|[:-])([{_ODD_SPACES}])", f"{before}\n{line}", re.MULTILINE):
         return f"a space here, or in the line before, is not a plain one: {_called(odd[1])}", "write a plain space"
     if "\\t" in problem or line.lstrip(" ").startswith("\t"):
         return "a tab cannot indent YAML", "use spaces"
     if "mapping values are not allowed" in problem:
-        return "a colon that starts a value is not allowed here", "quote the text, or check the indentation"
+        return _unexpected_colon(lines, column)
+    if "could not find expected ':'" in problem and error.context_mark:
+        return f"line {error.context_mark.line + 1} has no colon", _KEY_FORM
     if any(sign in problem for sign in ("'%'", "'@'", "'`'")):
         return "a text cannot start with this character", "quote it"
     if "unexpected end of stream" in problem or "quoted scalar" in context:
         return "the closing quote is missing", "add it"
     if "<block end>" in problem or "block mapping" in context or "block collection" in context:
-        return "wrong indentation", "begin this line in the same column as the keys that it belongs to"
+        return _wrong_indentation(lines)
     if "<document start>" in problem:
         return "this does not continue the YAML above it", _ONE_VALUE
     return f"invalid YAML: {problem or context or 'unreadable'}", "correct this line, or what it continues"

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from msauto.documents.document import Path, SourceNode
 from msauto.documents.key_rules import BrokenRule
+from msauto.documents.loader import JOINED
 from msauto.documents.scalars import BOOLEAN_WORDS
 from msauto.documents.strict_model import Model, ValidationRecord, fields_of
 from msauto.documents.value_types import as_list, kind_of, shown_value
@@ -276,6 +277,8 @@ def _hint(name: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
+    if joined := JOINED.match(name):
+        return f"no colon and space follow {joined[1]!r}", f"write {joined[1]}: {joined[2]}…"
     plain = name.rpartition(".")[2]  # Ansible names a module with its collection: ansible.builtin.debug
     if hint := model.hints.get(name) or model.hints.get(plain):
         return hint
