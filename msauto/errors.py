@@ -159,7 +159,12 @@ class PlanningError(MsautoError):
 
 
 class MissingError(PlanningError):
-    """What a task names does not exist: an asset, a folder, a database or a channel."""
+    """What a task names does not exist: an asset, a folder, a database or a channel.
+
+    ``folder`` is set if the remedy may name the nearest one.
+    """
+
+    folder = ""
 
 
 class RefusedError(MsautoError):

@@ -22,7 +22,7 @@ from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import key, need
 from msauto.documents.value_types import FolderText, Name, Opt, Value
 from msauto.documents.writer import FlowStyle
-from msauto.errors import Problem
+from msauto.errors import MissingError, Problem
 from msauto.model import requests
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
 from msauto.model.fields import LINK_FIELD
@@ -210,9 +210,13 @@ class Links(ListAspect):
         dialect, key = context.server.dialect, item.label
         *folder, title = parse_folder(key)
         if context.live.places.get((*folder, title)) is None and dialect.folder_missing == "refuse":
-            where = f"folder {show_folder(tuple(folder)) or '/'} not found in {context.database}"
+            message = f"folder {show_folder(tuple(folder)) or '/'} not found in {context.database}"
             remedy = "create the folder, or set `folder_missing: create` in the server's dialect if the server creates"
-            raise refuse(f"{where}: a link cannot be placed in it", item.source, f"{remedy} folders")
+            error = MissingError(
+                f"{message}: a link cannot be placed in it", place=item.source.place, remedy=f"{remedy} folders"
+            )
+            error.folder = show_folder(tuple(folder))
+            raise error
         # Nothing in the interface takes a link away again, unless the dialect names a way.
         reversible = dialect.removes_links and not same_text(title, context.title)
         fields = {name: value for name, value in item.named.items() if value != ""}

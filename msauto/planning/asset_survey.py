@@ -33,7 +33,7 @@ from msauto.planning.deletion import check_deletion, check_link_titles, with_pla
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers, listed_otherwise
 from msauto.planning.handlers import RecalledItems, due_handlers, recall
 from msauto.planning.left_out import check_protected, losses, protected
-from msauto.planning.similar_titles import SimilarTitles, not_found
+from msauto.planning.similar_titles import SimilarTitles, not_found, with_nearest_folder
 from msauto.planning.target_choice import TargetChoice
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.target_reading import read_places, read_xmp_fields, seen
@@ -214,7 +214,10 @@ class AssetSurvey:
         recalled = self._recall(found)
         plan = await self._plan_context(found, desired, runs, recalled.items, entries)
         builder = plan.builder
-        _plan_tasks(plan, desired, runs)
+        try:
+            _plan_tasks(plan, desired, runs)
+        except MissingError as error:
+            raise await with_nearest_folder(error, self._reader, plan.database) from None
         if declared and self._group.protecting:
             reads = any(losses(builder.changes))
             kept = await protected(self._group.protecting, self._layers, self._finder, here, reads=reads)

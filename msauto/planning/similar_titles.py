@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from msauto.aspects.plan_builder import refuse
-from msauto.errors import MissingError, MsautoError, PlanningError, nearest
+from msauto.errors import MissingError, MsautoError, PlanningError, did_you_mean, nearest
 from msauto.model.desired import SelectRef, TaskSource
 from msauto.model.identity import ClipIdentity, compare_clips
 from msauto.model.live import Entry
@@ -99,6 +99,15 @@ async def not_found(
     hint = nearest(name, known or ())
     remedy = f"{hint} Else {otherwise}" if hint.endswith("?") else f"{hint}; {otherwise}" if hint else otherwise
     return refuse(f"server {server.name}: {message}", source, remedy, MissingError)
+
+
+async def with_nearest_folder(error: MissingError, reader: Reader, database: str) -> MissingError:
+    """Return the error of a missing folder with the nearest one in its remedy."""
+    with suppress(MsautoError, TimeoutError):
+        async with asyncio.timeout(_SECONDS):
+            hint = did_you_mean(error.folder, await reader.read_names("folder", database) or ())
+            error.remedy = f"{hint} Else {error.remedy}" if hint else error.remedy
+    return error
 
 
 _NOT_FOUND: Final[Mapping[NamedKind, tuple[str, str]]] = {

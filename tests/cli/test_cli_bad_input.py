@@ -133,6 +133,10 @@ WANTED: dict[str, tuple[dict[str, Any], str]] = {
         "folder 'Nowhere' not found in database NEWS",
     ),
     "folder misspelled": ({"asset": {"select": {"folder": "Rav"}, "fields": {"comment": "x"}}}, "did you mean 'Raw'?"),
+    "folder of a link misspelled": (
+        {"asset": {"title": "EP001", "links": [{"folder": "Playout/Tonite"}]}},
+        "did you mean 'Playout/Tonight'? Else create the folder",
+    ),
     "channel misspelled": ({"rss": {"channel": "tickr", "items": []}}, "did you mean 'ticker'?"),
     "glob as title": (
         {"asset": {"title": "EP*", "fields": {"comment": "x"}}},
