@@ -151,30 +151,33 @@ async def _plan(loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Cloc
     return plan
 
 
-def refuse_stale(plan: Plan) -> None:
-    """Raise :class:`RefusedError` if the plan is not what was agreed to: it names the targets, and what differs."""
+def refuse_stale(plan: Plan, *, shown: bool = True) -> None:
+    """Raise :class:`RefusedError` if the plan is not what was agreed to.
+
+    It names the targets and what differs, unless the plan is ``shown``, which names them.
+    """
     stale = stale_targets(redact_plan(plan))
     if stale:
-        shown = [f"{name}: {why[:200]}{'…' if len(why) > 200 else ''}" for name, why in stale[:3]]
-        shown += [f"and {len(stale) - 3} more"] if len(stale) > 3 else []
-        count = plural(len(stale), "target")
+        named = [f"{name}: {why[:200]}{'…' if len(why) > 200 else ''}" for name, why in stale[:3]]
+        named += [f"and {len(stale) - 3} more"] if len(stale) > 3 else []
+        count, which = plural(len(stale), "target"), "" if shown else f": {'; '.join(named)}"
         raise RefusedError(
-            f"the plan is stale: {count} changed since it was made; nothing was sent: {'; '.join(shown)}",
+            f"the plan is stale: {count} changed since it was made; nothing was sent{which}",
             remedy="make the plan again, or apply the other targets with --keep-going",
         )
 
 
-def check_plan(plan: Plan, *, keep_going: bool = False, asked: Collection[str] = ()) -> None:
+def check_plan(plan: Plan, *, keep_going: bool = False, asked: Collection[str] = (), shown: bool = True) -> None:
     """Raise why the plan may not be applied; limits in ``asked`` are not looked at: the user is asked.
 
     That is :class:`RefusedError` for a missing ledger, targets that are stale, a limit or the time; and
-    :class:`PlanningError` for targets in error, unless ``keep_going`` leaves them out.
+    :class:`PlanningError` for targets in error, unless ``keep_going`` leaves them out. ``shown``: the user sees the plan.
     """
     missing = [refusal for refusal in plan.refusals if refusal.code == "state"]
     if missing:
         raise refusal_error(missing)
     if plan.errors and not keep_going:
-        refuse_stale(plan)
+        refuse_stale(plan, shown=shown)
         first = next(target for target in redact_plan(plan).targets if target.error is not None)
         raise PlanningError(
             f"cannot plan {plural(plan.errors, 'target')}: {first.name}: {str(first.error).partition(chr(10))[0]}",
@@ -288,7 +291,7 @@ async def apply_unasked(loaded: Loaded, options: RunOptions, observer: Observer 
     attempt = Attempt(inputs.ledger, inputs.named, inputs=inputs, tell=inputs.tell)
 
     def agree(plan: Plan) -> Decision:
-        check_plan(plan, keep_going=options.keep_going)
+        check_plan(plan, keep_going=options.keep_going, shown=False)
         return "apply"
 
     @contextmanager

@@ -238,11 +238,14 @@ def _differing_parts(old: Target, new: Target) -> Iterator[str]:
     for name in {**was, **now}:
         one, other = _values(was.get(name)), _values(now.get(name))
         if one != other:
-            yield f"{name}: the change was {one}, and is {other}"
+            yield f"{name}: planned {one}, now {other}"
 
 
 def _values(change: Change | None) -> str:
-    return "none" if change is None else f"{change.action} {shorten(change.before)} → {shorten(change.after)}"
+    if change is None:
+        return "no change"
+    verb = "" if change.action == "change" else f"{change.action} "
+    return f"{verb}{shorten(change.before)} → {shorten(change.after)}"
 
 
 def _another_clip(old: Target, new: Target) -> str:

@@ -102,9 +102,7 @@ def test_a_change_is_shown_and_the_question_asked_again(ask: Asks, sim: Simulato
     code, shown = ask(COMMENT, (61, "comment:theirs", "yes"), (61, "comment:again", "yes"), (5, "", "yes"))
     assert code == OK
     assert "The plan has changed since it was shown, and nothing was sent:" in shown
-    assert (
-        "studio: Film: field comment: the change was change 'raw' → 'Ready', and is change 'theirs' → 'Ready'" in shown
-    )
+    assert "studio: Film: field comment: planned 'raw' → 'Ready', now 'theirs' → 'Ready'" in shown
     assert "'again'" in shown
     assert len(sim.writes()) == 1
 

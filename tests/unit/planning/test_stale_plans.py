@@ -112,7 +112,7 @@ def test_the_same_plan_is_applied_and_nothing_else() -> None:
     assert [(each.name, bool(each.requests)) for each in found.targets] == [
         ("Film", True), ("A", False), ("C", False), ("B", False),
     ]  # fmt: skip
-    values = "field comment: the change was change 'raw' → 'x', and is change 'theirs' → 'x'"
+    values = "field comment: planned 'raw' → 'x', now 'theirs' → 'x'"
     assert [each.error for each in found.targets] == [
         None,
         f"{STALE}it has changed since the plan was made: {values}",
