@@ -171,7 +171,8 @@ def check_plan(plan: Plan, *, keep_going: bool = False, asked: Collection[str] =
     """Raise why the plan may not be applied; limits in ``asked`` are not looked at: the user is asked.
 
     That is :class:`RefusedError` for a missing ledger, targets that are stale, a limit or the time; and
-    :class:`PlanningError` for targets in error, unless ``keep_going`` leaves them out. ``shown``: the user sees the plan.
+    :class:`PlanningError` for targets in error, unless ``keep_going`` leaves them out. ``shown``: the user
+    sees the plan.
     """
     missing = [refusal for refusal in plan.refusals if refusal.code == "state"]
     if missing:

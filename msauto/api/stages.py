@@ -138,7 +138,7 @@ async def recover_runs(stage: StageContext, scopes: Collection[LockScope]) -> tu
 
 def _report(details: RunDetails, results: Sequence[TargetResult]) -> list[str]:
     run = f"run {details.summary.run} (process {details.pid} on {details.host})"
-    lines = [f"{run} died with {plural(len(results), 'target')} in progress, which msauto has read; nothing was sent:"]
+    lines = [f"{run} died with {plural(len(results), 'target')} in progress; what msauto finds now by reading:"]
     for each in results:
         outcome = f"{each.outcome}: {each.message}" if each.message else each.outcome
         lines.append(f"  {each.target.server}: {each.target.name}: {outcome}")
