@@ -88,10 +88,12 @@ def nearest_name(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
     return next(iter(difflib.get_close_matches(name, names, 1, cutoff)), folded.get(name.casefold(), ""))
 
 
-def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """Return ``did you mean 'x'?`` with the nearest known name (:func:`nearest_name`); empty if none is near."""
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, cutoff: float = 0.6) -> str:
+    """Return ``did you mean 'x'?`` with the nearest known name (:func:`nearest_name`), and what to do otherwise."""
     near = nearest_name(name, known, cutoff=cutoff)
-    return f"did you mean {near!r}?" if near else ""
+    if not near:
+        return otherwise
+    return f"did you mean {near!r}? Else {otherwise}" if otherwise else f"did you mean {near!r}?"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

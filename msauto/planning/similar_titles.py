@@ -105,8 +105,8 @@ async def with_nearest_folder(error: MissingError, reader: Reader, database: str
     """Return the error of a missing folder with the nearest one in its remedy."""
     with suppress(MsautoError, TimeoutError):
         async with asyncio.timeout(_SECONDS):
-            hint = did_you_mean(error.folder, await reader.read_names("folder", database) or ())
-            error.remedy = f"{hint} Else {error.remedy}" if hint else error.remedy
+            known = await reader.read_names("folder", database) or ()
+            error.remedy = did_you_mean(error.folder, known, error.remedy)
     return error
 
 

@@ -202,6 +202,12 @@ class TemplateScope:
         """Return all names that an error may suggest."""
         return {name for name in (*self._given, *self.variables) if name in self and name != "omit"}
 
+    @property
+    def of_data(self) -> bool:
+        """Whether the inventory is data, not a file."""
+        server = self.variables.winner("server")
+        return server is not None and server.node.document.is_data
+
     def _render(self, name: str, variable: Variable) -> Any:
         if name in self._busy:
             chain = " → ".join([*self._busy[self._busy.index(name) :], name])

@@ -44,8 +44,8 @@ _COMPRESSED: Final = (("Accept-Encoding", "gzip, deflate"),)
 _UNCOMPRESSED: Final = (("Accept-Encoding", "identity"),)  # media does not shrink, and its length is announced
 _ERROR_BYTES: Final = 2**20
 _WHOLE: Final = 10  # a complete answer may take this many times the time-out between bytes
-# With TLS 1.3 a server rejects the client certificate only after the handshake.
 _MAYBE_HTTPS: Final = "; if the server has TLS, write https:// in its `url`"
+# With TLS 1.3 a server rejects the client certificate only after the handshake.
 _MAYBE_TLS: Final = "; a server that expects another client certificate also closes the connection: check `tls`"
 
 
@@ -341,7 +341,7 @@ class HttpClient:
             error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else "" if self._answered else _MAYBE_HTTPS
         if isinstance(error, errors.RejectedError):
             asked: Asked = "read" if request.method in _READS else "write"
-            has_account = self.spec.auth != Auth()
+            has_account = self.spec.auth != Auth() or self.spec.tls.cert is not None
             error.remedy = account_remedy(error.status, asked, has_account=has_account) or error.remedy
         self._secrets.redact_error(error)
         self._breaker = self._breaker.after_read(error)

@@ -90,9 +90,7 @@ def check_names(text: str, names: TemplateNames, node: SourceNode, *, expression
     """Raise :class:`InputError` for an undefined name in a template that cannot be rendered yet."""
     for name in sorted(_names_needed(text, expression)):
         if name not in names:
-            raise node.error(
-                *sandbox.explain(sandbox.MissingNameError(name=name), names.known()), kind="undefined-name"
-            )
+            raise node.error(*sandbox.explain(sandbox.MissingNameError(name=name), names), kind="undefined-name")
 
 
 def compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
@@ -170,7 +168,7 @@ def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool)
     except (Need, NoAssetError, UsesAssetError, InputError, RefusedError):
         raise
     except sandbox.MissingNameError as error:
-        why, remedy = sandbox.explain(error, names.known())
+        why, remedy = sandbox.explain(error, names)
         if headers := names.headers_of(error.owner):
             why = f"{headers}: the CSV file has no column {error.name!r}"
             remedy = f"{did_you_mean(error.name, error.owner)} columns: {', '.join(error.owner)}".strip()

@@ -87,6 +87,10 @@ class TemplateNames(Protocol):
     def known(self) -> Iterable[str]:
         """Return all names."""
 
+    @property
+    def of_data(self) -> bool:
+        """Whether the inventory is data, not a file."""
+
     def with_given(self, *, asset: AssetView) -> TemplateNames:
         """Return the same names for another asset."""
 

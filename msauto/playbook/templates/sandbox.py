@@ -22,7 +22,7 @@ from jinja2.visitor import NodeTransformer
 
 from msauto.errors import did_you_mean, nearest, nearest_name
 from msauto.playbook.templates.filters import FILTERS, JINJA_FILTERS, JINJA_TESTS, TESTS, tracker_of
-from msauto.playbook.templates.names import AssetView, EnvView
+from msauto.playbook.templates.names import AssetView, EnvView, TemplateNames
 from msauto.secrets.sources import MarkedText, holds_secret
 
 MAX_STEPS = 300_000
@@ -403,26 +403,29 @@ _FACTS: Mapping[str, str] = {
         "title": "name clip_name clip",
         "hires": "path file filename",
         "create_time, or rec_time": "created created_at date recorded",
-        "width and height": "resolution",
         "first_frame": "start in tc_in",
         "last_frame": "end out tc_out",
-        "markers": "cues cue_points",
-        "segments": "parts chapters",
     }.items()
     for name in names.split()
 }
 """The facts that other words mean."""
 
 
-def explain(error: MissingNameError, known: Iterable[str]) -> tuple[str, str]:
+_SET_IN_DATA = "set it in `vars` or `extra_vars`: an inventory that is data has no group_vars beside it"
+
+
+def explain(error: MissingNameError, names: TemplateNames) -> tuple[str, str]:
     """Explain an undefined name and suggest another; returns message and remedy."""
     owner, name = error.owner, error.name
     if owner is missing:
-        return f"undefined variable {name!r}", "use lookup" if name == "query" else nearest(name, known)
+        hint = "use lookup" if name == "query" else nearest(name, names.known())
+        if names.of_data:
+            hint = did_you_mean(name, names.known(), _SET_IN_DATA)
+        return f"undefined variable {name!r}", hint
     if isinstance(owner, EnvView):
-        hint = did_you_mean(name, owner.names(), cutoff=0.75)
         remedy = f"set it where msauto runs, or write env.{name} | default('')"
-        return f"the environment variable {name} is not set", f"{hint} Else {remedy}" if hint else remedy
+        hint = did_you_mean(name, owner.names(), remedy, cutoff=0.75)
+        return f"the environment variable {name} is not set", hint
     if isinstance(owner, AssetView):
         meant = _FACTS.get(nearest_name(name, (*owner.names(), *_FACTS)))
         hint = f"use {meant}; all facts: msauto doc facts" if meant else nearest(name, owner.names())

@@ -180,6 +180,11 @@ def test_all_problems_of_data_are_raised_at_once_each_with_its_place(inventory: 
     assert (failure.value.message, failure.value.remedy) == (str(failure.value), "did you mean 'hosts'?")
 
 
+def test_data_as_inventory_has_no_group_vars(inventory: dict[str, Any]) -> None:
+    with pytest.raises(msauto.InputError, match=r"undefined variable 'episode'(.|\n)*has no group_vars beside it"):
+        msauto.load(plays({"asset": {"title": "{{ episode }}"}}), inventory=inventory)
+
+
 @pytest.mark.parametrize(
     ("data", "place"),
     [
