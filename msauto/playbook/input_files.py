@@ -37,6 +37,11 @@ _OTHER_FORMATS = (
         "a Terraform file",
         "write a playbook in its place: msauto doc play",
     ),
+    (rb"\x1f\x8b|PK\x03\x04|\x89PNG|%PDF", "a compressed or binary file", "unpack it, or save it as text"),
+    (rb"\s*<[\w!?]", "a web page or XML", "save the file itself, not the page that shows it"),
+    (rb"-----BEGIN |age-encryption\.org/", "an encrypted file or a key", "decrypt it before msauto reads it"),
+    (rb"version https://git-lfs", "a pointer of Git LFS", "git lfs pull"),
+    (rb"(?s:.*\n)?<{7} ", "a file with a merge conflict (<<<<<<<)", "choose one version, and remove the marks"),
 )
 """What other formats begin with, what they are called, and what to do."""
 _MARKS = (".git", "msauto.toml")

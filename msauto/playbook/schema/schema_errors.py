@@ -289,6 +289,9 @@ def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
     if plain != name and issubclass(model, HandlerArgs | TaskArgs):
         return f"{name} is not supported", KEEP_IN_ANSIBLE
     keys = fields_of(model)
+    below = [key for key, field in keys.items() if any(name in fields_of(inner) for inner in _models_in(field))]
+    if below:
+        return f"unknown key {name!r}", f"write it below {' or '.join(below)}"
     for kind, modules, what in ((HandlerArgs, HANDLER_MODULES, "handler modules"), (TaskArgs, MODULES, "modules")):
         if issubclass(model, kind):
             return f"unknown module or key {name!r}", _hint(name, keys, f"available {what}: {', '.join(modules)}")

@@ -21,6 +21,7 @@ from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 
 from msauto.errors import did_you_mean, nearest, nearest_name
+from msauto.model.facts import Facts
 from msauto.playbook.templates.filters import FILTERS, JINJA_FILTERS, JINJA_TESTS, TESTS, tracker_of
 from msauto.playbook.templates.names import AssetView, EnvView, TemplateNames
 from msauto.secrets.sources import MarkedText, holds_secret
@@ -411,6 +412,17 @@ _FACTS: Mapping[str, str] = {
 """The facts that other words mean."""
 
 
+_NAMES: Mapping[str, str] = {
+    "item": "add loop: to the task",
+    "each": "add loop: to the task, and use item",
+    "query": "use lookup",
+    "var": "write the name of the variable alone",
+    "ansible_date_time": "use now",
+    "ansible_env": "use env",
+    "ansible_facts": "facts of the asset are in asset: msauto doc facts",
+    **{name: f"facts are in asset: asset.{name}" for name in (*Facts().names(), "frames", "create_time", "finalized")},
+}
+"""What to use instead of a name that is not defined."""
 _SET_IN_DATA = "set it in `vars` or `extra_vars`: an inventory that is data has no group_vars beside it"
 
 
@@ -418,10 +430,8 @@ def explain(error: MissingNameError, names: TemplateNames) -> tuple[str, str]:
     """Explain an undefined name and suggest another; returns message and remedy."""
     owner, name = error.owner, error.name
     if owner is missing:
-        hint = "use lookup" if name == "query" else nearest(name, names.known())
-        if names.of_data:
-            hint = did_you_mean(name, names.known(), _SET_IN_DATA)
-        return f"undefined variable {name!r}", hint
+        hint = did_you_mean(name, names.known(), _SET_IN_DATA) if names.of_data else nearest(name, names.known())
+        return f"undefined variable {name!r}", _NAMES.get(name, hint)
     if isinstance(owner, EnvView):
         remedy = f"set it where msauto runs, or write env.{name} | default('')"
         hint = did_you_mean(name, owner.names(), remedy, cutoff=0.75)
