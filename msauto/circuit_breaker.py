@@ -85,7 +85,7 @@ def contact_of(error: BaseException, asked: Asked = "read") -> Contact | None:
 
 
 def account_remedy(status: int | None, asked: Asked, *, has_account: bool = True) -> str | None:
-    """Return what to do if the server rejects our account; ``None`` if the status does not say so."""
+    """Return what to do if the server rejects our account; ``None`` for a status with another cause."""
     if status not in {401, 403}:
         return None
     if not has_account:

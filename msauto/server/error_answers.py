@@ -31,6 +31,7 @@ _REMEDIES = {
     429: "the server has too many requests: set `requests_per_second`, or lower `connections`",
     503: "the server is busy or starting: try again later",
 }
+_PLAIN_HTTP = re.compile(r"plain HTTP|HTTP request to an HTTPS", re.IGNORECASE)
 _WHAT_TO_DO = {
     NotFoundError: "check the name, letter by letter: listings show what the server has",
     RejectedError: "correct what the server names",
@@ -121,6 +122,8 @@ def _error(reply: RawAnswer, failure: Failure, dialect: Dialect) -> RejectedErro
     kind = NotFoundError if by_status or by_text else RejectedError
     status = "" if reply.status < 300 else f" {reply.status}"
     remedy = _REMEDIES.get(reply.status, "check the server's log" if reply.status >= 500 else _WHAT_TO_DO[kind])
+    if reply.status == HTTPStatus.BAD_REQUEST and _PLAIN_HTTP.search(text):
+        remedy = "write https:// in the server's `url`"
     seconds = reply.retry_after
     if seconds and reply.status in BUSY_STATUSES:
         long = f"{seconds / _HOUR:.0f} hours" if seconds < _YEAR else "more than a year"

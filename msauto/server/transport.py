@@ -330,7 +330,7 @@ _NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYE
 
 
 _ALERT: Final = re.compile(r"\[SSL: (\w+ALERT\w+)\]")
-"""The other side ended the connection, for this reason."""
+"""The reason for which the other side closed the connection."""
 
 
 def _reason(error: Exception) -> str:

@@ -74,6 +74,19 @@ def test_a_server_that_closes_the_first_connection_may_have_tls(*, answered: boo
     assert ("write https:// in its `url`" in asyncio.run(main()).remedy) is not answered
 
 
+@pytest.mark.parametrize(
+    "text", ["400 The plain HTTP request was sent to HTTPS port", "Client sent an HTTP request to an HTTPS server."]
+)
+def test_a_server_that_has_tls_and_gets_plain_http(text: str) -> None:
+    async def main() -> RejectedError:
+        async with RawServer(answer(400, text.encode())) as server, AsyncMediaServer(server.url) as client:
+            with pytest.raises(RejectedError) as caught:
+                await client.asset("N", "x")
+        return caught.value
+
+    assert asyncio.run(main()).remedy == "write https:// in the server's `url`"
+
+
 def test_a_proxy_that_lets_nobody_in() -> None:
     error, _, _ = refused(407, "")
     assert "a proxy on the way requires authentication" in error.remedy
