@@ -117,7 +117,8 @@ def _explain_name(message: str) -> tuple[str, str]:
         return "", ""
     known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
     listed = f"list them: msauto doc {named[1]}s"
-    remedy = REMOVED.get(named[2]) or did_you_mean(named[2], known) or listed
+    plain = named[2].rpartition(".")[2]  # of a collection of Ansible
+    remedy = REMOVED.get(plain) or did_you_mean(plain, known) or listed
     return f"unknown {named[1]} {named[2]!r}", remedy
 
 
@@ -264,6 +265,8 @@ def _explain_syntax(message: str, text: str) -> tuple[str, str]:
     """Explain an error of Jinja2's parser in ``text``, an expression or a whole template, as message and remedy."""
     if message == "unexpected ')'" and ")" not in text:  # ours, around an expression
         message = "Unexpected end of template"
+    if message == "unexpected '}'" and text.count("{{") > text.count("}}"):
+        return "unexpected '}'", "close it with }}"
     if message.startswith(("expected token", "unexpected ")):
         bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", text)
         sign = next((sign for sign in _FOREIGN if sign in bare and (sign != "!" or "!=" not in bare)), None)
