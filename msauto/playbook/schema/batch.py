@@ -214,6 +214,10 @@ class DefaultArgs(JobKeys):
 class JobArgs(JobKeys):
     """One job: playbooks, or a saved plan."""
 
+    hints: ClassVar = {
+        "after": ("unknown key 'after'", "use needs: [JOB]"),
+        "window": ("window is not one of the keys of a job", "write it beside `jobs`: it holds for the whole batch"),
+    }
     rules: ClassVar = (
         rule.one_of(
             ("playbooks", "plan"),

@@ -94,7 +94,10 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Fo
             message, remedy = _unknown(str(path[-1]), mappings[id(owner)][1])
             on_key, kind = True, "not-supported" if message.endswith("not supported") else "unknown-key"
         case "missing":
-            message, remedy, kind = f"{error['loc'][-1]} is missing", "add it", "missing-key"
+            name = str(error["loc"][-1])
+            field = _fields_of(at, mappings).get(name)
+            remedy = f"add {name}: {field.description}" if field and field.description else "add it"
+            message, kind = f"{name} is missing", "missing-key"
         case other:
             field = _fields_of(owner, mappings).get(str(path[-1])) if path else None
             value, inside = error["input"], next(_models_in(field), None) if field else None
