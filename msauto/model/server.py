@@ -265,10 +265,17 @@ class Auth(Struct, frozen=True):
     headers: tuple[tuple[str, Secret], ...] = ()
 
 
+class PlacedPath(str):
+    """A path, and the ``place`` where an inventory names it."""
+
+    __slots__ = ("place",)
+    place: str
+
+
 class Tls(Struct, frozen=True):
     """TLS for an ``https`` server; paths of PEM files. ``verify=False`` accepts any certificate.
 
-    ``key_password`` decrypts the key. ``place``: where an inventory sets it, for errors.
+    ``key_password`` decrypts the key.
     """
 
     verify: bool = True
@@ -276,7 +283,6 @@ class Tls(Struct, frozen=True):
     cert: str | None = None
     key: str | None = None
     key_password: Secret | None = None
-    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from msauto.model.server import (
     ONE_HOST,
     Auth,
     Dialect,
+    PlacedPath,
     Secret,
     ServerSpec,
     Timeouts,
@@ -431,9 +432,11 @@ def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
     if args is None:
         return Tls()
     given = {name: getattr(args, name) for name in ("ca", "cert", "key")}
-    paths = {name: beside(node.document.file, path) for name, path in given.items() if path is not None}
+    paths = {name: PlacedPath(beside(node.document.file, path)) for name, path in given.items() if path is not None}
+    for name, path in paths.items():
+        path.place = str(node.child(name).place)
     password = None if args.key_password is None else Secret(args.key_password)
-    return Tls(verify=args.verify is not False, key_password=password, place=str(node.place), **paths)
+    return Tls(verify=args.verify is not False, key_password=password, **paths)
 
 
 def secret_of(source: str, name: str, user: str, node: SourceNode) -> Secret:

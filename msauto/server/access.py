@@ -21,6 +21,7 @@ from msauto.errors import AddressError, NotSentError
 from msauto.model.server import (
     ONE_HOST,
     Auth,
+    PlacedPath,
     Secret,
     ServerSpec,
     Timeouts,
@@ -192,7 +193,7 @@ def tls(spec: ServerSpec) -> ssl.SSLContext | bool:
     own = spec.tls
     if not spec.url.startswith("https:"):
         return True
-    if own.verify and not (own.ca or own.cert):
+    if own == Tls():
         return _usual_tls()
     try:
         context = ssl.create_default_context(cafile=own.ca)
@@ -202,15 +203,19 @@ def tls(spec: ServerSpec) -> ssl.SSLContext | bool:
             context.load_cert_chain(own.cert, own.key, password=lambda: password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         named = {key: path for key in ("ca", "cert", "key") if (path := getattr(own, key))}
-        missing = [f"{key}: {path}" for key, path in named.items() if not Path(path).is_file()]
+        missing = {key: path for key, path in named.items() if not Path(path).is_file()}
+        files = ", ".join(
+            f"{key}: {path}" + (f", {path.place}" if isinstance(path, PlacedPath) else "")
+            for key, path in (missing or named).items()
+        )
         why = "no such file" if missing else re.sub(r"^\[.*?\] | \(_ssl.*\)$", "", str(error))
-        form = "`tls` needs PEM files: ca, and cert with its key in the same file or as key; "
-        remedy = "correct the path, which starts beside the inventory"
+        remedy = (
+            "`tls` needs PEM files: ca, and cert with its key in the same file or as key; `key_password` for a key "
+        )
         raise NotSentError(
-            f"{own.place and f'{own.place}: '}the TLS files cannot be used "
-            f"({', '.join(missing or [f'{key}: {path}' for key, path in named.items()])}): {why}",
+            f"the TLS files cannot be used ({files}): {why}",
             server=spec.name,
-            remedy=remedy if missing else f"{form}`key_password` for a key that is encrypted",
+            remedy="correct the path, which starts beside the inventory" if missing else f"{remedy}that is encrypted",
         ) from None
     if not own.verify:
         context.check_hostname = False

@@ -163,7 +163,7 @@ def test_an_authority_that_is_no_file_of_one(desk: Desk, sim: Simulator, content
         desk.write("ca.pem", content)
     host(desk, "https://127.0.0.1:1", tls={"ca": "ca.pem"})
     why = "path" if content is None else "PEM"
-    is_out(desk, sim, "inventory.yml:7:11: the TLS files cannot be used (ca: ca.pem)", why)
+    is_out(desk, sim, "the TLS files cannot be used (ca: ca.pem, inventory.yml:7:15)", why)
 
 
 # Connections -----------------------------------------------------------------------------------------------------

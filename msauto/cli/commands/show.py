@@ -136,7 +136,7 @@ async def databases(client: AsyncMediaServer, server: NamedServer) -> ShownTable
 
 
 _folder = click.argument("folder", default="")
-_in_folder = click.option("--folder", "in_folder", default="", metavar="FOLDER", help="The same as the argument FOLDER.")
+_in_folder = click.option("--folder", "in_folder", default="", metavar="FOLDER", help="As the argument FOLDER.")
 _recursive = click.option("--recursive", is_flag=True, help="Include what is below FOLDER.")
 
 

@@ -155,7 +155,7 @@ all:
     assert server.url == "https://h.tv.example:7901"
     assert server.version == (2, 9, 87)
     assert server.auth == Auth("ops", Secret("hunter2"), None, (("X-Key", Secret("hunter3")),))
-    assert server.tls == Tls(verify=False, ca=str(tmp_path / "ca.pem"), place=server.tls.place)
+    assert server.tls == Tls(verify=False, ca=str(tmp_path / "ca.pem"))
     assert (server.timeouts.connect, server.timeouts.read, server.connections) == (1.5, 30.0, 4)
     assert server.requests_per_second == 2.0
     assert (server.dialect.list_separator, server.dialect.rss_update) == (";", "delete_put")
