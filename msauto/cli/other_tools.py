@@ -72,7 +72,7 @@ _COMMANDS: Final = {
     "use msauto doc": "docs",
     "use msauto --help": "help",
     "use msauto --version": "version",
-    "use values from the environment: env.NAME": "vault encrypt decrypt",
+    "name a command that prints the secret under [secrets] of msauto.toml, or use env.NAME": "vault encrypt decrypt",
 }
 FLAGS: Final = {name: instead for instead, names in _FLAGS.items() for name in names.split()}
 """What to use instead of a flag."""
