@@ -77,7 +77,12 @@ def _subcommand(*parameters: Decorator) -> Callable[[Callable[..., Awaitable[Sho
 
     def decorate(read: Callable[..., Awaitable[ShownTable]]) -> click.Command:
         @functools.wraps(read)
-        def run(*, flags: Flags, **own: Any) -> None:
+        def run(*, flags: Flags, in_folder: str = "", **own: Any) -> None:
+            if in_folder and own["folder"]:
+                raise click.UsageError("the folder is given twice\n  → give FOLDER or --folder")
+            if in_folder:
+                own["folder"] = in_folder
+
             async def read_all() -> dict[str, ShownTable]:
                 answers = {}
                 for server in named_servers(flags.inputs.resolving):
@@ -140,18 +145,12 @@ _in_folder = click.option("--folder", "in_folder", default="", metavar="FOLDER",
 _recursive = click.option("--recursive", is_flag=True, help="Include what is below FOLDER.")
 
 
-def _chosen(folder: str, in_folder: str) -> str:
-    if folder and in_folder:
-        raise click.UsageError("the folder is given twice\n  → give FOLDER or --folder", click.get_current_context())
-    return folder or in_folder
-
-
 @_subcommand(_folder, _in_folder, flag("database"), _recursive)
 async def folders(
-    client: AsyncMediaServer, server: NamedServer, folder: str, in_folder: str, database: str | None, recursive: bool
+    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, recursive: bool
 ) -> ShownTable:
     """List the folders of a database, or those in FOLDER."""
-    name, folder = require_database(server, database), _chosen(folder, in_folder)
+    name = require_database(server, database)
     async with _expect(client, server, "folder", folder, name):
         listing = await client.list_folders(name, folder, recursive=recursive or None)
     names = [show_folder(path) for path in sorted(listing.folders)]  # in the order of a tree
@@ -166,16 +165,10 @@ async def folders(
     click.option("--mam", is_flag=True, help="The list format=mam of the server, with the paths of the files."),
 )
 async def assets(
-    client: AsyncMediaServer,
-    server: NamedServer,
-    folder: str,
-    in_folder: str,
-    database: str | None,
-    recursive: bool,
-    mam: bool,
+    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, recursive: bool, mam: bool
 ) -> ShownTable:
     """List the assets of a database, or those in FOLDER."""
-    name, folder = require_database(server, database), _chosen(folder, in_folder)
+    name = require_database(server, database)
     async with _expect(client, server, "folder", folder, name):
         if mam:
             listed = await client.list_mam(name, folder, recursive=recursive or None)
