@@ -16,7 +16,7 @@ from msauto.documents.value_types import is_marked, mark
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.names import AssetView, EnvView, SecretTracker, mark_text
 from msauto.playbook.templates.rendering import render_data
-from msauto.secrets.sources import TAG, MarkedText, holds_secret
+from msauto.secrets.sources import TAG, MarkedText, holds_secret, leaves
 
 
 class Level(IntEnum):
@@ -79,6 +79,9 @@ class Variable(Struct, frozen=True):
     node: SourceNode
 
 
+_SOPS = 'declare in msauto.toml: [secrets] NAME = {command = ["sops", "decrypt", …]}, and write !secret {name: NAME}'
+
+
 def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
     """Return the variables of a mapping; raises :class:`InputError` for invalid names."""
     if data is None:
@@ -89,6 +92,9 @@ def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
     for name in data:
         with problems.gather():
             check_name(name, node.child(name))
+    for path, value in leaves(data):
+        if str(value).startswith("ENC[AES256_GCM,"):
+            problems.add(node.child(*path).problem("the value is encrypted with SOPS", _SOPS, kind="secret"))
     problems.check()
     return [Variable(name, mark(value), level, node.child(name)) for name, value in data.items()]
 
