@@ -46,7 +46,7 @@ _ROWS: Final = (
     Option(
         "inventory", "sources", "-i, --inventory FILE|DIR", "Inventory (repeatable).", "inventories", repeated=True
     ),
-    Option("server", "name", "--server URL", "One server by its URL, without an inventory.", "server", repeated=True),
+    Option("server", "name", "--server URL", "Only this server; -i gives its variables.", "server", repeated=True),
     Option(
         "extra_vars", "variables", "-e, --extra-vars K=V|@FILE", "Variables of highest precedence.", "extra_vars",
         repeated=True,
@@ -101,7 +101,7 @@ _ROWS: Final = (
     *(Option(each, "switch") for each in ("recursive", "links", "force", "all")),
     *(Option(each, "text") for each in ("format", "origin")),
     *(Option(each, "name") for each in ("run", "batch")),
-    Option("out", "path"),
+    *(Option(each, "path") for each in ("out", "content")),
     Option("since", "age"),
     Option("observer", "observer"),
     Option("transport", "transport"),

@@ -126,7 +126,8 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path |
     elsewhere = bool(given.inventories) or given.server is not None
     if base is not None and kept.server is not None and not elsewhere:
         message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
-        raise _invalid(path, message, f"give it again: --server {kept.server}")
+        flags = "".join(f"-i {each} " for each in kept.inventories)
+        raise _invalid(path, message, f"give it again: {flags}--server {kept.server}")
     if base is not None and kept.config is not None and given.config is None:
         message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
         raise _invalid(path, message, f"give it again: --config {kept.config}")

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType, field, structs
 
 from msauto.documents.document import Document, MergedNode, Problems, SourceNode, outside_node
 from msauto.documents.strict_model import Model
@@ -89,27 +89,51 @@ def open_hosts(options: ResolveOptions, files: Files) -> Hosts:
         files.problems.add(*problems.ordered())
         files.problems.check()
     hosts = Hosts(inventory, extra, options, files)
+    if options.server_url is not None:
+        hosts = _only_server(hosts, options.server_url)
     hosts.know_secrets()
     return hosts
 
 
 def _inventory(inventories: Sequence[str], server_url: str | None, files: Files) -> Inventory:
-    """Return the inventory, or that of ``--server URL``: one server, named by its host, and no groups."""
-    if server_url is not None:
-        node = outside_node("--server", server_url)
-        if inventories:
-            why = "--server and -i cannot be given together"
-            raise node.error(why, "add the server to the inventory, and use -l", kind="host")
-        url = with_scheme(server_url)
-        name = urlsplit(read_as(ServerArgs, {"url": url}, node).url).hostname or ""
-        host = Host(node, (Variable("server", {"url": url}, Level.INVENTORY_HOST, node),))
-        return Inventory({name: host}, {"all": (name,)}, single=True)
+    """Return the inventory; without one, that of ``--server URL``, which has no hosts yet."""
+    if not inventories and server_url is not None:
+        return Inventory({}, {"all": ()})
     if not inventories:
         raise outside_node("inventory").error("no inventory", "use -i INVENTORY or --server URL", kind="host")
     inventory = load_inventory(inventories, files)
     if not inventory.hosts:
         raise outside_node(inventories[0]).error("the inventory has no hosts", "add all: {hosts: {...}}", kind="host")
     return inventory
+
+
+def _only_server(hosts: Hosts, server_url: str) -> Hosts:
+    """Return the hosts limited to the one of ``--server URL``.
+
+    A host of the inventory with this URL keeps its name and variables, and patterns match it as usual. Otherwise it is
+    a new host with the variables of the group ``all``, and every pattern matches it alone.
+    """
+    node, url, inventory, options = (
+        outside_node("--server", server_url),
+        with_scheme(server_url),
+        hosts.inventory,
+        hosts.options,
+    )
+    key = server_key(read_as(ServerArgs, {"url": url}, node).url)
+    found = [name for name in inventory.hosts if (known := hosts.url_of(name)) and server_key(known[0]) == key]
+    problems = Problems(*hosts.same_servers(found))
+    problems.check()
+    if found:
+        limit = found[0] if options.limit is None else f"{options.limit}:&{found[0]}"
+        return structs.replace(hosts, options=structs.replace(options, limit=limit))
+    name = urlsplit(url).hostname or ""
+    if name in inventory.hosts:
+        why = f"the inventory has another server called {name!r}"
+        raise node.error(why, "add this one to the inventory under a name of its own, and use -l", kind="host")
+    host = Host(node, (*inventory.of_all, Variable("server", {"url": url}, Level.INVENTORY_HOST, node)))
+    groups = {**inventory.groups, "all": (*inventory.groups["all"], name)}
+    alone = structs.replace(inventory, hosts={**inventory.hosts, name: host}, groups=groups, single=name)
+    return Hosts(alone, hosts.extra, options, hosts.files)
 
 
 class Hosts(Struct):
@@ -130,17 +154,24 @@ class Hosts(Struct):
     def match(self, pattern: str, node: SourceNode) -> list[str]:
         """Return the hosts of a pattern; raises :class:`InputError` if it matches none.
 
-        With ``--server``, every pattern matches its one host.
+        Every pattern matches the host of ``--server`` that no inventory has.
         """
         single = self.inventory.single
-        return list(self.inventory.hosts) if single else match_hosts(pattern, self.inventory, node)
+        return match_hosts(pattern, self.inventory, node) if single is None else [single]
 
     def limit(self) -> frozenset[str]:
-        """Return the hosts that ``--limit`` matches, also with ``--server``."""
-        pattern = self.options.limit
+        """Return the hosts that ``--limit`` matches, with ``--server`` at most its host."""
+        pattern, single = self.options.limit, self.inventory.single
+        known = self.inventory.hosts if single is None else (single,)
         if pattern is None:
-            return frozenset(self.inventory.hosts)
-        return frozenset(match_hosts(pattern, self.inventory, outside_node("--limit", pattern), self.files.read))
+            return frozenset(known)
+        node = outside_node("--limit", pattern)
+        found = frozenset(match_hosts(pattern, self.inventory, node, self.files.read)) & frozenset(known)
+        if not found:
+            raise node.error(
+                f"the limit does not match the server {single!r}", "remove the limit, or --server", kind="host"
+            )
+        return found
 
     def scope(self, name: str, folder: str) -> TemplateScope:
         """Return the template names of a host, for playbooks of a folder."""
@@ -235,14 +266,9 @@ class Hosts(Struct):
         """
         first: dict[str, tuple[str, str, SourceNode]] = {}
         for other in names:
-            try:
-                block, server = self._known_block(other)
-                given, node = block.get("url"), server.child("url")
-                if not isinstance(given, str) or isinstance(given, UnrenderedTemplate):
-                    continue
-                url = parse_server_url(given).url
-            except (InputError, UrlError):
+            if (found := self.url_of(other)) is None:
                 continue
+            url, node = found
             one, its_url, its_node = first.setdefault(server_key(url), (other, url, node))
             if one == other:
                 continue
@@ -252,6 +278,17 @@ class Hosts(Struct):
             message = f"the hosts {one!r} ({place}) and {other!r} are one server: {urls}"
             wrong = self.inventory.hosts[other].node if of_group else node
             yield wrong.problem(message, ONE_HOST, key=of_group, kind="host")
+
+    def url_of(self, name: str) -> tuple[str, SourceNode] | None:
+        """Return the URL of a host and its place; ``None`` if it is not known."""
+        try:
+            block, server = self._known_block(name)
+            given, node = block.get("url"), server.child("url")
+            if not isinstance(given, str) or isinstance(given, UnrenderedTemplate):
+                return None
+            return parse_server_url(given).url, node
+        except (InputError, UrlError):
+            return None
 
     def know_secrets(self) -> None:
         """Let every output hide the secrets of all servers, whatever reads them: a variable, or a file as a text."""
@@ -308,6 +345,9 @@ def named_servers(
                     if name not in known:
                         why = f"the plan is for the server {name!r}, which the inventory does not have"
                         raise outside_node("inventory").error(why, nearest(name, known), kind="host")
+                    if options.server_url is not None and name not in hosts.limit():
+                        why = f"the plan is for the server {name!r}, and not for that of --server"
+                        raise outside_node("--server").error(why, "leave out --server", kind="host")
                     database: str | None = None
                     with suppress(InputError):
                         database = database_of(hosts.scope(name, "."), name, known[name].node)

@@ -45,13 +45,15 @@ class Host(Struct, frozen=True):
 class Inventory(Struct, frozen=True):
     """Hosts in the order of the files, and groups with all their hosts, also those of their children.
 
-    ``single`` is the inventory of ``--server``: every host pattern of a play matches that server.
+    ``single`` is the host of ``--server``, if no inventory has it: every host pattern of a play matches it, and no
+    other host. ``of_all`` are the variables of the group ``all``.
     """
 
     hosts: Mapping[str, Host]
     groups: Mapping[str, tuple[str, ...]]
-    single: bool = False
+    single: str | None = None
     warnings: tuple[str, ...] = ()
+    of_all: tuple[Variable, ...] = ()
 
 
 def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
@@ -178,7 +180,8 @@ class _InventoryBuilder:
             of_groups = ((*self.groups[group].variables, *self.group_variables[group]) for group in around)
             hosts[name] = Host(node, (*chain.from_iterable(of_groups), *self.host_variables[name]))
         groups = {name: tuple(host for host in self.hosts if host in members[name]) for name in ordered}
-        return Inventory(hosts, groups, warnings=tuple(dict.fromkeys(self.warnings)))
+        of_all = (*self.groups["all"].variables, *self.group_variables["all"])
+        return Inventory(hosts, groups, warnings=tuple(dict.fromkeys(self.warnings)), of_all=of_all)
 
 
 def vars_files_of(folder: Path) -> Iterator[tuple[str, str, str]]:

@@ -85,7 +85,8 @@ def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = Fal
     problems.add(*hosts.same_servers([name for name in known if name in run.played_on]))
     if plays and run.limit and not run.played_on and options.limit is not None and not check_only:
         why = "the limit matches no host of any play"
-        no_host = outside_node("--limit", options.limit)
+        by_url = options.server_url is not None
+        no_host = outside_node("--server" if by_url else "--limit", options.server_url or options.limit)
         problems.add(no_host.problem(why, "use a host or group of the plays", kind="host"))
     if plays:  # otherwise they are in error themselves
         problems.add(*_tag_problems(options, plays))

@@ -72,7 +72,7 @@ BAD_ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "missing inventory": (("plan", "-i", "nowhere.yml", "play.yml"), "nowhere.yml"),
     "a folder": (("plan", *INV, "folder"), "folder"),
     "no server at all": (("plan", "play.yml"), "-i INVENTORY or --server URL"),
-    "both": (("plan", *INV, "--server", "http://x", "play.yml"), "cannot be given together"),
+    "both": (("plan", *INV, "--server", "http://studio-a", "play.yml"), "another server called 'studio-a'"),
     "limit of nobody": (("plan", *INV, "-l", "nobody", "play.yml"), "nobody"),
     "extra without value": (("plan", *INV, "-e", "novalue", "play.yml"), "novalue"),
     "extra file missing": (("plan", *INV, "-e", "@nowhere.yml", "play.yml"), "nowhere.yml"),

@@ -9,7 +9,7 @@ from msauto.documents.document import outside_node
 from msauto.errors import InputError
 from msauto.model.desired import ResolvedPlaybooks, TitleRef
 from msauto.model.server import Auth, Secret, Tls
-from msauto.playbook.hosts import ResolveOptions
+from msauto.playbook.hosts import ResolveOptions, named_servers
 from msauto.playbook.input_files import Files
 from msauto.playbook.inventory import Host, Inventory, load_inventory, match_hosts
 from msauto.playbook.resolve import resolve
@@ -276,12 +276,64 @@ def test_one_server_by_url(tmp_path: Path) -> None:
     write(tmp_path, play="- {hosts: playout, database: D, tasks: [{asset: {title: A}}]}")
     resolved = run(tmp_path, inventories=(), server_url="http://127.0.0.1:8000")
     assert [(work.server.name, work.server.url) for work in resolved.work] == [("127.0.0.1", "http://127.0.0.1:8000")]
-    with pytest.raises(InputError, match="--server and -i cannot be given together"):
-        run(tmp_path, inventories=("x",), server_url="http://h")
     with pytest.raises(InputError, match="no inventory"):
         run(tmp_path, inventories=())
     (work,) = run(tmp_path, inventories=(), server_url="Studio-A").work
     assert (work.server.name, work.server.url) == ("studio-a", "http://studio-a:7901")
+
+
+TWO = """
+all:
+  vars: {house: Kanal 5, server: {connections: 3}}
+  hosts: {b: {server: {url: "http://{{ env.B }}"}}}
+  children: {playout: {hosts: {a: {server: {url: http://a}}}, vars: {house: Sport}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts", "expected"),
+    [
+        ("A:7901/", "all", {"a": ("http://a:7901", 3, "Sport")}),  # one of the inventory, written in another way
+        ("http://b2", "all", {"b": ("http://b2:7901", 3, "Kanal 5")}),
+        ("http://127.0.0.1:8000", "playout", {"127.0.0.1": ("http://127.0.0.1:8000", 3, "Kanal 5")}),
+    ],
+)
+def test_a_server_with_an_inventory(url: str, hosts: str, expected: dict[str, object], tmp_path: Path) -> None:
+    play = f"- {{hosts: {hosts}, database: D, tasks: [{{asset: {{title: '{{{{ house }}}}'}}}}]}}"
+    write(tmp_path, inventory=TWO, play=play)
+    work = run(tmp_path, server_url=url, env={"B": "b2"}).work
+    found = [(each.server, each.intents[0].ref) for each in work]
+    shown = {spec.name: (spec.url, spec.connections, ref.title) for spec, ref in found if isinstance(ref, TitleRef)}
+    assert shown == expected
+    named = named_servers(ResolveOptions(("play.yml",), (str(tmp_path / "inventory.yml"),), url, env={"B": "b2"}))
+    assert [each.spec.name for each in named] == [*expected]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"server_url": "http://a:8000"}, "the inventory has another server called 'a'"),
+        ({"server_url": "http://127.0.0.1", "limit": "a"}, "the limit does not match the server '127.0.0.1'"),
+        ({"server_url": "http://b2", "limit": "a"}, "the pattern 'a:&b' matches no host"),
+    ],
+)
+def test_a_server_with_an_inventory_that_does_not_fit(more: dict[str, str], message: str, tmp_path: Path) -> None:
+    write(tmp_path, inventory=TWO, play="- {hosts: all, database: D, tasks: []}")
+    with pytest.raises(InputError, match=message):
+        run(tmp_path, env={"B": "b2"}, **more)
+
+
+def test_patterns_decide_for_a_server_of_the_inventory(tmp_path: Path) -> None:
+    write(tmp_path, inventory=TWO, play="- {hosts: playout, database: D, tasks: []}")
+    with pytest.raises(InputError, match=r"--server: the limit matches no host of any play"):
+        run(tmp_path, env={"B": "b2"}, server_url="http://b2")
+
+
+def test_a_run_of_another_server_is_not_undone_on_that_of_server(tmp_path: Path) -> None:
+    write(tmp_path, inventory=TWO)
+    options = ResolveOptions((), (str(tmp_path / "inventory.yml"),), "http://b2", env={"B": "b2"})
+    with pytest.raises(InputError, match="the plan is for the server 'a', and not for that of --server"):
+        named_servers(options, names=["a"])
 
 
 def test_limit(tmp_path: Path) -> None:
