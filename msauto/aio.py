@@ -198,6 +198,7 @@ async def export(
     database: str | None = None,
     links: bool = True,
     out: File | None = None,
+    content: File | None = None,
     force: bool = False,
     format: str = "text",
     origin: str | None = None,
@@ -215,7 +216,8 @@ async def export(
 
     Without ``title``, ``folder`` or ``channel``, it is the whole media database. ``format`` ``edl``, ``otio``, ``csv``
     or ``vtt`` gives the markers and segments of one asset, or of many into ``out``. ``origin`` is the time code of the
-    first frame. ``force`` overwrites files that msauto did not export.
+    first frame. ``content`` is the file to write for ``msauto simulate --state`` and the pytest fixture, in place of
+    playbooks. ``force`` overwrites files that msauto did not export.
 
     >>> exported = msauto.export(title="Long Film", server="http://studio-a:7901", database="NEWS")
     >>> print(exported.text.splitlines()[0])
@@ -225,7 +227,8 @@ async def export(
     chosen = ExportSelection(texts_of(title), texts_of(folder), texts_of(channel), recursive, database, links)
     form = exporting.timeline_form(format, origin, chosen)
     inputs = await asyncio.to_thread(inputs_of, **given)
-    exported = await exporting.export(inputs, chosen, form, None if out is None else Path(out), force=force)
+    place, file = (None if each is None else Path(each) for each in (out, content))
+    exported = await exporting.export(inputs, chosen, form, place, content=file, force=force)
     exported.text  # noqa: B018 - closes its temporary file
     return exported
 

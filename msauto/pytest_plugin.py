@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from msauto.errors import InputError, MsautoError
+from msauto.errors import MsautoError
 
 if TYPE_CHECKING:
     from msauto.simulator import Simulator
@@ -45,18 +45,12 @@ def media_server(
 
 
 def _server(folder: Path, content: object = None, *, dialect: Mapping[str, str] = {}, **options: Any) -> Simulator:
-    from msauto.documents.loader import load_yaml, plain
+    from msauto.playbook.content import load_content
     from msauto.simulator import Simulator, sample_state
     from msauto.simulator.seed import state_from_content
 
-    name = ""
     if isinstance(content, str | Path):
-        document = load_yaml((folder / content).read_bytes(), str(content))
-        if document.flaws:
-            raise InputError(document.flaws)
-        name, content = f"{content}: ", plain(document.data)
-    try:
+        state = load_content(folder / content)
+    else:
         state = sample_state() if content is None else state_from_content(content)
-    except ValueError as error:
-        raise ValueError(f"{name}{error}") from None
     return Simulator(state, [f"{key}={value}" for key, value in dialect.items()], **options)

@@ -15,11 +15,14 @@ from msgspec import Struct
 
 from msauto.api.inputs import Inputs, require_database
 from msauto.api.stages import workplace_on
+from msauto.documents.writer import VerbatimText, yaml_lines
 from msauto.errors import MsautoError, RefusedError
 from msauto.file_writing import FileNames, NewFile, write_file
 from msauto.model import live
+from msauto.playbook.content import channel_content, clip_content, content_lines
 from msauto.playbook.export import HEADER, TimelineForm, header_lines, play_lines, task_lines
 from msauto.playbook.hosts import NamedServer, named_servers
+from msauto.server.reader import ServerReader
 from msauto.server.snapshots import ReadEach, Snapshots, channel_snapshot
 from msauto.timelines.formats import WRITERS
 from msauto.timelines.timeline import TimelineError, parse_origin
@@ -89,12 +92,25 @@ class Export:
 
 
 async def export(
-    inputs: Inputs, selection: ExportSelection, form: TimelineForm | None, out: Path | None, *, force: bool = False
+    inputs: Inputs,
+    selection: ExportSelection,
+    form: TimelineForm | None,
+    out: Path | None,
+    *,
+    content: Path | None = None,
+    force: bool = False,
 ) -> Export:
-    """Export what is selected, into the folder ``out`` or as text; with ``form``, as timelines."""
+    """Export what is selected, into the folder ``out`` or as text; with ``form``, as timelines.
+
+    With ``content``, as the content of an embedded media server, into that file.
+    """
     exported = Export()
-    output: TextExport | FolderExport | TimelineFiles
-    if form is not None:
+    output: TextExport | FolderExport | TimelineFiles | ContentFile
+    if content is not None:
+        if form is not None or out is not None:
+            raise MsautoError("--content writes one file", remedy="leave out --out and --format")
+        output = ContentFile(content, force=force)
+    elif form is not None:
         output = TimelineFiles(form, out, force=force)
     else:
         output = TextExport() if out is None else FolderExport(out, force=force)
@@ -265,6 +281,43 @@ class TimelineFiles:
         self.written.append(path)
 
 
+class ContentFile:
+    """The content of one server in one file; replaces only a file exported by msauto, unless ``force``."""
+
+    def __init__(self, path: Path, *, force: bool) -> None:
+        self._path = path
+        with _file_errors(path):
+            if path.exists() and not force and not _is_exported(path):
+                remedy = "overwrite it with --force, or name another file"
+                raise RefusedError(f"{path} was not exported by msauto", remedy=remedy)
+            self._file = NewFile(path)
+            self._file.write([f"# {HEADER}: what a server holds, for msauto simulate --state and tests.\n"])
+        self._place: tuple[str, ...] = ()
+        self.written = [path]
+
+    def expect(self, plays: Iterable[object]) -> None:
+        """Accept any plays: they go into the file in their order."""
+
+    def add(self, section: str, name: str, lines: Iterable[str]) -> None:
+        """Write the lines of items of a database or channel."""
+        heads = [] if self._place == (section, name) else [*yaml_lines({name: []}, 2)]
+        heads = [head.removesuffix(" []") for head in heads]
+        heads = [f"{section}:", *heads] if self._place[:1] != (section,) else heads
+        self._place = section, name
+        with _file_errors(self._path):
+            self._file.write(f"{line}\n" for line in (*heads, *lines))
+
+    def finish(self) -> Iterable[str]:
+        """Move the complete file into its place."""
+        with _file_errors(self._path):
+            self._file.keep()
+        return ()
+
+    def close(self) -> None:
+        """Remove the incomplete file."""
+        self._file.drop()
+
+
 def _make_folder(folder: Path, root: Path) -> None:
     """Make a folder of an export; one that a link leads out of ``root`` is refused."""
     if not folder.resolve().is_relative_to(root.resolve()):
@@ -281,6 +334,10 @@ def _file_errors(path: Path) -> Iterator[None]:
         raise MsautoError(f"cannot write {path}: {error.strerror or error}", remedy="use another --out") from error
 
 
+async def _read_folders(reader: ServerReader, database: str) -> tuple[str, ...] | None:
+    return await reader.read_names("folder", database)
+
+
 def _is_exported(path: Path) -> bool:
     with _file_errors(path):
         if not path.is_file():
@@ -294,11 +351,13 @@ class _Exporter(Struct):
 
     inputs: Inputs
     selection: ExportSelection
-    output: TextExport | FolderExport | TimelineFiles
+    output: TextExport | FolderExport | TimelineFiles | ContentFile
     exported: Export
 
     async def run(self) -> None:
         servers = named_servers(self.inputs.resolving)
+        if isinstance(self.output, ContentFile) and len(servers) > 1:
+            raise MsautoError("--content is the content of one server", remedy="choose the server with -l HOST")
         specs = [server.spec for server in servers]
         async with workplace_on(self.inputs.on).reading(specs) as read_server:
             for server in servers:
@@ -327,6 +386,9 @@ class _Exporter(Struct):
             await self._write(play, server, database, snapshots.of_listed(listed))
         if not isinstance(self.output, TimelineFiles):
             self._warn_of_xmp(server, snapshots)
+        if self.selection.whole and isinstance(self.output, ContentFile):
+            async for names in read_each(_read_folders, [database]):
+                self.output.add("folders", database, yaml_lines(list(map(VerbatimText, names or ())), 4))
         if self.selection.whole and isinstance(self.output, FolderExport):
             outdated = self.output.outdated((*prefix, database))
             self.exported.warnings += [
@@ -366,6 +428,16 @@ class _Exporter(Struct):
             await self._write_timelines(self.output, play, snapshots)
             return
         dialect = server.spec.dialect
+        if isinstance(self.output, ContentFile):
+            async for snapshot in snapshots:
+                self._count(snapshot)
+                if isinstance(snapshot, live.AssetSnapshot):
+                    self.output.add("databases", str(database), content_lines(clip_content(snapshot)))
+                elif isinstance(snapshot, live.RssChannel):
+                    items = channel_content(snapshot, dialect.rss_guid)
+                    lines = (line for item in items for line in content_lines(item))
+                    self.output.add("channels", snapshot.name, lines)
+            return
         hosts = "all" if self.inputs.resolving.server_url is not None else server.spec.name
         waiting: list[live.SkippedEntry] = []
         begun = False

@@ -24,7 +24,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "override_freeze", "secret_commands", "lock_timeout", "forks",
     ),
     "Output": (
-        "scheduler", "out", "force", "detailed_exitcode", "form", "summary", "stills", "notify", "log_file", "events",
+        "scheduler", "out", "content", "force", "detailed_exitcode", "form", "summary", "stills", "notify", "log_file", "events",
         "progress", "verbose", "no_color",
     ),
 }  # fmt: skip

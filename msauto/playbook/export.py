@@ -101,7 +101,7 @@ def channel_task(channel: live.RssChannel, rss_guid: str) -> dict[str, Any]:
     counts = Counter(item.guid for item in channel.items)
     for guid in dict.fromkeys(item.guid for item in channel.items):
         item = next(each for each in channel.items if each.guid == guid)
-        sourced = _rss_item(item, rss_guid)
+        sourced = rss_item(item, rss_guid)
         why = _unfit_item(item, counts[guid], rss_guid) or _taken(sourced, taken, rss_guid)
         items.append(sourced if why is None else CommentedValue((f"an item is left out: {why}",)))
     sourced = {"channel": channel.name, "items": items}
@@ -139,7 +139,7 @@ def _taken(sourced: dict[str, Any], taken: dict[str, str], rss_guid: str) -> str
     return None
 
 
-def _rss_item(item: live.RssItem, rss_guid: str) -> dict[str, Any]:
+def rss_item(item: live.RssItem, rss_guid: str) -> dict[str, Any]:
     """Return an item as a text if it came as one, else by its fields; empty ones are left out."""
     sourced: dict[str, Any] = {n: text for n, text in item.fields.items() if n in RSS_FIELDS and text.strip()}
     ending = item.guid[-4:].lower() if rss_guid == "file" and _is_file(item.guid) else ""

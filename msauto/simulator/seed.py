@@ -19,6 +19,7 @@ from msauto.simulator.rss import put_item, read_item
 from msauto.simulator.state import (
     MIME_TYPES,
     Folder,
+    Item,
     ProgramCard,
     ServerState,
     SimChannel,
@@ -251,7 +252,7 @@ _Position = int | str
 
 
 class GivenMarker(Struct, forbid_unknown_fields=True):
-    """A marker: its position, and what a playbook may declare."""
+    """A marker: its position, and what a playbook may declare; ``more`` are other texts that it shows."""
 
     at: _Position
     uid: int | None = None
@@ -261,16 +262,19 @@ class GivenMarker(Struct, forbid_unknown_fields=True):
     user: str = ""
     keywords: str = ""
     rating: int | None = None
+    more: dict[str, str] = {}
 
 
 class GivenSegment(Struct, forbid_unknown_fields=True):
-    """A segment; ``track`` and ``rating`` are what the interface cannot write."""
+    """A segment; ``titles`` after the first, ``name``, ``track`` and ``rating`` are what the interface cannot write."""
 
     number: int
     start: _Position
     duration: _Position
     title: str = ""
     keywords: str = ""
+    titles: list[str] = []
+    name: str = ""
     track: str = ""
     rating: int = 0
 
@@ -280,18 +284,40 @@ class GivenLink(Struct, forbid_unknown_fields=True):
 
     folder: str
     title: str | None = None
+    link_id: int | None = None
+    fields: dict[str, str] = {}
 
 
 class GivenClip(Struct, forbid_unknown_fields=True):
-    """A clip. ``fps`` is a number or a text such as ``30000/1001``."""
+    """A clip. ``fps`` is a number or a text such as ``30000/1001``.
+
+    ``archived``: its file is not on disk. ``hires`` and ``archive`` are paths, made up if not given; without an archive
+    copy, ``archive`` is null. ``hidden`` are attributes that its answers leave out.
+    """
 
     title: str
     folder: str = ""
+    link_id: int | None = None
     frames: int = 250
     fps: int | str = 25
     create_time: str = "2026-11-13T10:00:00"
     finalized: bool = True
+    archived: bool = False
     mime_type: int = 3
+    hires: str = ""
+    proxy: str = ""
+    archive: str | None = ""
+    orig_name: str = ""
+    orig_type: str = "MXF"
+    derived_from: str = ""
+    rec_time: str = "2026-11-13T09:00:00"
+    width: int = 1920
+    height: int = 1080
+    channels: int = 2
+    sample_rate: int = 48000
+    bps: int = 16
+    params: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     fields: dict[str, str] = {}
     xmp: dict[str, str | list[str]] = {}
     segments: list[GivenSegment] = []
@@ -300,17 +326,26 @@ class GivenClip(Struct, forbid_unknown_fields=True):
 
 
 class GivenItem(Struct, forbid_unknown_fields=True):
-    """An RSS item: a text in a file."""
+    """An RSS item: a text in a file, or the fields of an item document; ``guid`` is that of its file if not given."""
 
     file: str
-    text: str
+    text: str = ""
+    guid: str | None = None
+    item: dict[str, str] = {}
 
 
 class GivenContent(Struct, forbid_unknown_fields=True):
-    """The whole content: clips by database, and items by channel."""
+    """The whole content: clips by database, items by channel, and folders by database, for those without clips."""
 
     databases: dict[str, list[GivenClip]] = {}
     channels: dict[str, list[GivenItem]] = {}
+    folders: dict[str, list[str]] = {}
+
+
+_SAME = (
+    "frames", "create_time", "finalized", "mime_type", "proxy", "orig_name", "orig_type", "derived_from", "rec_time",
+    "width", "height", "channels", "sample_rate", "bps", "params",
+)  # fmt: skip
 
 
 def state_from_content(data: Any) -> ServerState:
@@ -320,40 +355,61 @@ def state_from_content(data: Any) -> ServerState:
     except ValidationError as error:
         raise ValueError(f"not the content of a media server: {error}") from error
     state = empty_state()
+    for name, paths in content.folders.items():
+        for path in paths:
+            state.add_database(name).make_folder(path)
     for name, clips in content.databases.items():
+        database = state.add_database(name)
+        shown = [number for clip in clips for number in (clip.link_id, *(each.link_id for each in clip.links))]
+        numbers = [number for number in shown if number is not None]
+        if len({*numbers}) < len(numbers):
+            twice = next(number for number in numbers if numbers.count(number) > 1)
+            raise ValueError(f"two entries of {name} have the link_id {twice}")
+        database.next_link_id = max(numbers, default=0) + 1
         for clip in clips:
-            _add_given_clip(state.add_database(name), clip)
+            try:
+                _add_given_clip(database, clip)
+            except (ValueError, ZeroDivisionError) as error:
+                raise ValueError(f"{name}: {clip.title}: {error}") from None
     for name, items in content.channels.items():
-        for item in items:
-            put_item(state.add_channel(name), item.file, item.text.encode(), SimDialect(rss_body="text"))
+        state.add_channel(name).items.extend(map(_given_item, items))
     return state
+
+
+def _given_item(given: GivenItem) -> Item:
+    item = read_item(given.file, given.text.encode(), SimDialect(rss_body="text"))
+    if given.item:
+        texts = (given.item.get(name, "") for name in ("title", "description", "link", "pubDate"))
+        item = Item(given.file, b"", item.guid, *texts)
+    return item if given.guid is None else replace(item, guid=given.guid)
 
 
 def _add_given_clip(database: SimDatabase, given: GivenClip) -> SimClip:
     rate = Fraction(given.fps)
-    clip = database.add_clip(
-        given.title,
-        given.folder,
-        rate=rate,
-        frames=given.frames,
-        create_time=given.create_time,
-        finalized=given.finalized,
-        mime_type=given.mime_type,
-        xmp={name: [values] if isinstance(values, str) else values for name, values in given.xmp.items()},
-    )
+    if rate <= 0:
+        raise ValueError(f"fps must be above 0, not {given.fps}")
+    xmp = {name: [values] if isinstance(values, str) else values for name, values in given.xmp.items()}
+    kept: dict[str, Any] = {name: getattr(given, name) for name in _SAME}
+    clip = SimClip(rate=rate, file=given.hires, online=not given.archived, omitted=given.hidden, xmp=xmp, **kept)
+    clip.orig_name = clip.orig_name or given.title
+    made_up = f"$(archive_path)/{database.name}/{given.title}.mxf" if given.archived else ""
+    clip.archive = given.archive or (made_up if given.archive is not None else "")
+    database.put_clip(clip, given.folder, given.title, given.link_id)
     clip.home.fields = dict(given.fields)
     for each in given.segments:
         start, duration = parse_frames(str(each.start), rate), parse_frames(str(each.duration), rate)
-        titles = [each.title] if each.title else []
+        titles = each.titles or ([each.title] if each.title else [])
         clip.segments.append(
-            SimSegment(each.number, start, duration, titles, "", each.track, each.rating, each.keywords)
+            SimSegment(each.number, start, duration, titles, each.name, each.track, each.rating, each.keywords)
         )
     for marker in given.markers:
         texts = {name: getattr(marker, name) for name in ("track", "title", "comment", "user", "keywords")}
+        texts |= marker.more
         rating = {} if marker.rating is None else {"rating": str(marker.rating)}
         uid = clip.new_uid() if marker.uid is None else marker.uid
         at = parse_frames(str(marker.at), rate)
         clip.markers.append(SimMarker(uid, at, {name: text for name, text in texts.items() if text} | rating))
     for link in given.links:
-        database.add_entry(clip, link.folder, link.title or given.title)
+        entry = database.add_entry(clip, link.folder, link.title or given.title, link.link_id)
+        entry.fields = dict(link.fields)
     return clip

@@ -208,10 +208,10 @@ class SimDatabase:
         clip.orig_name = clip.orig_name or title
         return self.put_clip(clip, folder, title)
 
-    def put_clip(self, clip: SimClip, folder: str | FolderPath, title: str) -> SimClip:
+    def put_clip(self, clip: SimClip, folder: str | FolderPath, title: str, link_id: int | None = None) -> SimClip:
         """Put a clip without entries in its home, and give it a file if it has none."""
         clip.file = clip.file or f"$(video_path)/{self.name}/{self.next_link_id:08d}.mxf"
-        self.add_entry(clip, folder, title)
+        self.add_entry(clip, folder, title, link_id)
         return clip
 
     def add_entry(self, clip: SimClip, folder: str | FolderPath, title: str, link_id: int | None = None) -> SimEntry:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from msauto.playbook.content import load_content
 from msauto.simulator import Item, SimChannel, SimDialect, SimMarker, SimSegment, Simulator
 from tests.cli.command_line import Desk, Said
 from tests.tables import table
@@ -422,3 +423,77 @@ def test_an_asset_without_a_frame_rate_is_named(desk: Desk, sim: Simulator) -> N
     written = export(desk, "--title", "Jingle", "--format", "edl")
     assert (written.code, written.out) == (1, "")
     assert "Jingle is left out: the clip reports no frame_time" in written.err
+
+
+# Content -------------------------------------------------------------------------------------------------------------
+
+
+def test_content_comes_back_the_same(desk: Desk, sim: Simulator) -> None:
+    film = sim.state.clip("Long Film")
+    film.segments = [SimSegment(3, 5, 10, ["One", "{{ two }}"], "n", "Program", 2, "a b")]
+    film.markers = [SimMarker(9, 7, {"title": "x\ny", "colour": "red"}), SimMarker(9, 8, {"track": "Cue Point"})]
+    film.home.fields = {"first_frame": "2", "user_0": "Kanal 5"}
+    film.omitted = ("orig_name", "frame_time")
+    sim.state.clip("Studio A live").recording_since = None
+    sim.state.channels["ticker"].items.append(Item("x.txt", b"", "", "no guid", "z"))
+    chosen = ("-d", "NEWS", "--channel", "ticker", "--channel", "weather", "--folder", "/", "--recursive")
+    assert export(desk, *chosen, "--content", "one.yml").code == 0
+    before = {name: desk.run("show", "asset", name, *INV).out for name in ("Long Film", "Documentary 1987")}
+    sim.state = load_content(desk.folder / "one.yml")
+    assert {name: desk.run("show", "asset", name, *INV).out for name in before} == before
+    clip = sim.state.clip("Studio A live")
+    assert (clip.finalized, sim.state.clip("Documentary 1987").hires, len(sim.state.clip("Promo 1").entries)) == (
+        False,
+        "",
+        2,
+    )
+    assert export(desk, *chosen, "--content", "two.yml").code == 0
+    assert (desk.folder / "one.yml").read_text() == (desk.folder / "two.yml").read_text()
+    assert not sim.writes()
+
+
+def test_the_content_of_a_whole_database_has_its_empty_folders(desk: Desk, sim: Simulator) -> None:
+    assert export(desk, "--content", "all.yml").err == "Exported 163 assets in 1 file.\n"
+    assert load_content(desk.folder / "all.yml").databases["NEWS"].folder("Playout/Tomorrow")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--out", "out"), 1, "--content writes one file"),
+        (("--format", "csv", "--title", "Long Film"), 1, "--content writes one file"),
+        (("--title", "Nobody"), 1, "no asset 'Nobody'"),
+        (("-i", "two.yml"), 1, "--content is the content of one server"),
+    ],
+)
+def test_content_that_is_not_written(desk: Desk, arguments: tuple[str, ...], code: int, words: str) -> None:
+    desk.inventory({name: {"server": {"url": f"http://{name}"}, "database": "NEWS"} for name in "ab"}, "two.yml")
+    sourced = export(desk, "--content", "new.yml", *arguments)
+    assert (sourced.code, (desk.folder / "new.yml").exists()) == (code, False)
+    assert words in sourced.err
+
+
+def test_content_replaces_only_an_export(desk: Desk) -> None:
+    desk.write("mine.yml", "databases: {}")
+    assert export(desk, "--title", "Long Film", "--content", "mine.yml").code == 4
+    assert export(desk, "--title", "Long Film", "--content", "mine.yml", "--force").code == 0
+    assert export(desk, "--title", "EP001", "--content", "mine.yml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "empty.yml"),
+        ("databases: {NEWS: [{title: A, fps: 0}]}", "NEWS: A: fps must be above 0"),
+        (
+            "databases: {NEWS: [{title: A, link_id: 3}, {title: B, link_id: 3}]}",
+            "two entries of NEWS have the link_id 3",
+        ),
+        ("databases: {NEWS: [{titel: A}]}", "unknown field `titel`"),
+        ("databases: [", "invalid YAML"),
+    ],
+)
+def test_content_that_cannot_be_simulated(desk: Desk, content: str, words: str) -> None:
+    if content:
+        desk.write("wrong.yml", content)
+    desk.run("simulate", "--port", "0", "--state", "wrong.yml" if content else "empty.yml").one_error(words)

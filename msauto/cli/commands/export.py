@@ -28,20 +28,30 @@ from msauto.timelines.formats import WRITERS
 @click.option(
     "--out", type=click.Path(file_okay=False), metavar="DIR", help="Write a file for each folder and channel."
 )
+@click.option(
+    "--content",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write the content for msauto simulate --state and tests.",
+)
 @click.option("--force", is_flag=True, help="Overwrite files that were not exported by msauto.")
 @click.option(
     "--origin", metavar="TIMECODE", help="The time code of the first frame, for edl, otio and csv; default 00:00:00:00."
 )
 @shared_flags_of("text", *WRITERS, uses=(*LIVE, "forks"), more=(flag("on"),))
-def command(*, flags: Flags, out: str | None, force: bool, origin: str | None, **selection: Any) -> int:
+def command(
+    *, flags: Flags, out: str | None, content: str | None, force: bool, origin: str | None, **selection: Any
+) -> int:
     """Write live state as playbooks that plan to nothing: assets, folders, channels, or the whole database.
 
     With --format edl, otio, csv or vtt: the markers and segments of each asset, for other programs.
+    With --content: one server's content in the format of msauto simulate --state, to try playbooks on.
     """
     chosen = ExportSelection(**selection)
     form = timeline_form(flags.format, origin, chosen)
-    exported = run_async(export(flags.inputs, chosen, form, None if out is None else Path(out), force=force))
-    if out is None:
+    folder, file = (None if path is None else Path(path) for path in (out, content))
+    exported = run_async(export(flags.inputs, chosen, form, folder, content=file, force=force))
+    if out is None and content is None:
         print_result(exported.pieces)
     _report(exported, to_folder=out is not None and form is None, whole=chosen.whole)
     return OK if exported.ok else ERROR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 from typing import Any
 
 import click
@@ -34,7 +35,13 @@ CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE,
 @click.command("simulate", cls=HelpCommand, epilog=_KINDS)
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
 @click.option("--port", default=7901, metavar="N", type=click.IntRange(0, 65535), help="Default 7901; 0: a free port.")
-@click.option("--state", "state_file", type=click.Path(dir_okay=False), metavar="FILE", help="Keep the state in FILE.")
+@click.option(
+    "--state",
+    "state_file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Keep the state in FILE; a .yml file is the content at the start, and stays as it is.",
+)
 @click.option(
     "--dialect",
     multiple=True,
@@ -52,16 +59,23 @@ CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE,
     "--seed", default="sample", show_default=True, metavar="sample|empty|bulk:N", help="Content of the server."
 )
 @click.option("--log", "log_file", type=click.Path(dir_okay=False), metavar="FILE", help="Log each request as JSON.")
-def command(*, seed: str, dialect: tuple[str, ...], faults: tuple[str, ...], **options: Any) -> None:
+def command(
+    *, seed: str, dialect: tuple[str, ...], faults: tuple[str, ...], state_file: str | None, **options: Any
+) -> None:
     """Run a media server to try playbooks on: the whole interface, realistic content, dialects, faults."""
-    from msauto.simulator import Simulator
+    from msauto.playbook.content import load_content
+    from msauto.simulator import ServerState, Simulator
 
+    content: ServerState | str = seed
     try:
-        simulator = Simulator(seed, dialect, faults, restore_seconds=10, **options)
+        if state_file is not None and state_file.lower().endswith((".yml", ".yaml")):
+            content, state_file = load_content(Path(state_file)), None
+        simulator = Simulator(content, dialect, faults, state_file=state_file, restore_seconds=10, **options)
         simulator.run(lambda url: print_message(f"A media server listens at {url} (Ctrl-C stops it)."))
     except OSError as error:
         in_use = error.errno == errno.EADDRINUSE
         remedy = "use --port 0 for a free port" if in_use else "see msauto simulate --help"
-        raise MsautoError((in_use and error.strerror) or str(error), remedy=remedy) from error
+        name = f"{error.filename}: " if error.filename else ""
+        raise MsautoError(f"{name}{error.strerror}" if in_use or name else str(error), remedy=remedy) from error
     except ValueError as error:
         raise MsautoError(str(error), remedy="see msauto simulate --help") from error
