@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from msauto import aio as aio
     from msauto.api.export import Export as Export
     from msauto.api.loading import Loaded as Loaded
+    from msauto.api.rehearsal import Rehearsal as Rehearsal
     from msauto.api.values import Plan as Plan
     from msauto.api.values import Result as Result
     from msauto.blocking import apply as apply
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from msauto.blocking import history as history
     from msauto.blocking import load as load
     from msauto.blocking import plan as plan
+    from msauto.blocking import rehearse as rehearse
     from msauto.blocking import undo as undo
     from msauto.errors import AddressError as AddressError
     from msauto.errors import DownloadError as DownloadError
@@ -82,9 +84,10 @@ if TYPE_CHECKING:
     from msauto.server.sync import MediaServer as MediaServer
 
 _HOMES = {
-    "msauto.blocking": "apply export history load plan undo",
+    "msauto.blocking": "apply export history load plan rehearse undo",
     "msauto.api.export": "Export",
     "msauto.api.loading": "Loaded",
+    "msauto.api.rehearsal": "Rehearsal",
     "msauto.api.values": "Plan Result",
     "msauto.errors": "AddressError DownloadError InDoubtError InputError LedgerError LockedError MsautoError "
     "NotFoundError NotSentError PlanningError RefusedError RejectedError ServerError UnreachableError UnreadableError "

@@ -28,7 +28,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from msauto.api import export as exporting
 from msauto.api import loading
@@ -43,7 +43,10 @@ from msauto.model.result import PastTarget, RunDetails, RunSummary
 from msauto.model.server import Transport
 from msauto.secrets.redacted_plans import redact_plan
 
-__all__ = ["apply", "export", "history", "load", "plan", "undo"]
+if TYPE_CHECKING:
+    from msauto.api.rehearsal import Rehearsal
+
+__all__ = ["apply", "export", "history", "load", "plan", "rehearse", "undo"]
 
 
 @checked
@@ -150,6 +153,32 @@ async def apply(
     options = RunOptions.of(locals())
     loaded = held_to(plan.loaded, Agreement(redact_plan(plan.unredacted))) if isinstance(plan, Plan) else plan
     return Result(await apply_unasked(loaded, options, observing(observer)))
+
+
+@checked
+async def rehearse(
+    play: Loaded,
+    *,
+    fault: Texts = (),
+    allow_delete: int | None = None,
+    allow_remove: int | None = None,
+    allow_requests: int | None = None,
+    keep_going: bool = False,
+    observer: Callable[[Event], object] | None = None,
+) -> Rehearsal:
+    """Plan on the real servers, and apply that in full to embedded copies of what was read; plan again, and undo.
+
+    To the real servers it sends GET and HEAD only, and it only reads the ledger. ``fault`` are faults of the embedded
+    servers while the plan is applied, such as ``"cut_after"`` for the first write, or ``"status:503@SETFIELD*2"``.
+    Freezes and windows do not matter. Raises as :func:`apply` where that would send nothing.
+
+    >>> rehearsal = msauto.rehearse(play)
+    >>> rehearsal.ok, rehearsal.repeated, rehearsal.left
+    (True, (), ())
+    """
+    from msauto.api.rehearsal import rehearse
+
+    return await rehearse(play, RunOptions.of(locals()), texts_of(fault), observing(observer))
 
 
 @checked

@@ -65,6 +65,7 @@ class BlockingHistory(Protocol):
 load = blocking(aio.load)
 plan = blocking(aio.plan)
 apply = blocking(aio.apply)
+rehearse = blocking(aio.rehearse)
 undo = blocking(aio.undo)
 export = blocking(aio.export)
 history: Final = cast("BlockingHistory", blocking(aio.history))

@@ -45,7 +45,7 @@ def media_server(
 
 
 def _server(folder: Path, content: object = None, *, dialect: Mapping[str, str] = {}, **options: Any) -> Simulator:
-    from msauto.playbook.content import load_content
+    from msauto.playbook.export import load_content
     from msauto.simulator import Simulator, sample_state
     from msauto.simulator.seed import state_from_content
 

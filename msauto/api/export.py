@@ -15,12 +15,20 @@ from msgspec import Struct
 
 from msauto.api.inputs import Inputs, require_database
 from msauto.api.stages import workplace_on
-from msauto.documents.writer import VerbatimText, yaml_lines
+from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import MsautoError, RefusedError
 from msauto.file_writing import FileNames, NewFile, write_file
 from msauto.model import live
-from msauto.playbook.content import channel_content, clip_content, content_lines
-from msauto.playbook.export import HEADER, TimelineForm, header_lines, play_lines, task_lines
+from msauto.playbook.export import (
+    HEADER,
+    TimelineForm,
+    channel_content,
+    clip_content,
+    content_lines,
+    header_lines,
+    play_lines,
+    task_lines,
+)
 from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.server.reader import ServerReader
 from msauto.server.snapshots import ReadEach, Snapshots, channel_snapshot
@@ -105,11 +113,10 @@ async def export(
     With ``content``, as the content of an embedded media server, into that file.
     """
     exported = Export()
-    output: TextExport | FolderExport | TimelineFiles | ContentFile
+    output: TextExport | FolderExport | TimelineFiles
     if content is not None:
-        if form is not None or out is not None:
-            raise MsautoError("--content writes one file", remedy="leave out --out and --format")
-        output = ContentFile(content, force=force)
+        _check_content(content, alone=form is None and out is None, force=force)
+        output = ContentExport()
     elif form is not None:
         output = TimelineFiles(form, out, force=force)
     else:
@@ -117,11 +124,25 @@ async def export(
     try:
         await _Exporter(inputs, selection, output, exported).run()
         exported.pieces = output.finish()
+        if content is not None:
+            with _file_errors(content):
+                write_file(content, exported.pieces)
+            exported.pieces, exported.files = (), [content]
+            return exported
     except BaseException:
         output.close()
         raise
     exported.files = [] if isinstance(output, TextExport) else output.written
     return exported
+
+
+def _check_content(path: Path, *, alone: bool, force: bool) -> None:
+    if not alone:
+        raise MsautoError("--content writes one file", remedy="leave out --out and --format")
+    if path.exists() and not force and not _is_exported(path):
+        raise RefusedError(
+            f"{path} was not exported by msauto", remedy="overwrite it with --force, or name another file"
+        )
 
 
 class ExportedPlay(Struct, frozen=True):
@@ -167,6 +188,22 @@ class TextExport:
     def close(self) -> None:
         """Close the temporary file."""
         self._file.close()
+
+
+class ContentExport(TextExport):
+    """The content of one server, in place of playbooks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._plays = 1
+        self._section = ""
+        self.write([f"# {HEADER}: what a server holds, for msauto simulate --state and tests."])
+
+    def begin_part(self, section: str, name: str) -> None:
+        """Begin a database or a channel, of which items follow."""
+        key = next(yaml_lines({name: []}, 2)).removesuffix(" []")
+        self.write([key] if section == self._section else [f"{section}:", key])
+        self._section = section
 
 
 class FolderExport:
@@ -281,43 +318,6 @@ class TimelineFiles:
         self.written.append(path)
 
 
-class ContentFile:
-    """The content of one server in one file; replaces only a file exported by msauto, unless ``force``."""
-
-    def __init__(self, path: Path, *, force: bool) -> None:
-        self._path = path
-        with _file_errors(path):
-            if path.exists() and not force and not _is_exported(path):
-                remedy = "overwrite it with --force, or name another file"
-                raise RefusedError(f"{path} was not exported by msauto", remedy=remedy)
-            self._file = NewFile(path)
-            self._file.write([f"# {HEADER}: what a server holds, for msauto simulate --state and tests.\n"])
-        self._place: tuple[str, ...] = ()
-        self.written = [path]
-
-    def expect(self, plays: Iterable[object]) -> None:
-        """Accept any plays: they go into the file in their order."""
-
-    def add(self, section: str, name: str, lines: Iterable[str]) -> None:
-        """Write the lines of items of a database or channel."""
-        heads = [] if self._place == (section, name) else [*yaml_lines({name: []}, 2)]
-        heads = [head.removesuffix(" []") for head in heads]
-        heads = [f"{section}:", *heads] if self._place[:1] != (section,) else heads
-        self._place = section, name
-        with _file_errors(self._path):
-            self._file.write(f"{line}\n" for line in (*heads, *lines))
-
-    def finish(self) -> Iterable[str]:
-        """Move the complete file into its place."""
-        with _file_errors(self._path):
-            self._file.keep()
-        return ()
-
-    def close(self) -> None:
-        """Remove the incomplete file."""
-        self._file.drop()
-
-
 def _make_folder(folder: Path, root: Path) -> None:
     """Make a folder of an export; one that a link leads out of ``root`` is refused."""
     if not folder.resolve().is_relative_to(root.resolve()):
@@ -351,12 +351,12 @@ class _Exporter(Struct):
 
     inputs: Inputs
     selection: ExportSelection
-    output: TextExport | FolderExport | TimelineFiles | ContentFile
+    output: TextExport | FolderExport | TimelineFiles
     exported: Export
 
     async def run(self) -> None:
         servers = named_servers(self.inputs.resolving)
-        if isinstance(self.output, ContentFile) and len(servers) > 1:
+        if isinstance(self.output, ContentExport) and len(servers) > 1:
             raise MsautoError("--content is the content of one server", remedy="choose the server with -l HOST")
         specs = [server.spec for server in servers]
         async with workplace_on(self.inputs.on).reading(specs) as read_server:
@@ -379,6 +379,8 @@ class _Exporter(Struct):
         ]
         titled = ExportedPlay((*prefix, f"{database}@titles"), f"assets of {database}")
         self.output.expect([titled, *plays] if self.selection.titles else plays)
+        if isinstance(self.output, ContentExport):
+            self.output.begin_part("databases", database)
         if self.selection.titles:
             titles = tuple(dict.fromkeys(self.selection.titles))
             await self._write(titled, server, database, snapshots.of_titles(titles))
@@ -386,9 +388,10 @@ class _Exporter(Struct):
             await self._write(play, server, database, snapshots.of_listed(listed))
         if not isinstance(self.output, TimelineFiles):
             self._warn_of_xmp(server, snapshots)
-        if self.selection.whole and isinstance(self.output, ContentFile):
+        if self.selection.whole and isinstance(self.output, ContentExport):
             async for names in read_each(_read_folders, [database]):
-                self.output.add("folders", database, yaml_lines(list(map(VerbatimText, names or ())), 4))
+                self.output.begin_part("folders", database)
+                self.output.write(yaml_lines(verbatim(list(names or ())), 4))
         if self.selection.whole and isinstance(self.output, FolderExport):
             outdated = self.output.outdated((*prefix, database))
             self.exported.warnings += [
@@ -418,6 +421,8 @@ class _Exporter(Struct):
         plays = [ExportedPlay((*prefix, "channels", name), f"the RSS channel {name}") for name in names]
         self.output.expect(plays)
         for play, name in zip(plays, names, strict=True):
+            if isinstance(self.output, ContentExport):
+                self.output.begin_part("channels", name)
             await self._write(play, server, None, channel_snapshot(server.spec, read_each, name))
 
     async def _write(
@@ -428,15 +433,13 @@ class _Exporter(Struct):
             await self._write_timelines(self.output, play, snapshots)
             return
         dialect = server.spec.dialect
-        if isinstance(self.output, ContentFile):
+        if isinstance(self.output, ContentExport):
             async for snapshot in snapshots:
                 self._count(snapshot)
                 if isinstance(snapshot, live.AssetSnapshot):
-                    self.output.add("databases", str(database), content_lines(clip_content(snapshot)))
+                    self.output.write(content_lines([clip_content(snapshot)]))
                 elif isinstance(snapshot, live.RssChannel):
-                    items = channel_content(snapshot, dialect.rss_guid)
-                    lines = (line for item in items for line in content_lines(item))
-                    self.output.add("channels", snapshot.name, lines)
+                    self.output.write(content_lines(channel_content(snapshot, dialect.rss_guid)))
             return
         hosts = "all" if self.inputs.resolving.server_url is not None else server.spec.name
         waiting: list[live.SkippedEntry] = []

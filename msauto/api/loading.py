@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from msauto.api.inputs import Inputs
 from msauto.api.saved_plans import changed_inputs, options_again
 from msauto.api.stages import check_servers, make_plan, undo_of, workplace_on
-from msauto.api.workplace import StageContext
+from msauto.api.workplace import StageContext, Workplace
 from msauto.codec import load as load_json
 from msauto.errors import RefusedError
 from msauto.ledger.history import OPTIONS
@@ -55,11 +55,15 @@ class Agreement(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Loaded:  # not a Struct: rich, and what uses it, shows each part of one, whatever its ``__repr__``
-    """What a run works on: what its ``inputs`` come to, and what was agreed to before."""
+    """What a run works on: what its ``inputs`` come to, and what was agreed to before.
+
+    ``workplace`` is where its servers are read and written; without it, ``on`` of the inputs decides.
+    """
 
     inputs: Inputs
     resolved: ResolvedPlaybooks
     agreements: tuple[Agreement, ...] = ()
+    workplace: Workplace | None = None
 
     def __repr__(self) -> str:
         return f"<Loaded {' '.join(self.inputs.named)}: {', '.join(spec.name for spec in self.resolved.specs)}>"
@@ -72,7 +76,8 @@ def held_to(loaded: Loaded, agreement: Agreement) -> Loaded:
 
 def stage_of(loaded: Loaded, ledger: Ledger, clock: Clock) -> StageContext:
     """Return what the stages of a run have in common."""
-    return StageContext(ledger, loaded.resolved, clock, loaded.inputs.forks, workplace_on(loaded.inputs.on))
+    workplace = loaded.workplace or workplace_on(loaded.inputs.on)
+    return StageContext(ledger, loaded.resolved, clock, loaded.inputs.forks, workplace)
 
 
 async def plan_loaded(loaded: Loaded, ledger: Ledger, clock: Clock, limits: Limits, observer: Observer) -> Plan:

@@ -103,6 +103,7 @@ _ROWS: Final = (
     *(Option(each, "name") for each in ("run", "batch")),
     *(Option(each, "path") for each in ("out", "content")),
     Option("since", "age"),
+    Option("fault", "texts"),
     Option("observer", "observer"),
     Option("transport", "transport"),
     Option("play", "loaded"),

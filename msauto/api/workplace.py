@@ -87,7 +87,17 @@ class ServerPlanning(Struct, frozen=True):
     forget: bool
 
 
-async def plan_server(given: ServerPlanning, memory: Memory, notify: Notify, hash_file: HashFile = hash_file) -> Survey:
+Connect = Callable[..., AsyncMediaServer]
+"""Makes the client of a server, with what ``AsyncMediaServer`` takes."""
+
+
+async def plan_server(
+    given: ServerPlanning,
+    memory: Memory,
+    notify: Notify,
+    hash_file: HashFile = hash_file,
+    connect: Connect = AsyncMediaServer,
+) -> Survey:
     """Plan one server. Sends GET and HEAD only. No event holds a secret."""
     spec, known = given.work.server, given.secrets
 
@@ -96,7 +106,7 @@ async def plan_server(given: ServerPlanning, memory: Memory, notify: Notify, has
             event = structs.replace(event, error=known.redact_message(event.error))
         notify(event)
 
-    async with AsyncMediaServer(spec, read_only=True, gives_up=True) as client:
+    async with connect(spec, read_only=True, gives_up=True) as client:
         context = SurveyContext(
             spec,
             ServerReader(client, clock=given.clock),
@@ -113,8 +123,11 @@ async def plan_server(given: ServerPlanning, memory: Memory, notify: Notify, has
         return structs.replace(found, is_unreachable=client.unreachable)
 
 
-class ThisProcess:
-    """The :class:`Workplace` without a cluster."""
+class ThisProcess(Struct, frozen=True):
+    """The :class:`Workplace` without a cluster; ``connect`` and ``hash_file`` are what it works with."""
+
+    connect: Connect = AsyncMediaServer
+    hash_file: HashFile = hash_file
 
     def check_ledger(self, ledger: Ledger) -> None:
         """Accept any ledger."""
@@ -122,7 +135,7 @@ class ThisProcess:
     def planning(self, specs: Iterable[ServerSpec]) -> AbstractAsyncContextManager[PlanServer]:
         """Implement :meth:`Workplace.planning`."""
         del specs
-        return nullcontext(plan_server)
+        return nullcontext(partial(plan_server, hash_file=self.hash_file, connect=self.connect))
 
     def reading(self, specs: Iterable[ServerSpec]) -> AbstractAsyncContextManager[ReadServer]:
         """Implement :meth:`Workplace.reading`."""
@@ -130,7 +143,7 @@ class ThisProcess:
 
         @asynccontextmanager
         async def read_server(server: ServerSpec, forks: int | None) -> AsyncIterator[ReadEach]:
-            async with AsyncMediaServer(server, read_only=True) as client:
+            async with self.connect(server, read_only=True) as client:
                 reader, limit = ServerReader(client), forks or server.connections
                 yield lambda read, items: concurrent_map(partial(read, reader), items, limit=limit)
 
@@ -147,7 +160,7 @@ class ThisProcess:
 
         del scopes
         memory, policy = stage.ledger.memory.by_url(stage.resolved.specs), stage.policy or RetryPolicy()
-        async with _connected(stage, read_only=True) as connections:
+        async with _connected(stage, self.connect, read_only=True) as connections:
 
             async def settle(run: str, server: str, records: Records) -> Mapping[int, TargetResult]:
                 commits, stop = GroupCommit(journal), Cancellation()
@@ -164,7 +177,7 @@ class ThisProcess:
         from msauto.applying.executor import ServersHere
 
         del plan
-        async with _connected(stage, admit=journal.check) as connections:
+        async with _connected(stage, self.connect, admit=journal.check) as connections:
             yield partial(ServersHere, connections=connections, frozen=lambda: frozen(stage.clock.now()))
 
 
@@ -183,7 +196,9 @@ class StageContext(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def _connected(stage: StageContext, **options: Any) -> AsyncIterator[dict[str, ServerConnection]]:
+async def _connected(
+    stage: StageContext, connect: Connect, **options: Any
+) -> AsyncIterator[dict[str, ServerConnection]]:
     """Connect to the servers; ``options`` as for ``AsyncMediaServer``."""
     from msauto.applying.apply_context import ServerConnection
 
@@ -191,7 +206,7 @@ async def _connected(stage: StageContext, **options: Any) -> AsyncIterator[dict[
     async with AsyncExitStack() as stack:
         servers = {}
         for spec in stage.resolved.specs:
-            client = await stack.enter_async_context(AsyncMediaServer(spec, **options))
+            client = await stack.enter_async_context(connect(spec, **options))
             slots = of_all or asyncio.Semaphore(spec.connections)
             servers[spec.name] = ServerConnection(ServerReader(client, clock=stage.clock), client, slots)
         yield servers

@@ -24,8 +24,8 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "override_freeze", "secret_commands", "lock_timeout", "forks",
     ),
     "Output": (
-        "scheduler", "out", "content", "force", "detailed_exitcode", "form", "summary", "stills", "notify", "log_file", "events",
-        "progress", "verbose", "no_color",
+        "scheduler", "out", "content", "force", "detailed_exitcode", "form", "summary", "stills", "notify", "log_file",
+        "events", "progress", "verbose", "no_color",
     ),
 }  # fmt: skip
 """The sections of the help, and the parameters of flags in their order."""

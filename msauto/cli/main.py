@@ -26,6 +26,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Plan and apply": {
         "plan": "Show what would change.",
         "apply": "Bring the assets to the desired state.",
+        "rehearse": "Apply to an embedded copy of the servers.",
         "validate": "Find errors without a server.",
         "show": "Show live state.",
         "export": "Write live state as playbooks.",

@@ -215,6 +215,13 @@ class Ledger:
             raise RefusedError(f"the ledger {self.name} is in use: {busy[0]}", remedy="wait until all runs have ended")
         return copy_tables(self._store, target._store)
 
+    def copy_memory_to(self, target: Ledger, urls: Mapping[str, str]) -> None:
+        """Copy what is remembered of some servers to another ledger, each by the URL that it has there."""
+        write = "INSERT INTO memory VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        for url, there in {**urls, "": ""}.items():  # what is of no server is of all of them
+            rows = self._store.read("SELECT * FROM memory WHERE server = ?", (url,))
+            target._store.write(write, *((there, *row[1:]) for row in rows))
+
     # Workers on other machines: with a shared ledger only --------------------------------------------------------
 
     def admit_workers(self) -> tuple[LedgerUrl, int]:

@@ -251,7 +251,7 @@ def save_state(state: ServerState, path: Path) -> None:
 _Position = int | str
 
 
-class GivenMarker(Struct, forbid_unknown_fields=True):
+class GivenMarker(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A marker: its position, and what a playbook may declare; ``more`` are other texts that it shows."""
 
     at: _Position
@@ -265,7 +265,7 @@ class GivenMarker(Struct, forbid_unknown_fields=True):
     more: dict[str, str] = {}
 
 
-class GivenSegment(Struct, forbid_unknown_fields=True):
+class GivenSegment(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A segment; ``titles`` after the first, ``name``, ``track`` and ``rating`` are what the interface cannot write."""
 
     number: int
@@ -279,7 +279,7 @@ class GivenSegment(Struct, forbid_unknown_fields=True):
     rating: int = 0
 
 
-class GivenLink(Struct, forbid_unknown_fields=True):
+class GivenLink(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A further entry of a clip; without a title it has that of the clip."""
 
     folder: str
@@ -288,7 +288,7 @@ class GivenLink(Struct, forbid_unknown_fields=True):
     fields: dict[str, str] = {}
 
 
-class GivenClip(Struct, forbid_unknown_fields=True):
+class GivenClip(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A clip. ``fps`` is a number or a text such as ``30000/1001``.
 
     ``archived``: its file is not on disk. ``hires`` and ``archive`` are paths, made up if not given; without an archive
@@ -325,7 +325,7 @@ class GivenClip(Struct, forbid_unknown_fields=True):
     links: list[GivenLink] = []
 
 
-class GivenItem(Struct, forbid_unknown_fields=True):
+class GivenItem(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """An RSS item: a text in a file, or the fields of an item document; ``guid`` is that of its file if not given."""
 
     file: str
@@ -334,32 +334,26 @@ class GivenItem(Struct, forbid_unknown_fields=True):
     item: dict[str, str] = {}
 
 
-class GivenContent(Struct, forbid_unknown_fields=True):
+class GivenContent(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The whole content: clips by database, items by channel, and folders by database, for those without clips."""
 
-    databases: dict[str, list[GivenClip]] = {}
-    channels: dict[str, list[GivenItem]] = {}
+    databases: dict[str, list[GivenClip] | None] = {}
+    channels: dict[str, list[GivenItem] | None] = {}
     folders: dict[str, list[str]] = {}
 
 
-_SAME = (
-    "frames", "create_time", "finalized", "mime_type", "proxy", "orig_name", "orig_type", "derived_from", "rec_time",
-    "width", "height", "channels", "sample_rate", "bps", "params",
-)  # fmt: skip
-
-
 def state_from_content(data: Any) -> ServerState:
-    """Return the state of a server with this content, as YAML gives it; ValueError names what is wrong, and where."""
+    """Return the state of a server with this content, also as YAML gives it; ValueError names what is wrong."""
     try:
-        content = convert(data or {}, GivenContent)
+        content = data if isinstance(data, GivenContent) else convert(data or {}, GivenContent)
     except ValidationError as error:
         raise ValueError(f"not the content of a media server: {error}") from error
     state = empty_state()
     for name, paths in content.folders.items():
         for path in paths:
             state.add_database(name).make_folder(path)
-    for name, clips in content.databases.items():
-        database = state.add_database(name)
+    for name, given in content.databases.items():
+        database, clips = state.add_database(name), given or []
         shown = [number for clip in clips for number in (clip.link_id, *(each.link_id for each in clip.links))]
         numbers = [number for number in shown if number is not None]
         if len({*numbers}) < len(numbers):
@@ -372,8 +366,14 @@ def state_from_content(data: Any) -> ServerState:
             except (ValueError, ZeroDivisionError) as error:
                 raise ValueError(f"{name}: {clip.title}: {error}") from None
     for name, items in content.channels.items():
-        state.add_channel(name).items.extend(map(_given_item, items))
+        state.add_channel(name).items.extend(map(_given_item, items or []))
     return state
+
+
+def _frames(given: _Position, rate: Fraction) -> int:
+    return (
+        given if isinstance(given, int) else parse_frames(given, rate)
+    )  # a server may show one before the first frame
 
 
 def _given_item(given: GivenItem) -> Item:
@@ -388,16 +388,16 @@ def _add_given_clip(database: SimDatabase, given: GivenClip) -> SimClip:
     rate = Fraction(given.fps)
     if rate <= 0:
         raise ValueError(f"fps must be above 0, not {given.fps}")
-    xmp = {name: [values] if isinstance(values, str) else values for name, values in given.xmp.items()}
-    kept: dict[str, Any] = {name: getattr(given, name) for name in _SAME}
-    clip = SimClip(rate=rate, file=given.hires, online=not given.archived, omitted=given.hidden, xmp=xmp, **kept)
-    clip.orig_name = clip.orig_name or given.title
+    own = {name: getattr(given, name) for name in SimClip.__dataclass_fields__ if name in GivenClip.__struct_fields__}
+    own["xmp"] = {name: [values] if isinstance(values, str) else values for name, values in given.xmp.items()}
     made_up = f"$(archive_path)/{database.name}/{given.title}.mxf" if given.archived else ""
-    clip.archive = given.archive or (made_up if given.archive is not None else "")
+    own |= {"archive": given.archive or (made_up if given.archive is not None else ""), "segments": [], "markers": []}
+    own["orig_name"] = given.orig_name or given.title
+    clip = SimClip(rate=rate, file=given.hires, online=not given.archived, omitted=given.hidden, **own)
     database.put_clip(clip, given.folder, given.title, given.link_id)
     clip.home.fields = dict(given.fields)
     for each in given.segments:
-        start, duration = parse_frames(str(each.start), rate), parse_frames(str(each.duration), rate)
+        start, duration = _frames(each.start, rate), _frames(each.duration, rate)
         titles = each.titles or ([each.title] if each.title else [])
         clip.segments.append(
             SimSegment(each.number, start, duration, titles, each.name, each.track, each.rating, each.keywords)
@@ -407,8 +407,9 @@ def _add_given_clip(database: SimDatabase, given: GivenClip) -> SimClip:
         texts |= marker.more
         rating = {} if marker.rating is None else {"rating": str(marker.rating)}
         uid = clip.new_uid() if marker.uid is None else marker.uid
-        at = parse_frames(str(marker.at), rate)
-        clip.markers.append(SimMarker(uid, at, {name: text for name, text in texts.items() if text} | rating))
+        clip.markers.append(
+            SimMarker(uid, _frames(marker.at, rate), {name: text for name, text in texts.items() if text} | rating)
+        )
     for link in given.links:
         entry = database.add_entry(clip, link.folder, link.title or given.title, link.link_id)
         entry.fields = dict(link.fields)

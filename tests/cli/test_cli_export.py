@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.playbook.content import load_content
+from msauto.playbook.export import load_content
 from msauto.simulator import Item, SimChannel, SimDialect, SimMarker, SimSegment, Simulator
 from tests.cli.command_line import Desk, Said
 from tests.tables import table

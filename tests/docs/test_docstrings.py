@@ -20,7 +20,7 @@ PLAYBOOK = """\
         fields: {comment: "Season {{ season }}"}
         markers: [{at: "00:00:10:00", track: Cue Point, title: Ad break}]
 """
-ORDER = ("load", "plan", "apply", "undo", "export", "history", "MediaServer")
+ORDER = ("load", "plan", "rehearse", "apply", "undo", "export", "history", "MediaServer")
 
 
 def test_examples_of_docstrings_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

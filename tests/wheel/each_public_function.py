@@ -36,6 +36,10 @@ def use_functions(url: str, folder: Path) -> None:
     for error in plan.errors:
         assert_type(error.remedy, str)
     assert plan.summary.requests == 1
+    rehearsal = msauto.rehearse(play)
+    assert_type(rehearsal, msauto.Rehearsal)
+    assert_type(rehearsal.ok, bool)
+    assert rehearsal.ok
     result = msauto.apply(plan, allow_delete=0, observer=print)
     assert_type(result, msauto.Result)
     assert_type(result.ok, bool)

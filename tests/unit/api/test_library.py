@@ -26,6 +26,7 @@ from msauto.cli.commands import apply as apply_command
 from msauto.cli.commands import export as export_command
 from msauto.cli.commands import history as history_command
 from msauto.cli.commands import plan as plan_command
+from msauto.cli.commands import rehearse as rehearse_command
 from msauto.cli.main import main
 from msauto.ledger.locks import this_user
 from msauto.model.events import Event, RequestSending, RunStarted
@@ -589,10 +590,10 @@ def test_secrets_never_show(sim: Simulator, inventory: dict[str, Any], folder: P
 
 SHOWN = {"form", "verbose", "no_color", "summary", "events", "progress", "out", "detailed_exitcode", "yes", "check"}
 """Flags that decide how something is shown, or asked."""
-PLURAL = {"titles": "title", "folders": "folder", "channels": "channel"}
+PLURAL = {"titles": "title", "folders": "folder", "channels": "channel", "faults": "fault"}
 
 
-FUNCTIONS = (msauto.load, msauto.plan, msauto.apply, msauto.undo, msauto.export, msauto.history)
+FUNCTIONS = (msauto.load, msauto.plan, msauto.apply, msauto.rehearse, msauto.undo, msauto.export, msauto.history)
 
 
 def flags_of(command: click.Command, *more: str) -> set[str]:
@@ -606,6 +607,8 @@ def keywords_of(*functions: Any) -> set[str]:
 def test_keywords_have_the_names_of_the_flags() -> None:
     ours = keywords_of(msauto.load, msauto.apply) - {"plan", "undo", "observer", "transport"}
     assert flags_of(apply_command.command) == ours
+    ours = keywords_of(msauto.load, msauto.rehearse) - {"play", "undo", "resume", "observer", "transport"}
+    assert flags_of(rehearse_command.command) == ours
     ours = keywords_of(msauto.export) - {"out", "format", "transport"}
     assert flags_of(export_command.command, "state_dir", "tags", "skip_tags") == ours
     assert {"batch", "since", "run", "title", "limit", "config", "state_dir"} == keywords_of(msauto.history) - {"all"}

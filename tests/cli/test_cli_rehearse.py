@@ -1,0 +1,229 @@
+"""``msauto rehearse``: a dry run that ran. Nothing is written to the server, to the ledger, or to the user's files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import msauto
+from msauto.api import rehearsal as rehearsals
+from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator
+from msauto.simulator.seed import state_to_json
+from tests.cli.command_line import Desk, Said
+
+INV = ("-i", "inventory.yml")
+PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
+
+
+def rehearse(desk: Desk, *arguments: str) -> Said:
+    return desk.run("rehearse", *INV, *arguments)
+
+
+def test_all_examples_are_rehearsed_and_nothing_is_written(desk: Desk, sim: Simulator) -> None:
+    shutil.copytree(PLAYBOOKS, desk.folder, dirs_exist_ok=True)
+    desk.environment["STUDIO_A_URL"] = sim.url
+    sim.state.clip("Studio A live").recording_since = None
+    before, files = state_to_json(sim.state), desk.files()
+    for playbook in sorted(PLAYBOOKS.glob("*.yml")):
+        if playbook.name not in {"inventory.yml", "site.yml"}:
+            said = rehearse(desk, playbook.name, "--allow-delete", "2")
+            assert said.code == 0, (playbook.name, said)
+            assert "as planned; the second plan is empty" in said.out
+    assert {entry.method for entry in sim.log} == {"GET"}
+    assert (state_to_json(sim.state), desk.files()) == (before, files)
+
+
+def test_what_is_printed(desk: Desk, sim: Simulator) -> None:
+    name = desk.play(
+        {
+            "asset": {
+                "title": "Master Film",
+                "fields": {"comment": "x"},
+                "segments": [{"number": 1, "start": 0, "duration": 50, "title": "New"}],
+                "lossy": True,
+                "links": [{"folder": "Playout/Tonight"}],
+            }
+        },
+        {"asset": {"title": "Promo 1", "state": "absent", "with_links": True}},
+        {"command": {"name": "PARTNER_EXPORT_VERSION", "title": "Long Film"}},
+    )
+    said = rehearse(desk, name, "-v", "--allow-delete", "1")
+    assert said.code == 0, said
+    assert "SETFIELD&name=comment&val=x: done 200" in said.out
+    assert said.out.endswith(
+        "No copy can show what these do:\n"
+        "  studio-a · NEWS · Long Film: command PARTNER_EXPORT_VERSION\n"
+        "Undo does not bring back:\n"
+        "  studio-a · NEWS · Master Film: segment 1 is another\n"
+        "  studio-a · NEWS · Promo 1 is gone\n"
+        "  studio-a · NEWS · Master Film: link Playout/Tonight/Master Film is there now\n"
+        "Rehearsed on an embedded copy of studio-a: as planned; the second plan is empty. Nothing was written to the "
+        "server.\n"
+    )
+
+
+def test_json_has_the_documents_of_the_parts(desk: Desk) -> None:
+    document = rehearse(desk, desk.comment("x"), "--format", "json").json
+    assert (document["format"], document["ok"], document["unlike"], document["left"]) == (
+        "msauto-rehearsal",
+        True,
+        [],
+        [],
+    )
+    assert document["result"]["result"]["ok"] is True
+    assert document["result"]["targets"][0]["requests"][0]["result"]["outcome"] == "done"
+    assert (document["again"]["targets"], document["undone"]["result"]["changed"]) == ([], 1)
+
+
+def test_an_empty_plan(desk: Desk) -> None:
+    said = rehearse(desk, desk.comment(""), "--format", "json")
+    assert (said.code, said.json["undone"]) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "outcome"),
+    [
+        ("cut_after", 0, "changed"),
+        ("status:400", 3, "failed"),
+        ("swallow@SETFIELD", 3, "failed"),
+        ("before:edit:EP001:user_3:theirs", 0, "changed"),
+    ],
+)
+@pytest.mark.usefixtures("hurried")
+def test_faults(fault: str, code: int, outcome: str, desk: Desk, sim: Simulator) -> None:
+    said = rehearse(desk, desk.comment("x"), "--fault", fault, "--format", "json")
+    assert said.json["result"]["targets"][0]["result"]["outcome"] == outcome
+    assert said.code == code
+    assert not sim.writes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("absent.yml",), 4, "--allow-delete 1"),
+        (("nobody.yml",), 1, "Nobody"),
+        (("play.yml", "--fault", "nonsense"), 1, "unknown fault 'nonsense'"),
+        (("play.yml", "--fault", "status"), 1, "the fault status needs a number"),
+        (("missing.yml",), 1, "missing.yml"),
+    ],
+)
+def test_what_apply_would_not_do_is_not_rehearsed(
+    arguments: tuple[str, ...], code: int, words: str, desk: Desk, sim: Simulator
+) -> None:
+    desk.comment("x")
+    desk.comment("x", title="Nobody", name="nobody.yml")
+    desk.play({"asset": {"title": "EP001", "state": "absent"}}, name="absent.yml")
+    said = rehearse(desk, *arguments)
+    assert said.code == code
+    said.one_error(words)
+    assert not sim.writes()
+
+
+def test_no_run_is_named_that_the_history_does_not_have(desk: Desk) -> None:
+    said = rehearse(desk, desk.comment("x"), "--fault", "status:400")
+    assert (said.code, "msauto history" in said.out) == (3, False)
+    assert "EP001: failed" in said.out
+
+
+def test_keep_going_ends_as_apply_does(desk: Desk) -> None:
+    name = desk.play(*({"asset": {"title": each, "fields": {"comment": "x"}}} for each in ("EP001", "Nobody")))
+    said = rehearse(desk, name, "--keep-going", "--format", "json")
+    assert (said.code, said.json["result"]["result"]["changed"]) == (3, 1)
+
+
+def test_the_copy_knows_what_the_ledger_does(desk: Desk, sim: Simulator) -> None:
+    name = desk.play(
+        {"command": {"name": "PARTNER_COPY_PROGRAM_FIELDS", "title": "EP001", "run": "once"}},
+        {"asset": {"title": "EP001", "fields": {"comment": "x"}}},
+        {"thumbnail": {"title": "EP001", "dest": "still.png"}},
+    )
+    assert desk.run("apply", *INV, name, "--yes").code == 0
+    sim.clear_log()
+    ledger, still = (desk.state / "msauto" / "ledger.sqlite", desk.folder / "still.png")
+    before = ledger.read_bytes(), still.read_bytes()
+    assert rehearse(desk, name, "--format", "json").json["result"]["result"]["run"]
+    said = rehearse(desk, name)
+    assert (said.code, "No changes" in said.out) == (0, True), said
+    sim.state.clip("EP001").home.fields["comment"] = "theirs"
+    said = rehearse(desk, name)
+    assert "changed outside since" in said.out
+    assert (said.code, before) == (0, (ledger.read_bytes(), still.read_bytes()))
+    assert not sim.writes()
+
+
+def test_each_server_has_a_copy_without_its_credentials(desk: Desk, sim: Simulator, other_sim: Simulator) -> None:
+    sim.dialect = SimDialect(auth="bearer", auth_secret="hunter2-secret", segment_update="overwrite")
+    servers = {
+        "studio-a": {"url": sim.url, "auth": {"bearer": "hunter2-secret"}, "dialect": {"segment_update": "overwrite"}},
+        "studio-b": {"url": other_sim.url},
+    }
+    desk.inventory({name: {"server": each, "database": "NEWS"} for name, each in servers.items()})
+    part = {"number": 1, "start": 0, "duration": "{{ asset.frames }}", "title": "{{ 'hunter3-secret' | secret }}"}
+    other_sim.state.clip("EP001").frames = 77
+    said = rehearse(desk, desk.play({"asset": {"title": "EP001", "segments": [part]}}), "-v")
+    assert said.code == 0, said
+    assert "copy of studio-a, studio-b: as planned" in said.out
+    assert "duration=77" in said.out
+    assert "-secret" not in said.out + said.err
+    assert not sim.writes() + other_sim.writes()
+
+
+def test_identity_goes_with_the_copy(desk: Desk, sim: Simulator) -> None:
+    """Links, twins of markers, another entry of the same title, an open file, an archived and an unfinalized clip."""
+    database, film = sim.state.databases["NEWS"], sim.state.clip("Long Film")
+    film.markers = [SimMarker(3, 5, {"title": "a"}), SimMarker(3, 9, {"title": "b"}), SimMarker(8, 20, {"title": "c"})]
+    film.segments = [SimSegment(2, 5, 20, ["One", "Two"], "name", "Program", 3, "k")]
+    database.add_entry(film, ("Playout", "Tonight"), "Film tonight").fields = {"comment": "of the link"}
+    sim.state.handles["4711"] = sim.state.clip("EP002")
+    sim.state.clip("EP004").xmp["house"] = ["H-4"]
+    tasks = (
+        {"title": "Promo 1 tonight", "fields": {"comment": "new"}},
+        {"title": "Long Film", "was": ["Nobody"], "markers": [{"uid": 8, "title": "d"}, {"at": 100, "title": "e"}]},
+        {"id": "handle:4711", "fields": {"comment": "open"}},
+        {"id": f"link_id:{sim.state.clip('EP003').home.link_id}", "fields": {"user_0": "by id"}},
+        {"id": "house:H-4", "fields": {"user_0": "by XMP"}},
+        {"id": "orig_name:EP005", "fields": {"user_0": "by its name"}},
+        {"title": "Studio A live", "unfinalized": "allow", "fields": {"comment": "live"}},
+        {"title": "Documentary 1987", "restore": True},
+        {"select": {"folder": "Stills"}, "fields": {"user_1": "{{ asset.links | length }}"}},
+    )
+    link = {"title": "Film tonight", "fields": {"comment": ""}, "links": [{"folder": "Playout/Tomorrow"}]}
+    assert rehearse(desk, desk.play({"asset": link}, name="link.yml")).code == 0
+    said = rehearse(desk, desk.play(*({"asset": each} for each in tasks)))
+    assert said.code == 0, said
+    left = said.out.partition("Undo does not bring back:\n")[2].splitlines()
+    assert left[0] == "  studio-a · NEWS · Documentary 1987: file is there now"
+    assert left[1].startswith("Rehearsed")
+
+
+def test_what_a_server_never_reports_the_copy_does_not_either(desk: Desk, sim: Simulator) -> None:
+    film = sim.state.clip("Long Film")
+    film.omitted, film.markers = ("create_time", "frame_time"), [SimMarker(1, -5, {"title": "before the clip"})]
+    name = desk.play({"asset": {"title": "Long Film", "fields": {"comment": "x", "user_0": "y"}}})
+    assert desk.run("apply", *INV, name, "--yes").code == 0
+    said = rehearse(desk, name)
+    assert (said.code, "No changes" in said.out) == (0, True), said
+
+
+def test_a_copy_that_plans_otherwise_is_told(desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rehearsals, "entry_fields", lambda _: {"comment": "x"})
+    said = rehearse(desk, desk.comment("x"))
+    assert said.code == 3
+    assert "plans these otherwise than the server:\n  studio-a · NEWS · EP001: it is no longer in the plan" in said.out
+
+
+def test_the_library(desk: Desk, sim: Simulator) -> None:
+    inventory = {"all": {"hosts": {"studio-a": {"server": {"url": sim.url}, "database": "NEWS"}}}}
+    plays = [{"hosts": "all", "tasks": [{"asset": {"title": "EP001", "fields": {"comment": "x"}}}]}]
+    play = msauto.load(plays, inventory=inventory, state_dir=desk.state)
+    rehearsal = msauto.rehearse(play)
+    assert (rehearsal.ok, len(rehearsal.plan.changes), rehearsal.again.changes) == (True, 1, ())
+    assert rehearsal.to_text().endswith("Nothing was written to the server.\n")
+    assert repr(rehearsal).startswith("<Rehearsal: ok, <Result ")
+    assert not msauto.rehearse(play, fault=["status:400"]).ok
+    msauto.apply(play)
+    undo = msauto.load(undo="last", inventory=inventory, state_dir=desk.state)
+    with pytest.raises(msauto.MsautoError, match="only playbooks are rehearsed"):
+        msauto.rehearse(undo)
