@@ -114,7 +114,7 @@ def extent_of(target: Target, index: int, live: LiveTarget) -> Extent:
         thing
         for thing in found.unseen
         if expected[thing].before is not None
-        and is_equal(expected[thing].before, found.values[thing], ASPECTS[thing[0]])
+        and is_equal(expected[thing].before, found.values.get(thing), ASPECTS[thing[0]])
     }
     verdicts = {"hidden" if thing in unseen else found.verdicts[thing] for thing in things}
     if verdicts == {"predicted"}:

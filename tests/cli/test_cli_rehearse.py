@@ -121,6 +121,14 @@ def test_what_apply_would_not_do_is_not_rehearsed(
     assert not sim.writes()
 
 
+@pytest.mark.usefixtures("hurried")
+def test_a_rename_whose_answer_is_lost_is_settled_without_its_xmp(desk: Desk) -> None:
+    """What settles the rename does not read the XMP field that changes after it."""
+    asset = {"title": "EP001 new", "was": ["EP001"], "xmp": {"dc:subject": ["x"]}}
+    said = rehearse(desk, desk.play({"asset": asset}), "--fault", "cut_after")
+    assert said.code == 0, said
+
+
 def test_no_run_is_named_that_the_history_does_not_have(desk: Desk) -> None:
     said = rehearse(desk, desk.comment("x"), "--fault", "status:400")
     assert (said.code, "msauto history" in said.out) == (3, False)
