@@ -213,7 +213,7 @@ def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, t
 
 _NUMBERS: Final = ("frames", "mime_type", "width", "height", "channels", "sample_rate", "bps")
 _TEXTS: Final = ("create_time", "orig_name", "orig_type", "derived_from", "rec_time")
-_MARKER_TEXTS: Final = ("title", "comment", "user", "keywords")
+_MARKER_TEXTS: Final = registry.names(registry.MARKER_ATTRIBUTES, "text")
 
 
 def load_content(path: Path) -> ServerState:
