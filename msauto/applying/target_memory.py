@@ -148,7 +148,7 @@ class TargetMemory:
             self.keep(self._items_if_not_done(index, results))
 
     def _items_left(self, live: LiveTarget, found: Verification) -> Items:
-        """Return how the run left what it wrote, without what holds a secret; what it made itself is ours.
+        """Return how the run left what it wrote, unless its key holds a secret; what it made itself is ours.
 
         A server may count positions from the in point, which may move later: it is kept as well.
         """
@@ -158,7 +158,7 @@ class TargetMemory:
         items, secrets = Items(), self._context.secrets
         for name, known in found.left.items():
             aspect, key = thing_of(name)
-            if not isinstance(known, list) or (secrets and secrets.occurs_in(repr(known))):
+            if not isinstance(known, list) or (secrets and secrets.occurs_in(str(known[0]))):
                 continue
             live_key, value = known
             if isinstance(found.remembered.get(f"{aspect}:{live_key}") or {}, dict):  # reading shows it

@@ -11,10 +11,12 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from msgspec import structs
+
 from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, mapping, text_of
 from msauto.aspects.matching import ListItem, Matching, match
-from msauto.aspects.plan_builder import LEFT, PlanContext, is_kept, left_alone, refuse
+from msauto.aspects.plan_builder import LEFT, MADE, PlanContext, is_kept, left_alone, refuse
 from msauto.aspects.positions import check_in_point_stays, in_point
 from msauto.model.desired import DesiredList, Sourced, TaskSource
 from msauto.model.plan import Basis, Change, Outside, ShownItem, Target
@@ -41,6 +43,8 @@ class ListAspect(Aspect):
     """A server may give its items other keys after each request (dialect ``segment_numbers``)."""
     positions: ClassVar[tuple[str, ...]] = ()
     """The attributes that count frames from where the server counts."""
+    moves: ClassVar[tuple[frozenset[str], ...]] = ()
+    """The attributes that others change when they move an item, in one of these ways."""
     unreported: ClassVar[tuple[str, ...]] = ()
     """The attributes that a server may not report: then the ledger holds what was last written."""
 
@@ -112,6 +116,7 @@ class ListAspect(Aspect):
         everything = self.live(context)
         live = {key: value for key, value in everything.items() if TWINS not in value}
         resolved = [self.resolve(context, each, everything) for each in desired.items]
+        resolved = self.with_keys_of_ours(context, resolved, everything)
         items = self.unite([item for item in resolved if not self.is_left_alone(context, item, everything)])
         twins = self.twins(context, everything, items, desired)
         found = match(items, live, self.handles, self.differs, self.prefix)
@@ -129,12 +134,45 @@ class ListAspect(Aspect):
         if surplus and not any(self.covers(desired, each) for each in (*left, *(new.named for new in found.created))):
             context.builder.emptied.append((self.name, sum(len(each_of(everything[key])) for key in surplus)))
 
+    def with_keys_of_ours(
+        self, context: PlanContext, items: Sequence[ListItem], live: Mapping[str, Item]
+    ) -> list[ListItem]:
+        """Return the items with the keys of those that a run made at their place, and that others have moved.
+
+        A server may give the key of a deleted item again: one that differs otherwise is not ours. What others have put
+        in its place counts as the desired item only if it is as desired.
+        """
+        known = context.asset.link_id is not None and context.asset.attributes.get("create_time")
+        left = {key: was for key, (was, _) in self.left(context).items() if known and key in live}
+        named, ours = {each.key for each in items}, dict[Hashable, str]()
+        for key, was in left.items() if self.tells_by_key(context) else ():
+            stays, missed = self.place(live[key]) == self.place(was), {*self.misses(was, live[key])}
+            is_same = stays or any(missed <= each for each in self.moves)
+            if is_same and key not in named and context.memory.get(f"{MADE}{self.name}:{key}"):
+                ours[self.place(was)] = key
+        found, taken, others = [], {*ours.values()}, defaultdict[Hashable, list[Item]](list)
+        for key, value in live.items():
+            others[self.place(value)] += [] if key in taken else [value]
+        for each in items:
+            place = self.place(each.named) if each.present and each.key is None and each.besides is None else None
+            if place in ours:
+                key = ours[place]
+                moved = self.place(live[key]) != place
+                if (moved or others[place]) and all(self.differs(each.named, value) for value in others[place]):
+                    each = structs.replace(each, key=key, label=f"{self.prefix}{key}")
+            found.append(each)
+        return found
+
+    def tells_by_key(self, context: PlanContext) -> bool:
+        """Return whether a key is that of one item: the server does not number its items by their start."""
+        return not (self.numbered and context.server.dialect.numbers_by_start)
+
     def without_kept(
         self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: dict[str, TaskSource]
     ) -> tuple[Matching[Item], dict[str, TaskSource]]:
         """Return what is to be written, without what was changed outside and is kept."""
-        if not context.memory or (self.numbered and context.server.dialect.numbers_by_start):
-            return found, surplus  # by_start: a number does not identify an item
+        if not context.memory or not self.tells_by_key(context):
+            return found, surplus
         left = self.left(context)
         gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
 

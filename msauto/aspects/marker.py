@@ -22,7 +22,7 @@ from msauto.aspects.comparison import Attributes, as_number, mapping, same_value
 from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
-from msauto.aspects.plan_builder import MADE, Phase, PlanContext, refuse
+from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import position_at, to_frames, to_point, to_wire
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
@@ -132,6 +132,7 @@ class Markers(ListAspect):
     key_called = "uid"
     prefix = "uid "
     positions = ("frame",)
+    moves = (frozenset({"frame", "user"}),)
     dialect = ("marker_update",)
     keys: ClassVar = {"markers": arguments.asset_key(list[Value[MarkerArgs]], "key frame markers")}
     exactly: ClassVar = (
@@ -367,38 +368,8 @@ class Markers(ListAspect):
 
     def plan(self, context: PlanContext, part: DesiredMarkers) -> None:
         """Make the markers as desired."""
-        super().plan(context, structs.replace(part, items=self._with_uids_of_ours(context, part.items)))
+        super().plan(context, part)
         context.builder.checks.append(partial(self._unpaired, context))
-
-    def _with_uids_of_ours(
-        self, context: PlanContext, items: Sequence[Sourced[DesiredMarker]]
-    ) -> tuple[Sourced[DesiredMarker], ...]:
-        """Return the items with the uids of those that a run made at their place, and that others have moved.
-
-        A server may give the uid of a deleted marker again: one that has another title, or track, is not ours.
-        """
-        left = self.left(context)
-        made = [uid for uid in left if context.memory.get(f"{MADE}{self.name}:{uid}")]
-        if not made or context.asset.link_id is None or not context.asset.attributes.get("create_time"):
-            return tuple(items)
-        live, named = self.live(context), {str(each.value.uid) for each in items}
-        ours = dict[Hashable, int]()
-        for uid in made:
-            was = left[uid][0]
-            same = was.keys() - {"frame", "user"}
-            moved = uid in live and self.place(live[uid]) != self.place(was)
-            if moved and uid not in named and not self.misses({name: was[name] for name in same}, live[uid]):
-                ours[self.place(was)] = int(uid)
-        there = {self.place(value) for uid, value in live.items() if int(uid) not in ours.values()}
-        found = []
-        for each in items:
-            value, track = each.value, each.value.track or registry.DEFAULT_TRACK
-            if ours and value.present and value.uid is ABSENT and value.at is not ABSENT:
-                place = to_point(value.at, context.asset, each.source), track
-                if place in ours and place not in there:
-                    each = structs.replace(each, value=structs.replace(value, uid=ours[place], track=track))
-            found.append(each)
-        return tuple(found)
 
     def write(
         self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]

@@ -5,7 +5,7 @@ The order of a target's requests is the table :class:`Phase`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from operator import itemgetter
@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct, field, structs
 from msauto.errors import PlanningError
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Folder
-from msauto.model.plan import Action, Address, Basis, Change, Outside, Request
+from msauto.model.plan import Action, Address, Basis, Change, Outside, Request, Settlement, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import AspectName, Effect, Json, Snapshot
@@ -97,6 +97,8 @@ class PlanBuilder:
         """They yield warnings from the snapshot after the run; ``PlanningError``: what cannot be meant."""
         self.outside: dict[tuple[AspectName, str], Outside] = {}
         """What was changed outside, by the aspect and how the change of it is called."""
+        self.is_keeping = False
+        """Something that others changed stays as it is."""
         self.news = 0
         self.wait = 0.0
         self._requests: list[tuple[int, Request]] = []
@@ -198,8 +200,20 @@ def length_of(asset: Asset) -> Sequence[str]:
 
 def left_alone(what: str, live: Json, wrote: Json) -> str:
     """Return the warning that undo leaves something alone that has changed since."""
-    now = "it no longer exists" if live is None else f"it is {live!r} now"
-    return f"{what} is left alone: {now}, and the run wrote {wrote!r}"
+    return f"{what} is left alone: {_now(live)}, and the run wrote {_quoted(wrote)}"
+
+
+def _now(live: Json) -> str:
+    return (
+        "it no longer exists" if live is None else f"it {'has' if isinstance(live, dict) else 'is'} {_quoted(live)} now"
+    )
+
+
+def _quoted(value: Json) -> str:
+    """Return a value as messages quote it: of an item, the attributes that it has."""
+    if not isinstance(value, dict):
+        return repr(value)
+    return ", ".join(f"{name} {each!r}" for name, each in value.items() if each is not None)
 
 
 def is_kept(
@@ -217,15 +231,35 @@ def is_kept(
     context.builder.outside[called] = outside
     if source.outside in (UNSET, "overwrite"):
         return False
-    now = "it no longer exists" if live is None else f"it is {live!r} now"
+    left = outside.left
+    if isinstance(left, dict) and isinstance(live, dict):
+        live = {name: live.get(name) for name in left}
     what = f"{context.title}: {' '.join(called)} was changed outside since run {outside.run}"
     texts = [str(each) for each in (desired.values() if isinstance(desired, dict) else (desired,))]
     is_secret = any(context.hide(text) != text for text in texts)  # then the values before may be secrets, too
-    told = what if is_secret else f"{what}: {now}, and the run left {outside.left!r}"
+    told = what if is_secret else f"{what}: {_now(live)}, and the run left {_quoted(left)}"
     if source.outside == "refuse":
         raise refuse(told, source, "change the playbook, or write `outside: overwrite` or `outside: keep`")
+    context.builder.is_keeping = True
     context.builder.warnings.append(f"{told}; it is kept ({source.place})")
     return True
+
+
+def adopted(context: PlanContext) -> Iterator[Settlement]:
+    """Yield what the ledger is to hold of things that others have set as desired: as a run would have left them."""
+    asset, name = context.asset, context.live_title if context.address.namespace else context.title
+    target = TargetId(
+        context.server.name, context.database, "asset", name, asset.link_id, asset.attributes.get("create_time")
+    )
+    for each in context.builder.holding if context.memory else ():
+        item = f"{LEFT}{each.aspect}:{each.key}"
+        known, live, after = context.memory.get(item), each.before, each.after
+        if not isinstance(known, list) or known[2:] != ([asset.first_frame] if asset.first_frame else []):
+            continue  # positions of another in point
+        if isinstance(known[0], dict) and isinstance(live, dict) and isinstance(after, dict):
+            live = {**known[0], **{name: live.get(name) for name in after}}
+        if live != known[0]:
+            yield Settlement(target, item, None if live is None else [live, *known[1:]])
 
 
 def refuse(

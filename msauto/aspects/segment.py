@@ -29,6 +29,7 @@ class Segments(SegmentArguments):
     key_called = "number"
     numbered, replaces = True, True
     positions = ("start",)
+    moves = (frozenset({"start"}), frozenset({"duration"}))
     unreported = UNREPORTED
     dialect = ("segment_update", "segment_numbers")
 

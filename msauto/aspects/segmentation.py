@@ -60,9 +60,11 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
         context.builder.unwanted.append((rule.name, {}))
     duration, pieces = _pieces(rule, context, desired)
     live = rule.live(context)
+    pieces = rule.with_keys_of_ours(context, pieces, live)
     twins = rule.twins(context, live, pieces, desired)
     found = match(pieces, {k: v for k, v in live.items() if TWINS not in v}, rule.handles, rule.differs)
     surplus = {**(dict.fromkeys(found.others, exactly) if exactly else {}), **twins}
+    found, surplus = rule.without_kept(context, found, live, surplus)
     todo = SegmentRequests(rule, context, live)
     renamed = {key for item, key in found.kept if rule.differs(item.named, live[key])}
     again = sorted((key for _, key in found.kept), key=renamed.__contains__)
@@ -115,6 +117,9 @@ def _plan_whole(
     unknown = {name for number in again for name in todo.unknown(number)}
     source, title = pieces[0].source, pieces[0].named.get(TITLE_BEGINS)
     named: Item = {} if title is None else {"title": title}
+    outside = [each for (aspect, _), each in builder.outside.items() if aspect == rule.name]
+    if outside:
+        builder.outside["segmentation", key] = outside[0]
     change = builder.change(
         "change" if again else "add",
         "segmentation",

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msauto.model.plan import Kind, Refusal, Summary, Target
 from msauto.model.result import RequestResult, Result, TargetResult
 
-PlannedState = Literal["changed", "unchanged", "skipped", "left out", "error"]
+PlannedState = Literal["changed", "unchanged", "kept", "skipped", "left out", "error"]
 
 
 class PlanningStarted(Struct, frozen=True):

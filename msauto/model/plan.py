@@ -352,13 +352,16 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     requests: Annotated[int, Meta(description="requests that applying sends")]
     reads: Annotated[int, Meta(description="requests that planning sent")]
     outside: Annotated[int, Meta(description="changes of what others have changed since the last run")] = 0
+    kept: Annotated[
+        int, Meta(description="unchanged targets that are not as desired: what others changed is kept, with a warning")
+    ] = 0
 
 
 class Plan(Struct, frozen=True):
     """Everything that will be done. ``targets`` holds those that change or are in error, in the order of the run.
 
     ``created`` is ISO 8601, ``msauto`` the version, ``settings`` the settings file that was used, ``options`` what it
-    was made with, without secrets. ``unchanged``,
+    was made with, without secrets. ``unchanged``, ``kept``,
     ``skipped``, ``left_out`` and ``reads`` are described at :class:`Summary`; ``unreachable`` names servers that do not
     answer. ``read_since``: when planning began to read; what was read long ago is read again before it is changed.
     ``secrets`` must not be shown: :func:`~msauto.secrets.redacted_plans.redact_plan` makes what is shown or kept.
@@ -369,6 +372,7 @@ class Plan(Struct, frozen=True):
     inputs: tuple[InputHash, ...] = ()
     targets: tuple[Target, ...] = ()
     unchanged: int = 0
+    kept: int = 0
     skipped: int = 0
     left_out: int = 0
     reads: int = 0
@@ -408,6 +412,7 @@ class Plan(Struct, frozen=True):
             delete=actions["delete"],
             run=actions["run"],
             unchanged=self.unchanged,
+            kept=self.kept,
             skipped=self.skipped,
             left_out=self.left_out,
             errors=self.errors,

@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, field, structs
 
 from msauto.aspects import ASPECTS, DELETION, merge_desired, operation, snapshot_of
 from msauto.aspects.list_aspect import ListAspect
-from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
+from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, adopted, refuse
 from msauto.aspects.positions import InAndOut, in_point
 from msauto.circuit_breaker import cause_of
 from msauto.errors import MissingError, MsautoError, PlanningError
@@ -228,17 +228,31 @@ class AssetSurvey:
         )
         if not await self._plan_handlers(plan, here, desired):
             return SurveyedTarget("left out", None, tuple(builder.warnings), recalled.settlements)
+        settlements = (*recalled.settlements, *adopted(plan))
         if not builder.changes:
-            state: PlannedState = "unchanged" if here else "skipped"
-            return SurveyedTarget(state, None, tuple(builder.warnings), recalled.settlements)
+            state: PlannedState = "kept" if builder.is_keeping else "unchanged" if here else "skipped"
+            return SurveyedTarget(state, None, tuple(builder.warnings), settlements)
+        if not recalled.items:
+            builder.warnings += self._another_recording(found)
         builder.look(*self._layers.looked)
         outcome = finished(
             self._context, _target_of(plan, found, deletes=entries is not None), builder,
-            self._layers.added_to(plan.live), recalled.settlements,
+            self._layers.added_to(plan.live), settlements,
         )  # fmt: skip
         if outcome.target is not None and self._context.find_links and entries is None:
             outcome.target = await with_places(outcome.target, found.asset, self._reader)
         return outcome
+
+    def _another_recording(self, found: FoundClip) -> Iterator[str]:
+        """Yield that runs knew another clip under the title: what others changed since is not known of this one."""
+        context, now = self._context, found.asset.attributes.get("create_time")
+        for known in context.memory.clips_of(context.server.name, self._group.database, found.title):
+            if now and known.create_time and known.create_time != now:
+                yield (
+                    f"{found.title}: this is another recording (created {now}) than the one that earlier runs wrote to "
+                    f"(created {known.create_time})"
+                )
+                return
 
     def _may_go_on(self, found: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset) -> bool:
         """Return whether no task skips a clip that is still recorded; an error unless all tasks skip or allow it.
@@ -459,7 +473,7 @@ def finished(
     """
     warnings = tuple(builder.warnings)
     if not builder.changes:
-        return SurveyedTarget("unchanged", None, warnings, settlements)
+        return SurveyedTarget("kept" if builder.is_keeping else "unchanged", None, warnings, settlements)
     sent = builder.requests()
     for request in sent:
         length, most = requests.request_line_length(request), context.server.request_line

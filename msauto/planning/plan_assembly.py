@@ -34,6 +34,7 @@ def assemble(
         inputs=tuple(_hash_of(file, resolved.secrets) for file in resolved.inputs),
         targets=_refuse_shared_files(sorted(targets, key=lambda target: (target.batch, target.kind != "database"))),
         unchanged=sum(survey.unchanged for survey in surveys),
+        kept=sum(survey.kept for survey in surveys),
         skipped=sum(survey.skipped for survey in surveys),
         left_out=sum(survey.left_out for survey in surveys),
         reads=sum(survey.reads for survey in surveys),

@@ -71,7 +71,7 @@ _SHARED: Final = (
     "created", "msauto", "inputs", "settings", "refusals", "warnings", "servers", "targets", "batches", "settlements",
     "options",
 )  # fmt: skip
-_COUNTS: Final = ("unchanged", "skipped", "left_out", "reads")
+_COUNTS: Final = ("unchanged", "kept", "skipped", "left_out", "reads")
 _REMEDY: Final = "make the plan again with `msauto plan --out`; a plan file is not meant to be edited"
 
 

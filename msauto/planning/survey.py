@@ -55,6 +55,7 @@ class Survey(Struct, frozen=True):
     server: str
     targets: tuple[Target, ...] = ()
     unchanged: int = 0
+    kept: int = 0
     skipped: int = 0
     left_out: int = 0
     reads: int = 0
@@ -82,7 +83,8 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
         server.name,
         # A database target is in the first batch: it precedes all assets of its server.
         tuple(structs.replace(each, batch=first) if each.kind == "database" else each for each in targets),
-        states["unchanged"],
+        states["unchanged"] + states["kept"],
+        states["kept"],
         states["skipped"],
         states["left out"],
         context.reader.reads,
@@ -289,7 +291,20 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
         builder.warnings += desired.notes
         named = title, channel.name
         CHANNEL_ITEMS.plan(
-            PlanContext(context.server, "", "", "", *named, Asset(None), live, builder, memory, still=still), desired
+            PlanContext(
+                context.server,
+                "",
+                "",
+                "",
+                *named,
+                Asset(None),
+                live,
+                builder,
+                memory,
+                still=still,
+                hide=context.secrets.mask,
+            ),
+            desired,
         )
         return builder
 

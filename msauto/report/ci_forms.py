@@ -101,7 +101,7 @@ def render_result(result: Result, _: Layout = PLAIN) -> tuple[str]:
         suites.setdefault(each.target.server, []).append(case)
     for server in result.plan.servers:
         if server.unchanged:
-            details = f"{plural(server.unchanged, 'target')} as desired"
+            details = plural(server.unchanged, "unchanged target")
             suites[server.name].append(TestCase("unchanged", details=details))
     closing = TestCase("run", details=result_sentence(result), seconds=result.seconds or 0.0)
     return (_render_suites({**suites, f"run {result.run}": [closing]}, result.plan.created),)

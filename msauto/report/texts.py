@@ -103,13 +103,15 @@ def folder_note(target: Target) -> str:
 
 def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
     """Return the closing sentence of a plan, in the style of Terraform."""
+    kept = [f"What others changed of {plural(plan.kept, 'target')} is kept."] if plan.kept else []
     left_out = [f"{plan.skipped} skipped."] if plan.skipped else []
     if plan.left_out:
         left_out.append(f"{plural(plan.left_out, 'target')} left out of this run; the warnings give the reason.")
     if not any(target.changes for target in plan.targets) and not plan.errors:
-        count, verb = plural(plan.unchanged, "target"), "is" if plan.unchanged == 1 else "are"
-        compared = f"{count} {verb} as desired." if plan.unchanged else "Nothing was compared."
-        return " ".join(["No changes.", compared, *left_out])
+        as_desired = plan.unchanged - plan.kept
+        count, verb = plural(as_desired, "target"), "is" if as_desired == 1 else "are"
+        compared = [f"{count} {verb} as desired."] if as_desired else [] if kept else ["Nothing was compared."]
+        return " ".join(["No changes.", *compared, *kept, *left_out])
     summary = plan.summary
     counts = ", ".join(f"{getattr(summary, action)} to {action}" for action in ("add", "change", "delete", "run"))
     kinds = [target.kind for target in plan.targets if target.changes and target.error is None]
@@ -118,7 +120,7 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
     sentences = [f"Plan: {counts}{on and f', on {on}'}; {plural(plan.requests, 'request')}."]
     if plan.unchanged:
         sentences.append(f"{plan.unchanged} unchanged.")
-    sentences += left_out
+    sentences += [*kept, *left_out]
     if len(plan.batches) > 1 and on:
         named = [visible(" ".join(batch.servers)) for batch in plan.batches[:_BATCHES]]
         more = f", then {len(plan.batches) - _BATCHES} more" if len(plan.batches) > _BATCHES else ""
@@ -271,11 +273,15 @@ def outside_note(change: Change, outside: Outside, rate: Fraction | None) -> str
         for name, value in items
         if change.before is not None and now.get(name) != value
     ]
-    moved = isinstance(left, dict) and left.keys() <= set(_PLACE)
-    what = "deleted" if change.before is None else "moved" if moved else "changed"
     by = f", by user {show(outside.user)}" if outside.user else ""
     told = f", was {', '.join(was)}" if was else ""
-    return f"{what} outside since {local_time(outside.at)}{by}{told}"
+    return f"{done_outside(change, outside)} outside since {local_time(outside.at)}{by}{told}"
+
+
+def done_outside(change: Change, outside: Outside) -> str:
+    """Return what others did to a thing: ``deleted``, ``moved`` or ``changed``."""
+    moved = isinstance(outside.left, dict) and outside.left.keys() <= set(_PLACE)
+    return "deleted" if change.before is None else "moved" if moved else "changed"
 
 
 def emptied_lists(target: Target) -> tuple[str, ...]:

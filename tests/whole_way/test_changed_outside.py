@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Plan
 from msauto.report import html, markdown
 from msauto.report.text import render_plan, render_result
 from msauto.secrets.redacted_plans import redact_plan
-from msauto.simulator import SimMarker, Simulator, empty_state
+from msauto.simulator import SimMarker
 from tests.stage import Stage, changes, errors
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    state = empty_state()
-    state.databases["NEWS"].add_clip("Film", "Raw", frames=50_000)
-    state.databases["NEWS"].make_folder("Playout")
-    with Simulator(state=state) as sim:
-        yield Stage(sim, tmp_path)
 
 
 def film(comment: str = "Ready", *, at: int = 22_500, **task: Any) -> dict[str, Any]:
@@ -187,20 +173,26 @@ def test_every_form_names_it(stage: Stage) -> None:
     assert "1 thing was changed outside, and is overwritten." in " ".join(" ".join(render_result(result)).split())
 
 
-def test_no_value_with_a_secret_is_kept_or_shown(stage: Stage) -> None:
-    def secret(value: str) -> dict[str, Any]:
-        return {"name": "Film", "asset": {"title": "Film", "fields": {"comment": f"{{{{ '{value}' | secret }}}}"}}}
+def secret(value: str) -> dict[str, Any]:
+    marker = {"at": 5, "title": "Ad break", "comment": f"{{{{ '{value}' | secret }}}}"}
+    return {"name": "Film", "asset": {"title": "Film", "fields": {"comment": marker["comment"]}, "markers": [marker]}}
 
+
+def test_a_value_with_a_secret_is_known_by_its_hash_and_never_shown(stage: Stage) -> None:
     stage.apply(secret("hunter-2-hunter"))
-    with Ledger.open(stage.place, readonly=True) as ledger:
-        (target,) = ledger.run_details("last").targets
-        assert not any(item.startswith("left:") for item in ledger.memory.recall(target.target.id))
+    assert b"hunter" not in (stage.folder / "state" / "ledger.sqlite").read_bytes()
+    clip = stage.sim.state.clip("Film")
+    clip.home.fields["comment"], clip.markers[0].pos = "CALL THE DESK", 50
+    plan = redact_plan(stage.plan(secret("hunter-2-hunter")))
+    assert outside(plan) == {"field comment": "***", "marker uid 1": {"frame": 5}}
+    assert changes(plan) == ["change field comment", "change marker uid 1"]
+
+
+def test_what_a_secret_overwrites_is_not_shown(stage: Stage) -> None:
     stage.apply(film("Week 47"))
     stage.sim.state.clip("Film").home.fields["comment"] = "CALL THE DESK"
-    (change,) = redact_plan(stage.plan(secret("hunter-2-hunter"))).targets[0].changes
-    assert change.secret
-    assert change.outside is not None
-    assert change.outside.left == "***"
+    change, *_ = redact_plan(stage.plan(secret("hunter-2-hunter"))).targets[0].changes
+    assert (change.secret, change.outside and change.outside.left) == (True, "***")
 
 
 def test_many_that_others_changed_are_all_named(stage: Stage) -> None:
@@ -236,3 +228,12 @@ def test_another_clip_of_that_entry_is_not_named(stage: Stage) -> None:
     news.clip("Tonight's Feature").create_time = "2026-11-20T10:00:00"
     (error,) = errors(stage.plan(film()))
     assert "Feature" not in error
+
+
+def test_what_others_set_as_desired_counts_as_left_by_us(stage: Stage) -> None:
+    stage.apply(film("Week 47"))
+    stage.sim.state.clip("Film").home.fields["comment"] = "Week 48"
+    (marker,) = stage.sim.state.clip("Film").markers
+    marker.pos = 22_600
+    stage.apply(film("Week 48", at=22_600))
+    assert outside(stage.plan(film("Week 49", at=22_700))) == {}
