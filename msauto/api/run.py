@@ -131,8 +131,9 @@ async def plan_only(
     loaded: Loaded, options: RunOptions, clock: Clock | None = None, observer: Observer = SILENT
 ) -> Plan:
     """Return the plan; writes nothing anywhere."""
-    with Ledger.open(loaded.inputs.ledger, readonly=True) as ledger:
-        return await _plan(loaded, options, ledger, clock or SystemClock(), observer)
+    clock = clock or SystemClock()
+    with Ledger.open(loaded.inputs.ledger, readonly=True, now=clock.now) as ledger:
+        return await _plan(loaded, options, ledger, clock, observer)
 
 
 async def _plan(loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Clock, observer: Observer) -> Plan:
@@ -244,7 +245,7 @@ class Run(Struct, frozen=True):
                 if ledger.empty:
                     yield ledger
                     return
-        with Ledger.open(inputs.ledger) as ledger:
+        with Ledger.open(inputs.ledger, now=self.clock.now) as ledger:
             stage, scopes = stage_of(self.loaded, ledger, self.clock), scopes_of(resolved)
             stage.workplace.check_ledger(ledger)
             async with ledger.hold(scopes, self.clock, lock_timeout=self.options.lock_timeout):

@@ -106,7 +106,7 @@ async def plan_server(
             event = structs.replace(event, error=known.redact_message(event.error))
         notify(event)
 
-    async with connect(spec, read_only=True, gives_up=True) as client:
+    async with connect(spec, read_only=True, clock=given.clock, gives_up=True) as client:
         context = SurveyContext(
             spec,
             ServerReader(client, clock=given.clock),
@@ -206,7 +206,7 @@ async def _connected(
     async with AsyncExitStack() as stack:
         servers = {}
         for spec in stage.resolved.specs:
-            client = await stack.enter_async_context(connect(spec, **options))
+            client = await stack.enter_async_context(connect(spec, clock=stage.clock, **options))
             slots = of_all or asyncio.Semaphore(spec.connections)
             servers[spec.name] = ServerConnection(ServerReader(client, clock=stage.clock), client, slots)
         yield servers

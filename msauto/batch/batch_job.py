@@ -23,6 +23,7 @@ from msauto.api.keywords import inputs_of
 from msauto.api.loading import Loaded, load
 from msauto.api.run import Decision, Run, RunOptions, check_plan, plan_only, refuse_stale
 from msauto.applying.apply_context import Cancellation
+from msauto.aspects.comparison import mapping, text_of
 from msauto.batch.batch_file import BatchFile, Job
 from msauto.batch.batch_result import DIFFERING, DifferingTarget, JobResult, outcome_of
 from msauto.batch.causes import Cause, causes_of, is_settled, may_get_better, results_so_far
@@ -35,19 +36,21 @@ from msauto.errors import ClusterError, LockedError, MsautoError, PlanningError,
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.ledger.ledger import LedgerPlace
-from msauto.model.plan import Plan, Target
+from msauto.model.plan import Change, Plan, Target
 from msauto.model.ports import Clock
 from msauto.model.result import TargetResult, key_of
 from msauto.report.layout import PLAIN, Layout
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import visible
 from msauto.report.text import render_error, render_plan, render_result
-from msauto.report.texts import refusal_reason, target_key
+from msauto.report.texts import done_outside, refusal_reason, show_value, target_key
 from msauto.secrets.redacted_plans import redact_plan
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ALLOW = re.compile(r"--allow-(delete|remove) (\d+)")
 """A flag that allows what was refused; a job has a key for it."""
+_LONGEST = 60
+"""Of a value that others had set: as much is in the summary."""
 
 
 class BatchSignals:
@@ -291,10 +294,10 @@ def _result(
         summary=summary,
         causes=causes,
         changed=dict(changed),
-        outside=dict(outside),
+        outside=tuple(each for each in (_differing(each.target, _overwritten) for each in targets) if each.changes),
         warnings=plan.warnings if plan is not None else (),
         drift=() if applies else tuple(map(_differing, changing)),
-        would_change=tuple(_differing(each, actions=True) for each in changing) if record.check and applies else (),
+        would_change=tuple(_differing(each, _with_action) for each in changing) if check and applies else (),
     )
 
 
@@ -308,19 +311,37 @@ def _reason(record: Attempt, plan: Plan | None, code: int) -> str:
     return reason
 
 
-def _differing(target: Target, *, actions: bool = False) -> DifferingTarget:
-    """Return what differs, with ``actions`` also how it would change.
+def _named(change: Change) -> str:
+    return f"{change.aspect} {change.key}".rstrip()
+
+
+def _with_action(change: Change) -> str:
+    return f"{change.action} {_named(change)}"
+
+
+def _overwritten(change: Change) -> str:
+    """Return what others had changed, and a value that they had set; nothing for another change."""
+    if change.outside is None:
+        return ""
+    is_value = not (change.before is None or isinstance(change.before, dict))
+    shown = show_value(change.before, limit=_LONGEST) if is_value else done_outside(change, change.outside)
+    return f"{_named(change)} {shown}"
+
+
+def _differing(target: Target, told: Callable[[Change], str] = _named) -> DifferingTarget:
+    """Return what differs, as ``told`` by it: a change of which that is nothing is left out.
 
     Only a live marker names a user: nothing else of the interface does.
     """
-    before = [each.before for each in target.changes]
+    changes = [each for each in target.changes if told(each)]
+    users = {
+        text_of(mapping(each.before).get("user")) or (each.outside.user if each.outside else "") for each in changes
+    }
     return DifferingTarget(
         server=target.server,
         database=target.database,
         kind=target.kind,
         name=target.name,
-        changes=tuple(
-            f"{f'{each.action} ' if actions else ''}{each.aspect} {each.key}".rstrip() for each in target.changes
-        ),
-        by=tuple(sorted({str(each["user"]) for each in before if isinstance(each, dict) and each.get("user")})),
+        changes=tuple(map(told, changes)),
+        by=tuple(sorted(filter(None, users))),
     )

@@ -35,7 +35,7 @@ Moment = Annotated[str, Meta(description="a time, ISO 8601 in UTC")]
 
 
 class DifferingTarget(Struct, frozen=True, kw_only=True):
-    """A target that differs from the playbooks, found by a job with ``do: plan``."""
+    """A target that differs from the playbooks, or that others have changed since the last run."""
 
     server: Annotated[str, Meta(description="its name in the inventory")]
     database: Annotated[str, Meta(description="its media database; empty for an RSS channel")]
@@ -70,8 +70,8 @@ class JobResult(Struct, frozen=True, kw_only=True):
     causes: Annotated[tuple[Cause, ...], Meta(description="why targets are not done, worst first")] = ()
     changed: Annotated[dict[str, int], Meta(description="how many targets were changed, by server")] = {}
     outside: Annotated[
-        dict[str, int], Meta(description="in how many targets something had been changed outside, by server")
-    ] = {}
+        tuple[DifferingTarget, ...], Meta(description="what others have changed since the last run, and it changes")
+    ] = ()
     warnings: Annotated[tuple[str, ...], Meta(description="what its plan warned of")] = ()
     drift: Annotated[tuple[DifferingTarget, ...], Meta(description="with do: plan, what was last seen to differ")] = ()
     would_change: Annotated[

@@ -105,13 +105,13 @@ def _kind_of(result: TargetResult, lost: Collection[str], busy: Collection[str])
 
 
 def _reason(result: TargetResult) -> tuple[str, str]:
-    """Return why a target is not done, and what to do: each in one line, without the server and the place."""
+    """Return why a target is not done, and what to do: each in one line, without server, place and read request."""
     lines: dict[str, list[str]] = {"message": [], "difference": [], "advice": []}
     for kind, line in result_lines(result):
         lines.setdefault(kind, []).append(line.strip())
     server = re.escape(show(result.target.server))
     message = "; ".join([*lines["message"][:1], *lines["difference"][:1]])
-    message = re.sub(rf"^(\S+:\d+:\d+: )?(server {server}(, database [^:]+| at \S+)?: )?", "", message)
+    message = re.sub(rf"^(\S+:\d+:\d+: )?(server {server}(, database [^:]+| at \S+)?: )?(GET \S+: )?", "", message)
     return message, " ".join(lines["advice"]).removeprefix("→ ")
 
 

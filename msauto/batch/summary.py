@@ -107,8 +107,11 @@ def _details_of(job: JobResult) -> str:
 
 
 def _differing(job: JobResult) -> Iterator[str]:
-    """Yield what differs, and what would change: targets of one server with the same changes in one line."""
+    """Yield what others changed, what differs, and what would change: equal ones of a server in one line."""
     alike: dict[tuple[str, ...], list[DifferingTarget]] = {}
+    for each in job.outside:
+        by = f" by {', '.join(each.by)}" if each.by else ""
+        alike.setdefault((each.server, each.database, f" changed outside{by}", *each.changes), []).append(each)
     for each in job.reported_drift:
         alike.setdefault((each.server, each.database, f" ({_since(each)})", *each.changes), []).append(each)
     for each in job.would_change:
@@ -116,7 +119,7 @@ def _differing(job: JobResult) -> Iterator[str]:
     shown = list(alike.items())
     for (server, database, since, *changes), those in shown[:_DRIFTING]:
         names = ", ".join(map(show_range, name_ranges(each.name for each in those)))
-        verb = "" if not since else " differs" if len(those) == 1 else " differ"
+        verb = "" if not since.startswith(" (") else " differs" if len(those) == 1 else " differ"
         yield f"{'/'.join(filter(None, (server, database)))}: {names}{verb}{since}: {', '.join(changes)}"
     if left := sum(len(those) for _, those in shown[_DRIFTING:]):
         yield f"{plural(left, 'more target')}; see its plan above, or --format json"
@@ -134,7 +137,7 @@ def _notes(result: BatchResult) -> Iterator[str]:
         if sent.error:
             yield visible(f"{sent.kind} {sent.to}: not delivered: {sent.error}")
     left = [each for each in result.jobs if not each.done]
-    runs = [f"msauto history {run}" for each in left for run in each.runs]
+    runs = [f"msauto history {run}" for each in result.jobs if each.outside or not each.done for run in each.runs]
     if runs:
         yield f"→ for details: {', '.join(runs)}"
     if left and not result.check:  # a check is not recorded

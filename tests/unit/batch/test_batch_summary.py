@@ -41,6 +41,7 @@ DRIFT = DifferingTarget(
     nights=2,
     by=("anna",),
 )
+OVERWRITTEN = structs.replace(DRIFT, changes=('field comment "CALL `it`"',), nights=1)
 RESULT = BatchResult(
     run="20261120T021000Z-cd34",
     batch="nightly",
@@ -56,7 +57,8 @@ RESULT = BatchResult(
             job="titles",
             outcome="ok",
             code=0,
-            summary={"changed": 4, "unchanged": 20},
+            summary={"changed": 4, "unchanged": 20, "outside": 2},
+            outside=(OVERWRITTEN, structs.replace(OVERWRITTEN, name="Kveldsnytt")),
             attempts=1,
             started=STARTED,
             ended=ENDED,
@@ -128,7 +130,7 @@ def test_a_batch_that_could_not_begin_is_red_in_each_form() -> None:
 def test_warnings_of_a_plan_are_shown() -> None:
     job = structs.replace(RESULT.jobs[0], warnings=("the answer was lost", "x"))
     text = SUMMARY_FORMS["text"][1](structs.replace(RESULT, jobs=(job,)), None)
-    assert "4 changed, 20 unchanged; 2 warnings: the answer was lost" in text
+    assert "2 things were changed outside; 2 warnings: the answer was lost" in " ".join(text.split())
 
 
 def test_a_batch_without_jobs() -> None:
