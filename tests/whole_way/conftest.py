@@ -6,13 +6,16 @@ take seconds: they are played on other servers among the slow tests only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from zlib import crc32
 
 import pytest
 
+from msauto.simulator import Simulator, empty_state
 from tests.dialects.fitting import rows
 from tests.dialects.keeping_switches import kept_by
+from tests.stage import Stage
 
 EVERYDAY = 0
 SLOWLY = 3
@@ -36,3 +39,13 @@ def _rows(story: Callable[..., object]) -> list[object]:
         pytest.param(known[number] | kept, id=f"row{number}", marks=mark)
         for number, mark in zip(numbers, marks, strict=True)
     ]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    """A server with a clip and a folder."""
+    state = empty_state()
+    state.databases["NEWS"].add_clip("Film", "Raw", frames=50_000)
+    state.databases["NEWS"].make_folder("Playout")
+    with Simulator(state=state) as sim:
+        yield Stage(sim, tmp_path)
