@@ -159,7 +159,7 @@ class ListAspect(Aspect):
                 key = ours[place]
                 moved = self.place(live[key]) != place
                 if (moved or others[place]) and all(self.differs(each.named, value) for value in others[place]):
-                    each = structs.replace(each, key=key, label=f"{self.prefix}{key}")
+                    each = structs.replace(each, key=key, label=f"{self.prefix}{key}", ours=True)
             found.append(each)
         return found
 

@@ -24,7 +24,8 @@ class ListItem(Struct, frozen=True, eq=False):
 
     ``key`` is the explicit key, ``label`` how the plan names it, ``named`` what the task names. ``handles`` is what a
     live item shares that may be this one, the surest first. ``present`` false: it is to be absent. ``besides`` (undo):
-    it is one more beside the live items of these keys, unless an equal one is there, too.
+    it is one more beside the live items of these keys, unless an equal one is there, too. ``ours``: no task names its
+    key, a run made it.
     """
 
     key: str | None
@@ -34,6 +35,7 @@ class ListItem(Struct, frozen=True, eq=False):
     handles: tuple[Hashable, ...]
     present: bool
     besides: frozenset[str] | None = None
+    ours: bool = False
 
 
 class Matching(NamedTuple, Generic[L]):

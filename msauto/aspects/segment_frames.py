@@ -122,7 +122,8 @@ class SegmentRequests:
         before = show(key, live) | empty
         gone = [*lost, *(name for name in self.unknown(key) if name not in new)]
         # A title alone is a weak key, and a segmentation names none: the segment that changes counts as lost.
-        named = item.key is not None or (rule.place(live) in item.handles and TITLE_BEGINS not in item.named)
+        named = item.key is not None and not item.ours
+        named = named or (rule.place(live) in item.handles and TITLE_BEGINS not in item.named)
         after, losses = before | dict.fromkeys(gone) | new, int(bool(lost) or not named)
         basis = rule.basis(context, key, live, rule.differs(item.named, live))
         change = context.builder.change(

@@ -40,7 +40,7 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
     view = view_plan(plan, folded=not layout.verbosity, keep_going=layout.keep_going)
     parts: Any = template("report/markdown.md.j2").module
     plan = view.plan  # what identifies it, without when and how it was made
-    content = plan.targets, plan.refusals, plan.warnings, plan.unchanged, plan.kept, plan.skipped, plan.left_out
+    content = plan.targets, plan.refusals, plan.warnings, plan.unchanged, plan.skipped, plan.left_out
     digest = hashlib.sha256(to_key(content)).hexdigest()[:12]
     head, foot = parts.head(view, layout.name, digest), parts.foot(view, digest)
     space = limit - _units(head) - _units(foot)

@@ -8,6 +8,7 @@ does not prescribe requests. It reports:
 - (b) a thing was lost without consent, or overwritten although it was read that another user had changed it
 - (c) a target is called changed or unchanged, and is not as asked, or has lost what no task names
 - (d) the outcomes and the requests do not fit each other: sent twice, sent without reading, sent although refused
+- (e) what a run wrote was changed by others before the next run, which overwrote it without a word
 
 A change by another user between the last read of a thing and a write to it cannot be noticed by any client.
 """
@@ -33,11 +34,15 @@ _SURE = ("changed", "unchanged")
 
 @dataclass(frozen=True)
 class Judge:
-    """One run to be judged: ``said`` is its JSON, nothing if it was refused; ``ok`` is its own verdict."""
+    """One run to be judged: ``said`` is its JSON, nothing if it was refused; ``ok`` is its own verdict.
+
+    ``before``: how the run before left what it wrote.
+    """
 
     scenario: Scenario
     watch: Watch
     said: dict[str, Any]
+    before: Picture
     ok: bool
 
     def faults(self) -> Iterator[str]:
@@ -141,7 +146,7 @@ class Judge:
             if wish is None:
                 return "(a) no task names this clip"
             declared = declares(wish, effect, self.watch.at(planned))
-        if not declared:
+        if not declared and not self._is_moved_back(effect):
             return self._not_declared(effect, self.watch.at(planned))
         if self._protects(effect, self.watch.at(planned)):
             return "(a) a task that was left out names this"
@@ -151,6 +156,10 @@ class Judge:
         read, listed = self.watch.last_read(effect, known), self.watch.last_list(known)
         reason = no_consent(wish, effect, self.watch.at(read), self.watch.at(listed))
         return f"(b) {reason}" if reason else ""
+
+    def _is_moved_back(self, effect: Effect) -> bool:
+        """Whether the run before left it so: it is known by its key, also where others have moved it."""
+        return effect.after is not None and self.before.get(effect.thing) == effect.after
 
     def _protects(self, effect: Effect, planned: Picture) -> bool:
         """Whether a task that was left out names what was lost."""
@@ -282,6 +291,35 @@ class Judge:
             fields = self.scenario.server.link_fields == "reported"
             theirs = {each.thing for _, event in self.watch.theirs() for each in event.effects if each.before is None}
             yield from missing(wish, clip, self.watch.end, planned, fields=fields, theirs=theirs)
+
+    # After edits by others ----------------------------------------------------------------------------------------
+
+    def left(self) -> Picture:
+        """Return what this run wrote and read again, as it left that."""
+        wrote = {effect.thing for _, _, event in self.watch.ours() for effect in event.effects}
+        sure = {thing.clip for thing in wrote if all(self._outcome(each) in _SURE for each in self._of(thing.clip))}
+        return {thing: self.watch.end[thing] for thing in wrote & self.watch.end.keys() if thing.clip in sure}
+
+    def unnamed(self) -> Iterator[str]:
+        """Yield what others changed after the run before had left it, and this one overwrote without a word."""
+        hidden = {"field"} if self.scenario.server.link_fields == "hidden" else set[str]()
+        hidden |= {"segment"} if self.scenario.server.segment_numbers == "by_start" else set()
+        changes = [(self._clip(target), change) for target in self._targets for change in target["changes"]]
+        told = Counter((clip, change["aspect"]) for clip, change in changes if change.get("outside"))
+        lost = Counter[tuple[int, str]]()
+        for thing, left in self.before.items():
+            edited, now = self.watch.before.get(thing), self.watch.end.get(thing)
+            again = [
+                value
+                for each, value in self.watch.end.items()
+                if each[:2] == thing[:2] and each not in self.watch.before and _keyless(value) == _keyless(left)
+            ]
+            is_lost = edited not in (left, now) if edited is not None else now is not None or bool(again)
+            if is_lost and thing.what not in hidden:
+                lost[thing.clip, "rss_item" if thing.what == "item" else thing.what] += 1
+        for (clip, what), count in lost.items():
+            if told[clip, what] < count and not (what == "segment" and told[clip, "segmentation"]):
+                yield f"(e) {count} times, a {what} of {clip} was changed by others and overwritten; told: {told}"
 
     # After an undo ------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError
 from msauto.simulator import Simulator
 from tests.worlds.oracle import Judge
-from tests.worlds.picture import Camera
+from tests.worlds.picture import Camera, Picture
 from tests.worlds.scenario import Scenario
 from tests.worlds.watch import Watch
 from tests.worlds.world import PROTECTED
@@ -45,7 +45,7 @@ class Stand:
         (self.folder / "msauto.toml").write_text(f'protected = ["{PROTECTED}"]\n')
 
     def wrong(self, scenario: Scenario) -> list[str]:
-        """Apply the playbook with the changes and the faults, then undo it or apply it again; all that is wrong."""
+        """Apply the playbook with the changes and the faults, then undo it, or apply it again; all that is wrong."""
         self.sim.state, self.sim.dialect = scenario.state, scenario.server
         self.runs += 1
         self.pace = 50 if any("lag" in fault or "late" in fault for fault in scenario.faults) else 1000
@@ -57,9 +57,11 @@ class Stand:
             return wrong
         quiet = replace(scenario, hooks=(), faults=())
         if scenario.undo is None:
-            again = self._run(quiet, camera)
-            wrong += [f"second run: {each}" for each in again.faults()]
-            if judge.ok and _is_settled(scenario) and (not again.ok or again.watch.writes):
+            if scenario.by_day is not None:
+                scenario.by_day(self.sim.state)
+            again = self._run(quiet, camera, judge.left())
+            wrong += [f"second run: {each}" for each in (*again.faults(), *again.unnamed())]
+            if scenario.by_day is None and judge.ok and _is_settled(scenario) and (not again.ok or again.watch.writes):
                 wrong.append(f"second run: (d) {again.said.get('summary')}, {again.watch.writes}")
             return wrong
         scenario.undo(self.sim.state)
@@ -67,10 +69,10 @@ class Stand:
         whole = result is not None and result.ok and not json.loads(result.to_json())["warnings"]
         return wrong + list(judge.undone(watch, whole=whole))
 
-    def _run(self, scenario: Scenario, camera: Camera) -> Judge:
+    def _run(self, scenario: Scenario, camera: Camera, before: Picture | None = None) -> Judge:
         watch, result = self._apply(scenario, camera)
         said: dict[str, Any] = json.loads(result.to_json()) if result is not None else {}
-        return Judge(scenario, watch, said, ok=result is not None and result.ok)
+        return Judge(scenario, watch, said, before or {}, ok=result is not None and result.ok)
 
     def _apply(self, scenario: Scenario, camera: Camera, **more: Any) -> tuple[Watch, msauto.Result | None]:
         """Apply tasks, or take a run back; no result where that was refused."""

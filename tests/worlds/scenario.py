@@ -26,6 +26,7 @@ class Scenario:
     tags: tuple[str, ...] = ()
     forks: int = 4
     undo: Change | None = None
+    by_day: Change | None = None
 
     def __str__(self) -> str:
         server = {name: value for name, value in asdict(self.server).items() if value != getattr(SimDialect(), name)}
@@ -46,4 +47,5 @@ def scenario(seed: int, *kinds: str) -> Scenario:
     return Scenario(
         seed, kinds, world.state, tuple(world.tasks), SimDialect().with_values(world.server), world.ours,
         world.allowed, tuple(world.hooks), tuple(world.faults), world.tags, world.forks, world.undo,
+        world.by_day,
     )  # fmt: skip

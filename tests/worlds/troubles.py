@@ -20,7 +20,7 @@ KINDS: dict[str, Trouble] = {}
 """Each kind by its name: a test turns on one, or several at once."""
 OPEN = frozenset[str]()
 """The kinds of which a few worlds in a thousand are still wrong: they are not among the many."""
-ANYWHERE = frozenset({"others", "faults", "others_and_faults", "undone"})
+ANYWHERE = frozenset({"others", "faults", "others_and_faults", "edits_between_nights", "undone"})
 """The kinds that need tasks about all clips."""
 ALONE = frozenset({"work_that_is_put_off", "items_of_which_a_part_is_as_desired", "a_moving_in_point"})
 """The kinds that are not combined: they rename the clip, move all on it, or begin with what no PUT makes."""
@@ -70,6 +70,47 @@ def faults(world: World) -> None:
 def others_and_faults(world: World) -> None:
     others(world)
     faults(world)
+
+
+@kind
+def edits_between_nights(world: World) -> None:
+    """Others change, move or remove what the run wrote, before the playbook is applied again."""
+    random = world.random
+    world.tasks = [task for task in world.tasks if "select" not in task.get("asset", ())]
+
+    def by_day(state: ServerState) -> None:
+        for clip in [*state.databases["NEWS"].clips()]:
+            _by_day(random, clip)
+            for entry in [each for each in clip.entries[1:] if random.random() < 0.3]:
+                state.databases["NEWS"].remove_link(entry)
+        for item in state.channels["ticker"].items:
+            item.description = random.choice((item.description, "BY HAND"))
+
+    world.by_day = by_day
+
+
+def _by_day(random: Random, clip: SimClip) -> None:
+    for name in clip.home.fields:
+        clip.home.fields[name] = random.choice((clip.home.fields[name], "BY HAND", ""))
+    for marker in [*clip.markers]:
+        match random.choice(("", "move", "edit", "remove")):
+            case "move":
+                marker.pos += 7
+            case "edit":
+                marker.fields["title"] = "BY HAND"
+            case "remove":
+                clip.markers.remove(marker)
+    for part in [*clip.segments]:
+        match random.choice(("", "move", "edit", "remove")):
+            case "move":
+                part.start += 3
+            case "edit":
+                part.titles[:1] = ["BY HAND"]
+            case "remove":
+                clip.segments.remove(part)
+    for name in clip.xmp:
+        if random.random() < 0.5:
+            clip.xmp[name] = ["BY HAND"]
 
 
 @kind

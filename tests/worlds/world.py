@@ -39,7 +39,7 @@ class Hook:
 
 @dataclass
 class World:
-    """A world in the making. ``undo``: after the run and this change it is taken back."""
+    """A world in the making. ``undo``: after the run and this change it is taken back; ``by_day``: applied again."""
 
     random: Random
     state: ServerState = field(default_factory=empty_state)
@@ -52,6 +52,7 @@ class World:
     tags: tuple[str, ...] = ()
     forks: int = 4
     undo: Change | None = None
+    by_day: Change | None = None
 
     @cached_property
     def alpha(self) -> SimClip:
