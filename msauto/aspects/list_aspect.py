@@ -410,8 +410,8 @@ class ListAspect(Aspect):
     def _refuse_what_stays_and_changes(self, desired: Any, found: Matching[Item], live: Mapping[str, Item]) -> None:
         """Refuse an item that one task names by its place as it is, and another one by its key as something else."""
         parts = {each.source: each.part for each in desired.items}
-        by_key = [(item, live[key]) for item, key in found.kept if item.key is not None and found.created]
-        there = {handle: (item, value) for item, value in by_key for handle in self.handles(value)[:1]}
+        kept = [(item, live[key]) for item, key in found.kept if found.created]
+        there = {handle: (item, value) for item, value in kept for handle in self.handles(value)[:1]}
         for stays in (item for item in found.created if item.key is None and item.besides is None):
             changed, value = there.get(next(iter(stays.handles), None), (stays, {}))
             if parts[changed.source] == parts[stays.source] or self.differs(stays.named, value):

@@ -289,6 +289,12 @@ def test_the_listed_title_of_a_clip_found_by_its_id_is_a_place_of_it() -> None:
     assert only(_survey(reader, intent(IdRef("NEWS", "handle", "7"), absent()))).places == ("Raw/film",)
 
 
+def test_a_template_has_the_id_as_title_of_a_clip_whose_answer_has_none() -> None:
+    reader = _Folding(Server({"film": raw("film")}, folders={"Raw"}, ids={"handle:7": "film"}))
+    by_id = Intent(IdRef("NEWS", "handle", "7"), source("task"), lambda facts: comment(f"of {facts.get('title')}"))
+    assert only(_survey(reader, by_id)).changes[0].after == "of handle:7"
+
+
 @dataclass
 class _Normalizing(WorldReader):
     """A server that finds titles in any normalization form, and whose answers have no title."""
