@@ -143,12 +143,15 @@ class ListAspect(Aspect):
         in its place counts as the desired item only if it is as desired.
         """
         known = context.asset.link_id is not None and context.asset.attributes.get("create_time")
-        left = {key: was for key, (was, _) in self.left(context).items() if known and key in live}
+        if not (self.moves and known and self.tells_by_key(context)):
+            return [*items]
+        left = {key: was for key, (was, _) in self.left(context).items() if key in live}
         named, ours = {each.key for each in items}, dict[Hashable, str]()
-        for key, was in left.items() if self.tells_by_key(context) else ():
+        for key, was in left.items():
             stays, missed = self.place(live[key]) == self.place(was), {*self.misses(was, live[key])}
             is_same = stays or any(missed <= each for each in self.moves)
-            if is_same and key not in named and context.memory.get(f"{MADE}{self.name}:{key}"):
+            is_made = self.replaces or context.memory.get(f"{MADE}{self.name}:{key}")
+            if is_same and key not in named and is_made:
                 ours[self.place(was)] = key
         found, taken, others = [], {*ours.values()}, defaultdict[Hashable, list[Item]](list)
         for key, value in live.items():

@@ -232,12 +232,13 @@ def is_kept(
     if source.outside in (UNSET, "overwrite"):
         return False
     left = outside.left
+    since = "" if live is None else f", and the run left {_quoted(left)}"
     if isinstance(left, dict) and isinstance(live, dict):
         live = {name: live.get(name) for name in left}
     what = f"{context.title}: {' '.join(called)} was changed outside since run {outside.run}"
     texts = [str(each) for each in (desired.values() if isinstance(desired, dict) else (desired,))]
     is_secret = any(context.hide(text) != text for text in texts)  # then the values before may be secrets, too
-    told = what if is_secret else f"{what}: {_now(live)}, and the run left {_quoted(left)}"
+    told = what if is_secret else f"{what}: {_now(live)}{since}"
     if source.outside == "refuse":
         raise refuse(told, source, "change the playbook, or write `outside: overwrite` or `outside: keep`")
     context.builder.is_keeping = True

@@ -237,3 +237,28 @@ def test_what_others_set_as_desired_counts_as_left_by_us(stage: Stage) -> None:
     marker.pos = 22_600
     stage.apply(film("Week 48", at=22_600))
     assert outside(stage.plan(film("Week 49", at=22_700))) == {}
+
+
+def parts(**more: Any) -> dict[str, Any]:
+    segments = [{"start": 0, "duration": 100}, {"start": 100, "duration": 100}]
+    return {"name": "Film", "asset": {"title": "Film", "segments": segments}, **more}
+
+
+def test_a_moved_segment_without_number_and_title_is_one_change_back(stage: Stage) -> None:
+    stage.apply(parts())
+    stage.sim.state.clip("Film").segments[1].start = 150
+    plan = stage.plan(parts())
+    assert (changes(plan), outside(plan)) == (["change segment 2"], {"segment 2": {"start": 100}})
+    kept = stage.plan(parts(outside="keep"))
+    assert changes(kept) == []
+    assert "0 targets" not in text(kept)
+    assert "What others changed of 1 target is kept." in text(kept)
+
+
+def test_a_moved_piece_of_a_segmentation_is_one_change_back_or_kept(stage: Stage) -> None:
+    task = {"asset": {"title": "Film", "segmentation": {"duration": 20_000}, "exactly": ["segments"]}}
+    stage.apply(task)
+    stage.sim.state.clip("Film").segments[1].start = 20_500
+    plan = stage.plan(task)
+    assert (changes(plan), outside(plan)) == (["change segment 2"], {"segment 2": {"start": 20_000}})
+    assert changes(stage.plan({**task, "outside": "keep"})) == []
