@@ -204,9 +204,8 @@ def left_alone(what: str, live: Json, wrote: Json) -> str:
 
 
 def _now(live: Json) -> str:
-    return (
-        "it no longer exists" if live is None else f"it {'has' if isinstance(live, dict) else 'is'} {_quoted(live)} now"
-    )
+    verb = "has" if isinstance(live, dict) else "is"
+    return "it no longer exists" if live is None else f"it {verb} {_quoted(live)} now"
 
 
 def _quoted(value: Json) -> str:
@@ -231,14 +230,13 @@ def is_kept(
     context.builder.outside[called] = outside
     if source.outside in (UNSET, "overwrite"):
         return False
-    left = outside.left
-    since = "" if live is None else f", and the run left {_quoted(left)}"
-    if isinstance(left, dict) and isinstance(live, dict):
-        live = {name: live.get(name) for name in left}
+    left = "" if live is None else f", and the run left {_quoted(outside.left)}"
+    if isinstance(outside.left, dict) and isinstance(live, dict):
+        live = {name: live.get(name) for name in outside.left}
     what = f"{context.title}: {' '.join(called)} was changed outside since run {outside.run}"
     texts = [str(each) for each in (desired.values() if isinstance(desired, dict) else (desired,))]
     is_secret = any(context.hide(text) != text for text in texts)  # then the values before may be secrets, too
-    told = what if is_secret else f"{what}: {_now(live)}{since}"
+    told = what if is_secret else f"{what}: {_now(live)}{left}"
     if source.outside == "refuse":
         raise refuse(told, source, "change the playbook, or write `outside: overwrite` or `outside: keep`")
     context.builder.is_keeping = True
@@ -246,16 +244,13 @@ def is_kept(
     return True
 
 
-def adopted(context: PlanContext) -> Iterator[Settlement]:
+def adopted(context: PlanContext, target: TargetId) -> Iterator[Settlement]:
     """Yield what the ledger is to hold of things that others have set as desired: as a run would have left them."""
-    asset, name = context.asset, context.live_title if context.address.namespace else context.title
-    target = TargetId(
-        context.server.name, context.database, "asset", name, asset.link_id, asset.attributes.get("create_time")
-    )
+    by = [context.asset.first_frame] if context.asset.first_frame else []
     for each in context.builder.holding if context.memory else ():
         item = f"{LEFT}{each.aspect}:{each.key}"
         known, live, after = context.memory.get(item), each.before, each.after
-        if not isinstance(known, list) or known[2:] != ([asset.first_frame] if asset.first_frame else []):
+        if not isinstance(known, list) or known[2:] != by:
             continue  # positions of another in point
         if isinstance(known[0], dict) and isinstance(live, dict) and isinstance(after, dict):
             live = {**known[0], **{name: live.get(name) for name in after}}

@@ -270,7 +270,7 @@ def _result(
 ) -> JobResult:
     plan = None if record.plan is None else redact_plan(record.plan)
     changing = [each for each in plan.targets if each.changes] if plan is not None else []
-    applies = job.args.do != "plan"
+    applies, with_action = job.args.do != "plan", partial(_named, action=True)
     summary = dict(record.summary)
     changed = Counter[str]()
     compared = [each.target for each in targets] if applies and not record.check else changing
@@ -280,7 +280,6 @@ def _result(
         outcomes["not attempted"] += len(changing) if record.result is None else 0
         sent = record.result.targets if record.result is not None else ()
         now = {target_key(each.target) for each in sent}
-        summary |= {"outside": sum(c.outside is not None for each in targets for c in each.target.changes)}
         changed.update(each.target.server for each in targets if each.outcome == "changed")
         again = sum(each.outcome == "changed" and target_key(each.target) not in now for each in targets)
         summary |= {key_of(each): outcomes[each] for each in ("changed", *NOT_DONE)}
@@ -297,7 +296,7 @@ def _result(
         outside=tuple(each for each in (_differing(each.target, _overwritten) for each in targets) if each.changes),
         warnings=plan.warnings if plan is not None else (),
         drift=() if applies else tuple(map(_differing, changing)),
-        would_change=tuple(_differing(each, _with_action) for each in changing) if check and applies else (),
+        would_change=tuple(_differing(each, with_action) for each in changing if check and applies),
     )
 
 
@@ -311,12 +310,8 @@ def _reason(record: Attempt, plan: Plan | None, code: int) -> str:
     return reason
 
 
-def _named(change: Change) -> str:
-    return f"{change.aspect} {change.key}".rstrip()
-
-
-def _with_action(change: Change) -> str:
-    return f"{change.action} {_named(change)}"
+def _named(change: Change, *, action: bool = False) -> str:
+    return f"{f'{change.action} ' if action else ''}{change.aspect} {change.key}".rstrip()
 
 
 def _overwritten(change: Change) -> str:

@@ -100,7 +100,7 @@ def _details_of(job: JobResult) -> str:
     found = sum(each.seen for each in job.drift)
     if (found or DIFFERING in job.summary) and not reason:
         text = f"{plural(found, 'target')} differ{'s' if found == 1 else ''}"
-    text += f"; {count_outside(job.summary['outside'])}" if job.summary.get("outside") else ""
+    text += f"; {count_outside(outside)}" if (outside := sum(len(each.changes) for each in job.outside)) else ""
     attempts = f"; {job.attempts} attempts" if job.attempts > 1 else ""
     warned = f"; {plural(len(job.warnings), 'warning')}: {job.warnings[0]}" if job.warnings else ""
     return f"{text}{attempts}{warned}"

@@ -392,10 +392,10 @@ class PlanMemory(LedgerMemory):
     def __init__(self, store: Store, now: Callable[[], str], urls: Mapping[str, str] | None = None) -> None:
         super().__init__(store, now, urls)
         self._recalled: Counter[_Key] = Counter()
-        self._known: dict[_Key, dict[_Key, dict[_Key, list[Row]]]] = {}
+        self._known: dict[_Key, dict[_Key, list[Row]]] = {}
 
     def _rows(self, key: _Key) -> list[Row]:
-        database, name, clip = key[:2], key[2:4], key[4:]
+        database, target = key[:2], key[2:]
         if database not in self._known:
             self._recalled[database] += 1
             if self._recalled[database] != _FEW:
@@ -403,15 +403,7 @@ class PlanMemory(LedgerMemory):
             rows = self._store.read(_RECALL_DATABASE, (*database, _MOST + 1))
             if len(rows) > _MOST:
                 return super()._rows(key)
-            known = self._known[database] = {}
-            for kind, title, link_id, create_time, item, value in rows:
-                clips = known.setdefault((kind, title), {})
-                clips.setdefault((link_id, create_time), []).append((item, value))
-        return self._known[database].get(name, {}).get(clip, [])
-
-    def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
-        """Return the clips of which something is remembered under a title."""
-        key = _key_of(TargetId(server, database, "asset", title), self._urls)
-        if key[:2] not in self._known:
-            return super().clips_of(server, database, title)
-        return [_clip(*clip) for clip in self._known[key[:2]].get(key[2:4], {})]
+            known = self._known[database] = defaultdict(list)
+            for *clip, item, value in rows:
+                known[tuple(clip)].append((item, value))
+        return self._known[database].get(target, [])

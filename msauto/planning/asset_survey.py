@@ -228,7 +228,7 @@ class AssetSurvey:
         )
         if not await self._plan_handlers(plan, here, desired):
             return SurveyedTarget("left out", None, tuple(builder.warnings), recalled.settlements)
-        settlements = (*recalled.settlements, *adopted(plan))
+        settlements = (*recalled.settlements, *adopted(plan, self._id_of(found, found.title)))
         if not builder.changes:
             state: PlannedState = "kept" if builder.is_keeping else "unchanged" if here else "skipped"
             return SurveyedTarget(state, None, tuple(builder.warnings), settlements)
@@ -245,14 +245,11 @@ class AssetSurvey:
 
     def _another_recording(self, found: FoundClip) -> Iterator[str]:
         """Yield that runs knew another clip under the title: what others changed since is not known of this one."""
-        context, now = self._context, found.asset.attributes.get("create_time")
-        for known in context.memory.clips_of(context.server.name, self._group.database, found.title):
-            if now and known.create_time and known.create_time != now:
-                yield (
-                    f"{found.title}: this is another recording (created {now}) than the one that earlier runs wrote to "
-                    f"(created {known.create_time})"
-                )
-                return
+        clips = self._context.memory.clips_of(self._context.server.name, self._group.database, found.title)
+        now, was = found.asset.attributes.get("create_time"), [each.create_time for each in clips if each.create_time]
+        if now and was:
+            told = f"{found.title}: this is another recording (created {now}) than the one that earlier runs wrote to"
+            yield f"{told} (created {was[0]})"
 
     def _may_go_on(self, found: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset) -> bool:
         """Return whether no task skips a clip that is still recorded; an error unless all tasks skip or allow it.
@@ -275,16 +272,14 @@ class AssetSurvey:
 
     def _recall(self, found: FoundClip) -> RecalledItems:
         """Return what the ledger remembers of a clip under its title and its former ones, and of its other entries."""
-        server, database, created = self._context.server.name, self._group.database, "create_time"
-
-        def key(found: FoundClip, title: str) -> TargetId:
-            asset = found.asset
-            return TargetId(server, database, "asset", title, asset.link_id, asset.attributes.get(created))
-
         former = [name for name in reversed(self._group.names) if not same_text(name, found.title)]
-        others = [key(alias, alias.title) for alias in self._finder.aliases]
-        names = [key(found, name) for name in (*former, found.title)]
+        others = [self._id_of(alias, alias.title) for alias in self._finder.aliases]
+        names = [self._id_of(found, name) for name in (*former, found.title)]
         return recall(self._context.memory, names, others, forget=self._context.forget)
+
+    def _id_of(self, found: FoundClip, title: str) -> TargetId:
+        link_id, created = found.asset.link_id, found.asset.attributes.get("create_time")
+        return TargetId(self._context.server.name, self._group.database, "asset", title, link_id, created)
 
     async def _plan_context(
         self,

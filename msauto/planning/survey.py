@@ -287,25 +287,10 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
         merging = Merging(None, "")
         desired = CHANNEL_ITEMS.merge(merging, channels)
         merging.check()
-        builder, still = PlanBuilder(), desired.still
+        builder = PlanBuilder()
         builder.warnings += desired.notes
-        named = title, channel.name
-        CHANNEL_ITEMS.plan(
-            PlanContext(
-                context.server,
-                "",
-                "",
-                "",
-                *named,
-                Asset(None),
-                live,
-                builder,
-                memory,
-                still=still,
-                hide=context.secrets.mask,
-            ),
-            desired,
-        )
+        plan = PlanContext(context.server, "", "", "", title, channel.name, Asset(None), live, builder, memory)
+        CHANNEL_ITEMS.plan(structs.replace(plan, still=desired.still, hide=context.secrets.mask), desired)
         return builder
 
     builder = planned(declared)
