@@ -357,6 +357,9 @@ class ServerMemory:
     def __init__(self, urls: Mapping[str, str], items: Mapping[_Key, Mapping[str, Json]]) -> None:
         self._urls = urls
         self._items = items
+        self._clips = defaultdict[_Key, list[ClipIdentity]](list)
+        for key in items:
+            self._clips[key[:4]].append(_clip(*key[4:]))
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         """Return the items remembered of a target."""
@@ -370,8 +373,7 @@ class ServerMemory:
 
     def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
         """Return the clips of which something is remembered under a title."""
-        named = _key_of(TargetId(server, database, "asset", title), self._urls)[:4]
-        return [_clip(*key[4:]) for key in self._items if key[:4] == named]
+        return self._clips.get(_key_of(TargetId(server, database, "asset", title), self._urls)[:4], ())
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Raise ``LedgerError``."""

@@ -8,7 +8,7 @@ does not prescribe requests. It reports:
 - (b) a thing was lost without consent, or overwritten although it was read that another user had changed it
 - (c) a target is called changed or unchanged, and is not as asked, or has lost what no task names
 - (d) the outcomes and the requests do not fit each other: sent twice, sent without reading, sent although refused
-- (e) what a run wrote was changed by others before the next run, which overwrote it without a word
+- (e) what a run wrote was changed by others before the next run, which overwrote it and did not name it
 
 A change by another user between the last read of a thing and a write to it cannot be noticed by any client.
 """
@@ -301,7 +301,7 @@ class Judge:
         return {thing: self.watch.end[thing] for thing in wrote & self.watch.end.keys() if thing.clip in sure}
 
     def unnamed(self) -> Iterator[str]:
-        """Yield what others changed after the run before had left it, and this one overwrote without a word."""
+        """Yield what others changed after the run before had left it, and this one overwrote and did not name."""
         hidden = {"field"} if self.scenario.server.link_fields == "hidden" else set[str]()
         hidden |= {"segment"} if self.scenario.server.segment_numbers == "by_start" else set()
         changes = [(self._clip(target), change) for target in self._targets for change in target["changes"]]
