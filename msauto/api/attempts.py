@@ -6,13 +6,13 @@ import os
 import socket
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, field
 
 from msauto.api.inputs import Inputs, Tell, tell_nothing
+from msauto.concurrency import SystemClock
 from msauto.errors import InputError, LedgerError, MsautoError, exit_code_of
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, REPOSITORY, SETTINGS, USER
@@ -20,6 +20,7 @@ from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.ledger.locks import user_name
 from msauto.model.plan import Plan
+from msauto.model.ports import Clock
 from msauto.model.result import Result, RunStatus, RunSummary, format_time
 from msauto.playbook.input_files import find_repository
 from msauto.playbook.settings import Settings
@@ -41,7 +42,6 @@ class Attempt(Struct):
 
     given: LedgerPlace | None
     playbooks: tuple[str, ...]
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
     inputs: Inputs | None = None
     run: str = ""
     code: int = OK
@@ -54,6 +54,11 @@ class Attempt(Struct):
     notes: Mapping[str, str] = field(default_factory=dict)
     held: Collection[TargetKey] = ()
     tell: Tell = tell_nothing
+    clock: Clock = field(default_factory=SystemClock)
+    started: str = ""
+
+    def __post_init__(self) -> None:
+        self.started = format_time(self.clock.now())
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
@@ -100,12 +105,12 @@ class Attempt(Struct):
         settings = self.inputs.settings if self.inputs is not None else None
         if settings is not None and settings.require_state and not Ledger.exists(place):
             return  # do not create a ledger in a folder that is not mounted
-        now = datetime.now(UTC)
+        now = self.clock.now()
         with Ledger.open(place) as ledger:
             ledger.record(
                 RunSummary(
                     run=new_run_name(now),
-                    started=format_time(self.started),
+                    started=self.started,
                     ended=format_time(now),
                     status=_STATUS.get(code, "error"),
                     playbooks=self.playbooks,

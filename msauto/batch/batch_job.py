@@ -136,7 +136,9 @@ class BatchJobs(Struct, frozen=True):
         notes = {**self.notes, BATCH: self.batch.name, JOB: job.name, ATTEMPT: str(attempt)}
         playbooks = job.playbooks or (job.plan or "",)
         held = frozenset(target_key(each.target) for each in before if is_settled(each))
-        record = Attempt(self.ledger, playbooks, notes=notes, check=self.check, held=held, tell=self.log.tell)
+        record = Attempt(
+            self.ledger, playbooks, notes=notes, check=self.check, held=held, tell=self.log.tell, clock=self.clock
+        )
         again = False
         try:
             with record.recorded():
