@@ -315,6 +315,20 @@ def test_a_kept_marker_with_a_secret_is_not_shown(stage: Stage) -> None:
     assert "tok-former-secret" not in " ".join(plan.warnings)
 
 
+def test_a_kept_item_of_a_channel_with_a_secret_is_not_shown(stage: Stage) -> None:
+    def ticker(title: str, **more: Any) -> dict[str, Any]:
+        item = {"guid": "n-1", "file": "n-1.xml", "item": {"title": title, "description": "x"}}
+        return {"name": "Ticker", "rss": {"channel": "ticker", "items": [item]}, **more}
+
+    stage.sim.state.add_channel("ticker")
+    stage.apply(ticker("plain"))
+    stage.sim.state.channels["ticker"].items[0].title = "tok-former-secret"
+    plan = redact_plan(stage.plan(ticker("{{ 'tok-new-secret' | secret }}", outside="keep")))
+    (warning,) = plan.warnings
+    assert "is kept" in warning
+    assert "tok-former-secret" not in warning
+
+
 def test_a_kept_secret_with_odd_signs_is_not_shown(stage: Stage) -> None:
     """The value is quoted by repr in the message: a secret with a backslash or a quote."""
     odd = "p\\\\q'\"zz-odd"
