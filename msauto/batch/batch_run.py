@@ -320,11 +320,14 @@ class BatchRun:
         started = self.clock.now()
         until = started + job.args.max_time if job.args.max_time is not None else None
         ends = [end for end in (until, closing) if end is not None]
-        runs: list[str] = []
+        runs, outside = list[str](), dict[tuple[str, ...], DifferingTarget]()
         targets: tuple[TargetResult, ...] = ()
         for number in count(1):
             result, again, targets = self.run_job(job, number, until, targets)
             runs += result.runs
+            for each in result.outside:  # a later attempt does not find what this one overwrote
+                known = outside.get(each.id, each).changes
+                outside[each.id] = structs.replace(each, changes=tuple(dict.fromkeys((*known, *each.changes))))
             if not again or not self._wait(job, number, ends):
                 break
         now = format_time(self.clock.now())
@@ -334,6 +337,7 @@ class BatchRun:
             started=format_time(started),
             ended=now,
             runs=tuple(runs),
+            outside=tuple(outside.values()),
             drift=_drift(job, result, before),
             last_success=now if result.code == 0 and not self.check else pending.last_success,
         )

@@ -128,12 +128,14 @@ def result_sentence(result: Result) -> str:
     shown = f"{targets}; {requests}{took}" if targets else f"{requests}{took}"
     if result.interrupted:
         return f"Interrupted: {shown}. What was sent is recorded: msauto history {result.run}"
+    done = [each.target for each in result.targets if each.outcome == "changed"]
+    outside = sum(each.outside is not None for target in done for each in target.changes)
+    overwritten = [f"{count_outside(outside)}, and {'is' if outside == 1 else 'are'} overwritten."] if outside else []
     if not result.ok:
-        return f"Not everything is as desired: {shown}. For details: msauto history {result.run}"
+        details = f"For details: msauto history {result.run}"
+        return " ".join((f"Not everything is as desired: {shown}.", *overwritten, details))
     if not counts["changed"]:
         return f"Nothing was changed: {shown}."
-    outside = sum(each.outside is not None for target in result.targets for each in target.target.changes)
-    overwritten = [f"{count_outside(outside)}, and {'is' if outside == 1 else 'are'} overwritten."] if outside else []
     return " ".join((f"Done: {shown}.", *_verification(result), *overwritten))
 
 

@@ -102,3 +102,19 @@ def test_a_download_or_once_command_is_not_repeated(desk: Desk, sim: Simulator) 
     batch(desk, {"a": {"playbooks": "play.yml", "retry": RETRY}})
     assert run(desk).code == 0
     assert len([each for each in sim.writes() if "PARTNER" in each.target]) == 1
+
+
+def test_what_the_first_attempt_overwrote_before_it_failed_is_named(desk: Desk, sim: Simulator) -> None:
+    def week(value: str) -> None:
+        desk.play({"asset": {"title": "EP001", "fields": {"comment": value, "user_0": value}}})
+        batch(desk, {"a": {"playbooks": "play.yml", "retry": RETRY}})
+
+    week("one")
+    assert run(desk).code == 0
+    sim.state.clip("EP001").home.fields["comment"] = "CALL THE DESK"
+    week("two")
+    sim.faults.add("status:503@POST .*user_0*3")
+    said = run(desk)
+    assert said.code == 0, said
+    assert "2 attempts" in said.out
+    assert 'EP001 changed outside: field comment "CALL THE DESK"' in " ".join(said.out.split())

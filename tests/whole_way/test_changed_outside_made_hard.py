@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from msauto.report.text import render_plan
+from msauto.report.text import render_plan, render_result
 from msauto.secrets.redacted_plans import redact_plan
 from msauto.simulator import SimMarker
 from tests.stage import Stage, changes, errors
@@ -288,6 +288,17 @@ def test_a_marker_made_by_a_run_that_failed_later_is_ours(stage: Stage) -> None:
         pytest.skip("order")
     ours.pos = 22_600
     assert f"change marker uid {ours.uid}" in changes(stage.plan(task([ad()])))
+
+
+def test_a_run_that_failed_elsewhere_tells_what_it_overwrote(stage: Stage) -> None:
+    other = {"name": "Other", "asset": {"title": "Other", "fields": {"comment": "x"}}}
+    stage.sim.state.databases["NEWS"].add_clip("Other", "Raw", frames=100)
+    stage.apply(task(fields={"comment": "one"}))
+    stage.sim.state.clip("Film").home.fields["comment"] = "CALL THE DESK"
+    stage.sim.faults.add("status:403@POST .*Other")
+    told = " ".join(" ".join(render_result(stage.apply(task(fields={"comment": "two"}), other))).split())
+    assert "1 failed" in told
+    assert "1 thing was changed outside, and is overwritten. For details: msauto history" in told
 
 
 # secrets ---------------------------------------------------------------------------------------------------------
