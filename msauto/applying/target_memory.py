@@ -106,8 +106,9 @@ class TargetMemory:
             self.keep(self._items_if_done(index))
         elif result.outcome == "failed":
             self.keep(self._items_if_not_done(index, results))
-        elif result.status is not None:
-            self.keep(self._in_doubt(index, {"status": result.status}))
+        else:
+            self.keep(self._left_again(index, results))
+            self.keep({} if result.status is None else self._in_doubt(index, {"status": result.status}))
 
     def verified(self, done: int, live: LiveTarget, found: Verification) -> None:
         """Note what the last read of the target showed, of which the first ``done`` requests were done.
@@ -206,15 +207,30 @@ class TargetMemory:
         touched = any(each.outcome in {"done", "unverified"} for each in results[:index])
         once = _once_items(self._target.requests[index])
         items: Items = dict.fromkeys([*once, *self._items_between(index)])
-        sent = (number for number, each in enumerate(results[:index]) if each.outcome != "not sent")
-        written = {name for number in sent for name in self._left_items(number)}
-        known = self._known or {}
-        items |= {name: known[name] for name in self._left_items(index) if name in known.keys() - written}
+        items |= self._left_again(index, results)
         for each in self._handlers:
             if each.before:  # it is called again with its deletion
                 items |= {each.item: None} if each.request == index else {}
             elif each.request >= index:
                 items[each.item] = each.pending if touched or each.since else None
+        return items
+
+    def _left_again(self, index: int, results: Sequence[RequestResult]) -> Items:
+        """Return how a run had left what a request writes, unless another request may have written it before."""
+        sent = (number for number, each in enumerate(results[:index]) if each.outcome != "not sent")
+        written = {name for number in sent for name in self._left_items(number)}
+        known = self._known if self._known is not None else self._left_as_planned(index)
+        return {name: known[name] for name in self._left_items(index) if name in known.keys() - written}
+
+    def _left_as_planned(self, index: int) -> Items:
+        """Return how a run had left what others changed, and a request overwrites: a run that died has forgotten it."""
+        request, items = self._target.requests[index], Items()
+        changes = [self._target.changes[each] for each in request.changes]
+        for each in request.effects:
+            for outside in (one.outside for one in changes if len(changes) == 1 or one.key == each.key):
+                if outside is not None:
+                    left = {**mapping(each.before), **outside.left} if isinstance(outside.left, dict) else outside.left
+                    items[f"{LEFT}{each.aspect}:{each.key}"] = [left, outside.run]
         return items
 
     def _items_between(self, index: int) -> Items:

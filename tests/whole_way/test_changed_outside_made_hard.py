@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from threading import Event
 from typing import Any
 
 import pytest
 
+import msauto
 from msauto.report.text import render_plan, render_result
 from msauto.secrets.redacted_plans import redact_plan
-from msauto.simulator import SimMarker
+from msauto.simulator import Fault, ServerState, SimMarker
 from tests.stage import Stage, changes, errors
 
 
@@ -288,6 +291,36 @@ def test_a_marker_made_by_a_run_that_failed_later_is_ours(stage: Stage) -> None:
         pytest.skip("order")
     ours.pos = 22_600
     assert f"change marker uid {ours.uid}" in changes(stage.plan(task([ad()])))
+
+
+def test_a_lost_request_does_not_forget_how_we_left_it(stage: Stage) -> None:
+    stage.apply(task(fields={"comment": "one"}))
+    stage.sim.state.clip("Film").home.fields["comment"] = "CALL THE DESK"
+    stage.sim.faults.add("cut_before@POST")
+    assert not stage.apply(task(fields={"comment": "two"})).ok
+    stage.sim.faults.clear()
+    assert outside(stage.plan(task(fields={"comment": "two"}))) == {"field comment": "one"}
+
+
+def test_a_killed_run_does_not_forget_how_we_left_it(stage: Stage) -> None:
+    """It dies while the server holds its request, which is never done."""
+    came, goes_on = Event(), Event()
+
+    def hold(_: ServerState) -> None:
+        came.set()
+        goes_on.wait(30)
+
+    stage.apply(task(fields={"comment": "one"}))
+    stage.sim.state.clip("Film").home.fields["comment"] = "CALL THE DESK"
+    stage.sim.faults.add(Fault("POST", "before", times=1, change=hold), "swallow@POST")
+    stage.killed(task(fields={"comment": "two"}), when=came.is_set)
+    goes_on.set()
+    stage.sim.faults.clear()
+    stage.write(task(fields={"comment": "three"}))
+    files = (str(stage.folder / name) for name in ("playbook.yml", "inventory.yml"))
+    result = msauto.apply(msauto.load(next(files), inventory=next(files), state_dir=stage.place))
+    (change,) = json.loads(result.to_json())["targets"][0]["changes"]
+    assert change["outside"]["left"] == "one"
 
 
 def test_a_run_that_failed_elsewhere_tells_what_it_overwrote(stage: Stage) -> None:
