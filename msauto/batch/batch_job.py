@@ -276,7 +276,6 @@ def _result(
     summary = dict(record.summary)
     changed = Counter[str]()
     compared = [each.target for each in targets] if applies and not record.check else changing
-    outside = Counter(each.server for each in compared if any(change.outside is not None for change in each.changes))
     if applies and not record.check and (plan is not None or targets):
         outcomes = Counter(each.outcome for each in targets)
         outcomes["not attempted"] += len(changing) if record.result is None else 0
@@ -295,10 +294,10 @@ def _result(
         summary=summary,
         causes=causes,
         changed=dict(changed),
-        outside=tuple(each for each in (_differing(each.target, _overwritten) for each in targets) if each.changes),
+        outside=tuple(each for each in (_differing(each, _overwritten) for each in compared) if each.changes),
         warnings=plan.warnings if plan is not None else (),
         drift=() if applies else tuple(map(_differing, changing)),
-        would_change=tuple(_differing(each, with_action) for each in changing if check and applies),
+        would_change=tuple(_differing(each, with_action) for each in changing if record.check and applies),
     )
 
 

@@ -78,8 +78,8 @@ def _counts(jobs: Iterable[JobResult]) -> Counter[tuple[str, str]]:
     """Return how many targets each bar of each server counts."""
     found = Counter[tuple[str, str]]()
     for job in jobs:
-        for bar, numbers in (("changed", job.changed), ("outside", job.outside)):
-            found.update({(server, bar): number for server, number in numbers.items()})
+        found.update({(server, "changed"): number for server, number in job.changed.items()})
+        found.update((target.server, "outside") for target in job.outside)
         for cause in job.causes:
             found[cause.server, "failed"] += cause.count
         found.update((target.server, "differs") for target in job.reported_drift)

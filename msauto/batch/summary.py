@@ -109,7 +109,7 @@ def _details_of(job: JobResult) -> str:
 def _differing(job: JobResult) -> Iterator[str]:
     """Yield what others changed, what differs, and what would change: equal ones of a server in one line."""
     alike: dict[tuple[str, ...], list[DifferingTarget]] = {}
-    for each in job.outside:
+    for each in job.outside if not (job.drift or job.would_change) else ():
         by = f" by {', '.join(each.by)}" if each.by else ""
         alike.setdefault((each.server, each.database, f" changed outside{by}", *each.changes), []).append(each)
     for each in job.reported_drift:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from msgspec import structs
+
 from msauto.batch.batch_file import load_batch
 from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, record_result
 from msauto.batch.causes import Cause
@@ -18,6 +20,8 @@ from msauto.ledger.ledger import Ledger
 OSLO = ZoneInfo("Europe/Oslo")
 LAST = datetime(2026, 11, 26, 2, 10, tzinfo=UTC)
 PAGES = 'name: nightly\nschedule: {at: "03:10", tz: Europe/Oslo}\npages: %s\njobs: {news: {playbooks: p.yml}}\n'
+
+EDITED = DifferingTarget(server="tromso", database="NEWS", kind="asset", name="EP001", changes=("field comment",))
 
 
 def night(days_ago: int, *jobs: JobResult, failed: bool = False) -> BatchResult:
@@ -37,7 +41,7 @@ def night(days_ago: int, *jobs: JobResult, failed: bool = False) -> BatchResult:
 def bad_night(days_ago: int) -> BatchResult:
     cause = Cause(server="bergen", outcome="not attempted", count=39, names=("A <1>",), message="no connection")
     changed = {"oslo": 40, "tromso": 2}
-    news = JobResult(job="news", outcome="failed", code=3, changed=changed, outside={"tromso": 1}, causes=(cause,))
+    news = JobResult(job="news", outcome="failed", code=3, changed=changed, outside=(EDITED,), causes=(cause,))
     differing = DifferingTarget(server="oslo", database="N", kind="asset", name="A", changes=("field comment",))
     drift = JobResult(job="drift", outcome="ok", code=0, drift=(differing,))
     return night(days_ago, news, drift, failed=True)
@@ -84,7 +88,7 @@ def test_what_was_not_written_counts_once() -> None:
         Cause(server=server, outcome="not attempted", count=count, names=("A",), message="no connection")
         for server, count in (("bergen", 39), ("tromso", 2))
     )
-    outside = {"oslo": 1}
+    outside = (structs.replace(EDITED, server="oslo"),)
     news = JobResult(
         job="news", outcome="failed", code=3, summary={"not_attempted": 39}, causes=causes[:1], outside=outside
     )
