@@ -43,6 +43,7 @@ BEYOND_SCHEMAS = re.compile(
             "must be a name, not a path",
             "is no host|is not a host|must not (hold|contain)|cannot be read as a URL",  # the finer parts of a URL
             "unknown time zone",
+            "is encrypted with SOPS",  # a text for any other program
             "must be a date",  # 30 February
             "is a keyword of templates",
             "a number with a decimal point|must be a whole number, not -?[0-9]+[.]0",  # 5.0 is an integer to a schema
