@@ -101,7 +101,7 @@ class LinkFields(Value):
                 builder.altered.add("frames")
         moved = [each for each in builder.changes if each.aspect == self.name and each.key in _IN_AND_OUT]
         if moved:
-            builder.checks.append(partial(_reversed_points, context, part, moved))
+            builder.checks.append(partial(_reversed_points, part, moved))
 
     def _known(self, context: PlanContext, name: str, shown: Part) -> tuple[Json, Basis]:
         """Return the value that a field has, and how we know."""
@@ -149,7 +149,7 @@ class LinkFields(Value):
 
 
 def _reversed_points(
-    context: PlanContext, part: Fields, moved: Sequence[Change], after: Callable[[], Snapshot]
+    part: Fields, moved: Sequence[Change], context: PlanContext, after: Callable[[], Snapshot]
 ) -> Iterator[str]:
     """Check the in point before the out point; where tasks name both, it is an error."""
     span = InAndOut.of(context.asset, after())

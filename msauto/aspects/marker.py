@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import partial
 from sys import intern
 from typing import Annotated, Any, ClassVar
 
@@ -369,7 +368,7 @@ class Markers(ListAspect):
     def plan(self, context: PlanContext, part: DesiredMarkers) -> None:
         """Make the markers as desired."""
         super().plan(context, part)
-        context.builder.checks.append(partial(self._unpaired, context))
+        context.builder.checks.append(self._unpaired)
 
     def write(
         self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]

@@ -93,8 +93,11 @@ class PlanBuilder:
         """Folder and title of each entry that the changes make or alter."""
         self.placed: list[tuple[str, int, int, TaskSource]] = []
         """What the tasks place: what it is, its first and its last frame, and where a task names it."""
-        self.checks: list[Callable[[Callable[[], Snapshot]], Iterable[str]]] = []
-        """They yield warnings from the snapshot after the run; ``PlanningError``: what cannot be meant."""
+        self.checks: list[Callable[[PlanContext, Callable[[], Snapshot]], Iterable[str]]] = []
+        """They yield warnings from the snapshot after the run; ``PlanningError``: what cannot be meant.
+
+        None of them holds the context, which holds this: the garbage collector would have to find each such circle.
+        """
         self.outside: dict[tuple[AspectName, str], Outside] = {}
         """What was changed outside, by the aspect and how the change of it is called."""
         self.is_keeping = False

@@ -431,7 +431,7 @@ def _check_editorial(context: PlanContext) -> None:
 
     warnings: list[str] = []
     for check in context.builder.checks:
-        warnings += check(after)
+        warnings += check(context, after)
     warnings += _outside_in_and_out(context, after)
     context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
