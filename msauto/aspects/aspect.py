@@ -231,8 +231,9 @@ def part_of(aspect: Aspect, live: LiveTarget) -> Part | None:
 def changed_outside(aspect: Aspect, context: PlanContext, key: str, live: Json) -> Outside | None:
     """Return how the last run left a thing, if others have changed it since."""
     known = context.memory.get(f"{LEFT}{aspect.name}:{key}")
-    left, run, *_ = known if isinstance(known, list) else (live, "")
-    return Outside(left, str(run), started(str(run))) if aspect.misses(left, live) else None
+    if not isinstance(known, list) or not aspect.misses(known[0], live):
+        return None
+    return Outside(known[0], str(known[1]), started(str(known[1])))
 
 
 class Value(Aspect):
@@ -256,7 +257,7 @@ class Value(Aspect):
                 context.builder.hold(effect)
             return False
         still = context.still.get(f"{self.name}:{effect.key}", known)
-        if not is_equal(still, known, self):
+        if still is not known and not is_equal(still, known, self):
             context.builder.warnings.append(left_alone(f"{context.title}: {what}", known, still))
             return False
         outside = changed_outside(self, context, effect.key, known) if basis == "live" else None

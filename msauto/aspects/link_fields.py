@@ -59,9 +59,8 @@ _SETTABLE = LINK_FIELD.keys() - set(FIELDS_OF_EVERY_CLIP)
 
 def shown_fields(attributes: Mapping[str, str]) -> dict[str, Json]:
     """Return the fields that an answer shows; where one of them was set, those that it does not show are empty."""
-    texts = {name: text for name, text in attributes.items() if name in LINK_FIELD}
-    shown = texts | {name: shown_field(name, texts[name]) for name in texts.keys() & NUMBERS}
-    some_is_set = any(is_set(shown[name]) for name in _SETTABLE & shown.keys())
+    shown = {name: shown_field(name, text) for name, text in attributes.items() if name in LINK_FIELD}
+    some_is_set = any(is_set(value) for name, value in shown.items() if name in _SETTABLE)
     return {**dict.fromkeys(LINK_FIELD, ""), **shown} if some_is_set else shown
 
 

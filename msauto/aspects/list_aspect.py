@@ -129,9 +129,11 @@ class ListAspect(Aspect):
             (surplus if source is desired.exactly else found.removed)[key] = source
         found, surplus = self.without_kept(context, found, everything, surplus)
         self.write(context, found, everything, surplus)
+        if not surplus:
+            return
         gone = {**found.removed, **surplus}
         left = [each for key, value in everything.items() if key not in gone for each in each_of(value)]
-        if surplus and not any(self.covers(desired, each) for each in (*left, *(new.named for new in found.created))):
+        if not any(self.covers(desired, each) for each in (*left, *(new.named for new in found.created))):
             context.builder.emptied.append((self.name, sum(len(each_of(everything[key])) for key in surplus)))
 
     def with_keys_of_ours(
@@ -396,6 +398,8 @@ class ListAspect(Aspect):
 
         What is removed by its key may be desired by its place only where another item is at that place.
         """
+        if all(item.present for item in items):
+            return
         new = {item.handles for item in found.created}
         present, there = [item for item in items if item.present], defaultdict[Hashable, list[ListItem]](list)
         for item in present:
@@ -412,10 +416,10 @@ class ListAspect(Aspect):
 
     def _refuse_what_stays_and_changes(self, desired: Any, found: Matching[Item], live: Mapping[str, Item]) -> None:
         """Refuse an item that one task names by its place as it is, and another one by its key as something else."""
-        parts = {each.source: each.part for each in desired.items}
         kept = [(item, live[key]) for item, key in found.kept if found.created]
         there = {handle: (item, value) for item, value in kept for handle in self.handles(value)[:1]}
-        for stays in (item for item in found.created if item.key is None and item.besides is None):
+        parts = {each.source: each.part for each in desired.items} if there else {}
+        for stays in (item for item in found.created if there and item.key is None and item.besides is None):
             changed, value = there.get(next(iter(stays.handles), None), (stays, {}))
             if parts[changed.source] == parts[stays.source] or self.differs(stays.named, value):
                 continue

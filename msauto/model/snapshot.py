@@ -126,11 +126,14 @@ def part_digest(part: Part) -> str:
     return f"{min(there, 9999):0{_PLACE}d}{digest(part)[_PLACE:]}"
 
 
-def _hashed(value: Any, size: int) -> bytes:
+def canonical(value: Any) -> bytes:
+    """Return a value as bytes, which are the same for equal values: texts are compared after Unicode NFC."""
     text = _ENCODER.encode(value)
-    if not text.isascii():
-        text = plain(text.decode()).encode()
-    return b2a_base64(blake2b(text, digest_size=size).digest(), newline=False)
+    return text if text.isascii() else plain(text.decode()).encode()
+
+
+def _hashed(value: Any, size: int) -> bytes:
+    return b2a_base64(blake2b(canonical(value), digest_size=size).digest(), newline=False)
 
 
 @lru_cache(1000)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import starmap
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET, Struct, field, structs
 
@@ -499,10 +499,11 @@ def shown_context(live: LiveTarget, server: ServerSpec, sent: Sequence[Request])
     if live.asset is None:
         return None
     touched = {effect.thing for request in sent for effect in request.effects}
-    lists = [each for each in ASPECTS.values() if isinstance(each, ListAspect) and each.positions]
-    if not {aspect for aspect, _ in touched} & {each.name for each in lists}:
+    if _ON_TIMELINES.keys().isdisjoint(aspect for aspect, _ in touched):
         return TargetContext(live.asset.frames)
     origin = in_point(live.asset, server.dialect)
-    return TargetContext(
-        live.asset.frames, tuple(item for each in lists for item in each.untouched(live, origin, touched))
-    )
+    untouched = (item for each in _ON_TIMELINES.values() for item in each.untouched(live, origin, touched))
+    return TargetContext(live.asset.frames, tuple(untouched))
+
+
+_ON_TIMELINES: Final = {n: each for n, each in ASPECTS.items() if isinstance(each, ListAspect) and each.positions}

@@ -18,7 +18,7 @@ from msauto.model.identity import plain
 from msauto.model.live import Asset, Entry, Folder, Listing, Xmp
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
-from msauto.model.snapshot import Effect, Json, Part, Seen, Snapshot, Thing, digest, named_in, part_digest
+from msauto.model.snapshot import Effect, Json, Part, Seen, Snapshot, Thing, canonical, digest, named_in, part_digest
 from msauto.secrets.redaction import Secrets
 
 _LONGEST = 60  # characters of a value that are shown
@@ -159,6 +159,5 @@ _ENCODER: Final = json.Encoder(enc_hook=str)
 
 
 def _fingerprint(looked: Mapping[str, str], effects: Iterable[Effect]) -> str:
-    changed = [(*each.thing, digest(each.before)) for each in effects]
-    text = _ENCODER.encode([sorted(looked.items()), changed])
+    text = canonical([looked, [(each.aspect, each.key, each.before) for each in effects]])
     return f"sha256:{hashlib.sha256(text).hexdigest()}"
