@@ -230,7 +230,8 @@ class ListAspect(Aspect):
 
         Those without a key cannot be named.
         """
-        origin, found = self.origin(context), dict[str, Item]()
+        found: dict[str, Item] = {}
+        origin = self.origin(context)
         for key, value in (part_of(self, context.live) or {}).items():
             known = mapping(context.memory.get(f"{self.name}:{key}"))
             hidden = {name: known[name] for name in self.unreported if name in known and TWINS not in mapping(value)}

@@ -7,7 +7,7 @@ deleted, and what is new is created.
 from __future__ import annotations
 
 from bisect import bisect
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from sys import intern
 from typing import Annotated, Any, ClassVar
@@ -230,7 +230,7 @@ class Markers(ListAspect):
 
     def things(self, live: LiveTarget) -> Part | None:
         """Return the markers; a track is as the interface spells it."""
-        items = list[tuple[str, Item]]()
+        items: list[tuple[str, Item]] = []
         for marker in live.asset.markers if live.asset else ():
             texts = {name: text for name, text in marker.fields.items() if name not in _RESERVED}
             items.append((str(marker.uid), {"frame": marker.frame, "track": track_of(marker), **texts}))
@@ -374,16 +374,17 @@ class Markers(ListAspect):
         self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
     ) -> None:
         """Add the changes and requests, and warn of new markers that others may only have moved."""
-        near, others = 10 * (context.asset.rate or 0), defaultdict[tuple[str, str], list[tuple[int, str]]](list)
-        for uid in found.others if near and found.created else ():
-            others[_called(live[uid])] += [] if uid in surplus else [(int(str(live[uid]["frame"])), uid)]
+        others: dict[tuple[str, str], list[tuple[int, str]]] = {}
+        for uid in found.others if found.created else ():
+            if uid not in surplus:
+                others.setdefault(_called(live[uid]), []).append((int(str(live[uid]["frame"])), uid))
         for each in others.values():
             each.sort()
         for item in found.created:
             frame, alike = int(str(item.named["frame"])), others.get(_called(item.named), ())
             at = bisect(alike, (frame, ""))
             for other, uid in alike[max(0, at - 1) : at + 1] if item.named.get("title") else ():
-                if abs(other - frame) <= near:
+                if (rate := context.asset.rate) and abs(other - frame) <= 10 * rate:
                     context.builder.warnings.append(
                         f"{context.title}: marker {item.label} is new, and uid {uid} at frame {other} has its "
                         f"track and title ({item.source.place})\n"

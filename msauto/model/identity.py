@@ -94,7 +94,8 @@ def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
 
     A clip that was archived and purged reports its archive copy only, so files are compared with those of their kind.
     """
-    equal, different = list[str](), list[str]()
+    equal: list[str] = []
+    different: list[str] = []
     for name, mine, its in zip(_CALLED, _values(one), _values(other), strict=True):
         if mine is None or its is None:
             continue

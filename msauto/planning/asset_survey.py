@@ -321,7 +321,9 @@ class AssetSurvey:
         xmp, links, reader, database = self._layers.xmp, self._layers.links, self._reader, self._group.database
         if desired is None:
             return LiveTarget(asset=found.asset, xmp=xmp, links=links)
-        names, places, all_links = set[str](), dict[Folder, None](), not desired.present
+        names: set[str] = set()
+        places: dict[Folder, None] = {}
+        all_links = not desired.present
         for name, part in desired.parts.items():
             needed = ASPECTS[name].reads(part, found.asset, title)
             names |= needed.xmp

@@ -195,7 +195,8 @@ class ClipFinder:
             isinstance(desired, DesiredAsset) and desired.present and former_titles(member)
             for member, desired in (*declared, *renaming)
         )
-        here, away = list[Declared](), list[Declared]()
+        here: list[Declared] = []
+        away: list[Declared] = []
         for member, desired in declared:
             if self._concerns(member, desired, renames=renames) and not await self._is_gone(member, desired):
                 here.append((member, self._renamed(member, desired)))
