@@ -34,11 +34,11 @@ from msauto.api import export as exporting
 from msauto.api import loading
 from msauto.api.export import Export, ExportSelection
 from msauto.api.history import list_changes, list_runs, read_attempt
-from msauto.api.keywords import Data, File, Texts, check_named, checked, inputs_of, observing, texts_of
+from msauto.api.keywords import Data, File, Texts, check_named, checked, inputs_of, texts_of
 from msauto.api.loading import Agreement, Loaded, held_to
 from msauto.api.run import RunOptions, apply_unasked, plan_only
 from msauto.api.values import Plan, Result
-from msauto.model.events import Event
+from msauto.model.events import Event, guarded
 from msauto.model.result import PastTarget, RunDetails, RunSummary
 from msauto.model.server import Transport
 from msauto.secrets.redacted_plans import redact_plan
@@ -117,7 +117,7 @@ async def plan(play: Loaded, *, window: str | None = None, observer: Callable[[E
     news.yml:8:19 marker {'frame': 250, 'track': 'Cue Point', 'title': 'Ad break'}
     """
     with play.resolved.secrets.redacted_errors():
-        made = await plan_only(play, RunOptions(window=window), observer=observing(observer))
+        made = await plan_only(play, RunOptions(window=window), notify=guarded(observer))
     return Plan(play, made)
 
 
@@ -152,7 +152,7 @@ async def apply(
     """
     options = RunOptions.of(locals())
     loaded = held_to(plan.loaded, Agreement(redact_plan(plan.unredacted))) if isinstance(plan, Plan) else plan
-    return Result(await apply_unasked(loaded, options, observing(observer)))
+    return Result(await apply_unasked(loaded, options, guarded(observer)))
 
 
 @checked
@@ -214,7 +214,7 @@ async def undo(
     """
     given = locals()
     loaded = await _load({**given, "undo": run})
-    return Result(await apply_unasked(loaded, RunOptions.of(given), observing(observer)))
+    return Result(await apply_unasked(loaded, RunOptions.of(given), guarded(observer)))
 
 
 @checked

@@ -22,7 +22,7 @@ from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
-from msauto.model.events import SilentObserver
+from msauto.model.events import ignore
 from msauto.model.plan import Limits, Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
@@ -125,7 +125,7 @@ class Stage:
 
     async def _apply(self, plan: Plan, resolved: ResolvedPlaybooks, ledger: Ledger, forks: int = 8) -> Result:
         on = self._on(ledger, replace(resolved, secrets=plan.secrets), forks)
-        return await apply_plan(plan, on, SilentObserver())
+        return await apply_plan(plan, on, ignore)
 
     def _on(self, ledger: Ledger, resolved: ResolvedPlaybooks, forks: int = 8) -> StageContext:
         return StageContext(ledger, resolved, self.clock, forks, policy=self.policy)

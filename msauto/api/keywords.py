@@ -6,18 +6,14 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
-
-from msgspec import Struct
 
 from msauto.api.inputs import PLAYS, Inputs, Tell, ledger_place
 from msauto.api.options import OPTIONS
 from msauto.documents.document import Document, given_document
 from msauto.errors import MsautoError
-from msauto.model.events import SILENT, Event, Observer
 from msauto.model.plan import PlanOptions
 from msauto.model.server import is_transport
 from msauto.playbook.settings import load_settings
@@ -110,22 +106,6 @@ def _variables(given: Data | Texts) -> tuple[str, ...]:
 
         return (flow(given_document(given, "extra_vars").data),) if given else ()
     return texts_of(given)
-
-
-class CallingObserver(Struct, frozen=True):
-    """An observer that calls a function with each event; its errors are ignored."""
-
-    call: Callable[[Event], object]
-
-    def notify(self, event: Event) -> None:
-        """Call the function."""
-        with suppress(Exception):
-            self.call(event)
-
-
-def observing(call: Callable[[Event], object] | None) -> Observer:
-    """Return the observer that calls a function, if there is one."""
-    return SILENT if call is None else CallingObserver(call)
 
 
 def check_named(inputs: Inputs) -> None:

@@ -19,7 +19,7 @@ from msauto.errors import RefusedError
 from msauto.ledger.history import OPTIONS
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
-from msauto.model.events import Observer
+from msauto.model.events import Notify
 from msauto.model.plan import Limits, Plan, PlanOptions, Target, TargetId
 from msauto.model.ports import Clock
 from msauto.model.result import RunDetails
@@ -80,10 +80,10 @@ def stage_of(loaded: Loaded, ledger: Ledger, clock: Clock) -> StageContext:
     return StageContext(ledger, loaded.resolved, clock, loaded.inputs.forks, workplace)
 
 
-async def plan_loaded(loaded: Loaded, ledger: Ledger, clock: Clock, limits: Limits, observer: Observer) -> Plan:
+async def plan_loaded(loaded: Loaded, ledger: Ledger, clock: Clock, limits: Limits, notify: Notify) -> Plan:
     """Return the plan, of which nothing is sent that was not agreed to; sends GET and HEAD only."""
     stage, given = stage_of(loaded, ledger, clock), loaded.inputs.given
-    made = await make_plan(stage, limits, observer, targets=given.targets, forget_pending=given.forget_pending)
+    made = await make_plan(stage, limits, notify, targets=given.targets, forget_pending=given.forget_pending)
     for agreement in loaded.agreements:
         made = agreement.hold(made)
     return structs.replace(made, refusals=refusals(made, limits)) if loaded.agreements else made

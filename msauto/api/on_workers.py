@@ -32,7 +32,7 @@ from msauto.ledger.journal import LedgerMemory, ServerMemory
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
 from msauto.model.desired import ServerIntents
-from msauto.model.events import SILENT, Notify, RequestSettled, TargetFinished, TargetStarted
+from msauto.model.events import Notify, RequestSettled, TargetFinished, TargetStarted, ignore
 from msauto.model.ledger_url import LedgerUrl
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import HashFile, Journal
@@ -229,7 +229,7 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
             ledger.journal.attach(run, recorded, records)
             commits = GroupCommit(journal)
             context = ApplyContext(
-                run, journal, memory, clock, SILENT, commits, cancellation, shared.policy, shared.read_since, secrets
+                run, journal, memory, clock, ignore, commits, cancellation, shared.policy, shared.read_since, secrets
             )
             if shared.settles:
                 cancellation()  # starts no request

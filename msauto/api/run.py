@@ -26,7 +26,7 @@ from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, PlanningError, RefusedError
 from msauto.ledger.history import OPTIONS
 from msauto.ledger.ledger import Ledger
-from msauto.model.events import SILENT, Observer, PlanningEnded, PlanningStarted
+from msauto.model.events import Notify, PlanningEnded, PlanningStarted, ignore
 from msauto.model.plan import Limits, Plan, Refusal
 from msauto.model.ports import Clock
 from msauto.model.result import Result
@@ -127,23 +127,21 @@ class RunOptions(Struct, frozen=True):
 # Plan ----------------------------------------------------------------------------------------------------------------
 
 
-async def plan_only(
-    loaded: Loaded, options: RunOptions, clock: Clock | None = None, observer: Observer = SILENT
-) -> Plan:
+async def plan_only(loaded: Loaded, options: RunOptions, clock: Clock | None = None, notify: Notify = ignore) -> Plan:
     """Return the plan; writes nothing anywhere."""
     clock = clock or SystemClock()
     with Ledger.open(loaded.inputs.ledger, readonly=True, now=clock.now) as ledger:
-        return await _plan(loaded, options, ledger, clock, observer)
+        return await _plan(loaded, options, ledger, clock, notify)
 
 
-async def _plan(loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Clock, observer: Observer) -> Plan:
+async def _plan(loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Clock, notify: Notify) -> Plan:
     inputs = loaded.inputs
-    observer.notify(PlanningStarted(tuple(spec.name for spec in loaded.resolved.specs)))
-    plan = await plan_loaded(loaded, ledger, clock, options.limits(inputs.settings), observer)
+    notify(PlanningStarted(tuple(spec.name for spec in loaded.resolved.specs)))
+    plan = await plan_loaded(loaded, ledger, clock, options.limits(inputs.settings), notify)
     kept = kept_options(inputs.given, plan.secrets, base_of(inputs.given.playbooks))
     closed = tuple(options.times(inputs.settings).refusals(clock.now())) if plan.requests else ()
     plan = structs.replace(plan, settings=inputs.settings.used, options=kept, refusals=(*plan.refusals, *closed))
-    observer.notify(PlanningEnded(plan.summary, plan.refusals))
+    notify(PlanningEnded(plan.summary, plan.refusals))
     if inputs.settings.require_state and ledger.empty:  # the user must decide whether it is right
         found = "mount the folder that holds it" if isinstance(inputs.ledger, Path) else "check `url` under [state]"
         remedy = f"{found}; for the very first run, set `require = false` under [state]"
@@ -206,7 +204,7 @@ class Run(Struct, frozen=True):
     options: RunOptions
     attempt: Attempt
     clock: Clock = field(default_factory=SystemClock)
-    observer: Observer = SILENT
+    notify: Notify = ignore
 
     async def apply(self, agree: Agree, stopping: Stopping) -> Result | None:
         """Lock, plan until ``agree`` decides, and apply the plan; return the result, ``None`` if it is not applied.
@@ -218,7 +216,7 @@ class Run(Struct, frozen=True):
         async with self._locked() as ledger:
             decision: Decision = "plan again"
             while decision == "plan again":
-                plan = await _plan(self.loaded, self.options, ledger, self.clock, self.observer)
+                plan = await _plan(self.loaded, self.options, ledger, self.clock, self.notify)
                 if attempt.held:
                     left = tuple(each for each in plan.targets if target_key(each) not in attempt.held)
                     plan = structs.replace(plan, targets=left)
@@ -267,7 +265,7 @@ class Run(Struct, frozen=True):
         result = await apply_plan(
             plan,
             stage_of(self.loaded, ledger, self.clock),
-            self.observer,
+            self.notify,
             playbooks=attempt.playbooks,
             cancellation=stop,
             frozen=partial(why_closed, options.times(inputs.settings), attempt.closed),
@@ -281,7 +279,7 @@ class Run(Struct, frozen=True):
         return result
 
 
-async def apply_unasked(loaded: Loaded, options: RunOptions, observer: Observer = SILENT) -> Result:
+async def apply_unasked(loaded: Loaded, options: RunOptions, notify: Notify = ignore) -> Result:
     """Plan and apply what is loaded, as ``msauto apply --yes`` does, and record the attempt.
 
     Cancelled while it reads, it ends. Cancelled while it applies, it finishes the requests in flight; cancelled again,
@@ -304,7 +302,7 @@ async def apply_unasked(loaded: Loaded, options: RunOptions, observer: Observer 
 
     async def work() -> Result:
         with attempt.recorded(), loaded.resolved.secrets.redacted_errors():
-            result = await Run(loaded, options, attempt, observer=observer).apply(agree, stopping)
+            result = await Run(loaded, options, attempt, notify=notify).apply(agree, stopping)
             if result is None or result.interrupted:
                 raise asyncio.CancelledError
         return result

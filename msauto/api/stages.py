@@ -4,7 +4,7 @@
 
     stage = StageContext(ledger, resolve(options), clock)  # playbook/: from text to intents, offline
     plan = await make_plan(stage, limits)                  # server/ reads, planning/ compares
-    result = await apply_plan(plan, stage, observer)       # applying/ sends, settles and verifies
+    result = await apply_plan(plan, stage, notify)         # applying/ sends, settles and verifies
 
 The clients used for planning and recovery refuse everything but GET and HEAD. All functions raise ``MsautoError``.
 What only some commands need is imported where it is used, so that a plan starts soon.
@@ -13,7 +13,6 @@ What only some commands need is imported where it is used, so that a plan starts
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ from msauto.concurrency import concurrent_list
 from msauto.errors import RefusedError
 from msauto.ledger.locks import LockScope
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
-from msauto.model.events import SILENT, Event, Observer
+from msauto.model.events import Notify, ignore
 from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Journal
 from msauto.model.result import UNCHANGED_NOTE, Result, RunDetails, TargetResult
@@ -69,7 +68,7 @@ def scopes_of(resolved: ResolvedPlaybooks) -> frozenset[LockScope]:
 async def make_plan(
     stage: StageContext,
     limits: Limits,
-    observer: Observer = SILENT,
+    notify: Notify = ignore,
     *,
     targets: Sequence[str] = (),
     forget_pending: bool = False,
@@ -78,14 +77,10 @@ async def make_plan(
 
     A target that cannot be planned carries its error. ``targets`` are globs of titles: the plan is that of the targets
     that they match, and a glob that matches none is an error. ``forget_pending`` drops what earlier runs left: pending
-    handlers, and commands in doubt. ``observer`` receives the progress, without secrets.
+    handlers, and commands in doubt. ``notify`` receives the progress, without secrets.
     """
     resolved, specs, choice = stage.resolved, stage.resolved.specs, TargetChoice(targets)
     read_since, memory = stage.clock.now(), stage.ledger.plan_memory().by_url(specs)
-
-    def notify(event: Event) -> None:
-        with suppress(Exception):
-            observer.notify(event)
 
     async def plan_one(work: ServerIntents) -> Survey:
         find_links = bool(limits.protected)
@@ -153,7 +148,7 @@ def _url_of(details: RunDetails, spec: ServerSpec) -> str:
 async def apply_plan(
     plan: Plan,
     stage: StageContext,
-    observer: Observer,
+    notify: Notify,
     *,
     playbooks: Sequence[str] = (),
     cancellation: Cancellation | None = None,
@@ -163,7 +158,7 @@ async def apply_plan(
     """Send the requests of a plan; settle, verify and record them. Return one result for each target.
 
     ``frozen`` is called with the time before each target: a text is why it is not attempted. ``notes`` are recorded
-    with the run. Secrets are redacted in the result, in the ledger, and in the events for ``observer``. A cluster
+    with the run. Secrets are redacted in the result, in the ledger, and in the events for ``notify``. A cluster
     needs a shared ledger, and a ``frozen`` that can be pickled. Raises ``RefusedError`` for a plan with redacted
     requests, and for downloads on a cluster.
     """
@@ -185,7 +180,6 @@ async def apply_plan(
     if secrets:
         memory.settle_salt(journal)
         journal = redacted(journal, redactor)
-        observer = redacted(observer, redactor)
     with secrets.redacted_errors():
         async with stage.workplace.applying(stage, plan, journal, frozen) as servers_of:
             result = await apply(
@@ -194,7 +188,7 @@ async def apply_plan(
                 journal,
                 memory,
                 stage.clock,
-                observer,
+                lambda event: notify(redactor(event)),
                 playbooks=playbooks,
                 cancellation=cancellation,
                 policy=stage.policy,

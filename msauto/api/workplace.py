@@ -18,7 +18,7 @@ from msauto.concurrency import concurrent_map
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
 from msauto.model.desired import ResolvedPlaybooks, ServerIntents
-from msauto.model.events import SILENT, Event, Notify, TargetPlanned
+from msauto.model.events import Event, Notify, TargetPlanned, ignore
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock, HashFile, Journal, Memory
 from msauto.model.server import ServerSpec
@@ -164,7 +164,7 @@ class ThisProcess(Struct, frozen=True):
 
             async def settle(run: str, server: str, records: Records) -> Mapping[int, TargetResult]:
                 commits, stop = GroupCommit(journal), Cancellation()
-                context = ApplyContext(run, journal, memory, stage.clock, SILENT, commits, stop, policy)
+                context = ApplyContext(run, journal, memory, stage.clock, ignore, commits, stop, policy)
                 return await settle_here(context, connections[server], records)
 
             yield settle

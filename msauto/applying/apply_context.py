@@ -14,7 +14,7 @@ from msauto.applying.states import RetryPolicy
 from msauto.applying.verification import SharedReads
 from msauto.concurrency import run_unless
 from msauto.errors import LedgerError, MsautoError
-from msauto.model import events
+from msauto.model.events import Notify
 from msauto.model.ports import Clock, Journal, Memory, Reader, Sender
 from msauto.secrets.redaction import Secrets
 
@@ -43,17 +43,12 @@ class ApplyContext(Struct, frozen=True):
     journal: Journal
     memory: Memory
     clock: Clock
-    observer: events.Observer
+    notify: Notify
     commits: GroupCommit
     cancellation: Cancellation
     policy: RetryPolicy
     read_since: datetime | None = None
     secrets: Secrets = field(default_factory=Secrets)
-
-    def notify(self, event: events.Event) -> None:
-        """Notify the observer; its errors are ignored."""
-        with suppress(Exception):
-            self.observer.notify(event)
 
 
 # Group commit -------------------------------------------------------------------------------------------------------

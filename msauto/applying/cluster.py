@@ -198,7 +198,7 @@ class Cluster:
         self._reducers = reducers
         self._run = secrets.token_hex(4)
         self._numbers = count()
-        self._on_report: dict[str, Callable[[Any], None]] = {}
+        self._on_report: dict[str, Callable[[Any], object]] = {}
         self._lost: asyncio.Future[ClusterError] = asyncio.get_running_loop().create_future()
 
     async def run(
@@ -206,7 +206,7 @@ class Cluster:
         server: ServerSpec,
         work: Callable[[Any, WorkerTask], Awaitable[Any]],
         given: object,
-        on_report: Callable[[Any], None] = lambda _: None,
+        on_report: Callable[[Any], object] = lambda _: None,
     ) -> Any:
         """Return what ``work`` returns for a server, on a worker at its site; ``on_report`` gets what the task reports.
 

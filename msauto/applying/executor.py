@@ -63,7 +63,7 @@ async def apply(
     journal: Journal,
     memory: Memory,
     clock: Clock,
-    observer: events.Observer,
+    notify: events.Notify,
     *,
     playbooks: Sequence[str] = (),
     cancellation: Cancellation | None = None,
@@ -81,8 +81,9 @@ async def apply(
     run = journal.start(plan, playbooks)
     cancellation, policy = cancellation or Cancellation(), policy or RetryPolicy()
     commits = GroupCommit(journal)
+    notify = events.guarded(notify)
     context = ApplyContext(
-        run, journal, memory, clock, observer, commits, cancellation, policy, plan.read_since, plan.secrets
+        run, journal, memory, clock, notify, commits, cancellation, policy, plan.read_since, plan.secrets
     )
     context.notify(events.RunStarted(run, len(plan.targets), plan.requests))
     plan_execution = _PlanExecution(context, plan, servers_of(context))

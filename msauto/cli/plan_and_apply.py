@@ -79,7 +79,7 @@ class RunDialog(Struct, frozen=True):
         """Plan, show, and write nothing anywhere except ``--out``."""
         given = self.given
         with _nothing_sent():
-            plan = run_async(self._watched(plan_only(self.loaded, given.options, self.clock, given.watch)))
+            plan = run_async(self._watched(plan_only(self.loaded, given.options, self.clock, given.watch.notify)))
             stills = NO_STILLS
             if given.stills:
                 from msauto.cli.stills import fetch_stills
@@ -116,7 +116,7 @@ class RunDialog(Struct, frozen=True):
     def _plan_and_apply(self) -> int:
         """Lock, plan, show, ask, apply; return the exit code."""
         given = self.given
-        run = Run(self.loaded, given.options, given.attempt, self.clock, given.watch)
+        run = Run(self.loaded, given.options, given.attempt, self.clock, given.watch.notify)
         with _nothing_sent():
             result = run_async(self._watched(run.apply(self._agreeing(), self._stopping)))
         return ERROR if result is None else self._finish(result)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Literal, Protocol
+from contextlib import suppress
+from typing import Literal
 
 from msgspec import Struct
 
@@ -137,22 +138,20 @@ Event = (
     | WaitingForRestore | TargetFinished | RunEnded | CommandEnded
 )  # fmt: skip
 
-Notify = Callable[[Event], None]
-"""Passes an event on, and never raises."""
+Notify = Callable[[Event], object]
+"""Receives all events in order, in the thread that plans and applies; it returns quickly."""
 
 
-class Observer(Protocol):
-    """Receives all events in order, in the thread that plans and applies; its errors are ignored."""
-
-    def notify(self, event: Event) -> None:
-        """Receive an event; must return quickly."""
+def ignore(event: Event) -> None:
+    """Receive an event, and do nothing."""
 
 
-class SilentObserver(Struct, frozen=True):
-    """An observer that ignores all events."""
+def guarded(notify: Notify | None) -> Notify:
+    """Return what passes events on, if there is anything to pass them to; its errors are ignored."""
 
-    def notify(self, event: Event) -> None:
-        """Do nothing."""
+    def pass_on(event: Event) -> None:
+        with suppress(Exception):
+            if notify is not None:
+                notify(event)
 
-
-SILENT: Final = SilentObserver()
+    return pass_on

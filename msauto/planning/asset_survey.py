@@ -18,7 +18,7 @@ from msauto.circuit_breaker import cause_of
 from msauto.errors import MissingError, MsautoError, PlanningError
 from msauto.model import requests
 from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, Intent, TaskSource
-from msauto.model.events import Notify, PlannedState
+from msauto.model.events import Notify, PlannedState, ignore
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipEntries, ClipIdentity, plain, same_text
 from msauto.model.live import Folder, show_folder
@@ -63,7 +63,7 @@ class SurveyContext(Struct, frozen=True):
     similar: SimilarTitles = field(default_factory=SimilarTitles)
     choice: TargetChoice = field(default_factory=TargetChoice)
     left_out: tuple[Intent, ...] = ()
-    notify: Notify = lambda _: None
+    notify: Notify = ignore
 
 
 class SurveyedTarget(Struct):

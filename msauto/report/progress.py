@@ -5,7 +5,7 @@
     [======>         ] planning 120/300 targets · 40/s · 3 s elapsed · 5 s left · 1 in error
     [====>           ] 12/40 targets · 31/96 requests · 4.1/s · 8 s elapsed · 16 s left · 1 in doubt · Evening News
 
-An :class:`~msauto.model.events.Observer`. If the stream is not a terminal, it writes a plain line now and then instead.
+If the stream is not a terminal, it writes a plain line now and then instead.
 """
 
 from __future__ import annotations

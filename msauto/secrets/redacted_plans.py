@@ -162,7 +162,7 @@ def map_texts(value: Json, change: Callable[[str], str], rename: Callable[[str],
 
 
 class _Redacted:
-    """Calls the methods of a journal or an observer with redacted arguments."""
+    """Calls the methods of a journal with redacted arguments."""
 
     def __init__(self, receiver: object, redactor: Redactor) -> None:
         self._receiver, self._redactor = receiver, redactor
@@ -173,7 +173,7 @@ class _Redacted:
 
 
 def redacted(receiver: T, redactor: Redactor) -> T:
-    """Return a journal or an observer that receives no secret."""
+    """Return a journal that receives no secret."""
     return cast("T", _Redacted(receiver, redactor))
 
 

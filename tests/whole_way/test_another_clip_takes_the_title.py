@@ -16,7 +16,7 @@ from msauto.api.workplace import StageContext
 from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock
 from msauto.ledger.ledger import Ledger
-from msauto.model.events import SilentObserver
+from msauto.model.events import ignore
 from msauto.model.result import TargetResult
 from msauto.simulator import Fault, ServerState, SimClip, SimMarker, Simulator, empty_state
 from tests.stage import Stage, lines
@@ -265,7 +265,7 @@ def late(stage: Stage, task: dict[str, Any], change: Any, *, after: float) -> Ta
     plan = structs.replace(plan, read_since=plan.read_since - timedelta(seconds=after))
     with Ledger.open(stage.place) as ledger:
         context = StageContext(ledger, stage.resolved(task), SystemClock(), forks=8)
-        (target,) = asyncio.run(apply_plan(plan, context, SilentObserver())).targets
+        (target,) = asyncio.run(apply_plan(plan, context, ignore)).targets
     return target
 
 

@@ -22,6 +22,7 @@ from msauto.applying.states import RetryPolicy
 from msauto.circuit_breaker import BreakerState, CircuitBreaker
 from msauto.errors import ClusterError, LedgerError
 from msauto.model.desired import Batch
+from msauto.model.events import guarded
 from msauto.model.plan import Target
 from msauto.model.ports import Journal
 from msauto.model.result import RequestRecord, RequestState, Result, TargetRecord, TargetResult
@@ -151,7 +152,9 @@ async def applied(
 
 def context_of(stage: Stage, journal: Journal) -> ApplyContext:
     clock, commits = stage.world.clock, GroupCommit(journal)
-    return ApplyContext("run-1", journal, stage.memory, clock, stage.events, commits, Cancellation(), RetryPolicy())
+    return ApplyContext(
+        "run-1", journal, stage.memory, clock, guarded(stage.events), commits, Cancellation(), RetryPolicy()
+    )
 
 
 def run(

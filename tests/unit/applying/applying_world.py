@@ -294,7 +294,7 @@ class Events:
     def __init__(self) -> None:
         self.told: list[Event] = []
 
-    def notify(self, event: Event) -> None:
+    def __call__(self, event: Event) -> None:
         self.told.append(event)
         raise RuntimeError("an observer's mistake is not the run's affair")
 

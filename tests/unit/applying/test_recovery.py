@@ -13,7 +13,7 @@ from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommi
 from msauto.applying.executor import Records, recover, settle_here
 from msauto.applying.states import RetryPolicy
 from msauto.ledger.ledger import Ledger
-from msauto.model.events import SILENT
+from msauto.model.events import ignore
 from msauto.model.plan import Target
 from msauto.model.result import RequestResult, TargetResult
 from tests.unit.applying.applying_world import Stage, fields_target, plan_of
@@ -64,7 +64,7 @@ def recovered(stage: Stage, folder: Path, run: str, *, available: bool = True) -
         async def settle(_: str, records: Records) -> Mapping[int, TargetResult]:
             journal = ledger.journal
             commits, stop, policy = GroupCommit(journal), Cancellation(), RetryPolicy()
-            context = ApplyContext(run, journal, ledger.memory, stage.world.clock, SILENT, commits, stop, policy)
+            context = ApplyContext(run, journal, ledger.memory, stage.world.clock, ignore, commits, stop, policy)
             return await settle_here(context, stage.server(), records)
 
         work = recover(details, settle, lambda _: available, ledger.journal)
