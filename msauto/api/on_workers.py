@@ -23,7 +23,7 @@ from msgspec import Struct, field, structs
 
 from msauto.api.workplace import Frozen, ServerPlanning, StageContext, never_frozen, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
-from msauto.applying.executor import BatchFailures, OnResult, Records, Targets, apply_server, not_attempted
+from msauto.applying.executor import BatchFailures, OnResult, Records, ServerExecution, Targets, not_attempted
 from msauto.applying.states import RetryPolicy
 from msauto.circuit_breaker import BreakerState, CircuitBreaker
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over, run_unless
@@ -245,10 +245,10 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
                     reader, frozen = ServerReader(client, clock=clock), shared.frozen
                     slots = asyncio.Semaphore(shared.forks or spec.connections)
                     connection = ServerConnection(reader, client, slots)
-                    await apply_server(
-                        context, connection, targets, records, given.failures, breaker, report,
-                        frozen=lambda: frozen(clock.now()),
-                    )  # fmt: skip
+                    execution = ServerExecution(
+                        context, connection, given.failures, breaker, report, lambda: frozen(clock.now()), records
+                    )
+                    await execution.run_alone(targets)
 
             stopping = asyncio.ensure_future(_stop_with(task, given.failures))
             try:

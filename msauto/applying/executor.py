@@ -1,4 +1,4 @@
-"""Apply a plan: batch after batch, and the servers of a batch at the same time, each by :func:`apply_server`.
+"""Apply a plan: batch after batch, and the servers of a batch at the same time, each by :class:`ServerExecution`.
 
 Batches follow Ansible's rules (``serial``, ``max_fail_percentage``, ``any_errors_fatal``). A server has failed if one
 of its targets in the batch failed or is unverified, or if its circuit breaker is open. The next batch does not start
@@ -232,36 +232,13 @@ class ServersHere(Struct):
     ) -> None:
         """Implement :meth:`Servers.apply`."""
         connection = self.connections[server]
-        await _ServerExecution(self.context, connection, failures, breaker, on_result, self.frozen).run(targets)
+        await ServerExecution(self.context, connection, failures, breaker, on_result, self.frozen).run(targets)
 
 
-async def apply_server(
-    context: ApplyContext,
-    connection: ServerConnection,
-    targets: Targets,
-    records: Mapping[int, TargetRecord],
-    failures: BatchFailures,
-    breaker: CircuitBreaker,
-    on_result: OnResult,
-    *,
-    frozen: Callable[[], str | None] = lambda: None,
-) -> None:
-    """Apply targets of one server alone, or continue them, and record that; raises what the ledger raises.
-
-    ``records`` are those of a process that was lost: what it finished is not repeated, what it began is settled.
-    """
-    execution = _ServerExecution(context, connection, failures, breaker, on_result, frozen, records)
-    try:
-        await execution.run(targets)
-    finally:
-        context.commits.flush()
-    if context.commits.failure is not None:
-        raise context.commits.failure
-
-
-class _ServerExecution(Struct):
+class ServerExecution(Struct):
     """The targets of one server, which start in order: see :mod:`msauto.circuit_breaker`.
 
+    ``records`` are those of a process that was lost: what it finished is not repeated, what it began is settled.
     ``probe``: the slot of the target that probes the server.
     """
 
@@ -270,7 +247,7 @@ class _ServerExecution(Struct):
     failures: BatchFailures
     breaker: CircuitBreaker
     on_result: OnResult
-    frozen: Callable[[], str | None]
+    frozen: Callable[[], str | None] = lambda: None
     records: Records = field(default_factory=dict)
     probe: ConcurrencySlot | None = None
 
@@ -286,6 +263,16 @@ class _ServerExecution(Struct):
                     # Its task begins later. A breaker that becomes half-open meanwhile is not probed by it.
                     contact = TargetContact(self.breaker)
                     group.create_task(self._apply(number, target, record, slot, contact))
+
+    async def run_alone(self, targets: Targets) -> None:
+        """Apply targets of the only server of a run, as :meth:`run`, and record that; raises what the ledger raises."""
+        commits = self.context.commits
+        try:
+            await self.run(targets)
+        finally:
+            commits.flush()
+        if commits.failure is not None:
+            raise commits.failure
 
     def _may_start(self) -> bool:
         return not self.context.cancellation.requested and self.failures.stop_reason() is None
@@ -391,8 +378,9 @@ async def settle_here(
     context.cancellation()  # starts no request
     targets = {number: record.target for number, record in records.items()}
     results: dict[int, TargetResult] = {}
-    no_batch = BatchFailures(Plan("", ""), 0)
-    await apply_server(context, connection, targets, records, no_batch, CircuitBreaker(), results.__setitem__)
+    no_batch, keep = BatchFailures(Plan("", ""), 0), results.__setitem__
+    execution = ServerExecution(context, connection, no_batch, CircuitBreaker(), keep, records=records)
+    await execution.run_alone(targets)
     return results
 
 

@@ -142,6 +142,8 @@ class Aspect:
     """The value of a key that a reading of it does not show; ``UNSET``: unknown."""
     kept: ClassVar[frozenset[str]] = frozenset()
     """The attributes that no server shows, and that the ledger keeps."""
+    of_entry: ClassVar[bool] = False
+    """Each entry of a clip has its own values."""
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 

@@ -37,9 +37,10 @@ _POINTS = {"first_frame": "In", "last_frame": "Out", "icon_pos": "Icon"}
 
 
 class LinkFields(Value):
-    """The link fields of an asset, by name. Each entry of a clip has its own."""
+    """The link fields of an asset, by name."""
 
     name = "field"
+    of_entry = True
     keys: ClassVar = {"fields": asset_key(FieldsArgs, "link fields")}
     missing = UNSET
 

@@ -73,6 +73,7 @@ class Links(ListAspect):
     unreported = tuple(LINK_FIELD)
     dialect = ("folder_missing",)
     deletes = "link"
+    every = "fact links"
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
@@ -177,10 +178,6 @@ class Links(ListAspect):
             if plain(key) not in known and not _is_home(context.asset, context.title, its):
                 found[key] = {"link_id": link.link_id}
         return found
-
-    def watch(self, context: PlanContext) -> None:
-        """Note that the plan depends on all links, wherever they are."""
-        context.builder.look("fact links")
 
     def resolve(self, context: PlanContext, sourced: Sourced[DesiredLink], live: Mapping[str, Item]) -> ListItem:
         """Return a link with its fields; the entry of another clip of its title is an error."""

@@ -41,6 +41,8 @@ class ListAspect(Aspect):
     """A request that changes an item writes all of it again."""
     numbered: ClassVar[bool] = False
     """A server may give its items other keys after each request (dialect ``segment_numbers``)."""
+    every: ClassVar[str] = ""
+    """What shows all live items, where its own things do not: a fact."""
     positions: ClassVar[tuple[str, ...]] = ()
     """The attributes that count frames from where the server counts."""
     moves: ClassVar[tuple[frozenset[str], ...]] = ()
@@ -268,10 +270,6 @@ class ListAspect(Aspect):
         """Return whether ``exactly`` of a list concerns an item."""
         return any(each.items() <= value.items() for each in self.covered(desired))
 
-    def watch(self, context: PlanContext) -> None:
-        """Note that the plan depends on all live items."""
-        context.builder.look(self.name)
-
     def write(
         self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
     ) -> None:
@@ -355,7 +353,7 @@ class ListAspect(Aspect):
             if not item.present and item.key is not None and item.key not in live:
                 context.builder.hold(self.effect(item.key, None, None))
         if desired.exactly:
-            self.watch(context)
+            context.builder.look(self.every or self.name)
 
     def twins(
         self, context: PlanContext, live: Mapping[str, Item], items: Sequence[ListItem], desired: Any

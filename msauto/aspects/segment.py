@@ -80,7 +80,7 @@ class Segments(SegmentArguments):
             plan_segmentation(self, context, part)
             return
         if context.server.dialect.numbers_by_start or any(each.value.number is ABSENT for each in part.items):
-            self.watch(context)  # which segment is meant, and which numbers are free
+            context.builder.look(self.name)  # which segment is meant, and which numbers are free
         super().plan(context, part)
 
     def resolve(self, context: PlanContext, sourced: Sourced[DesiredSegment], live: Mapping[str, Item]) -> ListItem:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
-from msauto.aspects.aspect import Aspect
 from msauto.aspects.comparison import entry_called
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import MsautoError
@@ -276,8 +275,7 @@ class ClipFinder:
             if self._is_main(title) or (member.entry is not None and id(member.intent) in on_main):
                 continue
             for aspect, part in desired.parts.items() if isinstance(desired, DesiredAsset) else ():
-                is_of_entry = isinstance(part, Mapping) and type(ASPECTS[aspect]).for_clip is not Aspect.for_clip
-                for name, sourced in part.items() if is_of_entry else ():
+                for name, sourced in part.items() if ASPECTS[aspect].of_entry else ():
                     raise refuse(
                         f"{title!r} and {self._main.clip.title!r} are two entries of one clip: tasks declare the "
                         f"{aspect} {name} for one entry, and other things for the other",

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from msauto.api.on_workers import AppliedServer, ServersOnWorkers, WorkersOfRun, without_target
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit
-from msauto.applying.executor import BatchFailures, Targets, apply, apply_server
+from msauto.applying.executor import BatchFailures, ServerExecution, Targets, apply
 from msauto.applying.states import RetryPolicy
 from msauto.circuit_breaker import BreakerState, CircuitBreaker
 from msauto.errors import ClusterError, LedgerError
@@ -146,7 +146,9 @@ async def applied(
     """Do what a worker does."""
     breaker, results = CircuitBreaker(), dict[int, TargetResult]()
     breaker.state = state or breaker.state
-    await apply_server(context, stage.server(), targets, records, failures, breaker, results.__setitem__)
+    keep = results.__setitem__
+    execution = ServerExecution(context, stage.server(), failures, breaker, keep, records=records)
+    await execution.run_alone(targets)
     return AppliedServer({number: without_target(each) for number, each in results.items()}, breaker.state)
 
 
