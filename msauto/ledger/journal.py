@@ -205,7 +205,7 @@ class LedgerJournal:
             sent = len(texts)
         told = dump(record.differences), dump(record.left), dump(record.notes)
         parts = (f"[{','.join(texts)}]", record.outcome, record.message, *told)
-        self._store.put(_RECORD, (journalled.id, position), (record.begun, sent, *parts))
+        self._store.put(_RECORD, ((journalled.id, position), (record.begun, sent, *parts)))
 
     def _time(self) -> str:
         return format_time(self._now())
@@ -335,9 +335,8 @@ class LedgerMemory:
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items; a value of ``None`` forgets the item."""
         key, now = _key_of(target, self._urls), self._now()
-        with self._store.together():
-            for item, value in items.items():
-                self._store.put(_ITEM, (*key, item), None if value is None else (dump(value), now))
+        both = ((item, None if value is None else (dump(value), now)) for item, value in items.items())
+        self._store.put(_ITEM, *(((*key, item), values) for item, values in both))
 
 
 def _clip(link_id: str, create_time: str) -> ClipIdentity:

@@ -141,7 +141,8 @@ class Ledger:
 
     def record_batch(self, summary: RunSummary, record: str, *, ran: bool) -> None:
         """Record a batch, or what has become of it; ``ran``: its jobs were started."""
-        self._store.put(_BATCH, (summary.run,), (summary.batch, summary.started, int(ran), dump(summary), record))
+        row = (summary.batch, summary.started, int(ran), dump(summary), record)
+        self._store.put(_BATCH, ((summary.run,), row))
 
     def batches(self) -> list[tuple[RunSummary, str]]:
         """Return all batches with their records, newest first."""
@@ -167,9 +168,7 @@ class Ledger:
     def note_end(self, run: str, notes: Mapping[str, str]) -> None:
         """Add notes to a run that has ended; one that is not in the ledger is ignored."""
         for (number,) in self._store.read("SELECT id FROM run WHERE name = ?", (run,)):
-            with self._store.together():
-                for name, text in notes.items():
-                    self._store.put(_NOTE, (number, name), (text,))
+            self._store.put(_NOTE, *(((number, name), (text,)) for name, text in notes.items()))
 
     def _newest(self, runs: list[RunSummary], repository: Path | None) -> RunSummary:
         mine = [each for each in runs if repository is None or each.is_of(repository)]
@@ -354,9 +353,9 @@ def commit_seconds(store: Store, monotonic: Callable[[], float]) -> float:
     times = []
     for number in range(_TRIES):
         began = monotonic()
-        store.put(locks.HOLDER, ("check", 0), ("", 0, "", "", str(number)))
+        store.put(locks.HOLDER, (("check", 0), ("", 0, "", "", str(number))))
         times.append(monotonic() - began)
-    store.put(locks.HOLDER, ("check", 0), None)
+    store.put(locks.HOLDER, (("check", 0), None))
     return sorted(times)[_TRIES // 2]
 
 

@@ -279,7 +279,7 @@ class AdvisoryLock:
                 if not self._joins:  # rows of sessions that ended
                     store.write("DELETE FROM holder WHERE lock = ?", (self.name,))
                 shown = (holder.run, holder.pid, holder.user, holder.host, holder.since)
-                store.put(HOLDER, (self.name, store.session), shown)
+                store.put(HOLDER, ((self.name, store.session), shown))
         except BaseException:
             self.release()
             raise
@@ -298,7 +298,7 @@ class AdvisoryLock:
         with suppress(LedgerError):
             try:
                 if not store.held[self.name]:
-                    store.put(HOLDER, (self.name, store.session), None)
+                    store.put(HOLDER, ((self.name, store.session), None))
             finally:
                 store.unlock(key_of(self.name), shared=self._admits or self._joins)
 

@@ -161,13 +161,13 @@ class Store(ABC):
             self._write_put()
             self._write(statement, rows)
 
-    def put(self, table: Upsert, key: Row, values: Row | None) -> None:
-        """Write the row with a key, or delete it if ``values`` is ``None``; durable as with :meth:`write`.
+    def put(self, table: Upsert, *rows: tuple[Row, Row | None]) -> None:
+        """Write rows, each with its key and its values, ``None`` to delete it; durable as with :meth:`write`.
 
         Of all that a transaction puts under one key, only the last is written.
         """
         with self.together():
-            self._put[table][key] = values
+            self._put[table].update(rows)
 
     def _write_put(self) -> None:
         """Write what was put so far: before anything that depends on it."""
