@@ -14,17 +14,16 @@ from msgspec import structs
 from msauto.aspects.aspect import Aspect, Operation, part_of
 from msauto.aspects.asset import AssetDeletion
 from msauto.aspects.command import AssetCommands
+from msauto.aspects.downloads import Proxies, Thumbnails
 from msauto.aspects.field import LinkFields
 from msauto.aspects.link import Links
 from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.marker import Markers
 from msauto.aspects.merging import Merging
-from msauto.aspects.proxy import Proxies
 from msauto.aspects.restore import Restore
 from msauto.aspects.rss_item import RssItems
 from msauto.aspects.segment import Segments
 from msauto.aspects.segmentation import Segmentation
-from msauto.aspects.thumbnail import Thumbnails
 from msauto.aspects.title import Title
 from msauto.aspects.xmp import XmpFields
 from msauto.aspects.xmp_batch import XmpBatches

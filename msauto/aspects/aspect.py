@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
-from msgspec import UNSET, Struct, UnsetType, field, structs
+from msgspec import UNSET, Struct, UnsetType, field
 
 from msauto.aspects.arguments import ExportedPart, TaskArguments
 from msauto.aspects.comparison import Attributes, mapping
 from msauto.aspects.merging import Merging
-from msauto.aspects.plan_builder import LEFT, PlanContext, Trigger, answer_told, is_kept, left_alone, length_of
+from msauto.aspects.plan_builder import LEFT, PlanContext, Trigger, answer_told, is_kept, left_alone
 from msauto.documents.document import SourceNode
 from msauto.documents.key_rules import KeyRule
 from msauto.documents.strict_model import Model
 from msauto.errors import Problem
-from msauto.model.desired import DesiredDownload, Sourced, TaskSource
+from msauto.model.desired import Sourced, TaskSource
 from msauto.model.live import Asset, AssetSnapshot, Folder
-from msauto.model.plan import Action, Basis, Change, Outside, Request, Target
+from msauto.model.plan import Action, Basis, Change, Outside, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import TargetRecord, started
 from msauto.model.server import Dialect, ServerSpec
@@ -309,40 +309,6 @@ class Operation(Aspect):
     def run(self, context: PlanContext, desired: Any, cause: Trigger) -> None:
         """Add what one desired operation runs."""
         raise NotImplementedError
-
-
-class Download(Operation):
-    """A file that is fetched of an asset, and fetched again once the clip or what was asked for differs.
-
-    It changes nothing on the server.
-    """
-
-    for_good = "the file stays where it was saved"
-
-    def has_file(self, context: PlanContext, run: DesiredDownload, asked: Mapping[str, Json], cause: Trigger) -> bool:
-        """Return whether a file is on disk as it was fetched of this clip; a handler fetches it again."""
-        context.builder.look(*length_of(context.asset))
-        remembered = context.memory.get(f"{self.name}:{run.dest}")
-        if cause.handler or not isinstance(remembered, dict):
-            return False
-        there = context.files.get(run.dest)
-        return there is not None and remembered == {**_made_from(context, asked), "sha256": there}
-
-    def fetch(
-        self, context: PlanContext, run: DesiredDownload, asked: dict[str, Json], request: Request, cause: Trigger
-    ) -> None:
-        """Add a download as what is run, with what its file is made from."""
-        number = context.builder.run(self.name, run.dest, asked, run.source, cause)
-        effect = Effect(self.name, run.dest, None, _made_from(context, asked), visible=False)
-        context.builder.send(cause.phase, structs.replace(request, dest=run.dest), [number], effect)
-
-
-def _made_from(context: PlanContext, asked: Mapping[str, Json]) -> dict[str, Json]:
-    """Return what a file of a clip is made from: where that is the same, so is the file."""
-    asset = context.asset
-    created = asset.attributes.get("create_time")
-    clip: dict[str, Json] = {"link_id": asset.link_id, "create_time": created, "frames": asset.frames}
-    return {"asked": dict(asked), "clip": clip}
 
 
 def frames_of(value: Json) -> int | None:

@@ -9,8 +9,8 @@ from urllib.parse import quote
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
-from msauto.aspects.aspect import Download
 from msauto.aspects.comparison import mapping
+from msauto.aspects.downloads import Download
 from msauto.circuit_breaker import account_remedy
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Change, Target

@@ -246,7 +246,7 @@ def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> t
 
 def change_notes(change: Change, rate: Fraction | None = None) -> tuple[str, ...]:
     """Return notes on a change, such as where ``before`` comes from and whether it can be undone."""
-    from msauto.aspects.aspect import Download  # as above
+    from msauto.aspects.downloads import Download  # as above
 
     notes = [_BASIS[change.basis]] if change.basis in _BASIS and change.action != "run" else []
     notes += [outside_note(change, change.outside, rate)] if change.outside is not None else []

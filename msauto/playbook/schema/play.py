@@ -10,10 +10,9 @@ from msauto.aspects import ASPECTS
 from msauto.aspects.arguments import State, with_keys
 from msauto.aspects.aspect import Aspect
 from msauto.aspects.command import COMMAND_RULES, CommandOnly
+from msauto.aspects.downloads import ProxyOnly, ThumbnailOnly
 from msauto.aspects.list_aspect import ListAspect
-from msauto.aspects.proxy import ProxyOnly
 from msauto.aspects.rss_arguments import RssArgs
-from msauto.aspects.thumbnail import ThumbnailOnly
 from msauto.aspects.xmp_batch import XmpBatchArgs
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
