@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from msgspec import UNSET, Struct, field, structs
 
 from msauto.aspects import ASPECTS, is_numbered, snapshot_of
-from msauto.aspects.aspect import Operation
+from msauto.aspects.aspect import Operation, Reads
 from msauto.aspects.comparison import mapping
 from msauto.aspects.list_aspect import ListAspect, each_of
 from msauto.aspects.plan_builder import BETWEEN
@@ -42,7 +42,7 @@ from msauto.model.snapshot import (
     predict_one,
     thing_of,
 )
-from msauto.planning.target_reading import FACT, read_places, read_rest, shorten, snapshot_with_facts
+from msauto.planning.target_reading import FACT, read_needed, read_places, shorten, snapshot_with_facts
 from msauto.secrets.redaction import Secrets
 
 Extent = Literal["all", "some", "none", "hidden"]
@@ -347,8 +347,9 @@ async def read_again(
 ) -> LiveTarget:
     """Return a target as it is once the requests before ``end`` were sent, read again; raises ``ServerError``.
 
-    ``things`` are what the reading must show. ``reader`` has asked nothing yet. An asset that is gone counts only where
-    its database is there.
+    ``things`` are what the reading must show; a fact that a template asked has the aspect ``fact``, and the key ``""``
+    of a list means all of it. ``reader`` has asked nothing yet. An asset that is gone counts only where its database is
+    there.
     """
     if target.kind == "database":
         return LiveTarget()
@@ -359,7 +360,14 @@ async def read_again(
         return await _after_deletion(reader, shared, target)
     if asset is None:
         return LiveTarget()
-    return await read_rest(reader, partial(shared.read, reader), target.database, address, asset, things)
+    wanted: dict[str, set[str]] = {}
+    for aspect, key in things:
+        wanted.setdefault(aspect, set()).add(key)
+    facts = wanted.pop(FACT, set())
+    needed = [ASPECTS[aspect].needs(keys) for aspect, keys in wanted.items()]
+    needed.append(Reads(links="links" in facts, every_xmp="xmp" in facts))
+    known = LiveTarget(asset=asset)
+    return await read_needed(reader, partial(shared.read, reader), target.database, address, known, needed)
 
 
 async def _find(reader: Reader, target: Target, end: int) -> tuple[Address, Asset | None]:

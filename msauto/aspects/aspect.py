@@ -74,12 +74,14 @@ class Shown(NamedTuple):
 class Reads(NamedTuple):
     """What comparing a part takes beside the asset itself.
 
-    ``places``: the entries of these folders and titles. ``links``: all links of the asset.
+    ``places``: the entries of these folders and titles. ``links``: all links of the asset. ``every_xmp``: all its XMP
+    fields.
     """
 
     xmp: frozenset[str] = frozenset()
     places: tuple[Folder, ...] = ()
     links: bool = False
+    every_xmp: bool = False
 
 
 class UndoContext(Struct, frozen=True):

@@ -11,6 +11,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct, field, structs
 
 from msauto.aspects import ASPECTS, DELETION, merge_desired, operation, snapshot_of
+from msauto.aspects.aspect import Reads
 from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, adopted, refuse
 from msauto.aspects.positions import InAndOut, in_point
@@ -36,7 +37,7 @@ from msauto.planning.left_out import check_protected, losses, protected
 from msauto.planning.similar_titles import SimilarTitles, not_found, with_nearest_folder
 from msauto.planning.target_choice import TargetChoice
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
-from msauto.planning.target_reading import read_places, read_xmp_fields, seen
+from msauto.planning.target_reading import read_needed, seen
 from msauto.secrets.redaction import Secrets
 
 
@@ -318,23 +319,15 @@ class AssetSurvey:
 
     async def _read_rest(self, found: FoundClip, desired: DesiredAsset | None, title: str) -> LiveTarget:
         """Read what only the comparison needs: XMP fields, what is where links are to be, all links."""
-        xmp, links, reader, database = self._layers.xmp, self._layers.links, self._reader, self._group.database
+        known = LiveTarget(asset=found.asset, xmp=self._layers.xmp, links=self._layers.links)
         if desired is None:
-            return LiveTarget(asset=found.asset, xmp=xmp, links=links)
-        names: set[str] = set()
-        places: dict[Folder, None] = {}
-        all_links = not desired.present
-        for name, part in desired.parts.items():
-            needed = ASPECTS[name].reads(part, found.asset, title)
-            names |= needed.xmp
-            places |= dict.fromkeys(needed.places)
-            all_links |= needed.links
-        if names and xmp is None and database not in self._context.answers.batches:
-            xmp = await read_xmp_fields(reader, database, found.address, frozenset(names))
-        if links is None and all_links:
-            links = await reader.read_links(database, found.asset)
-        listed = await read_places(reader.read_folder, database, places)
-        return LiveTarget(asset=found.asset, xmp=xmp, places=listed, links=links)
+            return known
+        reader, database = self._reader, self._group.database
+        needed = [ASPECTS[name].reads(part, found.asset, title) for name, part in desired.parts.items()]
+        if database in self._context.answers.batches:  # which makes the XMP fields unknown
+            needed = [each._replace(xmp=frozenset()) for each in needed]
+        needed += [] if desired.present else [Reads(links=True)]
+        return await read_needed(reader, reader.read_folder, database, found.address, known, needed)
 
     async def _plan_handlers(self, plan: PlanContext, here: Sequence[Declared], desired: DesiredAsset | None) -> bool:
         """Plan the handlers that are due; what two of them run on this target, only once.

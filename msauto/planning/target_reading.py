@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from msgspec import UNSET, json, structs
 
 from msauto.aspects import ASPECTS, snapshot_of
+from msauto.aspects.aspect import Reads
 from msauto.aspects.comparison import entries_called
 from msauto.aspects.list_aspect import ListAspect
 from msauto.errors import UnsupportedError
 from msauto.model.clip_entries import are_one_clip
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import plain
-from msauto.model.live import Asset, Entry, Folder, Listing, Xmp
+from msauto.model.live import Asset, Entry, Folder, Listing
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
-from msauto.model.snapshot import Effect, Json, Part, Seen, Snapshot, Thing, canonical, digest, named_in, part_digest
+from msauto.model.snapshot import Effect, Json, Part, Seen, Snapshot, canonical, digest, named_in, part_digest
 from msauto.secrets.redaction import Secrets
 
 _LONGEST = 60  # characters of a value that are shown
@@ -28,41 +30,26 @@ FACT: Final = "fact"
 ReadFolder = Callable[[str, Folder], Awaitable[Listing | None]]
 
 
-async def read_rest(
-    reader: Reader, read_folder: ReadFolder, database: str, address: Address, asset: Asset, things: Iterable[Thing]
+async def read_needed(
+    reader: Reader, read_folder: ReadFolder, database: str, address: Address, known: LiveTarget, needed: Sequence[Reads]
 ) -> LiveTarget:
-    """Read what comparing these things takes beside the asset; raises ``ServerError``.
+    """Read what comparing takes beside what is known of an asset; raises ``ServerError``.
 
-    A fact that a template asked has the aspect ``fact``; the key ``""`` of a list means all of it.
+    XMP fields stay unknown where the server does not report them (an old version). All links take a listing of the
+    whole database.
     """
-    wanted: dict[str, set[str]] = {}
-    for aspect, key in things:
-        wanted.setdefault(aspect, set()).add(key)
-    facts = wanted.pop(FACT, set())
-    needed = [ASPECTS[aspect].needs(keys) for aspect, keys in wanted.items()]
-    names = frozenset[str]().union(*(each.xmp for each in needed))
+    names, xmp, links = frozenset[str]().union(*(each.xmp for each in needed)), known.xmp, known.links
+    every = any(each.every_xmp for each in needed)
+    if xmp is None and (names or every):
+        with suppress(UnsupportedError):
+            fields = await reader.read_xmp(database, address, frozenset()) if every else None
+            by_name = not fields and (names or not every)
+            xmp = await reader.read_xmp(database, address, names) if by_name else fields
     places = dict.fromkeys(place for each in needed for place in each.places)
-    every_link = "links" in facts or any(each.links for each in needed)  # that needs a listing of the whole database
-    xmp = None
-    if names or "xmp" in facts:
-        xmp = await read_xmp_fields(reader, database, address, names, every="xmp" in facts)
-    return LiveTarget(
-        asset=asset,
-        xmp=xmp,
-        places=await read_places(read_folder, database, places),
-        links=await reader.read_links(database, asset) if every_link else None,
-    )
-
-
-async def read_xmp_fields(
-    reader: Reader, database: str, address: Address, names: frozenset[str], *, every: bool = False
-) -> Xmp | None:
-    """Return XMP fields, all or those named; ``None`` where the server does not report them (an old version)."""
-    try:
-        fields = await reader.read_xmp(database, address, frozenset()) if every else None
-        return fields if fields or (every and not names) else await reader.read_xmp(database, address, names)
-    except UnsupportedError:
-        return None
+    listed = await read_places(read_folder, database, places)
+    if links is None and known.asset is not None and any(each.links for each in needed):
+        links = await reader.read_links(database, known.asset)
+    return LiveTarget(asset=known.asset, xmp=xmp, places=listed, links=links)
 
 
 async def read_places(
