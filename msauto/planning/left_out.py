@@ -7,7 +7,7 @@ may name it otherwise is looked up only where the target loses something.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -28,11 +28,9 @@ from msauto.model.timecode import TimecodeError
 from msauto.planning.clip_finder import ClipFinder, Declared, DistinctClipsError, check_guard
 from msauto.planning.fact_layers import Layers
 from msauto.planning.renames import PostponedError
-from msauto.planning.target_groups import IntentGroup, IntentGroupMember, may_choose
+from msauto.planning.target_groups import Grouping, IntentGroup, IntentGroupMember, may_choose
 
 P = TypeVar("P", bound=DesiredList[Any] | DesiredChannel)
-GroupIntents = Callable[..., Awaitable[Sequence[IntentGroup]]]
-"""Groups tasks by what they name: :func:`~msauto.planning.target_groups.group_intents`."""
 _INVALID: Final = (MsautoError, TimecodeError, NoAssetError, Need)
 """What a task raises that is in error itself, or needs more facts."""
 
@@ -57,11 +55,10 @@ def protect_by_title(groups: Sequence[IntentGroup], left_out: Sequence[Intent]) 
 
 
 async def protect_otherwise(
-    reader: Reader,
+    grouping: Grouping,
     losing: Sequence[tuple[IntentGroup, Target]],
     others: Sequence[IntentGroup],
     left_out: Sequence[Intent],
-    group_intents: GroupIntents,
 ) -> list[IntentGroup]:
     """Return the groups that may name the clip of an asset which loses something otherwise, looked for if possible.
 
@@ -70,18 +67,18 @@ async def protect_otherwise(
     """
     titles = set[str]()
     for _, target in losing:
-        titles |= await _titles_of(reader, target)
+        titles |= await _titles_of(grouping.reader, target)
     near = [each for each in others if each.by_id or not titles.isdisjoint(map(plain, each.all_names))]
     asked = [each for each in left_out if not isinstance(each.ref, TitleRef) or titles & _titles_in(each.ref)]
     protecting: list[IntentGroup] = []
-    for group in await group_intents(asked, only=titles) if asked else ():
+    for group in await structs.replace(grouping, only=titles).groups(asked) if asked else ():
         names = set(map(plain, group.all_names))
         same = [each for each, _ in losing if not names.isdisjoint(map(plain, each.all_names))]
         for each in same:
             known = {id(member.intent) for member in each.protecting}
             each.protecting += tuple(member for member in group.members if id(member.intent) not in known)
         protecting += [] if same else [group]
-    await find_clips(reader, [*near, *protecting])
+    await find_clips(grouping.reader, [*near, *protecting])
     for group in protecting:
         group.protecting, group.members = tuple(group.members), []
     return [*near, *protecting]

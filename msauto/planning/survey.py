@@ -40,7 +40,7 @@ from msauto.planning.handlers import recall
 from msauto.planning.left_out import asks_for_something, check_items, find_clips, protect_by_title, protect_otherwise
 from msauto.planning.renames import PostponedError
 from msauto.planning.similar_titles import not_found
-from msauto.planning.target_groups import IntentGroup, group_intents, merge_groups
+from msauto.planning.target_groups import Grouping, IntentGroup, merge_groups
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
 Planned = tuple[IntentGroup, SurveyedTarget]
@@ -70,7 +70,7 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     for intent in intents:
         (of_databases if isinstance(intent.ref, DatabaseRef) else rest).append(intent)
     context = structs.replace(context, pending=context.memory.pending(server.name))
-    databases = await group_intents(server, of_databases, context.reader, 1, context.answers)
+    databases = await Grouping(server, context.reader, 1, context.answers).groups(of_databases)
     outcomes = [await _plan(context, group) for group in filter(_choice(context, databases), databases)]
     loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
     context = structs.replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
@@ -97,14 +97,15 @@ async def _plan_after_databases(
     context: SurveyContext, intents: Sequence[Intent], before: int, forks: int
 ) -> list[SurveyedTarget]:
     """Plan assets and channels, each clip and each place once; ``before`` targets of databases precede them."""
-    groups = await group_intents(context.server, intents, context.reader, forks, context.answers)
+    grouping = Grouping(context.server, context.reader, forks, context.answers)
+    groups = await grouping.groups(intents)
     protect_by_title(groups, context.left_out)
     is_chosen = _choice(context, groups)
     chosen = list(filter(is_chosen, groups))
     context.notify(events.TargetsFound(context.server.name, before + len(chosen)))
     planned = list(zip(chosen, await concurrent_list(partial(_plan, context), chosen, limit=forks), strict=True))
     others = [] if len(chosen) == len(groups) else [group for group in groups if not is_chosen(group)]
-    planned, named = await _named_otherwise(context, planned, others, forks)
+    planned, named = await _named_otherwise(context, planned, others, grouping)
     planned = await _with_one_target_a_clip(context, planned, named)
     return _without_shared_places(context, await _without_named_links(context, planned, named))
 
@@ -116,7 +117,7 @@ def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[
 
 
 async def _named_otherwise(
-    context: SurveyContext, planned: Sequence[Planned], others: Sequence[IntentGroup], forks: int
+    context: SurveyContext, planned: Sequence[Planned], others: Sequence[IntentGroup], grouping: Grouping
 ) -> tuple[list[Planned], list[IntentGroup]]:
     """Return the groups of ``others``, and of what is left out, that may name a clip which loses something, or a link.
 
@@ -130,7 +131,6 @@ async def _named_otherwise(
     unread = [group.members[0].intent for group in in_error if group.is_unknown]
     known = {id(member.intent) for group, _ in planned if group.clip is not None for member in group.protecting}
     left_out = [each for each in (*context.left_out, *unread) if id(each) not in known]
-    regroup = partial(group_intents, context.server, reader=context.reader, forks=forks, answers=context.answers)
     named: list[IntentGroup] = []
     again: dict[int, SurveyedTarget] = {}
     for database in dict.fromkeys(group.database for group, _ in lost):
@@ -141,7 +141,7 @@ async def _named_otherwise(
             continue
         before = [len(group.protecting) for group, _ in losing]
         try:
-            named += await protect_otherwise(context.reader, losing, groups, intents, regroup)
+            named += await protect_otherwise(grouping, losing, groups, intents)
         except MsautoError as error:
             again |= {id(group): _failed(context, group, error) for group, _ in losing}
         more = [group for (group, _), count in zip(losing, before, strict=True) if len(group.protecting) > count]

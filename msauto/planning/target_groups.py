@@ -118,36 +118,124 @@ def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
     )
 
 
-async def group_intents(
-    server: ServerSpec,
-    intents: Sequence[Intent],
-    reader: Reader,
-    forks: int,
-    answers: XmpAnswers,
-    only: Collection[str] | None = None,
-) -> list[IntentGroup]:
-    """Return the groups in the order of the playbooks; ``only``: of selects, those of these titles."""
-    members: list[_KeyedMember] = []
-    members_of = partial(_members_of, server=server, reader=reader, forks=forks, answers=answers, only=only)
-    async for keyed_members in concurrent_map(members_of, intents, limit=forks):
-        members.extend(keyed_members)
-    refs = [intent.ref for intent in intents if isinstance(intent.ref, TitleRef)]
-    titles = [(key[1], key[2]) for key, group, _ in members if group is None]
-    keys = await TitleKeys.of(reader, [*titles, *((ref.database, was) for ref in refs for was in ref.was)])
-    renames = Renames(intents, keys)
-    groups: dict[_Key, IntentGroup] = {}
-    async for key, group, member in in_turns(members):
-        if group is None:
-            _, database, declared = key
-            title = renames.current_title(database, declared)
-            key = ("asset", *keys(database, title))
-            if (group := groups.get(key)) is None:
-                group = IntentGroup("asset", database, title, renames.of(database, title))
-                group.error = renames.error(database, title)
-        found = groups.setdefault(key, group)
-        found.members.append(member)
-        found.error = found.error or group.error
-    return list(groups.values())
+class Grouping(Struct, frozen=True):
+    """Groups what tasks ask of one server; ``only``: of selects, the assets of these titles."""
+
+    server: ServerSpec
+    reader: Reader
+    forks: int
+    answers: XmpAnswers
+    only: Collection[str] | None = None
+
+    async def groups(self, intents: Sequence[Intent]) -> list[IntentGroup]:
+        """Return the groups in the order of the playbooks."""
+        members: list[_KeyedMember] = []
+        async for keyed_members in concurrent_map(self._members_of, intents, limit=self.forks):
+            members.extend(keyed_members)
+        refs = [intent.ref for intent in intents if isinstance(intent.ref, TitleRef)]
+        titles = [(key[1], key[2]) for key, group, _ in members if group is None]
+        keys = await TitleKeys.of(self.reader, [*titles, *((ref.database, was) for ref in refs for was in ref.was)])
+        renames = Renames(intents, keys)
+        groups: dict[_Key, IntentGroup] = {}
+        async for key, group, member in in_turns(members):
+            if group is None:
+                _, database, declared = key
+                title = renames.current_title(database, declared)
+                key = ("asset", *keys(database, title))
+                if (group := groups.get(key)) is None:
+                    group = IntentGroup("asset", database, title, renames.of(database, title))
+                    group.error = renames.error(database, title)
+            found = groups.setdefault(key, group)
+            found.members.append(member)
+            found.error = found.error or group.error
+        return list(groups.values())
+
+    async def _members_of(self, intent: Intent) -> Iterable[_KeyedMember]:
+        """Return the members of an intent, to be merged with those of the same key."""
+        ref = intent.ref
+        if isinstance(ref, TitleRef):
+            return [(("asset", ref.database, ref.title), None, IntentGroupMember(intent, ref.title))]
+        member = IntentGroupMember(intent)
+        if isinstance(ref, ChannelRef):
+            return [(("rss_channel", ref.channel), IntentGroup("rss_channel", "", ref.channel), member)]
+        if isinstance(ref, DatabaseRef):
+            return [(("database", ref.database), IntentGroup("database", ref.database, ref.database), member)]
+        name = f"{ref.namespace}:{ref.identifier}" if isinstance(ref, IdRef) else _describe(ref)
+        group = IntentGroup("asset", ref.database, name)
+        try:
+            if isinstance(ref, SelectRef):
+                members = await self._select(intent, ref)
+                return ((("asset", ref.database, m.title), None, m) for m in members if m.title is not None)
+            requests.require(self.server, requests.Feature.KEY_ID)
+            address = Address(ref.identifier, ref.namespace)
+            group.by_id = (address, await self.reader.read_asset(ref.database, address))
+        except MsautoError as error:
+            group.error = error
+            return [(("error", ref.database, name, str(intent.source.place)), group, member)]
+        return [(("id", ref.database, ref.namespace, ref.identifier), group, member)]
+
+    async def _select(self, intent: Intent, ref: SelectRef) -> Sequence[IntentGroupMember]:
+        """Return the entries that fulfil ``where``; a clip is read only where its entry is not enough.
+
+        With ``only``, the titles that something is removed from, a ``where`` in error may have chosen any of them.
+        """
+        only = self.only
+        where = ref.where if only is None or ref.where is None else partial(may_choose, ref.where)
+        entries = await self.reader.read_select(ref)
+        if entries is None:
+            raise await not_found(
+                self.reader, self.server, "folder", show_folder(ref.folder), intent.source, ref.database
+            )
+        found: list[IntentGroupMember] = []
+        pending: list[Entry] = []
+        async for entry in in_turns(entries):
+            if only is not None and plain(entry.title) not in only:
+                continue
+            if where is None:
+                found.append(IntentGroupMember(intent, entry.title, entry))
+                continue
+            facts = Facts(entry=entry)
+            try:
+                if where(facts):
+                    found.append(IntentGroupMember(intent, entry.title, entry, facts.looked))
+            except Need:
+                pending.append(entry)
+
+        look = partial(self._look_at_clip, intent, ref, where)
+        found += [member async for member in concurrent_map(look, pending, limit=self.forks) if member is not None]
+        low, high = ref.expect_min or 0, ref.expect_max
+        if only is None and (low or high is not None):
+            values = ((reported_values(each.entry), each.entry.title) for each in found if each.entry is not None)
+            count = len({plain(title) if None in known else known for known, title in values})
+            if not low <= count <= (count if high is None else high):
+                most = "any number" if high is None else high
+                raise refuse(
+                    f"{_describe(ref)} finds {count} assets; expected: {low} to {most}",
+                    intent.source,
+                    "look at the assets with `msauto show`, or correct `expect`",
+                )
+        return found
+
+    async def _look_at_clip(
+        self, intent: Intent, ref: SelectRef, where: Callable[[Facts], bool] | None, entry: Entry
+    ) -> IntentGroupMember | None:
+        """Return the entry as a member if its clip fulfils ``where``."""
+
+        async def find() -> FoundClip | None:
+            address = Address(entry.title)
+            asset = await self.reader.read_asset(ref.database, address)
+            if asset is None:
+                return None
+            check_entry(entry, asset, intent.source)
+            return FoundClip(asset, address, entry.title)
+
+        layers = Layers(self.reader, ref.database, find, self.answers)
+        try:
+            if where is None or not await layers.evaluate(where, entry, intent.source):
+                return None
+        except NoAssetError:
+            return None  # deleted between the listing and the reading
+        return IntentGroupMember(intent, entry.title, entry, looked=frozenset(layers.looked))
 
 
 class TitleKeys:
@@ -197,38 +285,6 @@ async def titles_like(reader: Reader, database: str, asset: Asset) -> list[str]:
     return sorted({each.title for each in (*entries.same, *entries.namesakes) if same_text(each.title, asset.title)})
 
 
-async def _members_of(
-    intent: Intent,
-    server: ServerSpec,
-    reader: Reader,
-    forks: int,
-    answers: XmpAnswers,
-    only: Collection[str] | None,
-) -> Iterable[_KeyedMember]:
-    """Return the members of an intent, to be merged with those of the same key."""
-    ref = intent.ref
-    if isinstance(ref, TitleRef):
-        return [(("asset", ref.database, ref.title), None, IntentGroupMember(intent, ref.title))]
-    member = IntentGroupMember(intent)
-    if isinstance(ref, ChannelRef):
-        return [(("rss_channel", ref.channel), IntentGroup("rss_channel", "", ref.channel), member)]
-    if isinstance(ref, DatabaseRef):
-        return [(("database", ref.database), IntentGroup("database", ref.database, ref.database), member)]
-    name = f"{ref.namespace}:{ref.identifier}" if isinstance(ref, IdRef) else _describe(ref)
-    group = IntentGroup("asset", ref.database, name)
-    try:
-        if isinstance(ref, SelectRef):
-            members = await _select(intent, ref, server, reader, forks, answers, only)
-            return ((("asset", ref.database, m.title), None, m) for m in members if m.title is not None)
-        requests.require(server, requests.Feature.KEY_ID)
-        address = Address(ref.identifier, ref.namespace)
-        group.by_id = (address, await reader.read_asset(ref.database, address))
-    except MsautoError as error:
-        group.error = error
-        return [(("error", ref.database, name, str(intent.source.place)), group, member)]
-    return [(("id", ref.database, ref.namespace, ref.identifier), group, member)]
-
-
 def _describe(ref: SelectRef) -> str:
     return f"select {show_folder(ref.folder) or '/'}"
 
@@ -252,84 +308,9 @@ def check_entry(entry: Entry, asset: Asset, source: TaskSource) -> None:
     )
 
 
-async def _select(
-    intent: Intent,
-    ref: SelectRef,
-    server: ServerSpec,
-    reader: Reader,
-    forks: int,
-    answers: XmpAnswers,
-    only: Collection[str] | None,
-) -> Sequence[IntentGroupMember]:
-    """Return the entries that fulfil ``where``; a clip is read only where its entry is not enough.
-
-    With ``only``, the titles that something is removed from, a ``where`` in error may have chosen any of them.
-    """
-    where = ref.where if only is None or ref.where is None else partial(may_choose, ref.where)
-    entries = await reader.read_select(ref)
-    if entries is None:
-        raise await not_found(reader, server, "folder", show_folder(ref.folder), intent.source, ref.database)
-    found: list[IntentGroupMember] = []
-    pending: list[Entry] = []
-    async for entry in in_turns(entries):
-        if only is not None and plain(entry.title) not in only:
-            continue
-        if where is None:
-            found.append(IntentGroupMember(intent, entry.title, entry))
-            continue
-        facts = Facts(entry=entry)
-        try:
-            if where(facts):
-                found.append(IntentGroupMember(intent, entry.title, entry, facts.looked))
-        except Need:
-            pending.append(entry)
-
-    look = partial(_look_at_clip, intent, ref, where, reader=reader, answers=answers)
-    found += [member async for member in concurrent_map(look, pending, limit=forks) if member is not None]
-    low, high = ref.expect_min or 0, ref.expect_max
-    if only is None and (low or high is not None):
-        values = ((reported_values(each.entry), each.entry.title) for each in found if each.entry is not None)
-        count = len({plain(title) if None in known else known for known, title in values})
-        if not low <= count <= (count if high is None else high):
-            most = "any number" if high is None else high
-            raise refuse(
-                f"{_describe(ref)} finds {count} assets; expected: {low} to {most}",
-                intent.source,
-                "look at the assets with `msauto show`, or correct `expect`",
-            )
-    return found
-
-
 def may_choose(where: Callable[[Facts], bool], facts: Facts) -> bool:
     """Return whether a condition holds, or is in error: what is left out may then have chosen the clip."""
     try:
         return where(facts)
     except MsautoError:
         return True
-
-
-async def _look_at_clip(
-    intent: Intent,
-    ref: SelectRef,
-    where: Callable[[Facts], bool] | None,
-    entry: Entry,
-    reader: Reader,
-    answers: XmpAnswers,
-) -> IntentGroupMember | None:
-    """Return the entry as a member if its clip fulfils ``where``."""
-
-    async def find() -> FoundClip | None:
-        address = Address(entry.title)
-        asset = await reader.read_asset(ref.database, address)
-        if asset is None:
-            return None
-        check_entry(entry, asset, intent.source)
-        return FoundClip(asset, address, entry.title)
-
-    layers = Layers(reader, ref.database, find, answers)
-    try:
-        if where is None or not await layers.evaluate(where, entry, intent.source):
-            return None
-    except NoAssetError:
-        return None  # deleted between the listing and the reading
-    return IntentGroupMember(intent, entry.title, entry, looked=frozenset(layers.looked))
