@@ -178,7 +178,7 @@ async def rehearse(
     """
     from msauto.api.rehearsal import rehearse
 
-    return await rehearse(play, RunOptions.of(locals()), texts_of(fault), observing(observer))
+    return await rehearse(play, RunOptions.of(locals()), texts_of(fault), guarded(observer))
 
 
 @checked

@@ -31,7 +31,7 @@ from msauto.ledger.ledger import Ledger
 from msauto.model import live
 from msauto.model.clip_entries import clip_key, index_links
 from msauto.model.desired import ServerIntents
-from msauto.model.events import SILENT, Observer
+from msauto.model.events import Notify, ignore
 from msauto.model.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD
 from msauto.model.plan import Address, Plan, Request, Target
 from msauto.model.requests import PROFILES
@@ -127,7 +127,7 @@ def _runs_always(request: Request) -> bool:
 
 
 async def rehearse(
-    loaded: Loaded, options: RunOptions, faults: Sequence[str] = (), observer: Observer = SILENT
+    loaded: Loaded, options: RunOptions, faults: Sequence[str] = (), notify: Notify = ignore
 ) -> Rehearsal:
     """Rehearse what is loaded, with ``faults`` of the embedded servers while it applies.
 
@@ -143,7 +143,7 @@ async def rehearse(
         raise MsautoError(f"--fault: {error}", remedy="msauto simulate --help lists the faults") from None
     seen: dict[str, dict[str, object]] = {each.name: {} for each in specs}
     real = replace(loaded, workplace=ThisProcess(partial(_Remembering, seen=seen)))
-    plan = await plan_only(real, options, observer=observer)
+    plan = await plan_only(real, options, notify=notify)
     check_plan(plan, keep_going=options.keep_going, asked={"freeze", "window"})
     with ExitStack() as stack:
         stack.enter_context(loaded.resolved.secrets.redacted_errors())

@@ -48,7 +48,7 @@ def command(*, flags: Flags, playbooks: tuple[str, ...], faults: tuple[str, ...]
 
     async def work() -> Rehearsal:
         async with watch.ticking():
-            return await rehearse(load(flags.inputs, keep_going=options.keep_going), options, faults, watch)
+            return await rehearse(load(flags.inputs, keep_going=options.keep_going), options, faults, watch.notify)
 
     done = run_async(work())
     if flags.format == "json":
