@@ -24,7 +24,7 @@ from msauto.model.plan import Limits, Plan, PlanOptions, Target, TargetId
 from msauto.model.ports import Clock
 from msauto.model.result import RunDetails
 from msauto.model.server import ServerSpec
-from msauto.planning.plan_assembly import refusals
+from msauto.planning.limits import refusals
 from msauto.planning.saved_plan import refuse_differences, rest_of
 from msauto.planning.undo import servers_of
 from msauto.playbook.hosts import named_servers

@@ -28,8 +28,7 @@ from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Journal
 from msauto.model.result import UNCHANGED_NOTE, Result, RunDetails, TargetResult
 from msauto.model.server import ServerSpec
-from msauto.planning.plan_assembly import assemble
-from msauto.planning.survey import Survey
+from msauto.planning.survey import Survey, assemble
 from msauto.planning.target_choice import TargetChoice
 from msauto.report.texts import plural
 from msauto.secrets.redacted_plans import SecretMemory

@@ -1,10 +1,11 @@
-"""The survey of one server: read, evaluate, read more, compare.
+"""The survey of one server: read, evaluate, read more, compare; and the plan that the surveys of all servers make.
 
 It works target by target and drops live state as soon as it is compared.
 """
 
 from __future__ import annotations
 
+import os.path
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,11 +21,19 @@ from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError
 from msauto.model import events
 from msauto.model.clip_entries import MOST_LINKS
-from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, Intent, TaskSource
+from msauto.model.desired import (
+    DatabaseRef,
+    DesiredChannel,
+    DesiredXmpBatch,
+    InputFile,
+    Intent,
+    ResolvedPlaybooks,
+    TaskSource,
+)
 from msauto.model.facts import Facts
 from msauto.model.identity import compare_clips, plain
 from msauto.model.live import Asset, parse_folder, show_folder
-from msauto.model.plan import Address, Settlement, Target, TargetId
+from msauto.model.plan import Address, InputHash, Limits, Plan, PlannedServer, Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.timecode import TimecodeError
 from msauto.planning.asset_survey import (
@@ -38,9 +47,11 @@ from msauto.planning.clip_finder import DistinctClipsError
 from msauto.planning.fact_layers import XmpAnswers
 from msauto.planning.handlers import recall
 from msauto.planning.left_out import asks_for_something, check_items, find_clips, protect_by_title, protect_otherwise
+from msauto.planning.limits import refusals
 from msauto.planning.renames import PostponedError
 from msauto.planning.similar_titles import not_found
 from msauto.planning.target_groups import Grouping, IntentGroup, merge_groups
+from msauto.secrets.redaction import HIDDEN, Secrets
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
 Planned = tuple[IntentGroup, SurveyedTarget]
@@ -329,3 +340,65 @@ def _evaluate(group: IntentGroup, kind: type[D]) -> list[D]:
     """Return what the tasks declare of a target that is not an asset: no facts exist."""
     evaluated = [member.intent.evaluate(Facts(there=False)) for member in group.members]
     return [desired for desired in evaluated if isinstance(desired, kind)]
+
+
+# The whole plan ------------------------------------------------------------------------------------------------------
+
+
+def assemble(
+    resolved: ResolvedPlaybooks,
+    surveys: Sequence[Survey],
+    *,
+    created: str,
+    version: str,
+    limits: Limits,
+) -> Plan:
+    """Return the plan of all surveys, with refusals. ``created`` is ISO 8601, ``version`` that of msauto."""
+    urls = {work.server.name: work.server.url for work in resolved.work}
+    targets = (target for survey in surveys for target in survey.targets)
+    plan = Plan(
+        created=created,
+        msauto=version,
+        inputs=tuple(_hash_of(file, resolved.secrets) for file in resolved.inputs),
+        targets=_refuse_shared_files(sorted(targets, key=lambda target: (target.batch, target.kind != "database"))),
+        unchanged=sum(survey.unchanged for survey in surveys),
+        kept=sum(survey.kept for survey in surveys),
+        skipped=sum(survey.skipped for survey in surveys),
+        left_out=sum(survey.left_out for survey in surveys),
+        reads=sum(survey.reads for survey in surveys),
+        warnings=(
+            *resolved.warnings,
+            *(f"{survey.server}: {warning}" for survey in surveys for warning in survey.warnings),
+        ),
+        servers=tuple(PlannedServer(each.server, each.unchanged, urls.get(each.server, "")) for each in surveys),
+        batches=resolved.batches,
+        settlements=tuple(settlement for survey in surveys for settlement in survey.settlements),
+        secrets=resolved.secrets,
+    )
+    return structs.replace(plan, refusals=refusals(plan, limits))
+
+
+def _hash_of(file: InputFile, secrets: Secrets) -> InputHash:
+    """Return a file as the plan names it, without the hash if it holds a secret that could be guessed from it."""
+    may_hold = secrets and (file.content is None or secrets.occurs_in(file.content.decode("utf-8", "replace")))
+    return InputHash(file.path, HIDDEN if may_hold else file.sha256)
+
+
+def _refuse_shared_files(targets: Sequence[Target]) -> tuple[Target, ...]:
+    """Return the targets; two downloads into one file are an error of both of their targets."""
+    writers: dict[str, list[tuple[int, str]]] = {}
+    for number, target in enumerate(targets):
+        for request in (each for each in target.requests if each.dest is not None):
+            place = str(target.changes[request.changes[0]].source.place)
+            writers.setdefault(os.path.normpath(request.dest or ""), []).append((number, place))
+    refused = list(targets)
+    for dest, those in writers.items():
+        shown = [f"{targets[number].server} {targets[number].name!r} ({place})" for number, place in those[:2]]
+        more = f" and {len(those) - 2} more" if len(those) > 2 else ""
+        error = (
+            f"{those[0][1]}: {len(those)} downloads have the same destination {dest}: {' and '.join(shown)}{more}\n"
+            "  → make `dest` unique, with {{ asset.title }} or {{ inventory_hostname }}"
+        )
+        for number in {number for number, _ in those} if len(those) > 1 else ():
+            refused[number] = structs.replace(targets[number], changes=(), requests=(), error=error)
+    return tuple(refused)

@@ -146,5 +146,5 @@ _ENCODER: Final = json.Encoder(enc_hook=str)
 
 
 def _fingerprint(looked: Mapping[str, str], effects: Iterable[Effect]) -> str:
-    text = canonical([looked, [(each.aspect, each.key, each.before) for each in effects]])
+    text = canonical([looked, [(each.thing, each.before) for each in effects]])
     return f"sha256:{hashlib.sha256(text).hexdigest()}"

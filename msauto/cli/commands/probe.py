@@ -23,7 +23,7 @@ from msauto.exit_codes import INCOMPLETE, OK
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Link, show_folder
 from msauto.model.plan import Change, Limits, Plan, Target
-from msauto.planning.plan_assembly import refusals
+from msauto.planning.limits import refusals
 from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.probe.observations import ProbeResult
 from msauto.probe.probe import TrialOptions, probe, probe_by_trial

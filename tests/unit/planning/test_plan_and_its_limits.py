@@ -16,8 +16,8 @@ from msauto.model.desired import InputFile, Intent, ResolvedPlaybooks
 from msauto.model.plan import Address, Limits, Plan, Request, Target
 from msauto.model.server import Dialect
 from msauto.model.snapshot import compare
-from msauto.planning.plan_assembly import assemble
 from msauto.planning.saved_plan import plan_from_json, plan_schema
+from msauto.planning.survey import assemble
 from msauto.planning.target_reading import seen, snapshot_with_facts
 from msauto.secrets.redaction import Secrets
 from tests.plan_documents import plan_to_json

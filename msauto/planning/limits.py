@@ -1,0 +1,75 @@
+"""What a plan may not do without a flag: the limits of deletions, removals and requests, and what is protected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from msauto.aspects import ASPECTS, is_deletion
+from msauto.model.identity import plain
+from msauto.model.live import Folder, parse_folder, show_folder
+from msauto.model.plan import Limits, Plan, Refusal, Target
+
+EMPTIED = 3
+"""Emptying a list of at least this many items needs a flag."""
+
+
+def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
+    """Return each limit that the plan exceeds, with the flag that allows it."""
+    changes = [change for target in plan.targets for change in target.changes]
+    found: list[Refusal] = []
+    deleted = [change for change in changes if is_deletion(change)]
+    if (count := len(deleted)) > limits.delete_assets:
+        links = sum(ASPECTS[change.aspect].deletes == "link" for change in deleted)
+        found.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))
+    removals = _removals(plan, limits, sum(change.losses for change in changes))
+    found += [removals] if removals else []
+    if limits.requests is not None and plan.requests > limits.requests:
+        found.append(Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}"))
+    for target in (target for target in plan.targets if target.loses):
+        glob = next((glob for glob in limits.protected if _is_under(target, glob)), None)
+        if glob is not None:
+            remedy = f"remove the task, or remove {glob!r} from `protected` in msauto.toml"
+            called = f"{target.server} {target.database} {target.name}".strip()
+            found.append(Refusal("protected", glob, called, remedy))
+    return tuple(found)
+
+
+def _removals(plan: Plan, limits: Limits, count: int) -> Refusal | None:
+    if limits.allow_remove is not None and count <= limits.allow_remove:
+        return None
+    emptied = [each.count for target in plan.targets for each in target.emptied if each.count >= EMPTIED]
+    limit = limits.remove_items if limits.allow_remove is None else limits.allow_remove
+    if count > limit:
+        return Refusal("remove_items", limit, count, f"--allow-remove {count}")
+    return Refusal("empty_list", EMPTIED - 1, max(emptied), f"--allow-remove {count}") if emptied else None
+
+
+def _is_under(target: Target, glob: str) -> bool:
+    """Whether a glob matches a title of the target, or a folder that contains it: its home folder, or a link's."""
+    names = [target.name]
+    home = None if target.folder is None else parse_folder(target.folder)
+    for folder in _possible_folders(home, target.database):
+        names += [*_folder_and_parents(folder), show_folder((*folder, target.name))]
+    for place in map(parse_folder, target.places):
+        names += place[-1:]
+        names += [name for path in _possible_folders(place, target.database) for name in _folder_and_parents(path)]
+    # A title with brackets or a path with outer slashes also matches literally: a protection that silently misses is
+    # worse than one that matches too much.
+    forms = {plain(glob), plain(glob).strip("/")}
+    return any(name == plain(glob) or any(fnmatchcase(name, form) for form in forms) for name in map(plain, names))
+
+
+def _possible_folders(folder: Folder | None, database: str) -> Iterator[Folder]:
+    """Yield the possible paths of a folder: servers may put the name of the database in front, or omit it."""
+    if folder is not None:
+        yield folder
+        yield (database, *folder)
+        if folder[:1] == (database,):
+            yield folder[1:]
+
+
+def _folder_and_parents(folder: Folder) -> Iterator[str]:
+    """Yield a folder and all its parents."""
+    for depth in range(1, len(folder) + 1):
+        yield show_folder(folder[:depth])
