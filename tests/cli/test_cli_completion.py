@@ -47,6 +47,8 @@ def test_tags_of_the_playbooks(away: Desk) -> None:
     away.write("tasks/more.yml", [{**task, "tags": "more"}])
     away.play({"block": [task]}, {"import_tasks": "tasks/more.yml"})
     assert sorted(values(away, "plan", "play.yml", "--tags", "")) == ["late", "more", "night", "prep"]
+    away.play({**task, "tags": "studio"}, name="studio/play.yml")
+    assert values(away, "plan", "studio/play.yml", "-l", "all", "--tags", "") == ["studio"]
     assert values(away, "plan", "--skip-tags", "prep,ni") == ["prep,night"]
     away.write("msauto.toml", '[roles]\npath = "shared"')
     away.write("roles/films/tasks/main.yml", [{"import_role": {"name": "news"}, "tags": "films"}])

@@ -102,7 +102,18 @@ def _command(name: str, told: Mapping[str, Any]) -> click.Command:
     params = [
         _parameter(name, each) for each in told["params"] if "--help" not in each["opts"] and not each.get("hidden")
     ]
-    return click.Command(name, params=params, short_help=told["short_help"] or told["help"])
+    return _CommandBeingTyped(name, params=params, short_help=told["short_help"] or told["help"])
+
+
+class _CommandBeingTyped(click.Command):
+    """A command that keeps what was typed before a flag that has no value yet: click drops it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = (each for each in self.params if isinstance(each, click.Option))
+        waits = any(
+            args[-1:] == [name] for each in options if not each.is_flag and not each.count for name in each.opts
+        )
+        return super().parse_args(ctx, [*args, ""] if waits else args)
 
 
 def _parameter(command: str, told: Mapping[str, Any]) -> click.Parameter:
