@@ -70,6 +70,9 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding:
     if not rows:
         return []
     first, header = rows[0]
+    if twice := [name for number, name in enumerate(header) if name and name in header[:number]]:
+        remedy = "rename or remove one of the columns"
+        raise TemplateFunctionError(f"{place}:{first}: the header has the name {twice[0]!r} twice", remedy)
     for line, cells in rows:
         if len(cells) != len(header):
             why = f"{place}:{line}: the row has {len(cells)} values, and the header {len(header)} names"

@@ -242,6 +242,6 @@ def test_lookups(folder: Path, render: Render) -> None:
 @table("playbook/lookups_that_fail", "text", "message")
 def test_lookups_that_fail(text: str, message: str, folder: Path, render: Render) -> None:
     (folder / "link").symlink_to("/etc/hostname")
-    write(folder, [("bad", "{'"), ("ragged", "a,b\n1\n")])
+    write(folder, [("bad", "{'"), ("ragged", "a,b\n1\n"), ("twice", "a,,,a\n1,,,2\n")])
     with pytest.raises(InputError, match=message):
         render(text)
