@@ -110,9 +110,9 @@ def _about_ansible(problems: Sequence[Problem], files: int, notes: Sequence[str]
 
     found: dict[str, dict[str, None]] = {"": {}}
     for each in problems:
-        name = each.message.partition(" ")[0].removeprefix("ansible.builtin.")
+        name = each.message.partition(" ")[0]
         is_module = name in {*FOREIGN_MODULES, "command"} or "." in name
-        found.setdefault(each.remedy if is_module else "", {})[name] = None
+        found.setdefault(each.remedy if is_module else "", {})[name.removeprefix("ansible.builtin.")] = None
     found["keys to replace or remove"] = found.pop("")
     lines = [f"{', '.join(names)}: {remedy}" for remedy, names in found.items() if names]
     lines = [part for line in (*lines, *notes) for part in wrap(line, 78, subsequent_indent="  ")]

@@ -36,6 +36,7 @@ TASKS = """\
 - template: {src: a.j2, dest: b}
 - community.general.slack: {msg: done}
 - shell: echo
+- ansible.builtin.yum_repository: {name: x}
 """
 ROLE = "- copy: {src: a, dest: b}\n- include_vars: x.yml\n- debug: {msg: x}\n"
 FILES = {
@@ -52,8 +53,8 @@ FILES = {
 }
 EXPECTED = """\
 roles/promos/tasks/main.yml:1:3: written for Ansible (files: 3); msauto has instead: [not-supported]
-  copy, template, community.general.slack: keep it in Ansible: msauto changes
-    media servers only
+  copy, template, community.general.slack, yum_repository: keep it in Ansible:
+    msauto changes media servers only
   include_vars: use vars_files of the play, or lookup('yaml', …)
   debug: show values with: msauto vars HOST NAME, msauto show, or msauto plan -v
   include_tasks: use import_tasks
