@@ -323,9 +323,10 @@ class Loader:
                 yield notice
 
     def lone_role(self, folder: str) -> None:
-        """Check a role that no playbook need name: its folder is in ``roles/``, beside a playbook."""
+        """Check a role that no playbook need name: others are beside it."""
         alone = InheritedKeys(files=(beside(folder, "../a playbook"),))
         self._begin(alone)
+        self._places = tuple(dict.fromkeys((beside(folder + "/", ".."), *self._places)))
         with self._problems.gather():
             list(self._role_in(folder, SourceNode(Document(folder)), alone))
 

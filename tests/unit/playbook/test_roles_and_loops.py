@@ -151,3 +151,11 @@ def test_validate_checks_roles_as_what_they_are() -> None:
         "roles/unused/tasks/main.yml:1:12: unknown key 'titel'",
         "roles/unused/tasks/sub/more.yml:1:23: role 'nowhere' not found in roles or shared",
     ]
+
+
+def test_validate_finds_what_a_role_imports_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_role("one", "library", tasks="- import_role: {name: two}")
+    write_role("two", "library")
+    for folder in (".", "library", "one"):
+        monkeypatch.chdir(folder)
+        assert validate(["."], ResolveOptions(())) == []
