@@ -93,7 +93,8 @@ def due_handlers(
             warnings.append(_in_doubt(name, sent, "a change of this run notifies it again"))
         elif sent.get("unknown"):
             held = [calls.pop(order) for order in mine if order in calls]
-            warnings.append(_in_doubt(name, sent, _HELD if held else _NOT_AGAIN))
+            others = f"\n{_OTHERS.format(len(mine))}" if len(mine) > 1 else ""
+            warnings.append(_in_doubt(name, sent, _HELD if held else _NOT_AGAIN) + others)
         elif mine:
             calls |= mine
         else:
@@ -135,6 +136,7 @@ _HELD = (
     "it is not sent again, because the changed value is not reported and may be set already\n"
     "check the server; to run it, use a separate task; --forget-pending ends this warning"
 )
+_OTHERS = "of its {} calls for this target, those after the one in question were not sent"
 _DELETION_WAITS = (
     "it runs before the deletion: neither is sent\n"
     "check the server; --forget-pending sends the handler again, and then deletes"

@@ -375,5 +375,6 @@ def test_all_handlers_of_a_name_whose_answer_was_lost_are_held() -> None:
     due = due_handlers(handlers, [(handlers, desired)], desired, [unknown], memory)
     assert due.calls == []
     assert "it is not sent again, because the changed value is not reported" in due.warnings[0]
+    assert due.warnings[0].endswith("\nof its 2 calls for this target, those after the one in question were not sent")
     certain = structs.replace(unknown, before="raw", basis="live")
     assert len(due_handlers(handlers, [(handlers, desired)], desired, [certain], memory).calls) == 2
