@@ -343,7 +343,8 @@ class Loader:
     def _checked(self, file: str, model: type[Playbook | TaskFile | HandlerFile]) -> _ValidatedFile:
         """Read a file and validate it; raises :class:`InputError` for one that is not a list."""
         document = self._files.flawed(file)
-        node, data = SourceNode(document), mark(document.data)
+        is_empty = document.data is None and model is HandlerFile  # as ansible-galaxy makes it
+        node, data = SourceNode(document), [] if is_empty else mark(document.data)
         if not isinstance(data, list):
             is_playbook = model is Playbook
             check_kind(document, "playbook" if is_playbook else "tasks")

@@ -14,7 +14,7 @@ from msauto.playbook.variables import Level, Variable, read_variables
 
 ROLE_PARTS = ("tasks", "handlers", "defaults", "vars", "meta")
 """The folders of a role whose file ``main.yml`` msauto reads."""
-_ENDINGS = (".yml", ".yaml")
+_ENDINGS = (".yml", ".yaml", "")
 _LEVELS = {"defaults": Level.ROLE_DEFAULTS, "vars": Level.ROLE_VARS}
 
 
@@ -40,7 +40,7 @@ def find_role(name: str, places: Sequence[str], node: SourceNode) -> str:
 def main_file(folder: str, part: str) -> str:
     """Return the main file of a part of a role; empty if the role has no such part."""
     paths = (str(Path(folder, part, f"main{ending}")) for ending in _ENDINGS)
-    return next(filter(os.path.isfile, paths), "")
+    return next(filter(os.path.lexists, paths), "")
 
 
 def role_of(file: str) -> str:

@@ -87,7 +87,7 @@ def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
     if data is None:
         return []
     if not isinstance(data, dict):
-        raise node.error("variables must be a mapping of names to values")
+        raise node.error("variables must be a mapping of names to values", "write NAME: VALUE, one a line")
     problems = Problems()
     for name in data:
         with problems.gather():
