@@ -286,6 +286,8 @@ def how_to_find(path: str, shown: str = "") -> str:
     """Return the remedy for a path that does not exist, ``shown`` as it was written: a similar name, or the folder."""
     folder, name = Path(path).parent, Path(path).name
     try:
+        if Path(path).is_symlink():
+            return "it is a link to a file that does not exist: correct the link"
         if not folder.is_dir():
             return f"folder {str(folder)!r} not found: correct the path"
         from difflib import get_close_matches

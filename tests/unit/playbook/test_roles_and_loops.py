@@ -127,6 +127,14 @@ def test_lookups_of_a_role_look_in_its_files_first() -> None:
         intents("roles: [films]")
 
 
+def test_a_link_to_nothing_is_not_passed_over() -> None:
+    write_role(vars="a: 1")
+    Path("roles/films/vars/main.yml").unlink()
+    Path("roles/films/vars/main.yml").symlink_to("nothing.yml")
+    with pytest.raises(InputError, match="a link to a file that does not exist"):
+        intents("roles: [films]")
+
+
 def test_a_role_outside_the_repository_needs_the_settings(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     repository.mkdir()
