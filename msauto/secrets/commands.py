@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from contextlib import suppress
+from threading import Thread
+from time import monotonic
+from typing import IO, Final
 
 from msgspec import Struct, field, structs
 
 from msauto.errors import MsautoError, RefusedError, SourceLocation, nearest
 from msauto.secrets.redaction import HIDDEN
-from msauto.secrets.sources import secret_in
+from msauto.secrets.sources import LARGEST, secret_in
 
 VARIABLE: Final = "MSAUTO_SECRET_COMMANDS"
 """The environment variable that is consent if it is ``1``, as the flag is."""
@@ -42,11 +45,8 @@ class SecretCommands(Struct):
         """Return a secret; raises ``MsautoError``, and ``RefusedError`` without consent. No message shows output."""
         command = self.declared.get(name)
         if command is None:
-            remedy = (
-                nearest(name, self.declared)
-                or f"declare it in msauto.toml, or name another with --config: [secrets] {name} = {{command = […]}}"
-            )
-            raise MsautoError(f"unknown secret {name!r}", remedy=remedy)
+            declare = f"declare it in msauto.toml, or name another with --config: [secrets] {name} = {{command = […]}}"
+            raise MsautoError(f"unknown secret {name!r}", remedy=nearest(name, self.declared) or declare)
         if self.allowed is None:
             return HIDDEN
         what = f"the secret {name!r} ({command.place})"
@@ -65,20 +65,36 @@ class SecretCommands(Struct):
 
 
 def _output(command: SecretCommand, seconds: float) -> bytes:
+    """Return what a program prints, and no more of it than shows that it is too much."""
     import subprocess  # most runs start no program
 
     remedy = f"run it by hand, beside {command.place.file}: its output is not shown here"
+    printed: list[bytes] = []
+    end = monotonic() + seconds
     try:
-        ended = subprocess.run(  # noqa: S603 - the settings name it, and the user consents
+        program = subprocess.Popen(  # noqa: S603 - the settings name it, and the user consents
             command.words, cwd=command.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, timeout=seconds, check=False,
+            stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        if ended.returncode == 0:
-            return ended.stdout
-        why = f"ended with exit status {ended.returncode}"
-    except subprocess.TimeoutExpired:
-        why = f"did not end within {seconds:g} s"
     except (OSError, ValueError) as error:
         why = f"cannot be started: {getattr(error, 'strerror', None) or 'its arguments are not valid'}"
         remedy = "install it, or correct the command"
+    else:
+        # In a thread: a process that it leaves behind may keep the pipe open.
+        reader = Thread(target=_read, args=(program.stdout, printed), daemon=True)
+        reader.start()
+        reader.join(seconds)
+        with suppress(subprocess.TimeoutExpired):
+            program.wait(max(0, end - monotonic()))
+        status = program.poll()
+        program.kill()  # if it has not ended
+        program.wait()
+        if printed and (status == 0 or len(printed[0]) > LARGEST):
+            return printed[0]
+        why = f"ended with exit status {status}" if status else f"did not end within {seconds:g} s"
     raise MsautoError(f"the program {command.words[0]!r} {why}", remedy=remedy)
+
+
+def _read(output: IO[bytes], printed: list[bytes]) -> None:
+    with output:
+        printed.append(output.read(LARGEST + 1))

@@ -103,7 +103,8 @@ def may_be_secret(module: str, path: DataPath) -> bool:
     return module in _ALLOWED and re.fullmatch(_ALLOWED[module], "\n".join(map(str, path))) is not None
 
 
-_LARGEST: Final = 65536
+LARGEST: Final = 65536
+"""The largest secret, in bytes."""
 
 
 def secret_in_file(path: Path, shown: str) -> str:
@@ -112,7 +113,7 @@ def secret_in_file(path: Path, shown: str) -> str:
     remedy = "use a file that contains only the secret; its path starts beside the file that names it"
     try:
         with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
+            data = file.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "its name is not valid"
         raise MsautoError(f"cannot read {what}: {why}", remedy=remedy) from None
@@ -121,7 +122,7 @@ def secret_in_file(path: Path, shown: str) -> str:
 
 def secret_in(data: bytes, what: str, remedy: str) -> str:
     """Return the secret of a file or a program, without the line end. Raises ``MsautoError`` if it cannot be one."""
-    if len(data) > _LARGEST:
+    if len(data) > LARGEST:
         raise MsautoError(f"{what} is too large for a secret", remedy=remedy)
     try:
         text = data.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")

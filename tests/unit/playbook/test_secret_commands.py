@@ -131,6 +131,11 @@ def test_validate_runs_none_and_tells_what_is_wrong(tmp_path: Path) -> None:
         ("print()", "is empty"),
         ("import sys; sys.stdout.buffer.write(b'hunter2\\xff')", "is not UTF-8 text"),
         ("print('hunter2' * 10000)", "is too large"),
+        ("any(print('hunter2' * 10000) for _ in iter(int, 1))", "is too large"),
+        (
+            "print('hunter2', flush=True); import os; os.close(1); import time; time.sleep(100)",
+            "did not end within 2 s",
+        ),
         ("import sys; print('hunter2', file=sys.stderr); print('abc')", "at least 4 characters"),
         ("print('hunter2', flush=True); import time; time.sleep(100)", "did not end within 2 s"),
     ],
