@@ -213,10 +213,9 @@ class Loader:
     def _roles(self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
         for index, entry in enumerate(data if isinstance(data, list) else []):
             here, body = node.child(index), entry if isinstance(entry, dict) else {}
-            if checked.is_broken(here):
-                continue
-            inner = self._inner(body, here, inherited, Level.BLOCK)
-            yield from self._role(*((body["role"], here.child("role")) if body else (entry, here)), inner)
+            if not checked.is_broken(here):
+                name, place = (body["role"], here.child("role")) if body else (entry, here)
+                yield from self._role(name, place, self._inner(body, here, inherited, Level.BLOCK))
 
     def _role(self, name: str, node: SourceNode, inherited: InheritedKeys) -> Iterator[Task]:
         """Yield the tasks of a role; of a file of tasks alone it is not known where its roles are."""

@@ -52,7 +52,7 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
         loader.lone_role(role)
     alone = [path for path in found["tasks"] if path not in loaded | loader.loaded]
     for path in alone:
-        loader.task_file(path)
+        Loader(files).task_file(path)
     if alone and found["playbook"]:
         remedy = "let a play import them: import_tasks: FILE"
         files.problems.add(_about("no playbook imports these tasks:", alone, remedy))

@@ -164,6 +164,7 @@ def test_validate_checks_roles_as_what_they_are() -> None:
 def test_validate_finds_what_a_role_imports_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
     write_role("one", "library", tasks="- import_role: {name: two}")
     write_role("two", "library")
+    Path("tasks.yml").write_text("- import_role: {name: elsewhere}", encoding="utf-8")
     for folder in (".", "library", "one"):
         monkeypatch.chdir(folder)
         assert validate(["."], ResolveOptions(())) == []
