@@ -383,16 +383,17 @@ class Loader:
         return structs.replace(inner, loop=loop)
 
     def _check_loop(self, loop: Loop, outer: Loop | None) -> None:
-        """Collect the variables that a loop around this one has as well: the inner loop would hide them."""
+        """Collect the variables that a loop has twice, or a loop around it as well: one would hide the other."""
         taken: dict[str, SourceNode] = {}
         while outer is not None:
             taken |= dict(outer.variables())
             outer = outer.around.loop
         for name, place in loop.variables():
             if name in taken:
-                why = f"the variable {name!r} is that of the loop around it ({taken[name].place})"
+                why = f"the variable {name!r} is already that of a loop ({taken[name].place})"
                 remedy = "name one of the two: loop_control: {loop_var: NAME}"
                 self._problems.add(place.problem(why, remedy, kind="variable"))
+            taken[name] = place
 
     def _conditions(self, data: Any, node: SourceNode) -> Iterator[SourceText]:
         """Yield the conditions of a key, and collect what is wrong with them."""

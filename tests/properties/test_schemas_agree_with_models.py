@@ -36,7 +36,7 @@ BEYOND_SCHEMAS = re.compile(
             "stands twice|duplicate",  # unique by a key of the items
             "invalid (template|expression)|unknown (filter|test) ",  # Jinja's grammar
             "handler .* not found",  # names that refer to names elsewhere
-            "is that of the loop around it",
+            "is already that of a loop",
             "is greater than max",  # numbers compared with each other
             "circular import|file not found|cannot be read: not found|imported file cannot",  # other files
             "duration of a segment cannot be 0",  # 0 in all its notations
