@@ -16,7 +16,7 @@ from msauto.documents.scalars import BOOLEAN_WORDS
 from msauto.documents.strict_model import Model, ValidationRecord, fields_of
 from msauto.documents.value_types import as_list, kind_of, shown_value
 from msauto.documents.writer import FlowStyle, yaml_lines
-from msauto.errors import InputError, Problem, ProblemKind, nearest
+from msauto.errors import InputError, Problem, ProblemKind, did_you_mean, nearest
 from msauto.secrets.sources import holds_secret
 
 M = TypeVar("M", bound=BaseModel)
@@ -287,7 +287,7 @@ def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
         return hint
     if plain != name and plain in fields_of(model):
         return f"unknown module or key {name!r}", f"write {plain}: modules have no collection here"
-    from msauto.playbook.schema.play import HANDLER_MODULES, KEEP_IN_ANSIBLE, MODULES, HandlerArgs, TaskArgs
+    from msauto.playbook.schema.play import HANDLER_MODULES, KEEP_IN_ANSIBLE, MODULES, HandlerArgs, RoleArgs, TaskArgs
 
     if plain != name and issubclass(model, HandlerArgs | TaskArgs):
         return f"{name} is not supported", KEEP_IN_ANSIBLE
@@ -298,4 +298,5 @@ def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
     for kind, modules, what in ((HandlerArgs, HANDLER_MODULES, "handler modules"), (TaskArgs, MODULES, "modules")):
         if issubclass(model, kind):
             return f"unknown module or key {name!r}", _hint(name, keys, f"available {what}: {', '.join(modules)}")
-    return f"unknown key {name!r}", nearest(name, keys)
+    of_role = f"a variable of the role goes into vars: vars: {{{name}: …}}" if issubclass(model, RoleArgs) else ""
+    return f"unknown key {name!r}", did_you_mean(name, keys, of_role) or nearest(name, keys)
