@@ -11,10 +11,9 @@ from msgspec import structs
 
 from msauto.simulator import SimDialect, Simulator, sample_state
 from msauto.simulator.state import SimMarker
-from tests.stage import BOLD, Stage, errors, lines
+from tests.stage import BOLD, Stage, errors
 from tests.tables import table
 
-PROMO = "/storage/NEWS@Promo%201"
 TONIGHT = "Playout/Tonight/Promo 1 tonight"
 
 
@@ -45,12 +44,6 @@ def selected(select: dict[str, Any], **desired: Any) -> dict[str, Any]:
 # Deleting ------------------------------------------------------------------------------------------------------
 
 
-def test_a_selected_link_does_not_delete_its_clip(stage: Stage) -> None:
-    plan = stage.plan(selected({"folder": "Playout/Tonight"}, state="absent"))
-    assert len(errors(plan)) == 3
-    assert plan.requests == 0
-
-
 def test_the_title_of_a_link_does_not_delete_its_clip_with_consent_either(stage: Stage, link_folder: str) -> None:
     (error,) = errors(stage.plan(asset("Promo 1 tonight", state="absent", with_links=True)))
     own = "'Promo 1 tonight' may be a link of Promos/Promo 1: the server does not show which of them is the clip"
@@ -66,18 +59,6 @@ def test_where_each_entry_reports_its_own_folder_a_task_must_name_that_of_the_cl
     assert all("write the `folder:` in which the clip itself lives" in error for error in found)
     (target,) = stage.plan(asset("Promo 1", folder="Promos", state="absent", with_links=True)).targets
     assert (target.error, target.places) == (None, (TONIGHT,))
-
-
-@pytest.mark.parametrize("glob", ["Promo 1", "Promos", "Promos/*", "Promo 1 tonight", "Playout/*"])
-@pytest.mark.parametrize("title", ["Promo 1", "Promo 1 tonight"])
-def test_protection_holds_by_every_title_and_folder(stage: Stage, glob: str, title: str) -> None:
-    stage.sim.state.databases["NEWS"].clip("Promo 1").markers.extend(_markers(2))
-    limits = structs.replace(BOLD, protected=(glob,))
-    cleared = stage.plan(asset(title, markers=[], exactly=["markers"]), limits=limits)
-    assert [(refusal.code, refusal.limit) for refusal in cleared.refusals] == [("protected", glob)]
-    if title == "Promo 1":
-        deleted = stage.plan(asset(title, folder="Promos", state="absent", with_links=True), limits=limits)
-        assert [(refusal.code, refusal.limit) for refusal in deleted.refusals] == [("protected", glob)]
 
 
 def _markers(count: int) -> list[SimMarker]:
@@ -115,12 +96,6 @@ def test_a_selected_clip_is_never_another_of_its_title(
     assert plan.requests == 0
 
 
-def test_of_two_clips_the_one_in_the_guarded_folder_is_meant(twins: Stage) -> None:
-    assert "two clips have the title" in errors(twins.plan(asset("EP001", state="absent")))[0]
-    assert errors(twins.plan(asset("EP001", folder="Raw", fields={"comment": "x"}))) == []
-    assert "must be in Films" in errors(twins.plan(asset("EP001", folder="Films", fields={"comment": "x"})))[0]
-
-
 def test_a_key_id_and_a_title_of_two_clips_are_two_targets(twins: Stage) -> None:
     film = twins.sim.state.databases["NEWS"].folder("Films")
     assert film is not None
@@ -137,53 +112,6 @@ def test_a_key_id_and_a_title_of_two_clips_are_two_targets(twins: Stage) -> None
 MARKER = {"at": 0, "track": "General", "title": "Checked"}
 
 
-def test_a_recursive_select_writes_to_a_clip_once(stage: Stage) -> None:
-    where = 'asset.title is match("Promo 1")'
-    task = selected({"recursive": True, "where": where, "expect": {"min": 1, "max": 1}}, markers=[MARKER])
-    result = stage.apply(task)
-    assert result.ok
-    assert len(result.targets) == 1
-    assert len(stage.sent()) == 1
-    assert stage.plan(task).targets == ()
-
-
-def test_the_markers_that_two_titles_of_a_clip_declare_exactly_are_one_list(stage: Stage) -> None:
-    first = asset("Promo 1", markers=[MARKER], exactly=["markers"])
-    second = asset("Promo 1 tonight", markers=[MARKER | {"at": 5}], exactly=["markers"])
-    (error,) = errors(stage.plan(first, second))
-    assert "is removed by" in error
-    assert "declared by" in error
-
-
-def test_link_fields_of_two_entries_of_a_clip_do_not_land_on_one(stage: Stage) -> None:
-    (error,) = errors(
-        stage.plan(asset("Promo 1", markers=[MARKER]), asset("Promo 1 tonight", fields={"comment": "tonight"}))
-    )
-    assert "two entries of one clip" in error
-    assert "under `links:` of the clip" in error
-    others = (asset("Promo 1 tonight", markers=[MARKER]), asset("Promo 1", fields={"comment": "home"}))
-    assert errors(stage.plan(*others)) == []
-    assert errors(stage.plan(asset("Promo 1 tonight", fields={"comment": "tonight"}))) == []
-
-
-def test_a_field_for_a_selected_link_does_not_land_on_its_clip(stage: Stage) -> None:
-    clip = selected({"folder": "Promos", "where": 'asset.title == "Promo 1"'}, markers=[MARKER])
-    tonight = selected(
-        {"folder": "Playout/Tonight", "where": 'asset.title is match("Promo 1")'}, fields={"comment": "x"}
-    )
-    (error,) = errors(stage.plan(clip, tonight))
-    assert "two entries of one clip" in error
-    assert stage.apply(tonight).ok
-    assert lines(stage.sent()) == [f"POST {PROMO}%20tonight?command=SETFIELD&name=comment&val=x"]
-
-
-def test_a_command_that_is_run_once_is_not_run_again_by_another_name(stage: Stage) -> None:
-    once = {"name": "Once", "command": {"name": "PARTNER_EXPORT_VERSION", "title": "Promo 1", "run": "once"}}
-    clip, link = asset("Promo 1", markers=[MARKER]), asset("Promo 1 tonight", markers=[MARKER])
-    assert stage.apply(clip, once, link).ok
-    assert stage.plan(link, clip, once).targets == ()
-
-
 def test_clips_of_equal_values_are_united_with_their_own_links_alone(stage: Stage) -> None:
     """Three entries have one file and one identity, and the markers of one of them differ: it is another clip."""
     news = stage.sim.state.databases["NEWS"]
@@ -198,17 +126,6 @@ def test_clips_of_equal_values_are_united_with_their_own_links_alone(stage: Stag
 
 
 # What servers do not report ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("missing", ["orig_name", "create_time", "frames"])
-@pytest.mark.parametrize("title", ["Promo 1", "Promo 1 tonight"])
-def test_links_are_found_where_one_value_is_not_reported(stage: Stage, missing: str, title: str) -> None:
-    stage.sim.state.databases["NEWS"].clip("Promo 1").omitted = (missing,)
-    (error,) = errors(stage.plan(asset(title, state="absent")))
-    assert TONIGHT in error
-    limits = structs.replace(BOLD, protected=("Playout/*",))
-    deleted = stage.plan(asset("Promo 1", folder="Promos", state="absent", with_links=True), limits=limits)
-    assert [refusal.code for refusal in deleted.refusals] == ["protected"]
 
 
 @pytest.mark.parametrize("file", ["on disk", "in the archive", "not reported"])
@@ -258,18 +175,6 @@ def test_a_link_counts_before_a_deletion_where_too_little_is_reported(stage: Sta
     assert "EP002" not in {clip.title for clip in stage.sim.state.databases["NEWS"].clips()}
 
 
-def test_a_clip_without_a_file_among_older_ones_of_equal_values_is_deleted_with_consent(stage: Stage) -> None:
-    """Each of them may be a link of the others, and no title would be that of the clip."""
-    news = stage.sim.state.databases["NEWS"]
-    for number in range(3):
-        news.add_clip(f"Spot {number}", "Spots", online=False, omitted=("orig_name",))
-    (error,) = errors(stage.plan(asset("Spot 2", state="absent", with_links=True)))
-    assert "may be a link of" in error
-    plan = stage.plan(asset("Spot 2", folder="Spots", state="absent", with_links=True))
-    assert errors(plan) == []
-    assert plan.requests == 1
-
-
 def test_a_clip_with_many_links_of_other_titles_is_not_deleted(stage: Stage) -> None:
     news = stage.sim.state.databases["NEWS"]
     for number in range(60):
@@ -289,28 +194,6 @@ def test_a_link_id_that_all_entries_have_tells_nothing(stage: Stage, missing: tu
         stage.plan(selected({"folder": "Films", "where": 'asset.title == "EP001"'}, fields={"type": "x"}))
     )
     assert "two clips have the title 'EP001'" in error
-
-
-def test_an_archived_clip_without_an_original_name_is_one_target(stage: Stage) -> None:
-    for number, each in enumerate(stage.sim.state.databases["NEWS"].clips()):
-        each.archive, each.omitted = f"LTO/{number}.mxf", ("orig_name",)
-    stage.sim.state.databases["NEWS"].clip("Promo 1").online = False
-    tasks = (asset("Promo 1", markers=[MARKER]), asset("Promo 1 tonight", markers=[MARKER]))
-    assert stage.apply(*tasks).ok
-    assert len(stage.sent()) == 1
-
-
-def test_a_link_is_not_removed_where_its_clip_cannot_be_told(stage: Stage) -> None:
-    """Another clip is in the place of the link, and the server reports nothing but the length."""
-    news = stage.sim.state.databases["NEWS"]
-    values = {"online": False, "omitted": ("orig_name", "create_time")}
-    for name, value in values.items():
-        setattr(news.clip("EP002"), name, value)
-    news.add_clip("Other", "Playout", frames=news.clip("EP002").frames, **values)
-    by_title = Stage(stage.sim, stage.folder, {"link_delete": "by_title"})
-    gone = {"folder": "Playout", "title": "Other", "state": "absent"}
-    (error,) = errors(by_title.plan(asset("EP002", links=[gone])))
-    assert "too little" in error
 
 
 @pytest.mark.parametrize("has_link_ids", [True, False])
@@ -359,44 +242,3 @@ def test_a_link_is_removed_where_the_folders_show_it_or_a_task_or_the_run_that_m
 
 
 # Renaming ------------------------------------------------------------------------------------------------------
-
-
-def test_the_old_title_leads_to_the_renamed_clip_on_every_run(stage: Stage) -> None:
-    tasks = (asset("EP003b", was=["EP003"]), asset("EP003", fields={"comment": "x"}))
-    assert stage.apply(*tasks).ok
-    assert stage.plan(*tasks).targets == ()
-    assert errors(stage.plan(*tasks)) == []
-
-
-def test_an_old_title_that_is_to_be_absent_never_deletes_the_renamed_clip(stage: Stage) -> None:
-    stage.apply(asset("EP003b", was=["EP003"]))
-    plan = stage.plan(asset("EP003b", was=["EP003"]), asset("EP003", state="absent"))
-    assert (errors(plan), plan.requests) == ([], 0)
-
-
-def test_a_chain_of_renames_needs_a_run_for_each(stage: Stage) -> None:
-    tasks = (
-        asset("EP007", was=["EP006"]),
-        asset("EP006", was=["EP005"], fields={"comment": "was 5"}),
-        asset("EP005", was=["EP004"]),
-    )
-    news = stage.sim.state.databases["NEWS"]
-    news.remove_clip(news.clip("EP007"))
-    clips = {number: news.clip(f"EP00{number}") for number in (4, 5, 6)}
-    left_out = []
-    for _ in range(3):
-        result = stage.apply(*tasks)
-        assert result.ok is not bool(result.plan.left_out)
-        assert len(result.plan.warnings) == result.plan.left_out
-        left_out.append(result.plan.left_out)
-    assert left_out == [2, 1, 0]
-    assert {number: clip.home.title for number, clip in clips.items()} == {4: "EP005", 5: "EP006", 6: "EP007"}
-    assert clips[5].home.fields["comment"] == "was 5"
-    last = stage.plan(*tasks)
-    assert (last.targets, last.warnings) == ((), ())
-
-
-def test_exchanged_titles_are_an_error(stage: Stage) -> None:
-    found = errors(stage.plan(asset("EP006", was=["EP005"]), asset("EP005", was=["EP006"])))
-    assert len(found) == 2
-    assert all("are swapped" in error and "third title" in error for error in found)

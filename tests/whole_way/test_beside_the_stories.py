@@ -1,0 +1,121 @@
+"""What the files of ``tests/cases/stories`` cannot hold: a killed process, two deletions at once, long delays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto import MediaServer
+from msauto.applying.states import RetryPolicy
+from msauto.errors import UnreadableError
+from msauto.simulator import Fault, ServerState, SimClip, SimMarker, Simulator, empty_state
+from msauto.simulator.rss import put_item
+from tests.cli.command_line import Desk
+from tests.plan_documents import plan_to_json
+from tests.stage import Stage
+
+WRITES = "^(POST|PUT|DELETE)"
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    state = empty_state()
+    news = state.databases["NEWS"]
+    news.make_folder("Master")
+    news.add_clip("Film", "Raw", frames=500)
+    news.add_clip("Other", "Raw", frames=300, create_time="2026-11-14T10:00:00")
+    state.add_channel("ticker")
+    with Simulator(state) as running:
+        yield Stage(running, tmp_path)
+
+
+def command(stage: Stage, name: str, *arguments: str) -> int:
+    """The exit code of a command, in the folder of the stage."""
+    desk = Desk(stage.folder / "desk")
+    desk.folder = stage.folder  # whose inventory stays
+    return desk.run(name, *arguments, "-i", "inventory.yml", "--state-dir", "state", "--yes").code
+
+
+@pytest.mark.parametrize("kind", ["marker", "item"])
+def test_what_somebody_made_after_a_kill_stays_theirs(stage: Stage, kind: str) -> None:
+    state = stage.sim.state
+    stage.sim.faults.add(f"status:503:60@{WRITES}")  # rejected: nothing is done
+    marker = {"asset": {"title": "Film", "markers": [{"at": 20, "title": "Ad"}]}}
+    item = {"rss": {"channel": "ticker", "items": [{"guid": "n-1", "file": "n-1.txt", "text": "Flash"}]}}
+    stage.killed(marker if kind == "marker" else item, when=lambda: bool(stage.sent()))
+    stage.sim.faults.clear()
+    if kind == "marker":
+        clip = state.clip("Film")
+        clip.markers.append(SimMarker(clip.new_uid(), 20, {"track": "General", "title": "Ad"}))
+    else:
+        put_item(state.channels["ticker"], "n-1.txt", b"Flash", stage.sim.dialect)
+    stage.sim.clear_log()
+    assert command(stage, "apply", "playbook.yml") == 0
+    command(stage, "undo", stage.runs()[-1])
+    assert (stage.sent(), len(state.clip("Film").markers) + len(state.channels["ticker"].items)) == ([], 1)
+
+
+def test_a_deletion_is_checked_after_it_has_a_connection(stage: Stage) -> None:
+    """The second deletion waits for the first; meanwhile its title is given to another clip."""
+    stage.block = {"connections": 1}
+    news = stage.sim.state.databases["NEWS"]
+    news.add_clip("Keep", "Master", frames=77, create_time="2026-11-16T10:00:00")
+    tasks = [{"asset": {"title": title, "state": "absent"}} for title in ("Film", "Other")]
+
+    def swap(_: ServerState) -> None:
+        deleted = stage.sim.log[-1].target.partition("@")[2]
+        left, kept = news.clip({"Film": "Other", "Other": "Film"}[deleted]).home, news.clip("Keep").home
+        title = left.title
+        news.change_entry(left, title="Moved away")
+        news.change_entry(kept, title=title)
+
+    plan = stage.plan(*tasks)
+    stage.sim.faults.add(Fault("^DELETE", "after", times=1, change=swap))
+    result = stage.applied(plan, stage.resolved(*tasks))
+    assert sorted(each.home.folder for each in news.clips()) == [("Master",), ("Raw",)]
+    assert sorted(each.outcome for each in result.targets) == ["changed", "not attempted"]
+
+
+@pytest.mark.parametrize("shown", ["reported", "hidden"])
+def test_a_rename_that_is_done_long_after_its_answer(stage: Stage, shown: str) -> None:
+    stage.policy = RetryPolicy(backoff=(0.01,), read_pauses=(0.01,) * 6)
+    stage.sim.dialect = stage.sim.dialect.with_values({"link_fields": shown})
+    stage.sim.faults.add("deferred:4@clip_name*1")
+    renamed: dict[str, Any] = {"title": "Feature", "was": ["Film"], "fields": {"comment": "Ready"}}
+    stage.apply({"name": "A task", "asset": renamed})
+    assert 404 not in [entry.status for entry in stage.sent()]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_without_anything_that_tells_clips_apart_a_deletion_is_not_sent_again(stage: Stage, status: int) -> None:
+    """All entries have one ``link_id``, and nothing else is reported."""
+    bare = ("create_time", "frames", "orig_name", "frame_time")
+    for clip in stage.sim.state.databases["NEWS"].clips():
+        clip.omitted, clip.online = bare, False
+
+    def twin(state: ServerState) -> None:
+        state.databases["NEWS"].add_entry(SimClip(omitted=bare, online=False), "Other", "Film", link_id=1)
+
+    task = {"asset": {"title": "Film", "folder": "Raw", "state": "absent", "with_links": True}}
+    stage.sim.faults.add(Fault("DELETE", "after", times=1, change=twin), f"done_status:{status}@DELETE*1")
+    (target,) = stage.apply(task).targets
+    assert (len(stage.sent()), target.outcome) == (1, "unverified")
+
+
+def test_what_a_plan_holds_is_in_no_file(sim: Simulator, tmp_path: Path) -> None:
+    sim.state.add_clip("Film", "Raw", frames=100).xmp["dc:title"] = ["Film"]
+    asset = {"title": "Film", "fields": {"comment": "Ready"}, "xmp": {"dc:title": "Film"}}
+    plan = Stage(sim, tmp_path).plan({"name": "A task", "asset": asset})
+    assert {each.aspect for each in plan.targets[0].holding or ()} == {"xmp"}
+    assert "holding" not in json.dumps(plan_to_json(plan))
+
+
+def test_the_client_raises_where_an_answer_has_two_clips() -> None:
+    with Simulator(dialect=["title_twins=both"]) as sim, MediaServer(sim.url) as server:
+        sim.state.add_clip("EP001", "Old")
+        with pytest.raises(UnreadableError, match="2 clips"):
+            server.asset("NEWS", "EP001")
