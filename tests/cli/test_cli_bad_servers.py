@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from msauto.simulator import Simulator
 from tests.cli.bad_server import bad_server, http
 from tests.cli.command_line import Desk
 
@@ -75,21 +72,6 @@ def test_a_thousand_targets_of_an_unreachable_server(away: Desk, url: str) -> No
     assert sourced.out.count("  error: ") == 1
     assert "1000 targets in error" in sourced.out
     sourced.one_error(f"server studio-a at {url}: ", "→ check")
-
-
-def test_of_two_servers_one_is_away(desk: Desk, sim: Simulator) -> None:
-    hosts: dict[str, Any] = {
-        "studio-a": {"server": {"url": desk.url}, "database": "NEWS"},
-        "studio-b": {"server": {"url": "http://127.0.0.1:1"}, "database": "NEWS"},
-    }
-    desk.inventory(hosts)
-    desk.comment("new")
-    assert desk.run("apply", "--yes", *INV, "play.yml").code == 1
-    assert not sim.writes()
-    sourced = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
-    assert sourced.code == 3
-    assert len(sim.writes()) == 1
-    sourced.one_error("studio-b", "left out")
 
 
 # It dies while the plan is applied ---------------------------------------------------------------------------------

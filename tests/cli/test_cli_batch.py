@@ -377,24 +377,6 @@ def test_the_jobs_of_a_night_follow_it_in_their_order(desk: Desk) -> None:
     ]
 
 
-def test_the_report_of_a_run_that_kept_going_says_what_was_left_out(desk: Desk) -> None:
-    comments(desk, "EP001", "Nobody")
-    desk.run("apply", "play.yml", "-i", "inventory.yml", "--yes", "--keep-going", *STATE)
-    shown = desk.run("report", "last", *STATE).out
-    assert "1 target in error: left out." in shown
-
-
-def test_the_history_of_a_run_shows_first_what_needs_a_person(desk: Desk) -> None:
-    comments(desk, "EP001", "Nobody")
-    desk.run("apply", "play.yml", "-i", "inventory.yml", "--yes", "--keep-going", *STATE)
-    shown = desk.run("history", "last", *STATE).out
-    assert shown.startswith("studio-a · NEWS · Nobody: not attempted\n")
-    assert "\\n" not in shown
-    assert "POST" not in shown
-    assert "changed=1" in shown
-    assert "done      POST" in desk.run("history", "last", "-v", *STATE).out
-
-
 def test_the_history_of_a_run_names_what_was_changed_outside(desk: Desk, sim: Simulator) -> None:
     titles = [f"EP{number:03}" for number in range(1, 13)]
     comments(desk, *titles)
@@ -617,11 +599,6 @@ def test_a_past_run_is_shown_in_any_form(desk: Desk, form: str) -> None:
     if form == "text":
         applied, shown = (said.out.splitlines()[-1].partition(" in ")[0] for said in (first, again))
         assert applied == shown == "Done: 2 changed; 2 requests"
-
-
-def test_a_run_that_wrote_nothing_has_no_report(desk: Desk) -> None:
-    desk.run("apply", desk.comment("new", "Nobody"), "-i", "inventory.yml", "--yes", *STATE)
-    desk.run("report", "last", *STATE).one_error("wrote nothing")
 
 
 # Status -----------------------------------------------------------------------------------------------------------

@@ -91,12 +91,6 @@ def test_another_word_is_searched_for_in_all_topics(away: Desk, word: str, entry
     assert entry in {each["name"] for each in away.run("doc", word, "--format", "json").json["entries"]}
 
 
-def test_an_unknown_topic_names_the_nearest(away: Desk) -> None:
-    sourced = away.run("doc", "filtres")
-    assert sourced.code == 1
-    sourced.one_error("'filtres' not found in the reference", "did you mean 'filters'?")
-
-
 def test_positions_are_what_they_come_to(away: Desk) -> None:
     text = away.run("doc", "positions").out
     assert "00:01:00;02  →  an error at 25 fps, frame 1800 at 29.97 fps" in text

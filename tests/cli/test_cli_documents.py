@@ -86,21 +86,3 @@ def test_nothing_to_apply(desk: Desk, arguments: tuple[str, ...]) -> None:
 def test_a_server_that_is_down(away: Desk) -> None:
     data = document(apply(away, away.comment("new"), "--yes"), 1)
     assert "no connection" in data["targets"][0]["error"]
-
-
-def promos(desk: Desk) -> str:
-    """Write a playbook that deletes more than is allowed, and has a target in error."""
-    gone = {"asset": {"title": "Promo 1", "state": "absent", "with_links": True}}
-    return desk.play(gone, {"asset": {"title": "EP", "fields": {"comment": "new"}}})
-
-
-@pytest.mark.parametrize("form", ["text", "markdown", "html"])
-def test_every_form_shows_that_keep_going_leaves_out_what_is_in_error(desk: Desk, form: str) -> None:
-    desk.environment["COLUMNS"] = "300"
-    desk.play({"asset": {"title": "EP001", "fields": {"comment": "new"}}}, {"asset": {"title": "EP", "fields": {}}})
-    said = desk.run("plan", *INV, "play.yml", "--keep-going", "--format", form)
-    assert "1 target in error: left out." in said.out
-    assert "nothing can be applied" not in said.out
-    refused = desk.run("apply", "--yes", *INV, promos(desk), "--keep-going", "--format", form)
-    assert refused.code == 4
-    assert "nothing can be applied" not in refused.out

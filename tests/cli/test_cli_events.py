@@ -87,21 +87,6 @@ def test_on_stdout_there_are_events_alone(desk: Desk) -> None:
     assert "Done: 1 changed" in said.err
 
 
-@pytest.mark.parametrize("flags", [("--format", "json"), ("--out", "-")])
-def test_two_outputs_do_not_share_stdout(desk: Desk, flags: tuple[str, str]) -> None:
-    said = desk.run("plan", desk.comment("new"), *INV, "--events", "-", *flags)
-    assert said.code == 1
-    assert "--events - and the result would both write to stdout" in said.err
-
-
-def test_a_playbook_is_not_overwritten(desk: Desk) -> None:
-    desk.comment("new")
-    said = desk.run("plan", "play.yml", *INV, "--events", "play.yml")
-    said.one_error("--events would overwrite play.yml", "→")
-    assert said.code == 1
-    assert "new" in (desk.folder / "play.yml").read_text(encoding="utf-8")
-
-
 def _missing(folder: Path) -> str:
     return str(folder / "missing" / "run.jsonl")
 

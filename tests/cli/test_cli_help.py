@@ -88,17 +88,6 @@ def test_flags_that_change_nothing_are_not_shown(words: tuple[str, ...], unused:
     assert not flags_in(help_of(*words)) & unused
 
 
-def test_shared_flags_are_accepted_everywhere(desk: Desk) -> None:
-    assert desk.run("history", "--limit", "studio-a", "--forks", "3", "-v").code == 0
-
-
-@pytest.mark.parametrize("flag", ["--limit", "--tags", "--skip-tags"])
-def test_an_undo_refuses_a_choice_that_it_cannot_make(desk: Desk, flag: str) -> None:
-    assert desk.run("apply", desk.comment("new"), "-i", "inventory.yml", "--yes").code == 0
-    desk.run("undo", "last", "--yes", flag, "studio-a").one_error("undone on all of its servers", "msauto undo --help")
-    assert len(desk.run("history", "--format", "json").json) == 2
-
-
 def test_headings_and_flags_are_styled_on_a_terminal_alone() -> None:
     styled = help_of("plan", colour=True)
     assert "\x1b[1mWhere:\x1b[0m" in styled

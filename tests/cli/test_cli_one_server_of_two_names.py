@@ -40,23 +40,6 @@ def test_every_command_that_would_use_both(desk: Desk, sim: Simulator, arguments
     assert sim.log == []
 
 
-def test_two_plays_of_one_run(desk: Desk, sim: Simulator) -> None:
-    two_hosts(desk, desk.url)
-    desk.write("play.yml", [{"hosts": host, "tasks": [TASK]} for host in ("news", "archive")])
-    assert "one server" in desk.run("plan", *INV, "play.yml").err
-    assert "one server" in desk.run("validate", *INV, "play.yml").out
-    assert sim.log == []
-
-
-@pytest.mark.parametrize("arguments", [("plan", "-l", "news", "p.yml"), ("plan", "one.yml"), ("validate", "one.yml")])
-def test_one_of_them_alone(desk: Desk, arguments: tuple[str, ...]) -> None:
-    two_hosts(desk, "http://{{ 'localhost' }}" + desk.url[desk.url.rindex(":") :])
-    desk.write("p.yml", [{"hosts": "all", "tasks": [TASK]}])
-    desk.write("one.yml", [{"hosts": "news", "tasks": [TASK]}])
-    assert desk.run(*arguments, *INV).code == 0
-    assert desk.run("show", "channels", "-l", "archive", *INV).code == 0
-
-
 @pytest.mark.parametrize("name", ["127.1", "2130706433"])
 def test_a_name_of_one_address_is_looked_up_once_a_run_connects(desk: Desk, sim: Simulator, name: str) -> None:
     """Only the resolver of this machine takes these names for IP addresses."""
@@ -68,27 +51,3 @@ def test_a_name_of_one_address_is_looked_up_once_a_run_connects(desk: Desk, sim:
     for words in ("'news' and 'archive' are one server", desk.url, name, "use one host"):
         assert words in run.err
     assert sim.log == []
-
-
-def test_a_name_that_cannot_be_resolved_is_no_second_name(desk: Desk) -> None:
-    two_hosts(desk, "http://nobody.invalid:7901")
-    desk.write("play.yml", [{"hosts": "all", "tasks": [TASK]}])
-    assert "one server" not in desk.run("plan", *INV, "play.yml").err
-
-
-def test_an_inventory_by_itself(desk: Desk) -> None:
-    two_hosts(desk, "http://localhost" + desk.url[desk.url.rindex(":") :])
-    assert "one server" in desk.run("validate", "inventory.yml").out
-    two_hosts(desk, "http://localhost:{{ env.NOT_SET }}")
-    assert desk.run("validate", "inventory.yml").code == 0
-
-
-def test_hosts_that_have_their_server_from_a_group(desk: Desk) -> None:
-    desk.write("inventory.yml", {"all": {"vars": {"server": {"url": desk.url}}, "hosts": {"a": None, "b": None}}})
-    sourced = desk.run("show", "channels", *INV)
-    sourced.one_error("'a' (inventory.yml:6:5)", "inventory.yml:7:5", "'b'", desk.url)
-
-
-def test_other_ports_and_addresses_are_other_servers(desk: Desk, other_sim: Simulator) -> None:
-    two_hosts(desk, other_sim.url)
-    assert desk.run("show", "channels", *INV).code == 0

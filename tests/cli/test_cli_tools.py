@@ -136,16 +136,6 @@ def test_history_in_json(desk: Desk) -> None:
     assert desk.run("history", "last", "--format", "json").json["run"] == newest["run"]
 
 
-@pytest.mark.parametrize(
-    ("run", "words"),
-    [("nonsense", ("run nonsense not found", "msauto history")), ("last", ("contains no runs", "--state-dir"))],
-)
-def test_a_run_that_is_not_there(desk: Desk, run: str, words: tuple[str, ...]) -> None:
-    sourced = desk.run("history", run)
-    assert (sourced.code, sourced.out) == (1, "")
-    sourced.one_error(*words)
-
-
 def variables(desk: Desk) -> None:
     desk.write(
         "house/hosts.yml",

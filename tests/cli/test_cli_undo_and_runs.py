@@ -1,4 +1,4 @@
-"""``undo``, ``--window``, dead runs and ``[state] keep_runs`` on the command line."""
+"""Windows that close on the way, and runs that died, on the command line."""
 
 from __future__ import annotations
 
@@ -53,24 +53,6 @@ def comments(sim: Simulator) -> list[str]:
     return [sim.state.clip(title).home.fields.get("comment", "") for title in TITLES]
 
 
-def test_undo_is_shown_asked_for_and_applied(desk: Desk, sim: Simulator) -> None:
-    assert desk.run("apply", all_three(desk), *FLAGS, "--yes").code == 0
-    shown = desk.run("undo", "last", *FLAGS, "--check")
-    assert (shown.code, comments(sim)) == (0, ["Ready"] * 3)
-    assert '"Ready" → ""' in shown.out
-    refused = desk.run("undo", "last", *FLAGS)
-    assert (refused.code, comments(sim)) == (4, ["Ready"] * 3)
-    no = desk.run("undo", "last", *FLAGS, typed="no\n")
-    assert (no.code, comments(sim)) == (4, ["Ready"] * 3)
-    done = desk.run("undo", "last", *FLAGS, typed="yes\n")
-    assert (done.code, comments(sim)) == (0, [""] * 3)
-    attempts = desk.run("history", "--state-dir", "state", "--format", "json").json
-    assert [run["status"] for run in attempts] == ["ok", "refused", "refused", "ok"]
-    runs = [run for run in attempts if run["status"] == "ok"]
-    assert [run["playbooks"] for run in runs] == [[f"undo {runs[1]['run']}"], ["play.yml"]]
-    assert desk.run("undo", runs[1]["run"], *FLAGS, "--yes").out.startswith("No changes")
-
-
 # Windows ---------------------------------------------------------------------------------------------------------
 
 
@@ -85,31 +67,6 @@ WINDOW = ("--window", "23:00-05:30")
 @pytest.fixture
 def zone(desk: Desk) -> None:
     desk.write("msauto.toml", 'tz = "Europe/Oslo"\n')
-
-
-@pytest.mark.usefixtures("zone")
-@pytest.mark.parametrize("command", [("apply", "--yes"), ("plan",)])
-def test_outside_of_its_window_a_run_is_refused(
-    desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
-    at(monkeypatch, lambda: NIGHT + timedelta(minutes=2))  # a start that catches up
-    code = 4 if command[0] == "apply" else 0
-    sourced = desk.run(*command, all_three(desk), *FLAGS, *WINDOW)
-    assert (sourced.code, sim.writes()) == (code, [])
-    words = "it is Sat 05:31 CET, outside the window 23:00-05:30 (Europe/Oslo)"
-    assert f"Refused: {words}" in f"{sourced.out}{sourced.err}"
-    assert (f"{words}: nothing was sent\n  → run it within the window" in sourced.err) is (code == 4)
-    shown = desk.run(*command, all_three(desk), *FLAGS, *WINDOW, "--format", "json").json
-    assert [each["code"] for each in shown["refusals"]] == ["window"]
-    assert desk.run("plan", all_three(desk), *FLAGS, *WINDOW, "--detailed-exitcode").code == 4
-
-
-@pytest.mark.usefixtures("zone")
-def test_within_its_window_a_run_is_applied(desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    at(monkeypatch, lambda: NIGHT)
-    assert desk.run("apply", all_three(desk), *FLAGS, "--yes", *WINDOW).code == 0
-    assert desk.run("undo", "last", *FLAGS, "--yes", "--window", "09:00-17:00").code == 4
-    assert comments(sim) == ["Ready"] * 3
 
 
 @pytest.mark.usefixtures("zone")
@@ -138,7 +95,10 @@ def test_a_window_that_closes_before_the_first_target(
         desk.write("msauto.toml", '[[freeze]]\nfrom = "05:30"\nto = "23:00"\ntz = "Europe/Oslo"\n')
     sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", *(() if freeze else WINDOW))
     assert (sourced.code, sim.writes()) == (4, [])
-    sourced.one_error("msauto.toml has a freeze" if freeze else "outside the window", "nothing was sent", "→")
+    why = "msauto.toml has a freeze" if freeze else "outside the window"
+    sourced.one_error(why, "nothing was sent", "→")
+    (entry,) = desk.run("history", "--state-dir", "state", "--format", "json").json
+    assert (entry["status"], why in entry["reason"]) == ("refused", True)
 
 
 # -----------------------------------------------------------------------------------------------------------------
@@ -185,27 +145,21 @@ def test_a_run_that_died_is_settled_by_reading(desk: Desk, sim: Simulator, sent:
     assert "died" not in desk.run("apply", all_three(desk), *FLAGS, "--yes").err
 
 
-def test_the_report_of_a_dead_run_shows_what_may_have_been_sent(desk: Desk, sim: Simulator) -> None:
+def test_the_report_and_the_history_of_a_dead_run_show_what_may_have_been_sent(desk: Desk, sim: Simulator) -> None:
     run = die(desk, sim, sent=True)
-    shown = desk.run("report", run, "--state-dir", "state", "--format", "json").json["targets"]
-    outcomes = [(each["result"]["outcome"], each["requests"][0]["result"]["outcome"]) for each in shown]
-    assert outcomes == [("unverified", "unverified"), ("not attempted", "not sent"), ("not attempted", "not sent")]
-
-
-def test_the_history_of_a_dead_run_shows_how_it_was_interrupted(desk: Desk, sim: Simulator) -> None:
-    run = die(desk, sim, sent=True)
-    shown = desk.run("history", run, "-v", "--state-dir", "state")
-    assert shown.out.count(": the run ended before this target was done\n") == 3
-    assert "A: unverified: the run ended" in shown.out
-    assert "B: not attempted: the run ended" in shown.out
-    assert [line.split("  ")[1] for line in shown.out.splitlines() if "POST" in line] == [
+    for command in ("report", "history"):
+        shown = desk.run(command, run, "--state-dir", "state", "--format", "json").json["targets"]
+        outcomes = [(each["result"]["outcome"], each["requests"][0]["result"]["outcome"]) for each in shown]
+        assert outcomes == [("unverified", "unverified"), ("not attempted", "not sent"), ("not attempted", "not sent")]
+    text = desk.run("history", run, "-v", "--state-dir", "state").out
+    assert text.count(": the run ended before this target was done\n") == 3
+    assert "A: unverified: the run ended" in text
+    assert "B: not attempted: the run ended" in text
+    assert [line.split("  ")[1] for line in text.splitlines() if "POST" in line] == [
         "unverified POST /storage/NEWS@A?command=SETFIELD&name=comment&val=Ready",
         "not sent",
         "not sent",
     ]
-    story = desk.run("history", run, "--state-dir", "state", "--format", "json").json["targets"]
-    outcomes = [(each["result"]["outcome"], each["requests"][0]["result"]["outcome"]) for each in story]
-    assert outcomes == [("unverified", "unverified"), ("not attempted", "not sent"), ("not attempted", "not sent")]
 
 
 def test_the_history_of_a_run_in_progress_shows_how_far_it_is(desk: Desk, sim: Simulator) -> None:
@@ -245,23 +199,10 @@ def test_a_target_that_is_half_done_is_planned_anew(desk: Desk, sim: Simulator) 
     assert again.code == 4
 
 
-def test_the_journal_of_a_clip(desk: Desk, sim: Simulator) -> None:
+def test_the_library_knows_what_others_changed_of_a_clip(desk: Desk, sim: Simulator) -> None:
     for text in ("Week 47", "Week 48"):
-        desk.comment(text, title="A")
-        assert desk.run("apply", "play.yml", "-i", "inventory.yml", "--yes", "--state-dir", "state").code == 0
+        assert desk.run("apply", desk.comment(text, title="A"), *FLAGS, "--yes").code == 0
         sim.state.clip("A").home.fields["comment"] = f"by hand, after {text}"
-    shown = desk.run("history", "--title", "[A]*", "--state-dir", "state").out
-    newest, oldest = (line for line in shown.splitlines() if line.startswith("    ~ field  comment"))
-    assert '"by hand, after Week 47" → "Week 48"' in newest
-    assert 'was "Week 47"' in newest
-    assert '→ "Week 47"' in oldest
-    assert "outside" not in oldest
-    past = desk.run("history", "--title", "A", "--state-dir", "state", "--format", "json").json
-    assert [each["target"]["changes"][0]["after"] for each in past] == ["Week 48", "Week 47"]
-    assert desk.run("history", "--title", "A", "-l", "other*", "--state-dir", "state", "--format", "json").json == []
-    assert desk.run("history", "--title", "Film", "--state-dir", "state").out == ""
-    desk.run("history", "last", "--title", "A", "--state-dir", "state").one_error("--title cannot be used with RUN")
     new, old = msauto.history(title="A", state_dir=desk.folder / "state", all=True)
-    assert new.record.target.changes[0].outside is not None
-    assert old.record.target.changes[0].outside is None
+    assert [each.record.target.changes[0].outside is None for each in (new, old)] == [False, True]
     assert msauto.history(title="A", since=timedelta(0), state_dir=desk.folder / "state", all=True) == ()
