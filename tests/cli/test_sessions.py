@@ -1,16 +1,17 @@
 """One runner for ``tests/cases/sessions/*.yml``: what is typed in a folder, what it prints, and what the server gets.
 
 A file has ``stories`` (see :mod:`tests.stories`), and ``files`` that all of them begin with, beside ``inventory.yml``
-for the server ``studio-a``. A step can write ``files``: an empty value removes one, and a name with ``/`` at its end is
-a folder. It can write a ``play`` of tasks, a ``comment`` for EP001, or ``hosts`` of the inventory. It can set ``env``
-variables, the time ``now``, the switches of the ``server`` and its ``faults``, and do what ``others`` do. ``$URL`` is the
-address of the server, ``$OTHER`` that of a second one.
+for the server ``studio-a``. A step can write ``files``: an empty value removes one, and a name with ``/`` at its end
+is a folder. It can write a ``play`` of tasks, a ``comment`` for EP001, or ``hosts`` of the inventory. It can set
+``env`` variables, the time ``now``, the switches of the ``server`` and its ``faults``, and do what ``others`` do.
+``$URL`` is the address of the server, ``$OTHER`` that of a second one.
 
-``run`` is a command, in the folder ``at``; ``typed`` is the input at a terminal. Its exit ``code`` is 0 unless declared.
-``out`` and ``err`` are parts of what it prints; an empty text means that it prints nothing. ``error`` are those of one
-error with a remedy, ``lacks`` what is in neither. ``json`` has values by their place, such as ``jobs.0.code`` or
-``targets.*.name``; ``keep`` names some for later steps; ``into`` is a file for the output. ``sent`` and ``asked`` are how
-many writes, and how many requests in all. ``shows`` is what the server shows then; ``there`` and ``gone`` are files.
+``run`` is a command, in the folder ``at``; ``typed`` is the input at a terminal. Its exit ``code`` is 0 unless
+declared. ``out`` and ``err`` are parts of what it prints; an empty text means that it prints nothing. ``error`` are
+those of one error with a remedy, ``lacks`` what is in neither. ``json`` has values by their place, such as
+``jobs.0.code`` or ``targets.*.name``; ``keep`` names some for later steps; ``into`` is a file for the output.
+``sent`` and ``asked`` are how many writes, and how many requests in all. ``shows`` is what the server shows then;
+``there`` and ``gone`` are files.
 """
 
 from __future__ import annotations
