@@ -1,4 +1,4 @@
-"""msauto batch and msauto schedule: each job isolated, exit codes, what is run again, and what is reported."""
+"""msauto batch and msauto schedule: printed units that run, the summary, and what is reported to other systems."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import msauto
@@ -34,30 +35,6 @@ def night(away: Desk) -> Desk:
     return away
 
 
-def test_a_good_batch(night: Desk) -> None:
-    done = night.run("batch", "check", "batch.yml")
-    assert (done.code, done.out) == (0, "")
-    assert done.err.startswith("No errors found. nightly starts 1 job next on ")
-    assert night.run("batch", "check", "batch.yml", "--format", "json").json == {"problems": []}
-
-
-def test_a_wrong_batch(night: Desk) -> None:
-    night.write("batch.yml", BATCH.replace("play.yml", "plai.yml"))
-    done = night.run("batch", "check", "batch.yml")
-    assert (done.code, done.err) == (1, "")
-    assert "batch.yml:5:25: 'plai.yml' not found" in done.out
-    assert "→ did you mean 'play.yml'?" in done.out
-    (problem,) = night.run("batch", "check", "batch.yml", "--format", "json").json["problems"]
-    assert (problem["file"], problem["line"], problem["column"]) == ("batch.yml", 5, 25)
-    night.write("batch.yml", "name: Nightly\n")
-    done = night.run("batch", "check", "batch.yml")
-    assert (done.code, done.err) == (1, "")
-    assert "'Nightly' is not a valid batch name" in done.out
-    missing = night.run("batch", "check", "btch.yml")
-    assert missing.code == 1
-    assert "did you mean 'batch.yml'?" in missing.out
-
-
 @pytest.mark.parametrize("scheduler", ["systemd", "cron", "kubernetes", "windows"])
 def test_print_and_write(night: Desk, scheduler: str) -> None:
     shown = night.run("schedule", "print", "batch.yml", "--for", scheduler)
@@ -69,35 +46,6 @@ def test_print_and_write(night: Desk, scheduler: str) -> None:
     paths = written.out.splitlines()
     assert len(paths) == (3 if scheduler == "systemd" else 1)
     assert all((night.folder / path).read_text(encoding="utf-8") in shown.out + "\n" for path in paths)
-
-
-def test_the_ledger_is_that_of_the_batch_file(night: Desk) -> None:
-    night.write("play/msauto.toml", 'state_dir = "../play.yml"\n')  # a file: it cannot be written
-    night.write("play/play.yml", (night.folder / "play.yml").read_text(encoding="utf-8"))
-    night.write("batch.yml", BATCH.replace("play.yml", "play/play.yml"))
-    assert night.run("batch", "check", "batch.yml").code == 0
-    assert "XDG_STATE_HOME=" in night.run("schedule", "print", "batch.yml", "--for", "cron").out
-    night.write("msauto.toml", 'state_dir = "play.yml"\n')
-    assert "the state directory 'play.yml' cannot be written" in night.run("batch", "check", "batch.yml").out
-
-
-@pytest.mark.parametrize("scheduler", ["systemd", "cron", "kubernetes", "windows"])
-def test_paths_that_a_scheduler_cannot_contain(night: Desk, scheduler: str) -> None:
-    for folder, refused in (("a\nUser=root", True), ("a\x0b", True), ('a"b', scheduler == "systemd")):
-        night.write(f"{folder}/batch.yml", BATCH)
-        said = night.run("schedule", "print", f"{folder}/batch.yml", "--for", scheduler)
-        assert said.code == refused
-        if refused:
-            assert said.out == ""
-            said.one_error("which is not supported for", "rename the file or folder")
-    night.write("batch.yml", BATCH + 'reports: {dir: "/a\\nUser=root"}\n')
-    assert night.run("schedule", "print", "batch.yml", "--for", scheduler).code == 1
-
-
-def test_wrong_folders(night: Desk) -> None:
-    cron = ("schedule", "print", "batch.yml", "--for", "cron")
-    night.run(*cron, "--out", "batch.yml/x").one_error("cannot write to batch.yml/x")
-    assert night.run("schedule", "print", "batch.yml").code == 1
 
 
 def test_the_printed_program_runs_in_the_environment_of_cron(night: Desk) -> None:
@@ -151,8 +99,8 @@ def outcomes(said: Said) -> dict[str, tuple[str, int | None]]:
     return {job["job"]: (job["outcome"], job["code"]) for job in said.json["jobs"]}
 
 
-def history(desk: Desk, *filters: str) -> Any:
-    return desk.run("history", *STATE, "--format", "json", *filters).json
+def history(desk: Desk) -> Any:
+    return desk.run("history", *STATE, "--format", "json").json
 
 
 def five_jobs(desk: Desk) -> None:
@@ -175,121 +123,9 @@ def five_jobs(desk: Desk) -> None:
     )
 
 
-def test_no_job_stops_the_others(desk: Desk, sim: Simulator) -> None:
-    five_jobs(desk)
-    said = run(desk, "--format", "json")
-    assert said.code == 3
-    assert outcomes(said) == {
-        "good": ("ok", 0),
-        "unknown": ("failed", 1),
-        "broken": ("failed", 1),
-        "delete": ("refused", 4),
-        "after": ("skipped", None),
-        "anyway": ("ok", 0),
-        "reviewed": ("skipped", 0),
-    }
-    assert sim.state.clip("EP001").home.fields["comment"] == "new"
-
-
-def test_the_summary(desk: Desk) -> None:
+def test_the_summary_and_its_document(desk: Desk) -> None:
     five_jobs(desk)
     check_golden("batch-run.txt", re.sub(r"\d+ s ", "0 s ", run(desk).out))
-
-
-def test_history(desk: Desk) -> None:
-    five_jobs(desk)
-    run(desk)
-    entries = history(desk)
-    assert [(each["job"], each["status"], each["attempt"]) for each in reversed(entries) if each["job"]] == [
-        ("good", "ok", 1),
-        ("unknown", "error", 1),
-        ("broken", "error", 1),
-        ("delete", "refused", 1),
-        ("anyway", "ok", 1),
-    ]
-    assert {each["batch"] for each in entries} == {"nightly"}
-    (of_batch,) = [each for each in entries if not each["job"]]
-    assert (of_batch["status"], of_batch["code"], of_batch["playbooks"]) == ("failed", 3, ["batch.yml"])
-
-
-def test_failed_runs_again_what_is_not_done(desk: Desk) -> None:
-    five_jobs(desk)
-    run(desk)
-    desk.comment("new", name="broken.yml")
-    said = run(desk, "--failed", "--format", "json")
-    assert outcomes(said) == {
-        "unknown": ("failed", 1),
-        "broken": ("ok", 0),
-        "delete": ("refused", 4),
-        "after": ("ok", 0),
-    }
-    assert [each["job"] for each in said.json["earlier"]] == ["good", "anyway", "reviewed"]
-    assert outcomes(run(desk, "--failed", "--format", "json")) == {"unknown": ("failed", 1), "delete": ("refused", 4)}
-
-
-def test_named_jobs(desk: Desk) -> None:
-    five_jobs(desk)
-    assert run(desk, "good").code == 0
-    assert run(desk, "delete").code == 4
-    assert run(desk, "broken", "unknown").code == 1
-    said = run(desk, "god")
-    assert said.code == 1
-    assert "job 'god' not found" in said.err
-    assert "good" in said.err
-
-
-def test_limits_are_widened_by_allow_only(desk: Desk, sim: Simulator) -> None:
-    desk.play({"asset": {"title": "EP002", "state": "absent"}}, name="delete.yml")
-    batch(desk, {"delete": {"playbooks": "delete.yml", "allow": {"delete": 1}}})
-    assert run(desk).code == 0
-    assert "DELETE" in {entry.method for entry in sim.writes()}
-
-
-def test_check_writes_nothing(desk: Desk, sim: Simulator) -> None:
-    five_jobs(desk)
-    before = desk.files()
-    assert run(desk, "--check").code == 3
-    assert desk.files() == before
-    assert not sim.writes()
-
-
-def test_check_shows_what_the_night_would_do(desk: Desk) -> None:
-    desk.comment("new")
-    desk.play({"asset": {"title": "EP002", "state": "absent"}}, name="delete.yml")
-    batch(desk, {"change": {"playbooks": "play.yml"}, "delete": {"playbooks": "delete.yml"}})
-    said = run(desk, "--check", "--format", "json")
-    assert (said.code, outcomes(said)) == (4, {"change": ("ok", 0), "delete": ("refused", 4)})
-    change, delete = said.json["jobs"]
-    assert (change["summary"]["change"], change["last_success"]) == (1, None)
-    assert delete["reason"].endswith("to allow it, set allow: {delete: 1}")
-    shown = run(desk, "--check").out
-    assert "1 to change" in shown
-    assert "change: studio-a/NEWS: EP001: change field comment\n" in shown
-    assert "delete: studio-a/NEWS: EP002: delete asset" in shown
-    assert [each["changes"] for each in delete["would_change"]] == [["delete asset EP002"]]
-    assert "--failed" not in shown
-
-
-def test_a_batch_file_with_errors(desk: Desk) -> None:
-    desk.write("batch.yml", "name: x")
-    said = run(desk)
-    assert said.code == 1
-    assert history(desk)[0]["status"] == "error"
-
-
-def test_a_saved_plan(desk: Desk, sim: Simulator) -> None:
-    inv = ("-i", "inventory.yml", *STATE)
-    desk.run("plan", desk.comment("new"), *inv, "--out", "tonight.json")
-    batch(desk, {"a": {"plan": "tonight.json"}})
-    assert run(desk).code == 0
-    sim.state.clip("EP001").home.fields["comment"] = "by hand"
-    assert run(desk).code == 4
-
-
-def test_the_document_passes_its_schema(desk: Desk) -> None:
-    import jsonschema
-
-    five_jobs(desk)
     schema = json.loads(desk.run("schema", "batch-result").out)
     jsonschema.validate(run(desk, "--format", "json").json, schema)
 
@@ -320,45 +156,6 @@ def test_a_busy_server_is_asked_again_also_beside_a_target_that_cannot_get_bette
     page = desk.run("report", said.json["run"], "--format", "html", *STATE).out
     assert page.count('"name":"EP002"') == 1
     assert page.count('"name":"Nobody"') == 1
-
-
-def test_without_keep_going_one_bad_target_stops_the_job(desk: Desk, sim: Simulator) -> None:
-    comments(desk, *NAMES, "Nobody")
-    batch(desk, {"a": {"playbooks": "play.yml", "retry": RETRY}})
-    said = run(desk)
-    assert (said.code, sim.writes()) == (1, [])
-    assert "0 of 4 targets written\n" in said.out
-    assert "studio-a: 1 not attempted: asset 'Nobody' not found\n" in said.out
-
-
-def test_what_is_unverified_is_not_sent_again_by_itself(desk: Desk, sim: Simulator) -> None:
-    marker = {"at": 0, "track": "General", "title": "x"}
-    desk.play({"asset": {"title": "{{ item }}", "markers": [marker]}, "loop": ["EP001", "EP002"]})
-    sim.faults.add("cut_before@POST .*EP001")
-    sim.faults.add("status:503@POST .*EP002*3")
-    batch(desk, {"a": {"playbooks": "play.yml", "retry": RETRY}})
-    said = run(desk, "--format", "json")
-    (job,) = said.json["jobs"]
-    assert (job["attempts"], job["code"]) == (2, 3)
-    assert [(each["outcome"], each["names"]) for each in job["causes"]] == [("unverified", ["EP001"])]
-    sent = [each.target for each in sim.writes() if "EP001" in each.target]
-    assert len(sent) == 1
-
-
-def test_drift_is_in_the_history_and_told_beside_an_error(desk: Desk) -> None:
-    comments(desk, "EP001", "Nobody")
-    batch(desk, {"drift": {"playbooks": "play.yml", "do": "plan"}})
-    said = run(desk)
-    assert "studio-a/NEWS: EP001 differs (new): field comment" in said.out
-    assert "asset 'Nobody' not found" in said.out
-    (entry,) = [each for each in history(desk) if each["job"]]
-    assert (entry["status"], entry["summary"]["differing"]) == ("error", 1)
-    shown = desk.run("history", entry["run"], *STATE).out
-    assert "studio-a/NEWS: EP001 differs (new): field comment" in shown
-    assert "1 target found to differ" in desk.run("history", *STATE).out
-    comments(desk, "EP001")
-    assert run(desk).code == 0
-    assert [each["status"] for each in history(desk) if each["job"]] == ["ok", "error"]
 
 
 def test_the_jobs_of_a_night_follow_it_in_their_order(desk: Desk) -> None:
@@ -519,17 +316,6 @@ def test_programs_run_after_a_job_without_a_shell(desk: Desk) -> None:
     assert "Nobody" in line
 
 
-def test_a_trace_of_what_started_it(desk: Desk) -> None:
-    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    desk.comment("new")
-    batch(desk, {"a": {"playbooks": "play.yml"}})
-    desk.environment["TRACEPARENT"] = parent
-    said = run(desk, "--format", "json")
-    assert said.json["traceparent"] == parent
-    (name,) = said.json["jobs"][0]["runs"]
-    assert desk.run("history", name, *STATE, "--format", "json").json["notes"]["traceparent"] == parent
-
-
 def test_secrets_of_playbooks_are_in_no_report(desk: Desk, sim: Simulator, recorder: Recorder) -> None:
     secret = "{{ env.CHAT_PASSWORD | secret }}"
     desk.environment["CHAT_PASSWORD"] = SECRET
@@ -552,30 +338,7 @@ def test_secrets_of_playbooks_are_in_no_report(desk: Desk, sim: Simulator, recor
     assert not [each for each in files if SECRET.encode() in each]
 
 
-def test_drift_names_who_added_a_marker(desk: Desk) -> None:
-    marker = {"at": 0, "track": "General", "title": "Checked", "user": "anna"}
-    desk.play({"asset": {"title": "EP001", "markers": [marker]}})
-    desk.run("apply", "play.yml", "-i", "inventory.yml", "--yes", *STATE)
-    desk.play({"asset": {"title": "EP001", "markers": [], "exactly": ["markers"]}})
-    batch(desk, {"a": {"playbooks": "play.yml", "do": "plan"}})
-    (found,) = run(desk, "--format", "json").json["jobs"][0]["drift"]
-    assert (found["name"], found["by"]) == ("EP001", ["anna"])
-    assert "a: studio-a/NEWS: EP001 differs (for 2 nights, by anna): marker uid " in run(desk).out
-
-
 # History ----------------------------------------------------------------------------------------------------------
-
-
-def test_history_is_filtered(desk: Desk) -> None:
-    five_jobs(desk)
-    run(desk)
-    desk.run("apply", desk.comment("other"), "--yes", *STATE)
-    assert len(history(desk)) == 7
-    assert len(history(desk, "--batch", "nightly")) == 6
-    assert len(history(desk, "--since", "1h")) == 7
-    assert history(desk, "--since", "0s") == []
-    said = desk.run("history", "--since", "soon", *STATE)
-    assert (said.code, "is not a duration" in said.err) == (1, True)
 
 
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
@@ -602,55 +365,3 @@ def test_a_past_run_is_shown_in_any_form(desk: Desk, form: str) -> None:
 
 
 # Status -----------------------------------------------------------------------------------------------------------
-
-
-def status(desk: Desk, *arguments: str) -> tuple[int, dict[str, Any]]:
-    said = desk.run("batch", "status", *arguments, *STATE, "--format", "json")
-    return said.code, {each["job"]: each for each in said.json}
-
-
-def test_status(desk: Desk) -> None:
-    five_jobs(desk)
-    code, rows = status(desk, "batch.yml")
-    assert code == 3
-    assert {(each["outcome"], each["last_success"], each["late"]) for each in rows.values()} == {
-        ("not attempted", None, True)
-    }
-    ended = {each["job"]: each["ended"] for each in run(desk, "--format", "json").json["jobs"]}
-    code, rows = status(desk, "batch.yml")
-    assert code == 3
-    assert (rows["good"]["outcome"], rows["good"]["last_success"], rows["good"]["late"]) == ("ok", ended["good"], False)
-    assert (rows["delete"]["outcome"], rows["delete"]["code"], rows["delete"]["late"]) == ("refused", 4, True)
-    assert rows["good"]["next_start"].endswith("T03:10:00.000Z")
-    assert rows["good"]["frozen"] is None
-    assert status(desk)[1].keys() == rows.keys()
-
-
-def test_status_is_3_without_a_recent_success(desk: Desk) -> None:
-    desk.comment("new")
-    batch(desk, {"a": {"playbooks": "play.yml"}})
-    run(desk)
-    assert status(desk, "batch.yml")[0] == status(desk)[0] == 0
-    assert status(desk, "batch.yml", "--max-age", "0s")[0] == 3
-    desk.write("play.yml", "- hosts: [")
-    run(desk)
-    code, rows = status(desk, "batch.yml")
-    assert (code, rows["a"]["outcome"]) == (0, "failed"), "the success of today is recent enough"
-
-
-def test_status_of_a_ledger_without_batches(desk: Desk) -> None:
-    said = desk.run("batch", "status", "--state-dir", "elsewhere")
-    assert (said.code, said.out) == (3, "")
-    assert said.err.startswith("No batches in elsewhere")
-    assert status(desk) == (3, {})
-
-
-def test_status_knows_freezes(desk: Desk) -> None:
-    desk.comment("new")
-    batch(desk, {"a": {"playbooks": "play.yml"}})
-    text = '[[freeze]]\nfrom = "03:00"\nto = "04:00"\ntz = "UTC"\n'
-    desk.write("msauto.toml", f'inventory = "inventory.yml"\n{text}')
-    assert status(desk, "batch.yml")[1]["a"]["frozen"].endswith("04:00 UTC")
-    said = desk.run("batch", "status", "batch.yml", *STATE)
-    assert "never" in said.out
-    assert "03:00 to" in said.out

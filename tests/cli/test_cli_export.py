@@ -8,16 +8,10 @@ from pathlib import Path
 import pytest
 
 from msauto.playbook.export import load_content
-from msauto.simulator import Item, SimChannel, SimDialect, SimMarker, SimSegment, Simulator
+from msauto.simulator import Item, SimDialect, SimMarker, SimSegment, Simulator
 from tests.cli.command_line import Desk, Said
-from tests.tables import table
 
 INV = ("-i", "inventory.yml")
-
-
-@pytest.fixture(autouse=True)
-def _usual_dialect(sim: Simulator) -> None:
-    sim.dialect = SimDialect()
 
 
 def export(desk: Desk, *arguments: str) -> Said:
@@ -46,22 +40,6 @@ def test_the_whole_database_on_stdout_plans_to_nothing(desk: Desk) -> None:
     assert sourced.err == "Exported 163 assets.\n"
     desk.write("all.yml", sourced.out)
     assert desk.run("plan", *INV, "all.yml").out == "No changes. 163 targets are as desired.\n"
-
-
-def test_a_folder_alone_and_with_what_is_below(desk: Desk) -> None:
-    export(desk, "--folder", "Raw", "--out", "out")
-    assert exported(desk) == {"out/NEWS/Raw.yml"}
-    export(desk, "--folder", "Raw", "--recursive", "--out", "out")
-    assert exported(desk) == {"out/NEWS/Raw.yml", "out/NEWS/Raw/2026.yml", "out/NEWS/Raw/2026/11.yml"}
-
-
-def test_titles_and_channels_have_their_files(desk: Desk) -> None:
-    sourced = export(
-        desk, "--title", "Long Film", "--title", "EP001", "--title", "EP001", "--channel", "ticker", "--out", "out"
-    )
-    assert sourced.err == "Exported 2 assets and 1 channel in 2 files.\n"
-    assert exported(desk) == {"out/NEWS@titles.yml", "out/channels/ticker.yml"}
-    assert desk.run("plan", *INV, *sorted(exported(desk))).out == "No changes. 3 targets are as desired.\n"
 
 
 def test_a_task_says_all_that_can_be_said(desk: Desk, sim: Simulator) -> None:
@@ -118,19 +96,6 @@ TASK = """\
 """
 
 
-def test_tracks_that_the_server_spells_otherwise_are_those_of_the_interface(desk: Desk, sim: Simulator) -> None:
-    clip = sim.state.add_clip("Spelled", "Raw", frames=500)
-    spelled = [(1, 10, "CUE_POINT"), (2, 10, "General"), (3, 20, "Cue Point"), (4, 20, "cuepoint"), (5, 30, "House")]
-    clip.markers[:] = [SimMarker(uid, frame, {"track": track, "title": "T"}) for uid, frame, track in spelled]
-    sourced = export(desk, "--title", "Spelled")
-    assert '- {at: "00:00:00:10", track: Cue Point, title: T}' in sourced.out
-    assert '- {uid: 4, at: "00:00:00:20", track: Cue Point, title: T}' in sourced.out
-    assert "track of marker 5, which no task can set: House" in sourced.out
-    assert "track of marker 1" not in sourced.out
-    desk.write("one.yml", sourced.out)
-    assert desk.run("plan", *INV, "one.yml").out == "No changes. 1 target is as desired.\n"
-
-
 @pytest.mark.scale
 def test_xmp_that_is_told_by_name_alone_is_not_left_out_without_a_word(desk: Desk, sim: Simulator) -> None:
     words = "listed no XMP fields of any asset"
@@ -140,17 +105,6 @@ def test_xmp_that_is_told_by_name_alone_is_not_left_out_without_a_word(desk: Des
     assert sourced.code == 0
     assert "xmp:" not in sourced.out
     assert words in sourced.err
-
-
-def test_a_link_is_told_where_it_stands_and_exported_where_its_clip_lives(desk: Desk, sim: Simulator) -> None:
-    sourced = export(desk, "--folder", "Архив/Новости")
-    assert sourced.code == 0
-    assert sourced.err == "Exported 0 assets.\n1 link not exported: a link is exported with its clip.\n"
-    sim.state.add_clip("Its own", "Архив/Новости")
-    comment = "    # Архив/Новости/Новости дня: a link: its clip lives in A\\/B Tests."
-    assert comment in export(desk, "--folder", "Архив/Новости").out.splitlines()
-    home = export(desk, "--folder", "A\\/B Tests").out
-    assert "- {folder: Архив/Новости}" in home
 
 
 def test_without_links_nobody_lists_the_database(desk: Desk, sim: Simulator) -> None:
@@ -167,47 +121,7 @@ def test_the_whole_database_is_listed_once_and_each_asset_read_once(desk: Desk, 
     assert len(assets) == 163 + 3, "each asset, and each link, of which only the answer tells that it is one"
 
 
-def test_two_clips_of_one_title_are_no_links_of_each_other(desk: Desk, sim: Simulator) -> None:
-    news = sim.state.databases["NEWS"]
-    news.add_clip("Twin", "One", frames=100, create_time="2026-01-01T00:00:00")
-    news.add_clip("Twin", "Two", frames=200, create_time="2026-02-02T00:00:00")
-    desk.inventory(
-        {"studio-a": {"server": {"url": sim.url, "dialect": {"link_delete": "by_title"}}, "database": "NEWS"}}
-    )
-    sourced = export(desk, "--title", "Twin")
-    assert "links: another clip is at Two/Twin" in sourced.out
-    assert "exactly" not in sourced.out
-    desk.write("twin.yml", sourced.out)
-    assert desk.run("plan", *INV, "twin.yml").out == "No changes. 1 target is as desired.\n"
-
-
-def test_positions_counted_from_the_in_point(desk: Desk, sim: Simulator) -> None:
-    sim.dialect = SimDialect.parse(["position_origin=in"])
-    clip = sim.state.add_clip("In", "Shows", frames=1000)
-    clip.home.fields["first_frame"] = "100"
-    clip.segments.append(SimSegment(1, 100, 50, ["Part 1"]))
-    clip.markers.append(SimMarker(1, 125, {"track": "General"}))
-    server = {"url": sim.url, "dialect": {"position_origin": "in"}}
-    desk.inventory({"studio-a": {"server": server, "database": "NEWS"}})
-    out = export(desk, "--title", "In").out
-    assert '{number: 1, start: "00:00:04:00", duration: "00:00:02:00", title: Part 1}' in out
-    assert '{at: "00:00:05:00", track: General}' in out
-    desk.write("in.yml", out)
-    assert desk.run("plan", *INV, "in.yml").out == "No changes. 1 target is as desired.\n"
-
-
 # Files ---------------------------------------------------------------------------------------------------------------
-
-
-def test_somebody_elses_file_is_not_overwritten(desk: Desk, sim: Simulator) -> None:
-    desk.write("out/NEWS/Raw/2026.yml", "- hosts: all\n")
-    sim.clear_log()
-    sourced = export(desk, "--folder", "Raw", "--recursive", "--out", "out")
-    assert sourced.code == 4
-    sourced.one_error("out/NEWS/Raw/2026.yml", "--force")
-    assert exported(desk) == {"out/NEWS/Raw/2026.yml"}, "nothing is written beside it either"
-    assert export(desk, "--folder", "Raw", "--recursive", "--out", "out", "--force").code == 0
-    assert (desk.folder / "out/NEWS/Raw/2026.yml").read_text().startswith("# Exported by msauto")
 
 
 def test_our_own_file_is_replaced_whole(desk: Desk, sim: Simulator) -> None:
@@ -232,65 +146,7 @@ def test_files_of_folders_that_are_empty_now_are_told(desk: Desk, sim: Simulator
     assert "out/NEWS/Films.yml" in exported(desk)
 
 
-def test_several_servers_have_a_folder_each(desk: Desk, sim: Simulator, other_sim: Simulator) -> None:
-    urls = {"studio-a": sim.url, "studio-b": other_sim.url}
-    desk.inventory({name: {"server": {"url": url}, "database": "NEWS"} for name, url in urls.items()})
-    export(desk, "--folder", "Promos", "--out", "out")
-    assert exported(desk) == {"out/studio-a/NEWS/Promos.yml", "out/studio-b/NEWS/Promos.yml"}
-    assert desk.run("plan", *INV, *sorted(exported(desk))).out == "No changes. 4 targets are as desired.\n"
-
-
-def test_a_folder_that_is_a_file(desk: Desk) -> None:
-    desk.write("out/NEWS", "in the way")
-    sourced = export(desk, "--folder", "Promos", "--out", "out")
-    assert sourced.code == 1
-    sourced.one_error("cannot write out/NEWS/Promos.yml")
-
-
 # What is not there ---------------------------------------------------------------------------------------------------
-
-
-def test_an_item_without_a_visible_text_is_left_out(desk: Desk, sim: Simulator) -> None:
-    channel = SimChannel("quiet", "Quiet")
-    channel.items[:] = [Item("a.txt", b"", "a.txt", title=" "), Item("b.txt", b"", "b.txt", title="B")]
-    sim.state.channels["quiet"] = channel
-    sourced = export(desk, "--channel", "quiet")
-    assert "# an item is left out: the item 'a.txt' has neither a title nor a description" in sourced.out
-    assert "exactly" not in sourced.out
-    desk.write("quiet.yml", sourced.out)
-    assert desk.run("plan", *INV, "quiet.yml").out == "No changes. 1 target is as desired.\n"
-
-
-@table("cli/export_of_what_does_not_exist", "arguments", "words")
-def test_what_is_not_there_is_one_error(desk: Desk, arguments: tuple[str, ...], words: str) -> None:
-    sourced = export(desk, *arguments)
-    assert (sourced.code, sourced.out) == (1, "")
-    sourced.one_error(words, "→")
-
-
-def test_no_database_is_named(desk: Desk, sim: Simulator) -> None:
-    desk.inventory({"studio-a": {"server": {"url": sim.url}}})
-    sourced = export(desk)
-    assert sourced.code == 1
-    sourced.one_error("no media database is named for studio-a", "--database NAME")
-    assert export(desk, "--channel", "ticker").code == 0, "channels need no database"
-
-
-def test_an_asset_that_cannot_be_read_is_told_and_the_others_are_exported(desk: Desk, sim: Simulator) -> None:
-    sim.faults.add("garbage@GET .*@Promo%201")
-    sourced = export(desk, "--folder", "Promos")
-    assert sourced.code == 1
-    assert "Promos/Promo 1 is left out: it cannot be read" in sourced.err
-    assert "name: Promo 2" in sourced.out
-    assert "# Promos/Promo 1: it cannot be read" in sourced.out
-
-
-def test_an_empty_folder_is_an_empty_playbook(desk: Desk, sim: Simulator) -> None:
-    sim.state.databases["NEWS"].make_folder("Empty")
-    sourced = export(desk, "--folder", "Empty")
-    assert (sourced.code, sourced.err) == (0, "Exported 0 assets.\n")
-    desk.write("empty.yml", sourced.out)
-    assert desk.run("validate", "empty.yml").code == 0
 
 
 def test_nothing_is_left_behind_where_the_disk_is_full(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,34 +251,6 @@ def test_an_edl_is_for_other_programs_and_names_what_they_do_not_see(desk: Desk)
         "Warning: Film: a locator has one text: other programs see the title of a marker, not its comment\n"
         "Exported 1 asset.\n"
     )
-
-
-def test_a_folder_has_a_file_for_each_asset_and_keeps_files_of_others(desk: Desk, tmp_path: Path) -> None:
-    written = export(desk, "--folder", "Promos", "--format", "vtt", "--out", "out")
-    assert (written.code, written.err) == (0, "Exported 2 assets in 2 files.\n")
-    path = desk.folder / "out/NEWS/Promos/Promo 1.vtt"
-    assert path.read_text().startswith("WEBVTT Promo 1\n")
-    assert export(desk, "--folder", "Promos", "--format", "vtt", "--out", "out").code == 0
-    path.write_text("mine")
-    refused = export(desk, "--folder", "Promos", "--format", "vtt", "--out", "out")
-    assert refused.code == 4
-    refused.one_error("Promo 1.vtt has other contents", "--force")
-    assert export(desk, "--folder", "Promos", "--format", "vtt", "--out", "out", "--force").code == 0
-    assert path.read_text() != "mine"
-
-
-@table("cli/export_that_does_not_fit", "arguments", "words")
-def test_what_does_not_fit_is_one_error(desk: Desk, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
-    refused = export(desk, *arguments)
-    assert (refused.code, refused.out) == (1, "")
-    refused.one_error(*words, "→")
-
-
-def test_an_asset_without_a_frame_rate_is_named(desk: Desk, sim: Simulator) -> None:
-    sim.state.add_clip("Jingle", "Shows", omitted={"frame_time"})
-    written = export(desk, "--title", "Jingle", "--format", "edl")
-    assert (written.code, written.out) == (1, "")
-    assert "Jingle is left out: the clip reports no frame_time" in written.err
 
 
 # Content -------------------------------------------------------------------------------------------------------------
