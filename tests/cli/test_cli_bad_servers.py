@@ -72,6 +72,3 @@ def test_a_thousand_targets_of_an_unreachable_server(away: Desk, url: str) -> No
     assert sourced.out.count("  error: ") == 1
     assert "1000 targets in error" in sourced.out
     sourced.one_error(f"server studio-a at {url}: ", "→ check")
-
-
-# It dies while the plan is applied ---------------------------------------------------------------------------------

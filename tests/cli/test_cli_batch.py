@@ -362,6 +362,3 @@ def test_a_past_run_is_shown_in_any_form(desk: Desk, form: str) -> None:
     if form == "text":
         applied, shown = (said.out.splitlines()[-1].partition(" in ")[0] for said in (first, again))
         assert applied == shown == "Done: 2 changed; 2 requests"
-
-
-# Status -----------------------------------------------------------------------------------------------------------

@@ -33,14 +33,6 @@ def test_the_ledger_is_at_home(desk: Desk) -> None:
     assert (desk.folder / "home/here/ledger.sqlite").is_file()
 
 
-@table("cli/limits", "settings", "flags", "code")
-def test_limits(desk: Desk, sim: Simulator, settings: str, flags: tuple[str, ...], code: int) -> None:
-    desk.write("msauto.toml", settings)
-    desk.play(DELETE)
-    sourced = desk.run("apply", "--yes", *flags, *INV, "play.yml")
-    assert (sourced.code, len(sim.writes())) == (code, 0 if code else 1), sourced
-
-
 # Which file ------------------------------------------------------------------------------------------------------
 
 PROTECTED = 'inventory = "inventory.yml"\nprotected = ["Promos/*"]\nstate_dir = "ledger"\n'

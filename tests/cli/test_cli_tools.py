@@ -14,10 +14,8 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Simulator
 from msauto.version import __version__
 from tests.cli.command_line import MSAUTO, Desk, check_golden
-from tests.tables import table
 
 pytestmark = pytest.mark.scale
 
@@ -49,15 +47,6 @@ def test_show(desk: Desk, name: str) -> None:
     sourced = desk.run("show", *SHOWN[name], *INV, "--format", "json")
     assert (sourced.code, sourced.err, list(sourced.json)) == (0, "", ["studio-a"])
     check_golden(f"show-{name}.json", sourced.out)
-
-
-def test_show_of_two_servers(desk: Desk, other_sim: Simulator) -> None:
-    desk.inventory({name: {"server": {"url": url}} for name, url in (("a", desk.url), ("b", other_sim.url))})
-    sourced = desk.run("show", "channels", *INV)
-    assert sourced.out.startswith("a:\n")
-    assert "\nb:\n" in sourced.out
-    assert list(desk.run("show", "channels", *INV, "--format", "json").json) == ["a", "b"]
-    desk.run("show", "assets", *INV).one_error("no media database is named", "--database")
 
 
 # plan and apply, as a person reads them ----------------------------------------------------------------------------
@@ -101,39 +90,6 @@ def test_the_whole_way_as_it_is_read(desk: Desk) -> None:
 
 
 # history and vars ----------------------------------------------------------------------------------------------------
-
-
-def test_history_in_json(desk: Desk) -> None:
-    assert desk.run("history", "--format", "json").json == []
-    sourced = desk.run("history")
-    assert (sourced.code, sourced.out) == (0, "")
-    assert "No runs in" in sourced.err
-    assert not desk.state.exists()
-    for text in ("one", "two"):
-        desk.comment(text)
-        assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
-    newest, oldest = desk.run("history", "--format", "json").json
-    assert list(newest)[:6] == ["run", "started", "ended", "status", "playbooks", "summary"]
-    assert list(newest)[6:] == [
-        "code",
-        "reason",
-        "user",
-        "host",
-        "folder",
-        "batch",
-        "job",
-        "attempt",
-        "repository",
-        "settings",
-    ]
-    assert (newest["status"], newest["playbooks"], newest["summary"]["changed"]) == ("ok", ["play.yml"], 1)
-    assert oldest["started"] <= newest["started"]
-    whole = desk.run("history", oldest["run"], "--format", "json").json
-    assert {name: whole[name] for name in oldest} == oldest
-    (target,) = whole["targets"]
-    assert target["changes"][0]["after"] == "one"
-    assert target["requests"][0]["result"]["outcome"] == "done"
-    assert desk.run("history", "last", "--format", "json").json["run"] == newest["run"]
 
 
 def variables(desk: Desk) -> None:
@@ -206,25 +162,6 @@ def test_where_each_key_of_the_server_comes_from_without_secrets(desk: Desk) -> 
     assert "http://b" in alone.out
 
 
-# validate and schema -------------------------------------------------------------------------------------------------
-
-
-def test_validate(desk: Desk, sim: Simulator) -> None:
-    desk.comment("new")
-    for paths in (("play.yml",), ("inventory.yml",), (".",), ("play.yml", *INV)):
-        sourced = desk.run("validate", *paths)
-        assert (sourced.code, sourced.out) == (0, ""), sourced
-        assert "No errors found." in sourced.err
-    assert desk.run("validate", ".", "--format", "json").json == {"problems": []}
-    desk.write("bad.yml", "- hosts: all\n  task: []\n")
-    sourced = desk.run("validate", ".")
-    assert (sourced.code, sourced.err) == (1, "")
-    assert "bad.yml:2:" in sourced.out
-    (problem,) = desk.run("validate", ".", "--format", "json").json["problems"]
-    assert (problem["file"], problem["line"]) == ("bad.yml", 2)
-    assert not sim.log
-
-
 # simulate ----------------------------------------------------------------------------------------------------------
 
 
@@ -242,14 +179,6 @@ def test_simulate_until_it_is_stopped(desk: Desk, number: int) -> None:
     assert process.returncode in {0, 130}
     assert "Traceback" not in err
     assert out == ""
-
-
-@table("cli/wrong_simulators", "arguments", "words")
-def test_simulate_of_nothing(desk: Desk, arguments: tuple[str, ...], words: str) -> None:
-    desk.write("bad.json", "{")
-    sourced = desk.run("simulate", *(["--port", "0"] if "--port" not in arguments else []), *arguments)
-    assert sourced.code == 1
-    sourced.one_error(words)
 
 
 # How it is called ----------------------------------------------------------------------------------------------------
@@ -283,14 +212,6 @@ def test_a_locale_that_knows_no_cyrillic(desk: Desk) -> None:
     assert sourced.code == 0, sourced
     assert "\\u041d" in sourced.out
     assert "Traceback" not in sourced.err
-
-
-@pytest.mark.parametrize("columns", ["20", "1", "0", "nonsense"])
-def test_narrow_terminals(desk: Desk, columns: str) -> None:
-    desk.play(*STORY)
-    desk.environment["COLUMNS"] = columns
-    for arguments in (("plan", *INV, "play.yml"), ("show", "assets", *INV), ("--help",), ("plan", "--help")):
-        assert desk.run(*arguments).code == 0
 
 
 def test_no_colour_goes_into_a_pipe(desk: Desk) -> None:

@@ -101,9 +101,6 @@ def test_a_window_that_closes_before_the_first_target(
     assert (entry["status"], why in entry["reason"]) == ("refused", True)
 
 
-# -----------------------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def begun(desk: Desk, sim: Simulator) -> Iterator[str]:
     """A run that is sending the first request of the first target."""

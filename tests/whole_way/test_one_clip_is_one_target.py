@@ -239,6 +239,3 @@ def test_a_link_is_removed_where_the_folders_show_it_or_a_task_or_the_run_that_m
     assert all("which of the two is the clip, and which is the link" in error for error in found)
     assert by_title.apply(asset("EP002", folder="/".join(news.clip("EP002").home.folder), links=[gone])).ok
     assert len(news.clip("EP002").entries) == 1
-
-
-# Renaming ------------------------------------------------------------------------------------------------------
