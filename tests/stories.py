@@ -14,6 +14,7 @@ from msauto.simulator import Item, SimChannel, SimClip, SimMarker, SimSegment, S
 from msauto.simulator.faults import parse_change
 from msauto.simulator.rss import put_item
 from msauto.simulator.state import SimDatabase, SimEntry
+from tests.dialects.fitting import some_rows
 
 Given = dict[str, Any]
 
@@ -34,7 +35,11 @@ def _of_file(path: Path, parts: tuple[str, ...]) -> Iterator[Any]:
             ways = " ".join(str(value) for value in (common | row).values())
             name = f"{path.stem}: {story['about']}" + (f" ({ways})" if ways else "")
             marks = [pytest.mark.scale] if story.get("slow") else []
-            yield pytest.param(filled({**whole, "steps": story["steps"]}, common | row), id=name, marks=marks)
+            given = filled({**whole, "steps": story["steps"], "row": {}}, common | row)
+            yield pytest.param(given, id=name, marks=marks)
+            for number, habits in some_rows(name) if shared.get("rows") else ():
+                other = {**given, "row": habits | story.get("keeps", {})}
+                yield pytest.param(other, id=f"{name} row{number}", marks=pytest.mark.scale)
 
 
 def filled(value: Any, row: Mapping[str, Any]) -> Any:

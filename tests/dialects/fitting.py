@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import product
 from typing import get_args, get_type_hints
+from zlib import crc32
 
 from msauto.model.server import Dialect
 from msauto.simulator import SimDialect
@@ -90,6 +91,14 @@ def parameters() -> dict[str, tuple[str, ...]]:
 def rows(seed: int = 0) -> tuple[Row, ...]:
     """Return servers with fitting keys, in which every two values that can meet do so in one of them."""
     return tuple(pairwise(parameters(), seed, possible))
+
+
+def some_rows(name: str, count: int = 3) -> list[tuple[int, Row]]:
+    """Return some rows for a story by its name, with their numbers: it keeps them, and other stories get others."""
+    known = rows()
+    first, step = crc32(name.encode()) % len(known), len(known) // count
+    numbers = [(first + turn * step) % len(known) for turn in range(count)]
+    return [(number, known[number]) for number in numbers]
 
 
 def _our_values() -> dict[str, tuple[str, ...]]:

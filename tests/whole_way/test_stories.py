@@ -3,6 +3,8 @@
 A file has ``stories``, and what all of them share: ``live`` is the content of the server (``sample``: that of the
 embedded one), ``server`` has its switches, ``dialect`` that of the inventory. A story may add to each. ``each`` has
 rows: a story runs once for each, with its values in place of ``$name``. A file may have rows for all its stories.
+With ``rows`` of a file, its slow tests are the same stories on other servers, which have the switches that a story
+``keeps``.
 
 A step can ``apply`` or ``plan`` tasks; the keys of ``asset:`` are enough, and ``the plan`` is that of the step
 before. It can ``undo`` or ``plan_undo`` a run: the ``last`` one, or one by its number. ``others`` is what other users
@@ -47,7 +49,7 @@ from msauto.simulator import (
 )
 from tests.cli.command_line import Desk
 from tests.stage import Stage, changes, errors
-from tests.stories import Given, Others, part_of, stories, texts
+from tests.stories import Given, Others, filled, part_of, stories, texts
 
 PARTS = ("live", "server", "dialect")
 MODULES = {"asset", "rss", "command", "thumbnail", "proxy", "xmp_batch", "block", "tasks"}
@@ -75,7 +77,12 @@ def server() -> Iterator[Simulator]:
 @pytest.mark.parametrize("story", stories("stories", *PARTS))
 def test_story(server: Simulator, tmp_path: Path, story: Given) -> None:
     server.state = sample_state() if story["live"].get("sample") else empty_state()
-    server.dialect = SimDialect().with_values(story["server"])
+    server.dialect = SimDialect()
+    stage = Stage(server, tmp_path, clock=Clock())
+    if story["row"]:
+        stage.on(story["row"])
+    server.dialect = server.dialect.with_values(story["server"])
+    stage.dialect = {**stage.dialect, **story["dialect"]}
     server.faults.clear()
     others = Others(server)
     for folder in story["live"].get("folders", []):
@@ -85,7 +92,6 @@ def test_story(server: Simulator, tmp_path: Path, story: Given) -> None:
     for name, items in story["live"].get("channels", {}).items():
         server.state.add_channel(name)
         others.do({"channel": name, "items": items})
-    stage = Stage(server, tmp_path, dialect=story["dialect"], clock=Clock())
     steps = _Steps(stage, others)
     for number, step in enumerate(story["steps"], 1):
         try:
@@ -100,10 +106,10 @@ class _Steps:
 
     def __init__(self, stage: Stage, others: Others) -> None:
         self._stage, self._others = stage, others
-        self._plan, self._tasks = Plan("", ""), [Given()]
+        self._plan, self._tasks, self._known = Plan("", ""), [Given()], Given()
 
     def take(self, step: Given) -> None:
-        (verb, given), *rest = step.items()
+        (verb, given), *rest = filled(step, self._known).items()
         said = dict(rest)
         match verb:
             case "apply":
@@ -182,6 +188,7 @@ class _Steps:
         faults.add(*said.pop("faults", []))
         self._stage.sim.clear_log()
         result: Result = run()
+        self._known[f"RUN{len(self._known) + 1}"] = result.run
         self._stage.sim.deferred.finish()
         faults.clear()
         return result
@@ -222,6 +229,8 @@ class _Steps:
             assert word in words, words
         if "sent" in said:
             self._requests([entry.line for entry in self._stage.sent()], said.pop("sent"))
+        if "sent_in_any_order" in said:
+            assert sorted(entry.line for entry in self._stage.sent()) == sorted(said.pop("sent_in_any_order"))
         if "looks" in said:
             self._requests(self._stage.reads(), said.pop("looks"))
         if "answers" in said:
@@ -254,6 +263,10 @@ class _Steps:
             "targets": [target.name for target in plan.targets],
             "places": [[*target.places] for target in plan.targets],
             "left_out": plan.left_out,
+            "unchanged": plan.unchanged,
+            "skipped": plan.skipped,
+            "handlers": [each.handler for each in every],
+            "pending": [each.pending for each in every],
         }
         for name in whole.keys() & expected:
             assert whole[name] == expected[name], (plan.warnings, changes(plan))
