@@ -35,8 +35,6 @@ def command(**args: Any) -> dict[str, Any]:
     return {"command": {"name": "PARTNER_EXPORT_VERSION", "title": "Long Film", **args}}
 
 
-
-
 # Downloads -----------------------------------------------------------------------------------------------------
 
 

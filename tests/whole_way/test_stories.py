@@ -259,6 +259,7 @@ class _Steps:
             "basis": [each.basis for each in every],
             "outside": {f"{each.aspect} {each.key}": each.outside.left for each in every if each.outside},
             "refusals": [each.code for each in plan.refusals],
+            "remedies": [each.remedy for each in plan.refusals],
             "no_warnings": not plan.warnings,
             "targets": [target.name for target in plan.targets],
             "places": [[*target.places] for target in plan.targets],

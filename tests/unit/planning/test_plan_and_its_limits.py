@@ -8,7 +8,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-from msgspec import structs
 
 from msauto.aspects.comparison import mapping
 from msauto.errors import InputError
@@ -38,65 +37,7 @@ def gone(title: str) -> Intent:
     return asset_intent({"title": title, "state": "absent", "with_links": True})
 
 
-def cleared(count: int, *, keep: int = 0) -> tuple[Stage, Intent]:
-    markers = [{"uid": n + 1, "frame": n, "track": "General"} for n in range(count)]
-    desired = [{"at": n} for n in range(keep)]
-    return stage(Clip("Film", markers=markers)), asset_intent(
-        {"title": "Film", "markers": desired, "exactly": ["markers"]}
-    )
-
-
 # Limits --------------------------------------------------------------------------------------------------------
-
-
-def test_deleting_assets_needs_a_word() -> None:
-    context = stage(Clip("A"), Clip("B"))
-    (refusal,) = plan_of(context, gone("A"), gone("B")).refusals
-    assert (refusal.code, refusal.limit, refusal.count, refusal.remedy) == ("delete_assets", 0, 2, "--allow-delete 2")
-    assert plan_of(context, gone("A"), gone("B"), limits=Limits(delete_assets=1)).refusals
-    assert not plan_of(context, gone("A"), gone("B"), limits=Limits(delete_assets=2)).refusals
-
-
-@pytest.mark.parametrize(
-    ("count", "keep", "limits", "refused"),
-    [
-        (2, 0, Limits(), None),
-        (3, 0, Limits(), "--allow-remove 3"),
-        (4, 1, Limits(), None),
-        (3, 0, Limits(allow_remove=3), None),
-        (3, 0, Limits(allow_remove=2), "--allow-remove 3"),
-        (51, 1, Limits(), None),
-        (52, 1, Limits(), "--allow-remove 51"),
-        (52, 1, Limits(allow_remove=51), None),
-        (52, 1, Limits(remove_items=60), None),
-    ],
-)
-def test_removing_by_exactly(count: int, keep: int, limits: Limits, refused: str | None) -> None:
-    context, intent = cleared(count, keep=keep)
-    refusals = plan_of(context, intent, limits=limits).refusals
-    assert [refusal.remedy for refusal in refusals] == ([refused] if refused else [])
-
-
-def test_what_a_task_names_as_absent_is_no_removal_by_exactly() -> None:
-    segments = {n: {"start": n, "duration": 1} for n in range(1, 4)}
-    desired = [{"number": n, "state": "absent"} for n in segments]
-    plan = plan_of(stage(Clip("Film", segments=segments)), asset_intent({"title": "Film", "segments": desired}))
-    assert (plan.errors, plan.refusals, plan.summary.delete) == (0, (), 3)
-
-
-def test_emptying_other_lists_is_asked_about_too() -> None:
-    items = [{"guid": str(n), "title": "x"} for n in range(3)]
-    context = stage(Clip("Film", segments={n: {"start": n, "duration": 1} for n in range(3)}), channels={"c": items})
-    plan = plan_of(
-        context,
-        asset_intent({"title": "Film", "segments": [], "exactly": ["segments"]}),
-        rss_intent({"channel": "c", "items": [{"guid": "gone", "state": "absent"}], "exactly": True}),
-    )
-    assert [refusal.code for refusal in plan.refusals] == ["empty_list"]
-    assert [structs.astuple(each) for target in plan.targets for each in target.emptied] == [
-        ("segment", 3),
-        ("rss_item", 3),
-    ]
 
 
 @table("planning/losses", "args", "lost")
@@ -123,52 +64,11 @@ def test_keywords_that_are_not_known_are_shown_and_count_as_no_loss() -> None:
     assert [each.reversible for each in target.changes] == [False, True]
 
 
-def test_protected_may_not_be_recreated_with_a_loss() -> None:
-    clip = Clip("Film", folder="Master", segments={1: {"start": 0, "duration": 10, "track": "A1"}})
-    desired = [{"number": 1, "start": 0, "duration": 20}]
-    intent = asset_intent({"title": "Film", "segments": desired, "lossy": True})
-    assert not plan_of(stage(clip), intent).refusals
-    refusals = plan_of(stage(clip), intent, limits=Limits(protected=("Master/*",))).refusals
-    assert [refusal.code for refusal in refusals] == ["protected"]
-
-
-def test_a_limit_of_requests() -> None:
-    context = stage(Clip("Film", fields={"comment": ""}))
-    intent = asset_intent({"title": "Film", "fields": {"comment": "x"}})
-    assert not plan_of(context, intent, limits=Limits(requests=1)).refusals
-    assert plan_of(context, intent, limits=Limits(requests=0)).refusals[0].code == "requests"
-
-
 @table("planning/protected", "glob", "refused")
 def test_protected(glob: str, refused: bool) -> None:
     context = stage(Clip("Film", folder="Master/2026", links=["Playout/Tonight/Film"]))
     plan = plan_of(context, gone("Film"), limits=Limits(delete_assets=1, protected=(glob,)))
     assert [refusal.code for refusal in plan.refusals] == (["protected"] if refused else [])
-
-
-@pytest.mark.parametrize("glob", ["Cut [final] 1*", "Cut [[]final]*", "Cut [final] 1*?", "*[final]*"])
-def test_a_title_with_glob_signs_is_protected_as_it_is_written(glob: str) -> None:
-    context = stage(Clip("Cut [final] 1*"))
-    plan = plan_of(context, gone("Cut [final] 1*"), limits=Limits(delete_assets=1, protected=(glob,)))
-    assert bool(plan.refusals) == (glob != "Cut [final] 1*?")
-
-
-@pytest.mark.parametrize(
-    "desired", [{"markers": [], "exactly": ["markers"]}, {"markers": [{"uid": 1, "state": "absent"}]}]
-)
-@pytest.mark.parametrize(("glob", "refused"), [("Playout/*", True), ("Master/*", True), ("Raw/*", False)])
-def test_what_shows_in_a_protected_folder_keeps_its_items(desired: Any, glob: str, refused: bool) -> None:
-    markers = [{"uid": 1, "frame": 2, "track": "General"}]
-    context = stage(Clip("Film", folder="Master/2026", links=["Playout/Tonight/Film"], markers=markers))
-    plan = plan_of(context, asset_intent({"title": "Film", **desired}), limits=Limits(protected=(glob,)))
-    assert [refusal.code for refusal in plan.refusals] == (["protected"] if refused else [])
-
-
-def test_protected_may_still_be_added_to() -> None:
-    context = stage(Clip("Film", folder="Master"))
-    intent = asset_intent({"title": "Film", "markers": [{"at": 1}]})
-    plan = plan_of(context, intent, limits=Limits(protected=("Master/*",)))
-    assert (plan.errors, plan.refusals, plan.summary.add) == (0, (), 1)
 
 
 # The plan as JSON ----------------------------------------------------------------------------------------------

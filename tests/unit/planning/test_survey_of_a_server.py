@@ -8,13 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
 from msgspec import structs
 
-from msauto.aspects.command import DesiredCommand
 from msauto.aspects.marker import DesiredMarkers
-from msauto.aspects.xmp import DesiredXmp
-from msauto.errors import InDoubtError, InputError, Problem, SourceLocation
+from msauto.errors import InDoubtError
 from msauto.model.desired import (
     Desired,
     DesiredAsset,
@@ -78,60 +75,6 @@ def only(found: Survey) -> Target:
 # One clip, one target ------------------------------------------------------------------------------------------
 
 
-def test_title_id_and_select_lead_to_one_target_and_one_reading() -> None:
-    context = stage(raw("Film"), raw("Other"), folders={"Raw"}, ids={"handle:7": "Film"})
-    found = context.plan(
-        intent(film(), comment("x", "a")),
-        intent(IdRef("NEWS", "handle", "7"), comment("x", "b")),
-        intent(SelectRef("NEWS", ("Raw",), where=lambda facts: facts.get("title") == "Film"), comment("x", "c")),
-    )
-    assert [change.key for change in only(found).changes] == ["comment"]
-    assert context.reader.asked[:3] == ["asset handle:7", "select Raw", "asset Film"]
-    assert only(found).address == Address("7", "handle")
-    assert only(found).requests[0].path == "/storage/NEWS@handle:7?command=SETFIELD&name=comment&val=x"
-    assert only(found).id.name == "Film"
-
-
-def test_order_is_that_of_first_mention() -> None:
-    context = stage(*(raw(title) for title in "cab"), folders={"Raw"})
-    found = context.plan(
-        intent(film("b"), comment("x")), intent(SelectRef("NEWS", ("Raw",)), comment("x")), intent(film("a"), None)
-    )
-    assert [target.name for target in found.targets] == ["b", "c", "a"]
-
-
-def test_a_task_may_use_the_title_before_or_after_the_rename() -> None:
-    context = stage(raw("Film raw"))
-    renaming = asset_intent({"title": "Film", "was": ["Film raw"]})
-    found = context.plan(renaming, intent(film("Film raw"), comment("x")), intent(film(), comment("x")))
-    assert [request.path.partition("?")[0] for request in only(found).requests] == [
-        "/storage/NEWS@Film%20raw",
-        "/storage/NEWS@Film",
-    ]
-    assert (only(found).address.name, only(found).address_after.name) == ("Film raw", "Film")
-
-
-def test_once_renamed_a_task_that_deletes_the_former_title_deletes_nothing() -> None:
-    context = stage(raw("Film"))
-    found = context.plan(asset_intent({"title": "Film", "was": ["Film raw"]}), intent(film("Film raw"), absent()))
-    assert (found.targets, found.unchanged) == ((), 1)
-
-
-def test_a_former_title_of_two_is_an_error() -> None:
-    context = stage(raw("Film raw"))
-    found = context.plan(
-        asset_intent({"title": "A", "was": ["Film raw"]}), asset_intent({"title": "B", "was": ["Film raw"]})
-    )
-    assert all(target.error and "more than one title" in target.error for target in found.targets)
-
-
-def test_a_title_that_is_its_own_former_title_is_no_rename() -> None:
-    context = stage(raw("Film raw"))
-    itself = asset_intent({"title": "Film raw", "was": ["Film raw"], "fields": {"comment": "x"}})
-    found = context.plan(asset_intent({"title": "Film", "was": ["Film raw"]}), itself)
-    assert [change.aspect for change in only(found).changes] == ["title", "field"]
-
-
 def test_a_former_title_in_two_unicode_forms_is_no_chain() -> None:
     context = stage(raw("\u00e9"))
     itself = asset_intent({"title": "\u00e9", "was": ["e\u0301"], "fields": {"comment": "x"}})
@@ -139,87 +82,7 @@ def test_a_former_title_in_two_unicode_forms_is_no_chain() -> None:
     assert all("tuple" not in str(target.error) for target in found.targets)
 
 
-def test_memories_follow_a_rename() -> None:
-    context = stage(raw("Film raw", fields={}), reported=frozenset({"x"}))
-    before = asset_intent({"title": "Film raw", "fields": {"user_3": "x"}})
-    context.apply(context.plan(before))
-    after = asset_intent({"title": "Film", "was": ["Film raw"], "fields": {"user_3": "x"}})
-    found = context.plan(after)
-    assert [change.aspect for change in only(found).changes] == ["title"]
-    context.apply(found)
-    assert context.plan(after).targets == ()
-
-
-# Facts, layer by layer -----------------------------------------------------------------------------------------
-
-
-def test_a_when_that_is_false_by_the_listing_costs_no_get() -> None:
-    context = stage(*(raw(f"Clip {n}", frames=n) for n in range(1, 6)), folders={"Raw"})
-    chosen = SelectRef("NEWS", ("Raw",), where=lambda facts: facts.get("frames") > 4)
-    found = context.plan(intent(chosen, comment("x")))
-    assert context.reader.asked == ["select Raw", "asset Clip 5"]
-    assert only(found).looked.names == ("fact frames",)
-
-
-def test_what_the_listing_cannot_answer_is_read_once() -> None:
-    context = stage(raw("A", hires=""), raw("B"), folders={"Raw"})
-    chosen = SelectRef("NEWS", ("Raw",), where=lambda facts: not facts.get("hires"))
-    found = context.plan(intent(chosen, comment("x")))
-    assert only(found).name == "A"
-    assert set(context.reader.asked) == {"select Raw", "asset A", "asset B"}
-
-
-def test_facts_of_xmp_and_links_are_read_when_touched() -> None:
-    context = stage(raw("Film", xmp={"dc:a": ["1"]}, links=["Playout/Film"]))
-
-    def when(facts: Facts) -> bool:
-        return bool(facts.get("xmp")["dc:a"] == ["1"] and facts.get("links")[0]["folder"] == "Playout")
-
-    desired = DesiredAsset(source("t"), {"xmp": {"dc:a": Sourced(DesiredXmp(("1",)), source("t"))}})
-    found = context.plan(intent(film(), desired, when=when))
-    assert found.unchanged == 1
-    assert context.reader.asked == ["asset Film", "xmp Film", "links Film"]
-
-
-def test_a_false_when_skips_and_reads_nothing_more() -> None:
-    context = stage(raw("Film"))
-    found = context.plan(intent(film(), comment("x"), when=lambda facts: facts.get("frames") > 999))
-    assert (found.skipped, found.unchanged, found.targets) == (1, 0, ())
-    assert context.plan(intent(film(), None)).reads == 0
-
-
-def test_an_error_in_a_template_stays_with_its_target() -> None:
-    def when(_: Facts) -> bool:
-        raise InputError([Problem("'fps' is undefined", SourceLocation("news.yml", 3, 7))])
-
-    context = stage(raw("A"), raw("B"))
-    found = context.plan(intent(film("A"), None, when=when), intent(film("B"), comment("x")))
-    assert [target.error is None for target in found.targets] == [False, True]
-    assert "news.yml:3:7" in str(found.targets[0].error)
-
-
 # Select --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("low", "high"), [(3, None), (None, 1), (0, 1)])
-def test_expect(low: int | None, high: int | None) -> None:
-    context = stage(raw("A"), raw("B"), folders={"Raw"})
-    found = context.plan(intent(SelectRef("NEWS", ("Raw",), expect_min=low, expect_max=high), comment("x")))
-    assert "finds 2 assets" in str(only(found).error)
-
-
-def test_an_unknown_folder_is_an_error() -> None:
-    found = stage().plan(intent(SelectRef("NEWS", ("Nowhere",)), comment("x")))
-    assert "folder 'Nowhere' not found in database NEWS" in str(only(found).error)
-
-
-def test_a_clip_is_not_deleted_for_a_link_to_it() -> None:
-    context = stage(raw("Film", links=["Playout/Film"]), folders={"Raw", "Playout"})
-    assert "is a link" in str(only(context.plan(intent(SelectRef("NEWS", ("Playout",)), absent()))).error)
-    everywhere = only(context.plan(intent(SelectRef("NEWS", (), recursive=True), absent())))
-    assert "several entries (Raw/Film, Playout/Film)" in str(everywhere.error)
-    consented = only(context.plan(intent(SelectRef("NEWS", (), recursive=True), absent(with_links=True))))
-    assert consented.requests[0].method == "DELETE"
 
 
 def test_a_clip_is_not_deleted_for_a_link_where_no_folder_is_reported() -> None:
@@ -318,37 +181,12 @@ def test_a_title_and_an_id_that_get_one_answer_are_one_target_without_a_link_id(
     assert "different values" in str(only(context.plan(by_id, intent(film(), comment("y")))).error)
 
 
-def test_the_database_is_asked_for_before_not_there_is_success() -> None:
-    context = stage(databases={"OTHER"})
-    found = context.plan(intent(film("A"), absent()), intent(film("B"), comment("x")))
-    assert all("database 'NEWS' not found" in str(target.error) for target in found.targets)
-
-
 def test_a_version_without_key_ids_is_an_error() -> None:
     context = stage(raw("Film"), ids={"handle:7": "Film"}, version=(2, 9, 68))
     assert "2.9.69" in str(only(context.plan(intent(IdRef("NEWS", "handle", "7"), comment("x")))).error)
 
 
 # Commands ------------------------------------------------------------------------------------------------------
-
-
-def test_commands_run_last_and_once_means_once() -> None:
-    context = stage(raw("Film"))
-    once = DesiredCommand(source("c"), "PARTNER_COPY_PROGRAM_FIELDS", run="once")
-    always = DesiredCommand(source("c"), "PARTNER_EXPORT_VERSION", (("ns", "title"),))
-    changed = DesiredCommand(source("c"), "PARTNER_MOVE_TO_ASSET", (("asset_id", "4"),), run="changed")
-    tasks = [intent(film(), desired) for desired in (once, always, comment("x"))]
-    first = context.plan(*tasks)
-    assert [request.path.partition("?")[2] for request in only(first).requests] == [
-        "command=SETFIELD&name=comment&val=x",
-        "command=PARTNER_COPY_PROGRAM_FIELDS",
-        "command=PARTNER_EXPORT_VERSION&ns=title",
-    ]
-    context.apply(first)
-    assert [change.key for change in only(context.plan(*tasks)).changes] == ["PARTNER_EXPORT_VERSION ns=title"]
-    assert context.plan(intent(film(), changed)).targets == ()
-    both = only(context.plan(intent(film(), comment("y")), intent(film(), changed)))
-    assert [change.action for change in both.changes] == ["change", "run"]
 
 
 def test_entries_of_what_is_deleted_are_read_once_and_those_of_removals_where_a_limit_needs_them() -> None:

@@ -11,7 +11,6 @@ from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.desired import Desired, IdRef, Intent, Ref, SelectRef
 from msauto.model.facts import Facts
 from msauto.planning.survey import Survey
-from msauto.planning.target_choice import TargetChoice
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent
 
@@ -44,9 +43,7 @@ def marked(title: str) -> Intent:
 
 
 EXACTLY = task("Film", "task.yml", markers=[START], exactly=["markers"])
-GONE = task("Film", "task.yml", state="absent", with_links=True)
 REMOVED = "the marker at 100 (Cue Point) is removed by the task 'task.yml'"
-LEFT_OUT = "the task 'left_out.yml' (left_out.yml:1:1) is left out of this plan"
 
 
 def error_of(found: Survey) -> str:
@@ -56,20 +53,6 @@ def error_of(found: Survey) -> str:
 
 def every(where: Any = None) -> SelectRef:
     return SelectRef("NEWS", ("Raw",), where=where)
-
-
-def test_exactly_removes_nothing_that_is_named_by_a_link() -> None:
-    context = house()
-    error = error_of(context.plan(EXACTLY, left_out=(marked("Film on air"), marked("Elsewhere"))))
-    assert REMOVED in error
-    assert LEFT_OUT in error
-    assert "asset Elsewhere" not in context.reader.asked
-
-
-def test_a_clip_is_not_deleted_that_is_named_by_a_link() -> None:
-    error = error_of(house().plan(GONE, left_out=(task("Film on air", fields={"comment": "x"}),)))
-    assert "the asset is removed by the task 'task.yml'" in error
-    assert LEFT_OUT in error
 
 
 @pytest.mark.parametrize(
@@ -98,14 +81,6 @@ def test_what_names_another_clip_protects_nothing(ref: Ref) -> None:
     assert "asset Other" not in context.reader.asked
 
 
-def test_nothing_is_read_where_nothing_is_lost() -> None:
-    context = house()
-    left_out = (marked("Film"), marked("Film on air"), naming(every(), markers=[BREAK]))
-    found = context.plan(task("Film", "task.yml", fields={"comment": "x"}), left_out=left_out)
-    assert [change.key for target in found.targets for change in target.changes] == ["comment"]
-    assert context.reader.asked == ["asset Film"]
-
-
 def test_facts_that_the_plan_does_not_need_are_read_only_where_something_is_lost() -> None:
     def evaluate(facts: Facts) -> Desired | None:
         return marked("Film").evaluate(facts) if facts.get("frames") and facts.get("xmp") else None
@@ -127,14 +102,6 @@ def test_the_plan_is_the_same_where_nothing_contradicts() -> None:
     assert (target.changes, target.requests, target.id) == (alone.changes, alone.requests, alone.id)
 
 
-def test_a_target_that_is_not_chosen_protects_the_clip_under_its_other_name() -> None:
-    context = house()
-    intents = EXACTLY, marked("Film on air"), marked("Elsewhere")
-    error = error_of(context.plan(*intents, choice=TargetChoice(["Film"])))
-    assert REMOVED in error
-    assert "asset Elsewhere" not in context.reader.asked
-
-
 def failing(title: str) -> Intent:
     def evaluate(_: Facts) -> Desired | None:
         raise InputError([Problem("'fps' is undefined", SourceLocation("news.yml", 3, 7))])
@@ -145,12 +112,3 @@ def failing(title: str) -> Intent:
 def test_a_target_in_error_protects_the_clip_under_its_other_name() -> None:
     found = house().plan(EXACTLY, failing("Film on air"), marked("Film on air"))
     assert "news.yml:3:7" in error_of(found)
-
-
-def test_a_select_in_error_protects_what_it_chose() -> None:
-    ref = SelectRef("NEWS", ("Raw",), expect_max=1)
-    found = house().plan(EXACTLY, naming(ref, markers=[BREAK]))
-    assert [str(target.error).partition(": ")[2].partition(" (task")[0] for target in found.targets] == [
-        REMOVED,
-        "select Raw finds 2 assets; expected: 0 to 1\n  → look at the assets with `msauto show`, or correct `expect`",
-    ]
