@@ -1,4 +1,4 @@
-"""What is read: an asset, its XMP fields, listings, stills and viewing copies."""
+"""The shapes of what is read: an asset, its XMP fields, listings, stills, viewing copies and channels."""
 
 from __future__ import annotations
 
@@ -63,14 +63,6 @@ def test_links_have_a_home(sim: Simulator, ask: Asker) -> None:
     assert ask.clip("Promo 1 tonight").get("folder") == "Playout/Tonight"
 
 
-def test_a_home_wins_over_a_link_of_its_title(sim: Simulator, ask: Asker) -> None:
-    other = sim.state.add_clip("Other", "Others")
-    sim.state.databases["NEWS"].add_entry(other, "Links", "Same name")
-    assert ask.clip("Same name").get("folder") == "Others"
-    sim.state.add_clip("Same name", "Homes")
-    assert ask.clip("Same name").get("folder") == "Homes"
-
-
 def test_finding_by_key_fields(sim: Simulator, ask: Asker) -> None:
     film = sim.state.clip("Long Film")
     sim.state.handles["4711"] = film
@@ -104,13 +96,6 @@ def test_xmp_of_some_fields(sim: Simulator, ask: Asker) -> None:
     sim.dialect = SimDialect(xmp_without_field="error")
     assert ask.get(target).status == 400
     assert len(ask.get(target + "?field=dc:title").xml) == 1
-
-
-def test_only_the_methods_of_the_interface(ask: Asker) -> None:
-    assert ask.ask("PUT", asset("Long Film")).status == 405
-    assert ask.ask("POST", asset("Long Film") + "/GETUSERFIELDS").status == 405
-    assert ask.get(asset("Long Film") + "/A/B").status == 404
-    assert ask.ask("HEAD", asset("Long Film")).status == 200
 
 
 # GET /storage and GET /storage/NAME/FOLDER: shapes, filters, the place of the requested folder
@@ -174,10 +159,6 @@ def test_the_folder_with_a_slash(ask: Asker) -> None:
     assert ask.get("/storage/NEWS/A%5C%2FB%20Tests").xml.get("query_root") == r"A\/B Tests"
 
 
-def test_links_are_listed_where_they_are(ask: Asker) -> None:
-    assert titles(ask, "/storage/NEWS/Playout/Tonight") == ["Promo 1 tonight", "Promo 2 tonight"]
-
-
 def test_texts_in_place_of_the_true_ones_and_a_listing_that_lags(sim: Simulator, ask: Asker) -> None:
     clip = sim.state.clip("Long Film")
     clip.shown = {"finalized": "growing", "frame_time": "0,04"}
@@ -186,12 +167,6 @@ def test_texts_in_place_of_the_true_ones_and_a_listing_that_lags(sim: Simulator,
     for answer, finalized, comment in ((own, "growing", ""), (listed, "true", "earlier")):
         texts = {each.get("name"): each.text or "" for each in answer.findall("Attr")}
         assert (answer.get("finalized"), texts["frame_time"], texts["comment"]) == (finalized, "0,04", comment)
-
-
-@pytest.mark.parametrize("missing", ["/storage/NOWHERE", "/storage/NEWS/Nowhere", "/storage/NEWS/raw"])
-def test_what_is_not_there(ask: Asker, missing: str) -> None:
-    reply = ask.get(missing)
-    assert (reply.status, reply.text) == (404, "Object not found")
 
 
 def test_datetime_filter(sim: Simulator, ask: Asker) -> None:
@@ -203,14 +178,6 @@ def test_datetime_filter(sim: Simulator, ask: Asker) -> None:
     assert ask.get("/storage/NEWS?datetime=yesterday").status == 400
     sim.dialect = SimDialect(datetime_filter="ignored")
     assert len(titles(ask, "/storage/NEWS/Raw?datetime=2999-01-01")) > 100
-
-
-def test_mimetype_filter(ask: Asker) -> None:
-    assert titles(ask, "/storage/NEWS?mimetype=Graphics") == ["Lower Third", "Ticker", "Заставка"]
-    both = "/storage/NEWS?mimetype=Audio&mimetype=StillImage"
-    assert titles(ask, both) == ["Studio sound"]
-    assert ask.get("/storage/NEWS?mimetype=Audio,StillImage").status == 400
-    assert ask.get("/storage/NEWS?mimetype=Vinyl").status == 400
 
 
 def test_a_shallow_listing_names_folders_only(sim: Simulator, ask: Asker) -> None:
@@ -230,18 +197,11 @@ def test_a_long_listing_is_sent_in_pieces(sim: Simulator, ask: Asker) -> None:
     assert ask.ask("HEAD", "/storage/NEWS/Many").body == b""
 
 
-def test_only_get_is_for_listings(ask: Asker) -> None:
-    assert ask.ask("POST", "/storage/NEWS/Raw").status == 405
-    assert ask.ask("DELETE", "/storage/NEWS/Raw").status == 405
-    assert ask.ask("PUT", "/storage").status == 405
-    assert ask.get("/elsewhere").status == 404
+def test_options_of_the_whole_server_are_not_there(ask: Asker) -> None:
     assert ask.raw(b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 404")
 
 
 # Thumbnails and web proxies, opened as what they claim to be
-
-
-ICON = asset("Lower Third") + "/GETICON"
 
 
 def picture(data: bytes) -> Image.Image:
@@ -259,11 +219,6 @@ def test_a_thumbnail_has_the_size_asked_for(ask: Asker) -> None:
     assert image.info["TimeCode"] == "00:01:00:00"
 
 
-@pytest.mark.parametrize("query", ["w=0", "h=5000", "w=x", "pos=-1", "dur=1.5"])
-def test_bad_sizes_and_positions(ask: Asker, query: str) -> None:
-    assert ask.get(f"{ICON}?{query}").status == 400
-
-
 def test_a_proxy_has_bytes_of_its_own(ask: Asker) -> None:
     reply = ask.get(asset("Long Film") + "/WP1")
     assert (reply.status, reply.headers["content-type"]) == (200, "video/mp4")
@@ -272,8 +227,16 @@ def test_a_proxy_has_bytes_of_its_own(ask: Asker) -> None:
     assert reply.body.count(b"Long Film in WP1, frame ") == 1000
 
 
-def test_an_unconfigured_profile_is_a_500(sim: Simulator, ask: Asker) -> None:
-    assert ask.get(asset("EP001") + "/WP8").status == 500
-    sim.state.databases["NEWS"].profiles.append("WP8")
-    assert ask.get(asset("EP001") + "/WP8").status == 200
-    assert ask.get(asset("Nobody") + "/WP1").status == 404
+def test_the_list_of_channels(ask: Asker) -> None:
+    assert [channel.get("name") for channel in ask.get("/rss").xml] == ["ticker", "weather"]
+    assert ask.get("/rss/").body == ask.get("/rss").body
+
+
+def test_a_channel_is_rss(ask: Asker) -> None:
+    root = ask.get("/rss/ticker").xml
+    assert (root.tag, root.get("version")) == ("rss", "2.0")
+    items = root.findall("channel/item")
+    assert [(item.findtext("guid"), item.findtext("title")) for item in items] == [
+        ("n-0", "Yesterday's headline"), ("n-1", "An outdated headline"),
+    ]  # fmt: skip
+    assert ask.get("/rss/weather").xml.findtext("channel/title") == "Погода"

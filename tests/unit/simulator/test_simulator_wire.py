@@ -13,7 +13,7 @@ from msauto.simulator.wire import (
     decode_query,
     split_escaped,
 )
-from tests.unit.simulator.asking import Asker, asset
+from tests.unit.simulator.asking import Asker
 
 
 @pytest.mark.parametrize(
@@ -68,25 +68,6 @@ def test_query_keeps_duplicates_and_pluses() -> None:
     assert decode_query("a=1&a=2&b=%2Bx+y&c&d=%26=") == [("a", "1"), ("a", "2"), ("b", "+x+y"), ("c", ""), ("d", "&=")]
 
 
-def test_a_literal_plus_and_colon_in_the_path(sim: Simulator, ask: Asker) -> None:
-    sim.state.add_clip("a+b")
-    sim.state.add_clip("x:y")
-    assert ask.get("/storage/NEWS@a+b").status == 200
-    assert ask.get("/storage/NEWS@x%3Ay").status == 200
-    assert ask.get("/storage/NEWS@x:y").status == 404
-    assert ask.get("/storage/NEWS@title:x:y").status == 200
-    sim.dialect = SimDialect(ns_id="no")
-    assert ask.get("/storage/NEWS@x:y").status == 200
-    sim.dialect = SimDialect(title_address="ns")
-    assert ask.get("/storage/NEWS@x%3Ay").status == 404
-    assert ask.get("/storage/NEWS@title%3Ax%3Ay").status == 200
-
-
-def test_a_broken_escape_is_a_400(ask: Asker) -> None:
-    assert ask.get("/storage/NEWS@50%25%zz").status == 400
-    assert ask.get("/storage/NEWS@a%5Cb").status == 400
-
-
 def test_dot_segments_and_double_encoding_stay_as_they_are(sim: Simulator, ask: Asker) -> None:
     sim.state.add_clip("..")
     sim.state.add_clip("%41")
@@ -123,12 +104,6 @@ def test_an_answer_in_parts(sim: Simulator, ask: Asker) -> None:
     head = ask.raw(b"HEAD /storage/NEWS HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert f"content-length: {len(whole.body)}".encode() in head.lower()
     assert head.endswith(b"\r\n\r\n")
-
-
-def test_plus_in_a_query_is_a_plus(ask: Asker) -> None:
-    target = asset("Long Film") + "?command=SETFIELD&name=comment&val=a+b%2Bc"
-    ask.ask("POST", target)
-    assert ask.attrs("Long Film")["comment"] == "a+b+c"
 
 
 def test_a_long_request_line_is_a_414(sim: Simulator, ask: Asker) -> None:
