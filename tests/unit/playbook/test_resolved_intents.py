@@ -5,19 +5,17 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from msgspec import structs
 
 from msauto.aspects.marker import DesiredMarker
 from msauto.aspects.segment_arguments import DesiredSegment
 from msauto.errors import InputError, SourceLocation
 from msauto.model.desired import (
     ABSENT,
-    ChannelRef,
     DesiredAsset,
+    DesiredChannel,
     Intent,
     Position,
     SelectRef,
-    TitleRef,
 )
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset
@@ -123,142 +121,55 @@ def test_problems_that_only_facts_show_have_places(tmp_path: Path) -> None:
         intent.evaluate(Facts(there=False))
 
 
-def test_constant_parts_are_checked_beside_live_ones(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the segment has no duration"):
-        intents(tmp_path, '- asset: {title: A, segments: [{number: 1, start: 0, title: "{{ asset.title }}"}]}')
-    with pytest.raises(InputError, match="which separates the values"):
-        intents(tmp_path, '- asset: {title: A, xmp: {"dc:x": ["{{ asset.title }}, x", "a,b"]}}')
-    with pytest.raises(InputError, match="rating must be a whole number"):
-        intents(tmp_path, '- asset: {title: A, markers: [{uid: 1, rating: "{{ \'x\' }}", title: "{{ asset.title }}"}]}')
-
-
-def test_rendered_text_is_not_rendered_again(tmp_path: Path) -> None:
-    text = '{title: "{{ \'{{ nobody }}\' }}", fields: {comment: "{{ asset.title }}"}}'
-    intent = intents(tmp_path, f"- asset: {text}")[0]
-    assert intent.ref == TitleRef("NEWS", "{{ nobody }}")
-    tricky = Facts(asset=Asset("{{ nobody }}"))
-    found = intent.evaluate(tricky)
-    assert isinstance(found, DesiredAsset)
-    assert found.parts["field"]["comment"].value == "{{ nobody }}"
-
-
-def test_when(tmp_path: Path) -> None:
-    found = intents(
-        tmp_path,
-        """\
-- asset: {title: "{{ nobody }}"}
-  when: false
-- asset: {title: B}
-  when: [asset.frames > 2, "1 == 2"]
-- asset: {title: C}
-  when: [asset.frames > 250, asset.frames < 260]
-- asset: {title: D}
-  when: asset.frames > 250
-- block:
-    - asset: {title: E}
-    - asset: {title: F}
-      when: asset.frames < 250
-  when: asset.frames > 250
-""",
-    )
-    results = [(intent.ref, intent.evaluate(FACTS) is not None) for intent in found]
-    assert [(ref.title, result) for ref, result in results if isinstance(ref, TitleRef)] == [
-        ("C", False),
-        ("D", True),
-        ("E", True),
-        ("F", False),
-    ]
-
-
-def test_loops(tmp_path: Path) -> None:
-    found = intents(
-        tmp_path,
-        """\
-- name: "{{ promo.t }}"
-  asset: {title: "{{ n }} {{ promo.t }} {{ inner }}"}
-  vars: {inner: "{{ promo.t | upper }}"}
-  loop: [{t: a}, {t: "{{ 'b' }}"}]
-  loop_control: {loop_var: promo, index_var: n}
-- asset: {title: "{{ item }}"}
-  loop: "{{ range(2) }}"
-""",
-    )
-    assert [intent.ref for intent in found] == [TitleRef("NEWS", each) for each in ("0 a A", "1 b B", "0", "1")]
-    assert [intent.source.task for intent in found[:2]] == ["a", "b"]
-
-
-def test_imports_blocks_and_files(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "more.yml").write_text("- asset: {title: 'more {{ x }} {{ y }}'}\n- import_tasks: deep.yml\n")
-    (tmp_path / "sub" / "deep.yml").write_text("- asset: {title: 'deep {{ x }}'}\n")
-    (tmp_path / "vars.yml").write_text("y: 2\n")
-    (tmp_path / "other.yml").write_text("- {hosts: all, database: D, tasks: [{asset: {title: 'other {{ x }}'}}]}\n")
-    head = "  vars_files: vars.yml\n  vars: {x: 1, y: 1}\n"
-    found = intents(tmp_path, "- import_tasks: sub/more.yml\n  vars: {x: 3}", head)
-    assert [intent.ref for intent in found] == [TitleRef("NEWS", "more 3 2"), TitleRef("NEWS", "deep 3")]
-    (tmp_path / "all.yml").write_text("- {import_playbook: other.yml, vars: {x: 9}}\n- {import_playbook: p.yml}\n")
-    options = ResolveOptions((str(tmp_path / "all.yml"),), server_url="http://h", env={}, now=NOW)
-    resolved = resolve(options)
-    assert resolved.work[0].intents[0].ref == TitleRef("D", "other 9")
-    assert len(resolved.work[0].intents) == 3
-    assert len(resolved.inputs) == 6
-
-
 @table("playbook/tags", "tags", "wanted_tags", "skipped", "runs")
 def test_tags(tags: str, wanted_tags: str, skipped: str, runs: bool) -> None:
     assert chosen(frozenset(tags.split()), wanted_tags.split(), skipped.split()) is runs
 
 
-@table("playbook/tags_that_match_nothing", "tags", "skipped", "problem")
-def test_tags_that_match_nothing(tmp_path: Path, tags: tuple[str, ...], skipped: tuple[str, ...], problem: str) -> None:
-    tasks = "- asset: {title: A}\n  tags: prep\n- asset: {title: B}\n  tags: night"
-    if not problem:
-        assert len(intents(tmp_path, tasks, tags=tags, skip_tags=skipped)) == 2
-        return
-    with pytest.raises(InputError) as raised:
-        intents(tmp_path, tasks, tags=tags, skip_tags=skipped)
-    (found,) = raised.value.problems
-    assert f"{found.place}: {found.message}\n  → {found.remedy}" == problem
+# Where a change comes from: its key (json, «A change»)
 
 
-def test_the_problems_of_invalid_tasks_are_reported_with_those_of_valid_ones(tmp_path: Path) -> None:
-    tasks = """\
-- asset: {title: A, fields: {comment: x}}
-- asset: {title: B, fields: {coment: x}}
-- asset: {title: C, segments: [{number: 1, start: 0, duration: 0}]}
-- block:
-    - asset: {title: D}
-      when: asset.nonsense(
-- command: {title: E}
-- asset: {title: F}
+PLAYBOOK = """\
+- name: Tonight's news is ready for air
+  hosts: all
+  database: NEWS
+  tasks:
+    - name: Describe the episode
+      asset:
+        title: Evening News
+        folder: Raw/2026
+        fields: {comment: Ready, user_0: Kanal 5}
+        xmp:
+          "dc:subject": [news, evening]
+        segments:
+          - {number: 1, start: 0, duration: 9}
+        markers: [{uid: 4, at: 3}]
+        exactly: {markers: true, segments: true}
+        restore: true
+    - rss:
+        channel: ticker
+        items: [{guid: n-1, text: Headline}]
+        exactly: true
 """
-    with pytest.raises(InputError) as raised:
-        intents(tmp_path, tasks)
-    found = [(each.place.line, each.message) for each in raised.value.problems if each.place is not None]
-    assert [line for line, _ in found] == [5, 6, 9, 10]
-    assert found[0][1] == "unknown key 'coment'"
-    assert found[1][1] == "the duration of a segment cannot be 0"
-    assert all(each.excerpt for each in raised.value.problems)
 
 
-def test_a_constant_task_has_the_conditions_of_its_block(tmp_path: Path) -> None:
-    tasks = "- block: [{asset: {title: A, fields: {comment: x}}}]\n  when: asset.frames > limit"
-    few, many = (intents(tmp_path, tasks, f"  vars: {{limit: {limit}}}\n")[0] for limit in (299, 300))
-    assert few.evaluate(FACTS) is not None
-    assert many.evaluate(FACTS) is None
-
-
-def test_tasks_that_the_tags_leave_out_are_known(tmp_path: Path) -> None:
-    tasks = """- {asset: {title: A}, tags: [a]}
-- {asset: {title: B, markers: [{at: 0, track: Icon}]}, tags: [b]}
-- {asset: {title: "{{ item }}"}, loop: [C, "{{ week }}"], tags: [b]}
-- {rss: {channel: ticker, items: []}, tags: [b]}
-- {command: {name: PARTNER_EXPORT_VERSION, title: D}, tags: [b]}
-- {asset: {title: E, state: absent}, tags: [never, b]}
-"""
-    assert [each.ref for each in intents(tmp_path, tasks, tags=("a",))] == [TitleRef("NEWS", "A")]
-    options = ResolveOptions((str(tmp_path / "p.yml"),), server_url="http://h", env={}, now=NOW, tags=("a",))
-    (work,) = resolve(options).work
-    assert [each.ref for each in work.left_out] == [TitleRef("NEWS", "B"), ChannelRef("ticker")]
-    (work,) = resolve(structs.replace(options, tags=("a", "b"), extra_vars=("week=48",))).work
-    assert (len(work.intents), work.left_out) == (7, ())
+def test_a_change_points_at_the_key_that_it_comes_from(tmp_path: Path) -> None:
+    file = tmp_path / "news.yml"
+    file.write_text(PLAYBOOK, encoding="utf-8")
+    options = ResolveOptions((str(file),), server_url="http://h", env={}, now=datetime(2026, 11, 20, tzinfo=UTC))
+    asset, channel = resolve(options).work[0].intents
+    found, feed = asset.evaluate(Facts(asset=Asset("Evening News"))), channel.evaluate(Facts(there=False))
+    assert isinstance(found, DesiredAsset)
+    assert isinstance(feed, DesiredChannel)
+    sourced = {
+        **found.parts["field"], **found.parts["xmp"], "folder": found.folder,
+        "title": found.title, "restore": found.parts["restore"],
+        "segment": found.parts["segment"].items[0], "marker": found.parts["marker"].items[0], "item": feed.items[0],
+    }  # fmt: skip
+    places = {name: (one.source.place.line, one.source.place.column) for name, one in sourced.items() if one}
+    assert places == {
+        "comment": (9, 18), "user_0": (9, 34), "dc:subject": (11, 11), "folder": (8, 9), "title": (7, 9),
+        "restore": (16, 9), "segment": (13, 13), "marker": (14, 19), "item": (19, 17),
+    }  # fmt: skip
+    whole = (found.parts["marker"].exactly, found.parts["segment"].exactly, feed.exactly)
+    assert [(one.place.line, one.place.column) for one in whole if one] == [(15, 19), (15, 34), (20, 9)]

@@ -17,16 +17,7 @@ from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.validate import validate
 from tests.tables import table
 
-INVENTORY = """
-all:
-  hosts:
-    h: {server: {url: "http://h", auth: {bearer: "{{ env.TOKEN }}"}}, database: D}
-"""
 NONE = ResolveOptions((), env={})
-
-
-def messages(*paths: Path, options: ResolveOptions = NONE) -> list[str]:
-    return [problem.message for problem in validate([str(path) for path in paths], options)]
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -34,37 +25,6 @@ def write(folder: Path, name: str, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def test_a_folder_is_walked_and_files_are_told_apart(tmp_path: Path) -> None:
-    write(tmp_path, "inventory.yml", INVENTORY)
-    write(tmp_path, "group_vars/all.yml", "house: K5\n")
-    write(tmp_path, "plays/news.yml", "- {hosts: h, tasks: [{asset: {title: '{{ house }} {{ hous }}'}}]}\n")
-    write(tmp_path, "tasks/more.yml", "- asset: {titel: x}\n")
-    write(tmp_path, ".github/workflow.yml", "{")
-    write(tmp_path, "vars/shows.yml", "a: 1\na: 2\n")
-    assert messages(tmp_path) == [
-        "undefined variable 'hous'",
-        f"no playbook imports these tasks: {tmp_path / 'tasks' / 'more.yml'}",
-        "unknown key 'titel'",
-        "duplicate key 'a' (first in line 1)",
-    ]
-
-
-def test_secrets_need_not_be_set(tmp_path: Path) -> None:
-    inventory = write(tmp_path, "i.yml", INVENTORY)
-    playbook = write(tmp_path, "p.yml", "- {hosts: h, tasks: [{asset: {title: A}}]}\n")
-    assert messages(inventory, playbook) == []
-    assert messages(playbook, options=ResolveOptions((), (str(inventory),), env={})) == []
-    assert messages(write(tmp_path, "j.yml", INVENTORY.replace("http:", "htp:"))) == [
-        "url must begin with http:// or https:// and name a host"
-    ]
-
-
-def test_without_an_inventory_structure_is_checked(tmp_path: Path) -> None:
-    playbook = write(tmp_path, "p.yml", "- {hosts: h, tasks: [{asset: {title: '{{ x }}', fields: {comment: 1.5}}}]}\n")
-    assert messages(playbook) == ["comment must be text, not the number 1.5"]
-    assert messages(tmp_path / "nowhere.yml") == ["file or folder not found"]
 
 
 def test_a_path_that_leads_to_nothing_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,14 +121,3 @@ def test_a_file_above_the_limit_is_refused_unread(tmp_path: Path) -> None:
     os.truncate(playbook, 64 * 2**20 + 1)
     (problem,) = validate([str(playbook)], ResolveOptions((), env={}))
     assert problem.message == "the file cannot be read: its size is 65 MiB, and the limit is 64 MiB"
-
-
-def test_a_secret_in_a_block_is_as_beside_it(tmp_path: Path) -> None:
-    book = tmp_path / "play.yml"
-    task = 'asset: {title: A, fields: {comment: !secret "{{ env.TOKEN }}"}}'
-    inner = f"- block:\n            - {task}\n            - block: [{{{task}}}]"
-    book.write_text(f"- hosts: all\n  tasks:\n    - {task}\n    {inner}\n")
-    assert validate([str(book)], ResolveOptions((), env={})) == []
-    book.write_text("- hosts: all\n  tasks:\n    - block: [{asset: {title: !secret long enough, restore: true}}]\n")
-    (problem,) = validate([str(book)], ResolveOptions((), env={}))
-    assert "a secret is not allowed here" in problem.message
