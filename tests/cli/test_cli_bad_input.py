@@ -10,24 +10,10 @@ from click.testing import CliRunner
 
 from msauto.cli.main import COMMANDS, group
 from msauto.simulator import Simulator
-from tests.cli.command_line import Desk, check_golden
+from tests.cli.command_line import Desk
 from tests.tables import table
 
 INV = ("-i", "inventory.yml")
-
-
-def test_all_that_is_wrong_is_told_at_once(desk: Desk) -> None:
-    desk.write(
-        "bad.yml",
-        '- hosts: all\n  colour: red\n  tasks:\n    - asset: {title: "{{ nobody }}", fields: {comment: "{{ 1 + }}"}}\n'
-        "    - asset: {fields: {comment: x}}\n    - assett: {title: A}\n",
-    )
-    sourced = desk.run("plan", *INV, "bad.yml")
-    assert sourced.code == 1
-    check_golden("many-problems.txt", sourced.err)
-    sourced = desk.run("validate", "bad.yml", "--format", "json")
-    assert sourced.code == 1
-    check_golden("many-problems.json", sourced.out)
 
 
 # Places that cannot be written -----------------------------------------------------------------------------------

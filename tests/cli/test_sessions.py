@@ -4,20 +4,25 @@ A file has ``stories`` (see :mod:`tests.stories`), and ``files`` that all of the
 for the server ``studio-a``. A step can write ``files``: an empty value removes one, and a name with ``/`` at its end
 is a folder. It can write a ``play`` of tasks, a ``comment`` for EP001, or ``hosts`` of the inventory. It can set
 ``env`` variables, the time ``now``, the switches of the ``server`` and its ``faults``, and do what ``others`` do.
-``$URL`` is the address of the server, ``$OTHER`` that of a second one.
+``$URL`` is the address of the server, ``$OTHER`` that of a second one, ``$PYTHON`` the program.
 
 ``run`` is a command, in the folder ``at``; ``typed`` is the input at a terminal. Its exit ``code`` is 0 unless
 declared. ``out`` and ``err`` are parts of what it prints; an empty text means that it prints nothing. ``error`` are
 those of one error with a remedy, ``lacks`` what is in neither. ``json`` has values by their place, such as
 ``jobs.0.code`` or ``targets.*.name``; ``keep`` names some for later steps; ``into`` is a file for the output.
-``sent`` and ``asked`` are how many writes, and how many requests in all. ``shows`` is what the server shows then;
-``there`` and ``gone`` are files.
+``secret`` is a text that is neither printed nor kept in a file. ``golden`` is a file of ``golden/`` with the whole
+output, ``golden_error`` that of stderr. ``sent`` and ``asked`` are how many writes, and how many requests in all.
+``shows`` is what the server shows then; ``there`` and ``gone`` are files.
 """
 
 from __future__ import annotations
 
+import getpass
 import json
 import shlex
+import socket
+import sys
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -25,7 +30,8 @@ import pytest
 
 from msauto.concurrency import SystemClock
 from msauto.simulator import Simulator
-from tests.cli.command_line import Desk, Said
+from msauto.version import __version__
+from tests.cli.command_line import Desk, Said, check_golden
 from tests.stories import Given, Others, filled, stories, texts
 
 
@@ -35,7 +41,7 @@ def test_session(
 ) -> None:
     if session["settings"].get("fast"):
         request.getfixturevalue("hurried")
-    known = {"URL": sim.url}
+    known = {"URL": sim.url, "PYTHON": sys.executable}
     if "$OTHER" in json.dumps(session, default=str):
         known["OTHER"] = request.getfixturevalue("other_sim").url
     steps = _Steps(desk, sim, monkeypatch, known)
@@ -120,7 +126,21 @@ class _Steps:
         assert {*texts(more.pop("there", []))} <= files, files
         assert not {*texts(more.pop("gone", []))} & files, files
 
+    def _hidden(self) -> Iterator[tuple[str, str]]:
+        """What differs between machines and versions, and what stands for it."""
+        user = getpass.getuser()
+        who = f"{user}@{socket.gethostname()}"
+        yield "who".ljust(len(who)), "who"  # its column is as wide
+        yield who, "USER@HOST"
+        yield f"user             {user}", "user             USER"
+        yield str(self._desk.folder), "FOLDER"
+        for before in ('"msauto": "', " msauto "):
+            yield before + __version__, f"{before}VERSION"
+
     def _printed(self, said: Said, more: Given) -> None:
+        for key, text in (("golden", said.out), ("golden_error", said.err)):
+            if key in more:
+                check_golden(more.pop(key), text, *self._hidden())
         for stream, text in (("out", said.out), ("err", said.err)):
             if more.get(stream) == "":
                 assert text == "", said
@@ -128,6 +148,11 @@ class _Steps:
             for word in texts(more.pop(stream, [])):
                 assert word in text, said
         assert [word for word in texts(more.pop("lacks", [])) if word in said.out + said.err] == [], said
+        if "secret" in more:
+            secret = more.pop("secret")
+            kept = {name: (self._desk.folder / name).read_bytes() for name in self._desk.files() - {"msauto.toml"}}
+            assert secret not in said.out + said.err, said
+            assert [name for name, content in kept.items() if secret.encode() in content] == []
         if "error" in more:
             said.one_error(*texts(more.pop("error")), "→")
         for place, value in more.pop("json", {}).items():
