@@ -12,7 +12,8 @@ import pytest
 from msauto import MediaServer
 from msauto.applying.states import RetryPolicy
 from msauto.errors import UnreadableError
-from msauto.simulator import Fault, ServerState, SimClip, SimMarker, Simulator, empty_state
+from msauto.planning.saved_plan import plan_from_json
+from msauto.simulator import Fault, ServerState, SimClip, SimDialect, SimMarker, Simulator, empty_state
 from msauto.simulator.rss import put_item
 from tests.cli.command_line import Desk
 from tests.plan_documents import plan_to_json
@@ -119,3 +120,39 @@ def test_the_client_raises_where_an_answer_has_two_clips() -> None:
         sim.state.add_clip("EP001", "Old")
         with pytest.raises(UnreadableError, match="2 clips"):
             server.asset("NEWS", "EP001")
+
+
+@pytest.fixture
+def load(stage: Stage) -> dict[str, Any]:
+    """A task that loads a batch of XMP metadata."""
+    stage.sim.state.databases["NEWS"].connectors["TRAFFIC"] = []
+    (stage.folder / "batch.xml").write_text("<batch/>")
+    return {"name": "Load", "xmp_batch": {"connector": "TRAFFIC", "src": "batch.xml"}}
+
+
+def test_a_plan_of_a_batch_is_kept_whole(stage: Stage, load: dict[str, Any]) -> None:
+    plan = stage.plan(load)
+    assert plan_to_json(plan_from_json(plan_to_json(plan))) == plan_to_json(plan)
+    (target,) = plan.targets
+    assert (target.kind, target.database, target.name) == ("database", "NEWS", "NEWS")
+    assert not target.changes[0].reversible
+
+
+@pytest.mark.scale
+def test_killed_while_a_batch_is_under_way(stage: Stage, load: dict[str, Any]) -> None:
+    stage.sim.faults.add("delay:5@PUT")
+    stage.killed(load, when=lambda: any(stage.sim.faults.hits().values()))
+    stage.sim.faults.clear()
+    again = stage.plan(load)
+    assert (again.requests, len(again.warnings)) == (0, 1)
+
+
+@pytest.mark.parametrize("switch", ["xmp_shape=attr", "xmp_without_field=empty", "xmp_without_field=error"])
+def test_the_fingerprint_covers_an_xmp_field_that_was_looked_at(stage: Stage, switch: str) -> None:
+    stage.sim.dialect = SimDialect.parse([switch])
+    xmp = stage.sim.state.clip("Film").xmp
+    xmp["dc:title"] = ["Kept"]
+    asked = {"asset": {"title": "Film", "fields": {"comment": "seen"}}, "when": "'dc:title' in asset.xmp"}
+    first, second = (stage.plan(asked).targets[0].fingerprint for _ in range(2))
+    xmp["dc:title"] = ["Changed"]
+    assert first == second != stage.plan(asked).targets[0].fingerprint

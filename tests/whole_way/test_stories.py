@@ -8,17 +8,17 @@ With ``rows`` of a file, its slow tests are the same stories on other servers, w
 
 A step can ``apply`` or ``plan`` tasks; the keys of ``asset:`` are enough, and ``the plan`` is that of the step
 before. It can ``undo`` or ``plan_undo`` a run: the ``last`` one, or one by its number. ``others`` is what other users
-do, see :class:`tests.stories.Others`; ``wait`` are seconds that pass; ``server`` and ``dialect`` change. ``playbook``
-writes tasks, and ``command`` is one of the command line with its exit ``code``. ``options`` are those of planning.
-``faults`` hold while a plan is applied, and others do something ``meanwhile``: once, ``before`` or ``after`` a
-request.
+do, see :class:`tests.stories.Others`; ``wait`` are seconds that pass; ``server``, ``version`` and ``dialect`` change.
+``file`` writes one, ``playbook`` tasks, and ``command`` is one of the command line with its exit ``code``.
+``options`` are those of planning. ``faults`` hold while a plan is applied, and others do something ``meanwhile``:
+once, ``before`` or ``after`` a request.
 
 An applied plan is ok, unless ``outcome``, ``outcomes`` or ``ok`` declares otherwise. A plan has no errors but
 ``errors``, or is ``refused`` as a whole. ``warnings``, ``message``, ``text`` (of the plan) and ``says`` (of the
 result) are parts of texts; ``text_lacks`` is in none, and ``hides`` is a secret. ``sent``, ``reads`` (of planning)
-and ``looks`` (of applying) are how many requests, or the end of each; ``answers`` are their statuses. ``shows`` is
-what the server shows: of a clip or channel what is named, of lists all items. Other keys, such as ``changes``, are
-complete.
+and ``looks`` (of applying) are how many requests, or the end of each; ``answers`` are their statuses, ``bodies`` what
+they carry. ``shows`` is what the server shows: of a clip or channel what is named, of lists all items. Other keys,
+such as ``changes``, are complete.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from tests.stage import Stage, changes, errors
 from tests.stories import Given, Others, filled, part_of, stories, texts
 
 PARTS = ("live", "server", "dialect")
-MODULES = {"asset", "rss", "command", "thumbnail", "proxy", "xmp_batch", "block", "tasks"}
+MODULES = {"asset", "assert", "rss", "command", "thumbnail", "proxy", "xmp_batch", "block", "tasks"}
 
 
 @dataclass
@@ -92,6 +92,8 @@ def test_story(server: Simulator, tmp_path: Path, story: Given) -> None:
     for name, items in story["live"].get("channels", {}).items():
         server.state.add_channel(name)
         others.do({"channel": name, "items": items})
+    for name in story["live"].get("connectors", []):
+        others.news.connectors[name] = []
     steps = _Steps(stage, others)
     for number, step in enumerate(story["steps"], 1):
         try:
@@ -133,6 +135,10 @@ class _Steps:
                 self._stage.dialect = {**self._stage.dialect, **given}
             case "shows":
                 said["shows"] = given
+            case "file":
+                (self._stage.folder / given).write_text(said.pop("content"), encoding="utf-8")
+            case "version":
+                self._stage.version = given
             case "playbook":
                 self._stage.write(*(_task(each) for each in given))
             case "command":
@@ -229,6 +235,8 @@ class _Steps:
             assert word in words, words
         if "sent" in said:
             self._requests([entry.line for entry in self._stage.sent()], said.pop("sent"))
+        if "bodies" in said:
+            assert [entry.body.decode() for entry in self._stage.sent()] == said.pop("bodies")
         if "sent_in_any_order" in said:
             assert sorted(entry.line for entry in self._stage.sent()) == sorted(said.pop("sent_in_any_order"))
         if "looks" in said:
