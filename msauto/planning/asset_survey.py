@@ -27,7 +27,7 @@ from msauto.model.plan import Address, EmptiedList, Request, Settlement, Target,
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.requests import asset_path
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import Json, Snapshot
+from msauto.model.snapshot import Json, Snapshot, thing_of
 from msauto.model.snapshot import after as snapshot_after
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import check_deletion, check_link_titles, with_places
@@ -324,10 +324,17 @@ class AssetSurvey:
             return known
         reader, database = self._reader, self._group.database
         needed = [ASPECTS[name].reads(part, found.asset, title) for name, part in desired.parts.items()]
+        needed.append(Reads(xmp=self._asked_by_where()))
         if database in self._context.answers.batches:  # which makes the XMP fields unknown
             needed = [each._replace(xmp=frozenset()) for each in needed]
         needed += [] if desired.present else [Reads(links=True)]
         return await read_needed(reader, reader.read_folder, database, found.address, known, needed)
+
+    def _asked_by_where(self) -> frozenset[str]:
+        """Return the XMP fields that a ``where`` read by name: verification reads them again, and compares them."""
+        asked = {thing_of(name) for member in self._group.members for name in member.looked}
+        known = self._layers.named.asked if self._layers.named else ()
+        return frozenset(key for aspect, key in asked if aspect == "xmp" and key not in known)
 
     async def _plan_handlers(self, plan: PlanContext, here: Sequence[Declared], desired: DesiredAsset | None) -> bool:
         """Plan the handlers that are due; what two of them run on this target, only once.
