@@ -92,6 +92,8 @@ def test_story(server: Simulator, tmp_path: Path, story: Given) -> None:
     for name, items in story["live"].get("channels", {}).items():
         server.state.add_channel(name)
         others.do({"channel": name, "items": items})
+    for handle, title in story["live"].get("handles", {}).items():
+        server.state.handles[handle] = others.news.clip(title)
     for name in story["live"].get("connectors", []):
         others.news.connectors[name] = []
     steps = _Steps(stage, others)
