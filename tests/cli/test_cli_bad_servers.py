@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.bad_server import bad_server, http
 from tests.cli.command_line import Desk
+from tests.wire.raw_server import RawServer, beside, raw
 
 pytestmark = pytest.mark.usefixtures("hurried")
 INV = ("-i", "inventory.yml")
 PASSWORD = "correct-horse-battery"
 TOKEN = "tok-1234567890"
+
+
+def http(body: bytes, status: str = "200 OK", kind: str = "text/xml", *, length: int | None = None) -> bytes:
+    """Return an answer; ``length`` is the declared length, if that is wrong."""
+    size = len(body) if length is None else length
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n"
+    return head.encode() + body
+
 
 WRONG_CLIP = b'<Clip link_id="1" finalized="true"><Attr name="title">Another clip</Attr></Clip>'
 ANSWERS: dict[str, tuple[bytes, str]] = {
@@ -34,7 +42,7 @@ ANSWERS: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_server_that_answers_nonsense(away: Desk, name: str) -> None:
     answer, words = ANSWERS[name]
-    with bad_server(answer) as server:
+    with beside(RawServer(raw(answer))) as server:
         auth = {"basic": {"username": "ops", "password": PASSWORD}, "headers": {"X-Key": TOKEN}}
         away.inventory({"studio-a": {"server": {"url": server.url, "auth": auth}, "database": "NEWS"}})
         away.comment("new")
@@ -48,13 +56,14 @@ def test_a_server_that_answers_nonsense(away: Desk, name: str) -> None:
         sourced = away.run("show", "asset", "EP001", *INV)
         assert sourced.code == 1
         sourced.one_error("studio-a")
-        assert not [line for line in server.requests if not line.startswith("GET ")]
+        assert not [line for line in server.lines if not line.startswith(b"GET ")]
     ledger = (away.state / "msauto" / "ledger.sqlite").read_bytes()
     assert PASSWORD.encode() not in ledger
 
 
 def test_another_web_server_is_told_from_an_unknown_name(away: Desk) -> None:
-    with bad_server(http(b"<html>nothing here</html>", "404 Not Found", "text/html")) as server:
+    nothing = http(b"<html>nothing here</html>", "404 Not Found", "text/html")
+    with beside(RawServer(raw(nothing))) as server:
         away.inventory({"studio-a": {"server": {"url": server.url}, "database": "NEWS"}})
         for task in ({"asset": {"title": "EP001"}}, {"rss": {"channel": "ticker", "items": []}}):
             away.play(task)

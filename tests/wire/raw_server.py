@@ -6,7 +6,9 @@ import asyncio
 import socket
 import ssl
 import struct
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -86,6 +88,21 @@ class RawServer:
         finally:
             self._writers.discard(writer)
             writer.close()
+
+
+@contextmanager
+def beside(server: RawServer) -> Iterator[RawServer]:
+    """Serve in a thread, for a client that blocks or is another process."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+        asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 def answer(status: int = 200, body: bytes = b"", headers: str = "", *, stay: bool = True) -> Handler:
