@@ -18,47 +18,10 @@ from msauto.playbook.resolve import resolve
 from msauto.playbook.settings import load_settings
 from msauto.playbook.validate import validate
 from tests.examples import examples
+from tests.tables import CASES
 
-INVENTORY = """
-all:
-  vars: {house: Kanal 5, base: &b {x: 1}}
-  children:
-    playout:
-      hosts:
-        studio-a:
-          server: {url: "http://a", version: "2.9.87", timezone: Europe/Oslo, auth: {bearer: "{{ env.T }}"}}
-          database: NEWS
-"""
-PLAYBOOK = """
-- name: Tonight
-  hosts: playout
-  vars: {episode: Evening News, common: &c {comment: Ready, user_0: "{{ house }}"}}
-  tasks:
-    - name: Describe
-      asset:
-        title: "{{ episode }}"
-        was: [Old]
-        folder: Raw/2026
-        fields: {<<: *c, first_frame: "00:00:10:00", user_1: "{{ asset.frames + 1 }}"}
-        xmp: {"dc:subject": [news, evening]}
-        segments:
-          - {number: 1, start: "00:00:00:00", duration: "00:12:30:00", title: Part 1}
-          - {number: 7, state: absent}
-        markers: [{at: "00:12:30;00", track: Cue Point, rating: 3}, {uid: 9, state: absent}]
-        links: [{folder: Playout, title: "{{ episode | upper }}"}]
-        exactly: {markers: {tracks: [Cue Point]}}
-        origin: "10:00:00:00"
-        restore: {wait: 30m}
-      when: [asset.frames > 250, episode is match("E")]
-      tags: [prep]
-    - asset: {select: {folder: Raw, created_after: 2026-11-13, mimetype: Video, where: asset.frames > 2}, markers: []}
-    - asset: {title: "{{ item }}", state: absent}
-      loop: [a, b]
-      loop_control: {index_var: i}
-    - block:
-        - rss: {channel: t, items: [{guid: n, text: x}, {guid: m, item: {title: T}}], exactly: true}
-      when: house == "Kanal 5"
-"""
+INVENTORY = (CASES / "language/tonight-inventory.yml").read_text(encoding="utf-8")
+PLAYBOOK = (CASES / "language/tonight.yml").read_text(encoding="utf-8")
 PIECES = [
     "", "\n", " ", "  ", "\t", ":", ": ", "- ", "[", "]", "{", "}", "{{", "}}", "{%", "%}", "'", '"', "null", "true",
     "3.10", "-1", "99999999999999999999", ".nan", "1e999", "&a ", "*a", "*c", "<<: *b", "!x ", "%", "@", "#", "---\n",

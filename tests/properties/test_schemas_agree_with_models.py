@@ -29,6 +29,7 @@ from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.schema.schema_errors import validate_data
 from tests.docs.pages import ROOT, Block, all_blocks
+from tests.tables import CASES
 
 BEYOND_SCHEMAS = re.compile(
     "|".join(
@@ -57,53 +58,10 @@ ODD: tuple[Any, ...] = (
     "absent", "present", "{{ x }}", "{% if x %}", "2026-11-13", [], ["x"], ["{{ x }}"], [None], {}, {"bogus": 1},
     {"title": "A"}, [{"title": "A"}], [{"state": "absent"}], {"segments": True}, [1, 2], "asset.frames > 2",
 )  # fmt: skip
-INVENTORY = """
-all:
-  vars: {house: K5}
-  children:
-    playout:
-      hosts:
-        a:
-          server:
-            url: http://a:7901
-            version: "2.9.87"
-            timezone: Europe/Oslo
-            auth: {basic: {username: ops, password: "{{ env.P }}"}, headers: {X-Key: k}}
-            tls: {verify: true, ca: ca.pem, cert: c.pem, key: k.pem}
-            timeouts: {connect: 5, read: 30, listing: 300, proxy: 3600}
-            connections: 16
-            requests_per_second: 2
-            request_line: 8000
-            dialect: {segment_update: recreate, list_separator: ";"}
-          database: NEWS
-        b:
-"""
+INVENTORY = (CASES / "language/every-key-inventory.yml").read_text(encoding="utf-8")
 
 
-BATCH = """
-name: nightly
-schedule: {at: "03:10", days: [mon, sat], tz: Europe/Oslo, spread: 10m}
-window: {from: "23:00", to: "05:30"}
-heartbeat: {env: HEARTBEAT_URL}
-metrics: {file: out/msauto.prom}
-reports: {dir: reports, formats: [text, junit], keep_days: 60}
-notify:
-  - {to: "mailto://ops@example.org", on: [failed, drift]}
-  - {to: {credential: chat}, on: [missed]}
-defaults: {inventory: inventory.yml, forks: 4, lock_timeout: 10m, retry: {times: 2, wait: 5m}}
-jobs:
-  titles: {playbooks: [titles.yml, news.yml], max_time: 90m, allow: {delete: 40, remove: 100}, keep_going: true}
-  archive:
-    playbooks: archive.yml
-    inventory: [a.yml, b.yml]
-    extra_vars: {season: 3}
-    limit: playout
-    tags: [prep]
-    needs: [{titles: any}]
-    on_end: [[logger, -t, msauto]]
-  reviewed: {plan: tonight.json, optional: true, needs: titles}
-  drift: {playbooks: [site.yml], do: plan, drift: {after: 2}, needs: {titles: any, archive: ok}}
-"""
+BATCH = (CASES / "language/every-key-batch.yml").read_text(encoding="utf-8")
 
 
 class _Memory(Files):

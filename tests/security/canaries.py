@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from tests.tables import CASES
+
 NASTY = " <&\"'ü%41 x"
 """What is coded one way in a path, another in JSON, XML, HTML and Markdown."""
 PLACES = (
@@ -53,68 +55,7 @@ def bytes_below(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-PLAY = """
-- name: Canaries
-  hosts: all
-  vars_files: [secrets.yml]
-  vars:
-    derived: "Bearer {{ env.DERIVED | secret }}"
-    looked_up: "{{ lookup('file', 'lookup.txt') | secret }}"
-  tasks:
-    - name: Write onto the episode
-      asset:
-        title: EP001
-        fields:
-          comment: "{{ env.COMMENT | secret }}"
-          user_1: "{{ derived | upper }}"
-          user_2: "{{ extra }}"
-          user_3: "{{ hostvars['studio-a'].host_token }}"
-          user_4: "{{ from_file.token }}"
-          user_5: !secret "LITERAL"
-          user_6: "{{ looked_up | b64encode }}"
-        xmp: {"dc:title": "{{ env.XMP | secret }}", "dc:subject": [news, !secret "{{ env.XMPLIST }}"]}
-        segments:
-          - number: 1
-            start: 0
-            duration: 10
-            title: "{{ env.SEGMENT | secret }}"
-            keywords: !secret "{{ env.KEYWORDS }}"
-        markers:
-          - {at: 7, track: General, title: "{{ env.MARKER | secret }}", comment: "{{ env.MCOMMENT | secret }}"}
-      notify: Tell the partner
-    - name: For each
-      asset: {title: "{{ item.title }}", fields: {comment: "x {{ item.token }}"}}
-      loop:
-        - {title: EP002, token: !secret "{{ env.LOOP }}"}
-    - name: The ticker
-      rss:
-        channel: ticker
-        items:
-          - {guid: s-1, file: s-1.txt, text: "{{ env.TEXT | secret }}"}
-          - guid: s-2
-            file: s-2.xml
-            item: {title: "{{ env.RSSTITLE | secret }}", description: "{{ env.RSSDESC | secret }}"}
-    - name: Ask the partner
-      command:
-        name: PARTNER_MOVE_TO_ASSET
-        title: EP003
-        run: changed
-        params: {asset_id: "1", house_number: "{{ env.COMMAND | secret }}"}
-    - name: Change what the command waits for
-      asset: {title: EP003, fields: {comment: plain}}
-    - name: Once in the life of the asset
-      command:
-        name: PARTNER_MOVE_TO_ASSET
-        title: EP004
-        run: once
-        params: {asset_id: "4", house_number: "{{ env.ONCE | secret }}"}
-    - name: A still
-      thumbnail: {title: Lower Third, params: {headline: "{{ env.THUMB | secret }}"}, dest: out.png}
-  handlers:
-    - name: Tell the partner
-      command: {name: PARTNER_MOVE_TO_ASSET, params: {asset_id: "5", house_number: "{{ env.HANDLER | secret }}"}}
-"""
-
+PLAY = (CASES / "security/canaries.yml").read_text(encoding="utf-8")
 SECRETS = 'from_file: {user: ops, token: !secret "{{ env.FILEVAR }}"}\n'
 
 

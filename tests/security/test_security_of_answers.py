@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import threading
 from html.parser import HTMLParser
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from msauto.simulator import Item
 from tests.security.security_desk import CANARY, FORMATS, leaks, plan_and_apply, repository, server
+from tests.wire.raw_server import RawServer, answer, beside
 
 FLAGS = ("-i", "inventory.yml", "--state-dir", "state")
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x1b[31mred"
@@ -47,23 +46,6 @@ def document(kind: str, folder: Path) -> bytes:
     }[kind].encode()
 
 
-class Liar(BaseHTTPRequestHandler):
-    """Answers everything with one document."""
-
-    answer = b""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(self.answer)))
-        self.end_headers()
-        self.wfile.write(self.answer)
-
-    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - the names that the library calls
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 KINDS = (
     "an external entity", "an external DTD", "a parameter entity", "a billion laughs", "an inclusion", "depth",
     "many attributes", "a page", "noise", "nothing", "an error",
@@ -74,15 +56,11 @@ KINDS = (
 @pytest.mark.scale
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_answer_reads_a_file_grows_or_breaks_anything(tmp_path: Path, kind: str) -> None:
-    answer = document(kind, tmp_path)
-    handler = type("Mine", (Liar,), {"answer": answer})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as listening:
-        threading.Thread(target=listening.serve_forever, daemon=True).start()
-        desk = repository(tmp_path, f"http://127.0.0.1:{listening.server_address[1]}")
+    with beside(RawServer(answer(200, document(kind, tmp_path)))) as listening:
+        desk = repository(tmp_path, listening.url)
         asset = {"title": "Film", "fields": {"comment": "x"}, "xmp": {"dc:title": ["y"]}}
         play = desk.play({"asset": asset}, {"rss": {"channel": "ticker", "items": [{"guid": "n", "text": "t"}]}})
         sourced = [desk.run("apply", play, *FLAGS, "--yes"), desk.run("show", "asset", "Film", "-i", "inventory.yml")]
-        listening.shutdown()
     assert sourced[0].code in {1, 3}
     for each in sourced:
         assert "Traceback" not in each.err
