@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import opentimelineio as otio
@@ -24,8 +23,9 @@ from msauto.timelines.timeline import (
     parse_origin,
     parse_rate,
 )
+from tests.tables import CASES, table
 
-CASES = Path(__file__).parents[2] / "cases" / "timelines"
+FOLDER = CASES / "timelines"
 
 
 def clock(rate: object = 25, origin: str = "") -> TimelineClock:
@@ -43,86 +43,16 @@ def items(timeline: EditTimeline) -> dict[str, Any]:
 
 
 TEN = "10:00:00:00"
-EXPECTED: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]] = {
-    "resolve_markers.edl": (
-        {"origin": TEN},
-        [
-            {"at": 250, "track": "Cue Point", "title": "Ad break", "comment": "Check the «lower third»"},
-            {"at": 1505, "track": "General", "title": "Marker 2", "comment": "two\nlines"},
-        ],
-        [{"start": 3000, "duration": 250, "title": "Part 2"}],
-    ),
-    "avid_conform.edl": (
-        {"origin": TEN},
-        [
-            {"at": 39, "track": "Cue Point", "title": "ANIM FIX NEEDED"},
-            {"at": 300, "track": "Goto Cue"},
-            {"at": 325, "title": "no color here"},
-        ],
-        [{"start": 0, "duration": 250, "title": "OPENER"}, {"start": 275, "duration": 250, "title": "INTERVIEW"}],
-    ),
-    "drop_frame.edl": (
-        {"rate": "29.97", "origin": "01:00:00;00"},
-        [
-            {"at": 1799, "track": "Secondary Event", "title": "last frame before the gap"},
-            {"at": 17982, "track": "Game Time", "title": "ten minutes"},
-        ],
-        [{"start": 0, "duration": 1800, "title": "First minute"}],
-    ),
-    "avid_markers.txt": (
-        {"origin": TEN},
-        [
-            {"at": 250, "track": "Cue Point", "title": "Ad break", "user": "Anna Berg"},
-            {
-                "at": 500,
-                "track": "Secondary Event",
-                "title": "VFX - remove the logo continued on a second line",
-                "user": "Anna Berg",
-            },
-        ],
-        [{"start": 1500, "duration": 250, "title": "Part 1"}],
-    ),
-    "premiere.csv": (
-        {"tracks": {"*": "Picture", "Comment": "icon"}},
-        [
-            {"at": 250, "track": "Icon", "title": "Ad break", "comment": "Some comment"},
-            {"at": 1012, "track": "Picture"},
-        ],
-        [{"start": 500, "duration": 250, "title": "Part 1"}],
-    ),
-    "frameio.csv": (
-        {},
-        [{"at": 250, "comment": "Too dark, please lift", "user": "Anna Berg"}],
-        [{"start": 505, "duration": 50, "title": "=) nice cut"}],
-    ),
-    "cue_sheet.csv": (
-        {"columns": {"start": "Zeit", "duration": "länge", "title": "Titel"}},
-        [{"at": 250, "track": "Cue Point", "title": "Ad break", "rating": 3}, {"at": 500}],
-        [{"start": 1505, "duration": 125, "title": "Part 1"}],
-    ),
-    "chapters.vtt": (
-        {},
-        [{"at": 1500, "title": "Ad break"}],
-        [{"start": 0, "duration": 250, "title": "Opener"}, {"start": 250, "duration": 1250, "title": "News & weather"}],
-    ),
-    "subtitles.srt": (
-        {},
-        [],
-        [
-            {"start": 25, "duration": 38, "title": "Good evening. Welcome."},
-            {"start": 75, "duration": 25, "title": "News"},
-        ],
-    ),
-}
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_exports_of_other_programs(name: str) -> None:
-    options, markers, segments = EXPECTED[name]
-    found = read(name, (CASES / name).read_bytes(), **options)
+@table("timelines/expected", "name", "options", "markers", "segments")
+def test_exports_of_other_programs(
+    name: str, options: dict[str, Any], markers: list[dict[str, Any]], segments: list[dict[str, Any]]
+) -> None:
+    found = read(name, (FOLDER / name).read_bytes(), **options)
     assert found == {"markers": markers, "segments": segments}
     if name != "cue_sheet.csv":  # which needs columns
-        unnamed = read("export.txt", (CASES / name).read_bytes(), **options)
+        unnamed = read("export.txt", (FOLDER / name).read_bytes(), **options)
         assert unnamed == found, "the content decides where the ending does not"
 
 
@@ -158,51 +88,32 @@ def test_forms_of_time_codes(text: str, frame: int) -> None:
     assert clock("29.97").position(text, 1) == frame
 
 
-EVENT = "001  AX       V     C        01:00:00:00 01:00:01:00 {} {}\n"
 NO_RANGE = otio.schema.Timeline(tracks=[otio.schema.Track(children=[otio.schema.Clip()])]).to_json_string()
-HEADER = "Start,Duration,Title,Track,End,Rating\n"
+
+
+@table("timelines/errors", "name", "text", "options", "message", "remedy", "line")
+def test_what_cannot_be_read_has_its_reason_and_its_line(
+    name: str, text: str, options: dict[str, Any] | None, message: str, remedy: str, line: int | None
+) -> None:
+    check(name, text, options or {}, message, remedy, line)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "options", "message", "remedy", "line"),
+    ("name", "content", "options", "message", "remedy", "line"),
     [
-        ("a.edl", "FCM: DROP FRAME\n* LOC: 01:01:00:00 RED x\n", {"rate": "29.97"}, "drop frame omits it", "rate=", 2),
-        ("a.edl", "FCM: DROP FRAME\n* LOC: 01:01:00:00 RED x\n", {}, "25 fps does not have", "rate=", 2),
-        ("a.edl", "* LOC: 10:00:00;00 RED x\n", {"rate": "29.97", "origin": TEN},
-         "10:00:00;00 is drop frame, but origin 10:00:00:00 is non-drop frame", "'10:00:00;00'", 1),
-        ("a.edl", "* LOC: 01:00:00:00 RED x\n", {"origin": TEN}, "before the first frame", "origin=", 1),
-        ("a.edl", "* LOC: 01:00:00:25 RED x\n", {}, "frames 00 to 24 at 25 fps", "rate=", 1),
-        ("a.edl", "* LOC:\n", {}, "no time code", "* LOC:", 1),
-        ("a.edl", "\n" + EVENT.format("01:00:01:00", "01:00:00:00"), {}, "ends before it starts", "record", 2),
-        ("a.edl", EVENT.format("01:00:01:00", "01:00:0"), {}, "invalid event", "CMX3600", 1),
-        ("a.edl", "* LOC: 01:00:00:00 RED x\n* MSAUTO: {\n", {}, "MSAUTO", "export again", 1),
-        ("a.csv", HEADER + "00:00:01:00,,x,Cu Point,,\n", {}, "unknown track 'Cu Point'", "'Cue Point'", 2),
-        ("a.csv", HEADER + ",,x,,,\n", {}, "the row has no position", "delete the row", 2),
-        ("a.csv", HEADER + '0,,"x\ny",,,\n1,,x,,0,\n', {}, "ends before it starts", "time codes", 4),
-        ("a.csv", HEADER + "0,,x,,,high\n", {}, "rating 'high' is not a whole number", "digits", 2),
-        ("a.csv", HEADER + "0,,x,,,1,more\n", {}, "more cells than the header", "quote", 2),
-        ("a.csv", "a,b\n1,2\n", {}, "no column for the start: a, b", "columns=", 1),
-        ("a.csv", HEADER, {"columns": {"begin": "x"}}, "unknown column 'begin'", "available", None),
-        ("a.csv", HEADER, {"columns": {"start": "Stat"}}, "no column 'Stat'", "'start'", 1),
-        ("a.csv", HEADER, {"tracks": {"red": "Cue"}}, "unknown track 'Cue'", "Cue Point", None),
-        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:00.500\nx\n", {}, "ends before it starts", "times", 3),
-        ("a.vtt", "WEBVTT\n\n1\nx --> y\n", {}, "invalid times", "-->", 4),
-        ("a.srt", "1\ntext\n", {}, "the block has no times", "-->", 1),
-        ("a.otio", "{}", {}, "not Timeline", "export a timeline", None),
-        ("a.otio", "{", {}, "not a valid OTIO file", "again", None),
-        ("a.edl", EVENT.format("01:00:00.00", "01:00:01.00"), {}, "invalid event", "CMX3600", 1),
-        ("a.edl", "Anna\t01:00:00:00\tV1\tred\tx\t1\n", {}, "no event and no locator found", "CMX3600", None),
-        ("a.csv", "\n", {}, "the file is empty", "again", None),
-        ("a.otio", NO_RANGE, {}, "not a valid OTIO file", "again", None),
-        ("a.txt", "nothing\n", {}, "the format is not known", "EDL", None),
+        ("a.otio", NO_RANGE.encode(), {}, "not a valid OTIO file", "again", None),
         ("a.xlsx", b"PK\x03\x04", {}, "not a valid XLSX", "CSV", None),
         ("a.edl", "TITLE: é".encode("latin-1"), {}, "not UTF-8", "encoding='cp1252'", 1),
         ("a.edl", "TITLE: é".encode("latin-1"), {"encoding": "x"}, "unknown encoding 'x'", "cp1252", None),
     ],
-)  # fmt: skip
-def test_what_cannot_be_read_says_why(
-    name: str, text: str | bytes, options: dict[str, Any], message: str, remedy: str, line: int | None
+)
+def test_bytes_that_cannot_be_read(
+    name: str, content: bytes, options: dict[str, Any], message: str, remedy: str, line: int | None
 ) -> None:
+    check(name, content, options, message, remedy, line)
+
+
+def check(name: str, text: str | bytes, options: dict[str, Any], message: str, remedy: str, line: int | None) -> None:
     with pytest.raises(TimelineError) as caught:
         read(name, text, **options)
     assert message in str(caught.value)
