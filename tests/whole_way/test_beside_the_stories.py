@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
+import msauto
 from msauto import MediaServer
 from msauto.applying.states import RetryPolicy
 from msauto.errors import UnreadableError
@@ -156,3 +158,28 @@ def test_the_fingerprint_covers_an_xmp_field_that_was_looked_at(stage: Stage, sw
     first, second = (stage.plan(asked).targets[0].fingerprint for _ in range(2))
     xmp["dc:title"] = ["Changed"]
     assert first == second != stage.plan(asked).targets[0].fingerprint
+
+
+@pytest.mark.scale
+def test_a_killed_run_does_not_forget_how_msauto_left_a_field(stage: Stage) -> None:
+    """It dies while the server holds its request, which is never done."""
+    came, goes_on = Event(), Event()
+
+    def hold(_: ServerState) -> None:
+        came.set()
+        goes_on.wait(30)
+
+    def commented(text: str) -> dict[str, Any]:
+        return {"asset": {"title": "Film", "fields": {"comment": text}}}
+
+    stage.apply(commented("one"))
+    stage.sim.state.clip("Film").home.fields["comment"] = "CALL THE DESK"
+    stage.sim.faults.add(Fault("POST", "before", times=1, change=hold), "swallow@POST")
+    stage.killed(commented("two"), when=came.is_set)
+    goes_on.set()
+    stage.sim.faults.clear()
+    stage.write(commented("three"))
+    files = (str(stage.folder / name) for name in ("playbook.yml", "inventory.yml"))
+    result = msauto.apply(msauto.load(next(files), inventory=next(files), state_dir=stage.place))
+    (change,) = json.loads(result.to_json())["targets"][0]["changes"]
+    assert change["outside"]["left"] == "one"
