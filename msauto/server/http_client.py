@@ -5,10 +5,8 @@ The typed calls are those of :class:`msauto.server.client.AsyncMediaServer`.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from itertools import count
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
@@ -27,15 +25,14 @@ from msauto.server.access import base_url, headers, secrets_of, tls
 from msauto.server.downloads import FetchResult, save_body
 from msauto.server.error_answers import RawAnswer
 from msauto.server.listing import ListingReading, read_arriving
-from msauto.server.pacing import LONGEST_PAUSE, Pacer, Permit
+from msauto.server.pacing import Pacer, Permit
+from msauto.server.read_retries import read_with_retries
 from msauto.server.xml import MAX_BYTES, unreadable
 
 T = TypeVar("T")
 _Arriving = transport.ArrivingAnswer | transport.HttpxAnswer
 
 _READS: Final = frozenset({"GET", "HEAD"})
-_RETRIES: Final = 3
-_FIRST_PAUSE: Final = 0.2
 _WHOLE_FILE: Final = frozenset({200, 203})
 LISTING_BYTES: Final = MAX_BYTES
 ANSWER_BYTES: Final = 64 * 2**20
@@ -221,25 +218,15 @@ class HttpClient:
     # One exchange ----------------------------------------------------------------------------------------------
 
     async def _read(self, request: Request, attempt: Callable[[], Awaitable[T]], *, once: bool = False) -> T:
-        """Await ``attempt()``, up to four times after a transient error.
-
-        Writes are not sent again here: see :mod:`msauto.applying`.
-        """
         self._check(request)
         self.reads += 1
-        for number in count():
-            try:
-                answer = await attempt()
-            except errors.ServerError as error:
-                pause = None if once else pause_before_retry(error, number)
-                if pause is None:
-                    self._note(error, request)
-                    raise
-            else:
-                self._breaker = self._breaker.answered()
-                return answer
-            await self._clock.sleep(pause)
-        raise AssertionError
+        try:
+            answer = await (attempt() if once else read_with_retries(attempt, self._clock))
+        except errors.ServerError as error:
+            self._note(error, request)
+            raise
+        self._breaker = self._breaker.answered()
+        return answer
 
     async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:
         async with aclosing(await self._send(request, self._limits[listing], permit=permit)) as response:
@@ -369,20 +356,6 @@ class SendingPermit:
     def release(self) -> None:
         """Release an unused permit."""
         self._permit.release()
-
-
-def pause_before_retry(error: errors.ServerError, attempt: int) -> float | None:
-    """Return the seconds until a read is tried again after failed attempt number ``attempt``, from 0; ``None``: never.
-
-    It is tried again if no complete answer came, or a busy server's or a gateway's (:func:`contact_of`).
-    """
-    asked = getattr(error, "retry_after", None) or 0.0
-    transient = contact_of(error) in {"unreachable", "silent", "busy"} and not isinstance(error, transport.TooSlowError)
-    # An attempt before the time of Retry-After is useless, and a longer wait is too long.
-    if not transient or asked > LONGEST_PAUSE or attempt >= _RETRIES:
-        return None
-    backoff: float = _FIRST_PAUSE * 2**attempt * (0.5 + random.random())  # noqa: S311
-    return min(LONGEST_PAUSE, max(asked, backoff))
 
 
 def _too_large(most: int) -> errors.UnreadableError:
