@@ -59,19 +59,19 @@ class ProbeNotes(Struct):
     """Collects findings while a server is asked; each key is found or missed once. ``hide`` redacts secrets."""
 
     hide: Callable[[str], str] = str
-    found: list[DialectFinding] = field(default_factory=list)
-    missed: list[UnansweredQuestion] = field(default_factory=list)
+    learned: dict[str, DialectFinding] = field(default_factory=dict)
+    missed: dict[str, UnansweredQuestion] = field(default_factory=dict)
 
     def learn(self, key: str, value: str, evidence: str) -> None:
         """Note the value of a key, in place of what was noted of it before."""
-        self.missed = [each for each in self.missed if each.name != key]
-        self.found = [each for each in self.found if each.name != key]
-        self.found.append(DialectFinding(key, value, clean(self.hide(evidence))))
+        self.missed.pop(key, None)
+        self.learned[key] = DialectFinding(key, value, clean(self.hide(evidence)))
 
     def miss(self, why: str, *names: str) -> None:
         """Note why keys are unknown, unless they have a value or a reason."""
-        known = {each.name for each in self.found} | {each.name for each in self.missed}
-        self.missed += [UnansweredQuestion(name, clean(self.hide(why))) for name in names if name not in known]
+        for name in names:
+            if name not in self.learned:
+                self.missed.setdefault(name, UnansweredQuestion(name, clean(self.hide(why))))
 
     @contextmanager
     def trying(self, *names: str) -> Iterator[None]:

@@ -508,4 +508,4 @@ def result_of(spec: ServerSpec, database: str, notes: ProbeNotes, left: tuple[st
         notes.miss(f"reading does not show it: --scratch TITLE{options} tries it", *keys)
     for key in (each.name for each in dataclasses.fields(Dialect)):
         notes.miss(_NEVER_TRIED.get(key, "msauto has no trial for it"), key)
-    return ProbeResult(spec.name, database, tuple(notes.found), tuple(notes.missed), left)
+    return ProbeResult(spec.name, database, tuple(notes.learned.values()), tuple(notes.missed.values()), left)
