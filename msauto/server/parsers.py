@@ -356,16 +356,12 @@ _RESERVED = frozenset({"file", "text", "twins"})  # what an item has besides wha
 def parse_channel(data: bytes, name: str, charset: str | None = None) -> RssChannel:
     """Read a channel; its items in the order shown. Raises ``UnreadableError`` for anything else."""
     root = xml.parse_document(data, charset)
-    inner = root
-    while xml.local(inner).lower() not in _ROOTS:
-        below = list(inner)
-        if len(below) != 1 and any(xml.local(child).lower() in _ITEMS for child in below):
-            break
-        if xml.local(inner).lower() != "xml" or len(below) > 1:
-            raise xml.unreadable(f"the answer is not an RSS channel: its root is <{xml.local(root)}>")
-        if not below:
-            break
-        inner = below[0]
+    inner = xml.unwrap(root)
+    kind, below = xml.local(inner).lower(), [xml.local(child).lower() for child in inner]
+    are_items = len(below) > 1 and not _ITEMS.isdisjoint(below)
+    is_empty = kind == "xml" and not below
+    if kind not in _ROOTS and not are_items and not is_empty:
+        raise xml.unreadable(f"the answer is not an RSS channel: its root is <{xml.local(root)}>")
     return RssChannel(name, tuple(_item(element) for element in _items(inner)))
 
 
