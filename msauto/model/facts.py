@@ -18,6 +18,7 @@ from msauto.model.live import Asset, ClipAttributes, Entry, Link, Marker, Segmen
 Layer = Literal["clip", "xmp", "links"]
 
 _ROOT = ("title", "folder", "hires", "proxy", "archive", "link_id", "finalized")
+_ROOT_OF_ENTRY = ("title", "link_id", "finalized")
 
 
 class Need(Exception):  # noqa: N818 - it is a request, not an error
@@ -165,13 +166,12 @@ class Facts(Struct, kw_only=True, eq=False):
                 if self.xmp is None:
                     raise Need("xmp")
                 return {field: list(values) for field, values in self.xmp.items()}
-        found = None if self.asset is None else _of_asset(self.asset, name)
-        if found is None and self.entry is not None:  # a listing may report more than the answer
-            found = _of_entry(self.entry, name)
-        if found is None:
-            self._clip()
-            raise AttributeError(f"the server does not report {name!r} of this asset")
-        return found
+        for layer in (self.asset, self.entry):  # a listing may report more than the answer
+            value = None if layer is None else _reported(layer, name)
+            if value is not None:
+                return value
+        self._clip()
+        raise AttributeError(f"the server does not report {name!r} of this asset")
 
     def _clip(self) -> Asset:
         if self.asset is None:
@@ -226,14 +226,8 @@ def _whole_or_text(text: str) -> int | str:
         return text
 
 
-def _of_entry(entry: Entry, name: str) -> Any:
-    if name in {"title", "link_id", "finalized"}:
-        return getattr(entry, name)
-    return typed(name, entry.attributes.get(name))
-
-
-def _of_asset(asset: Asset, name: str) -> Any:
-    if name not in _ROOT:
-        return typed(name, asset.attributes.get(name))
-    value = getattr(asset, name)
+def _reported(layer: Asset | Entry, name: str) -> Any:
+    if name not in (_ROOT if isinstance(layer, Asset) else _ROOT_OF_ENTRY):
+        return typed(name, layer.attributes.get(name))
+    value = getattr(layer, name)
     return show_folder(value) if name == "folder" and value is not None else value

@@ -93,21 +93,6 @@ CLIP_ATTRIBUTES: Final = (
 )
 """What only the server sets (interface, «Asset»); and the title."""
 
-SEGMENT_NAMES: Final = tuple(attribute.name for attribute in SEGMENT_ATTRIBUTES)
-LINK_FIELD: Final = {field.name: field for field in LINK_FIELDS}
-ATTRIBUTE_OF_CLIP: Final = {attribute.name: attribute for attribute in (*CLIP_ATTRIBUTES, *LINK_FIELDS)}
-NUMBERS: Final = frozenset(
-    attribute.name for attribute in (*LINK_FIELDS, *MARKER_ATTRIBUTES, *SEGMENT_ATTRIBUTES) if attribute.is_number
-)
-"""Attributes that a playbook sets and whose texts are compared as numbers."""
-NAMES: Final = tuple(
-    dict.fromkeys(
-        attribute.name
-        for attribute in (*CLIP_ATTRIBUTES, *LINK_FIELDS, Attribute("track"), *MARKER_ATTRIBUTES, *SEGMENT_ATTRIBUTES)
-    )
-)
-"""All names of ``Attr`` elements."""
-
 
 def names(attributes: Iterable[Attribute], *kinds: Kind) -> tuple[str, ...]:
     """Return the names of attributes, of these kinds if any are given.
@@ -116,6 +101,17 @@ def names(attributes: Iterable[Attribute], *kinds: Kind) -> tuple[str, ...]:
     ('rating',)
     """
     return tuple(attribute.name for attribute in attributes if not kinds or attribute.kind in kinds)
+
+
+SEGMENT_NAMES: Final = names(SEGMENT_ATTRIBUTES)
+LINK_FIELD: Final = {field.name: field for field in LINK_FIELDS}
+ATTRIBUTE_OF_CLIP: Final = {attribute.name: attribute for attribute in (*CLIP_ATTRIBUTES, *LINK_FIELDS)}
+NUMBERS: Final = frozenset(
+    attribute.name for attribute in (*LINK_FIELDS, *MARKER_ATTRIBUTES, *SEGMENT_ATTRIBUTES) if attribute.is_number
+)
+"""Attributes that a playbook sets and whose texts are compared as numbers."""
+NAMES: Final = names((*CLIP_ATTRIBUTES, *LINK_FIELDS, Attribute("track"), *MARKER_ATTRIBUTES, *SEGMENT_ATTRIBUTES))
+"""The names of all ``Attr`` elements; some more than once."""
 
 
 # Tracks and kinds of assets ------------------------------------------------------------------------------------

@@ -148,18 +148,11 @@ def show_timecode(frames: int, rate: Fraction, *, drop: bool = False) -> str:
         per_minute = DROP_FRAME_RATES.get(rate)
         if per_minute is None:
             raise TimecodeError(f"{show_rate(rate)} does not support drop frame")
-        frames += _dropped_before(frames, nominal, per_minute)
+        tens, rest = divmod(frames, 600 * nominal - 9 * per_minute)
+        in_rest = max(0, rest - per_minute) // (60 * nominal - per_minute)  # the first of ten minutes omits none
+        frames += per_minute * (9 * tens + in_rest)
         separator = ";"
     seconds, frame = divmod(frames, nominal)
     minutes, second = divmod(seconds, 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours:02}:{minute:02}:{second:02}{separator}{frame:0{max(2, len(str(nominal - 1)))}}"
-
-
-def _dropped_before(frames: int, nominal: int, per_minute: int) -> int:
-    ten_minutes = 600 * nominal - 9 * per_minute
-    minute = 60 * nominal - per_minute
-    tens, rest = divmod(frames, ten_minutes)
-    left = 9 * per_minute * tens
-    first = 60 * nominal
-    return left if rest < first else left + per_minute * ((rest - first) // minute + 1)
