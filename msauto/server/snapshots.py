@@ -90,33 +90,19 @@ class SnapshotReading(Struct, frozen=True):
         return None
 
     async def _snapshot(self, reader: ServerReader, title: str, asset: live.Asset) -> live.AssetSnapshot:
-        links, strangers = await self._links(reader, asset)
-        return live.AssetSnapshot(
-            title=title,
-            asset=asset,
-            xmp=await self._xmp(reader, title),
-            links=links,
-            strangers=strangers,
-            # A server that counts positions from the in point (`position_origin`: dialect, «Keys»).
-            origin=asset.first_frame or 0 if self.server.dialect.counts_from_in else 0,
-        )
-
-    async def _xmp(self, reader: ServerReader, title: str) -> live.Xmp | None:
+        links: tuple[live.Link, ...] | None = asset.links
+        strangers: tuple[live.Link, ...] = ()
+        if links is None and self.links:
+            entries = await reader.read_entries(self.database, asset)
+            links = entries.links
+            strangers = tuple(live.Link(each.folder, each.title, each.link_id) for each in entries.namesakes)
         try:
-            return await reader.fresh().read_xmp(self.database, Address(title), frozenset())
+            xmp = await reader.fresh().read_xmp(self.database, Address(title), frozenset())
         except UnsupportedError:
-            return None
-
-    async def _links(
-        self, reader: ServerReader, asset: live.Asset
-    ) -> tuple[tuple[live.Link, ...] | None, tuple[live.Link, ...]]:
-        if asset.links is not None:
-            return asset.links, ()
-        if not self.links:
-            return None, ()
-        found = await reader.read_entries(self.database, asset)
-        namesakes = tuple(live.Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
-        return found.links, namesakes
+            xmp = None
+        # A server that counts positions from the in point (`position_origin`: dialect, «Keys»).
+        origin = asset.first_frame or 0 if self.server.dialect.counts_from_in else 0
+        return live.AssetSnapshot(title, asset, xmp, links, strangers, origin)
 
 
 class ReadEach(Protocol):
@@ -129,7 +115,7 @@ class ReadEach(Protocol):
 class Snapshots:
     """Takes snapshots of one database. ``links``: whether links are searched for, in a listing of all of it."""
 
-    def __init__(self, server: ServerSpec, database: str, read_each: ReadEach, *, links: bool = True) -> None:
+    def __init__(self, server: ServerSpec, database: str, read_each: ReadEach, *, links: bool) -> None:
         self._reading = SnapshotReading(server, database, links)
         self._read_each = read_each
         self._done: set[str] = set()
