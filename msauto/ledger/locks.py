@@ -138,7 +138,7 @@ class FileLocks:
 
     def run(self, run: str) -> FileLock:
         """Return the lock that a run holds while its process is alive."""
-        return FileLock(self._run_path(run), once=True)
+        return FileLock(self._folder / "runs" / f"{run}.alive", once=True)
 
     def batch(self, batch: str) -> FileLock:
         """Return the lock that one run of a batch holds."""
@@ -146,7 +146,7 @@ class FileLocks:
 
     def alive(self, runs: Collection[str]) -> set[str]:
         """Return those of the runs whose process is alive. Writes nothing."""
-        return {run for run in runs if is_held(self._run_path(run))}
+        return {run for run in runs if is_held(self.run(run).path)}
 
     def held(self) -> list[tuple[str, str]]:
         """Return the locks of scopes and batches that are held now, and by whom. Writes nothing."""
@@ -155,9 +155,6 @@ class FileLocks:
         return [
             (lock.path.name.removesuffix(".lock").rpartition(".")[0] or lock.path.stem, lock.holder()) for lock in held
         ]
-
-    def _run_path(self, run: str) -> Path:
-        return self._folder / "runs" / f"{run}.alive"
 
 
 def is_held(path: Path) -> bool:
