@@ -193,9 +193,9 @@ def parse_failure(data: bytes, charset: str | None = None) -> Failure | None:
         return None
     text = xml.decode_text(data[:65536], charset).lstrip("\ufeff").strip()
     if not text.startswith("<"):
-        return _of_pieces([text]) if _NOT_FOUND.match(text) or _ERROR.match(text) else None
+        return _failure_in_texts([text]) if _NOT_FOUND.match(text) or _ERROR.match(text) else None
     try:
-        return _of_document(xml.unwrap(xml.parse_document(data, charset)))
+        return _failure_in_document(xml.unwrap(xml.parse_document(data, charset)))
     except UnreadableError:
         return None
 
@@ -217,16 +217,16 @@ def clean(text: str) -> str:
     return line if len(line) <= _LENGTH else f"{line[: _LENGTH - 1]}…"
 
 
-def _of_document(root: xml.Element) -> Failure | None:
+def _failure_in_document(root: xml.Element) -> Failure | None:
     pieces = [str(piece).strip() for piece in root.itertext() if str(piece).strip()]
     if is_error_document(root):
         values = [value for element in root.iter() for value in xml.attributes(element).values() if value.strip()]
-        return _of_pieces([*pieces, *values] or [xml.local(root)])
+        return _failure_in_texts([*pieces, *values] or [xml.local(root)])
     single = len(pieces) == 1 and xml.local(root).lower() not in _SHAPES
     if single and (_NOT_FOUND.match(pieces[0]) or _ERROR.match(pieces[0])):
-        return _of_pieces(pieces)
+        return _failure_in_texts(pieces)
     return None
 
 
-def _of_pieces(pieces: list[str]) -> Failure:
+def _failure_in_texts(pieces: list[str]) -> Failure:
     return Failure(clean(" ".join(pieces)), any(_NOT_FOUND.match(piece) for piece in pieces))

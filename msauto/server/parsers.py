@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from msgspec import structs
 
@@ -216,7 +216,7 @@ def parse_xmp(data: bytes, separator: str = ",", charset: str | None = None, *, 
     if any(sign < " " and sign not in "\t\r\n" for sign in text) or _is_json(text):
         return None
     try:
-        fields = _of_xml(data, charset, asked) if text.startswith("<") else _of_lines(text, asked)
+        fields = _fields_in_xml(data, charset, asked) if text.startswith("<") else _fields_in_lines(text, asked)
     except UnreadableError:
         return None
     return None if fields is None else {name: _values(shown, separator) for name, shown in fields.items()}
@@ -242,7 +242,7 @@ def _values(shown: list[list[str]], separator: str) -> tuple[str, ...]:
     return () if stripped in ([""], []) else tuple(stripped)
 
 
-def _of_lines(text: str, asked: str | None) -> Fields | None:
+def _fields_in_lines(text: str, asked: str | None) -> Fields | None:
     fields: Fields = {}
     last: list[str] | None = None
     for line in _LINE_END.split(text):  # other line separators, such as U+2028, are part of a value
@@ -253,20 +253,20 @@ def _of_lines(text: str, asked: str | None) -> Fields | None:
         elif last is not None:
             last[0] += f"\n{line}"  # a value of several lines
         elif line.strip():
-            return _of_text(text, asked)
+            return _field_in_text(text, asked)
     for values in (values for shown in fields.values() for values in shown):
         values[0] = values[0].strip()
     own = {asked, (asked or "").rpartition(":")[2]}
     are_fields = not asked or not fields or any(name in own or _NAME.fullmatch(name) for name in fields)
-    return fields if are_fields else _of_text(text, asked)  # a bare value may contain a ``=`` as well
+    return fields if are_fields else _field_in_text(text, asked)  # a bare value may contain a ``=`` as well
 
 
-def _of_text(text: str, asked: str | None) -> Fields | None:
+def _field_in_text(text: str, asked: str | None) -> Fields | None:
     """Read a bare text as the value of the field that was asked for."""
     return {asked: [[text]]} if asked and parse_failure(text.encode()) is None else None
 
 
-def _of_xml(data: bytes, charset: str | None, asked: str | None) -> Fields | None:
+def _fields_in_xml(data: bytes, charset: str | None, asked: str | None) -> Fields | None:
     root = xml.unwrap(xml.parse_document(data, charset))
     if is_error_document(root):
         return None
@@ -362,7 +362,7 @@ def parse_channel(data: bytes, name: str, charset: str | None = None) -> RssChan
     is_empty = kind == "xml" and not below
     if kind not in _ROOTS and not are_items and not is_empty:
         raise xml.unreadable(f"the answer is not an RSS channel: its root is <{xml.local(root)}>")
-    return RssChannel(name, tuple(_item(element) for element in _items(inner)))
+    return RssChannel(name, tuple(map(_item, xml.outermost(inner, _ITEMS))))
 
 
 def parse_channels(data: bytes, charset: str | None = None) -> tuple[str, ...]:
@@ -379,14 +379,6 @@ def _channel_name(element: xml.Element) -> str:
     if xml.local(element).lower() in {"channel", "name", "rss"} and not len(element):
         return xml.text_of(element).strip()
     return ""
-
-
-def _items(element: xml.Element) -> Iterator[xml.Element]:
-    if xml.local(element).lower() in _ITEMS:
-        yield element
-        return
-    for child in element:
-        yield from _items(child)
 
 
 def _item(element: xml.Element) -> RssItem:

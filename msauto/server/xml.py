@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Final, cast
@@ -278,19 +278,19 @@ def find_roots(root: Element, name: str, what: str) -> list[Element]:
 
     What such an element holds belongs to it: a clip may show another one among the extensions of a vendor.
     """
-    wanted = name.lower()
-    roots = [root] if local(root).lower() == wanted else list(_outermost(root, wanted))
+    roots = list(outermost(root, {name.lower()}))
     if not roots:
         raise unreadable(f"the answer is not {what}: its root is <{local(root)}>, not <{name}>")
     return roots
 
 
-def _outermost(element: Element, name: str) -> Iterator[Element]:
-    for child in element:
-        if local(child).lower() == name:
-            yield child
-        else:
-            yield from _outermost(child, name)
+def outermost(element: Element, names: Collection[str]) -> Iterator[Element]:
+    """Yield the element if it has one of these names, in lower case, else those inside; never one inside another."""
+    if local(element).lower() in names:
+        yield element
+    else:
+        for child in element:
+            yield from outermost(child, names)
 
 
 def decode_text(data: bytes, charset: str | None = None) -> str:

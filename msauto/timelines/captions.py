@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from itertools import groupby
 
 from msauto.timelines.timeline import (
     EditMarker,
@@ -60,15 +61,10 @@ def read_captions(text: str, clock: TimelineClock) -> EditTimeline:
 
 def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the blocks between empty lines, each with the number of its first line."""
-    block: list[str] = []
-    first = 0
-    for number, line in enumerate((*text.splitlines(), ""), 1):
-        if line.strip():
-            first = first if block else number
-            block.append(line)
-        elif block:
-            yield first, block
-            block = []
+    for is_block, numbered in groupby(enumerate(text.splitlines(), 1), lambda each: bool(each[1].strip())):
+        lines = list(numbered)
+        if is_block:
+            yield lines[0][0], [line for _, line in lines]
 
 
 def write_vtt(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:

@@ -18,8 +18,6 @@ from msauto.model import fields as registry
 from msauto.model.fields import DEFAULT_TRACK, TRACKS, track_named
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode, TimecodeError, show_rate, show_timecode
 
-_BLANKS = re.compile(r"\s+")
-
 
 class TimelineError(ValueError):
     """A file that is not a valid timeline; ``line``: the line or row, from 1.
@@ -134,7 +132,7 @@ def one_line(text: str) -> str:
     >>> one_line("two\nlines ")
     'two lines'
     """
-    return _BLANKS.sub(" ", text).strip()
+    return " ".join(text.split())
 
 
 def shown_text(item: EditMarker | EditSegment) -> str:
