@@ -30,7 +30,7 @@ HISTORY = "see `msauto history` for the runs"
 _MAX_DAYS = 365 * 100  # longer than any ledger, and still a valid date
 _MAX_RUNS = 2**62  # SQLite counts up to 2**63
 
-_RUN = "SELECT name, started, ended, status, playbooks, summary, id, host FROM run"
+_RUN = "SELECT name, started, ended, status, playbooks, summary, id, host, pid, msauto FROM run"
 _TARGETS = """
     SELECT t.position, t.planned, r.begun, coalesce(r.requests, '[]'), r.outcome, coalesce(r.message, ''),
     coalesce(r.differences, '[]'), coalesce(r.left_as, '{}'), coalesce(r.notes, '[]')
@@ -72,7 +72,7 @@ def read_history(store: Store, locks: Locks) -> list[RunSummary]:
 def read_run(store: Store, locks: Locks, name: str) -> RunDetails:
     """Return everything about one run of the ledger."""
     (row,) = store.read(f"{_RUN} WHERE name = ?", (name,))
-    ((number, pid, host, msauto),) = store.read("SELECT id, pid, host, msauto FROM run WHERE name = ?", (name,))
+    number, host, pid, msauto = row[6:]
     notes: dict[str, str] = dict(store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (number,)))
     with store.decoding():
         (summary,) = _with_status([_summary(row, notes, count_sent(store, number))], locks)
@@ -123,7 +123,7 @@ def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int 
 
 
 def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:
-    run, started, ended, status, playbooks, summary, _, host = row
+    run, started, ended, status, playbooks, summary, _, host, *_ = row
     counts = {"sent": sent} | json.loads(summary)  # a run that is in progress, or died, has not counted them
     code = int(notes[CODE]) if CODE in notes else None
     return RunSummary(
