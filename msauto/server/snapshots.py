@@ -38,11 +38,8 @@ class SnapshotReading(Struct, frozen=True):
     database: str
     links: bool
 
-    async def read(self, reader: ServerReader, item: live.ListedEntry | str) -> live.Snapshot:
-        """Take the snapshot of an asset by its title, or of a listed entry."""
-        return await (self._titled(reader, item) if isinstance(item, str) else self._listed(reader, item))
-
-    async def _titled(self, reader: ServerReader, title: str) -> live.Snapshot:
+    async def titled(self, reader: ServerReader, title: str) -> live.Snapshot:
+        """Take the snapshot of an asset by its title."""
         asset = await reader.fresh().read_asset(self.database, Address(title))
         if asset is None:
             raise MsautoError(
@@ -51,7 +48,7 @@ class SnapshotReading(Struct, frozen=True):
             )
         return await self._snapshot(reader, title, asset)
 
-    async def _listed(self, reader: ServerReader, found: live.ListedEntry) -> live.Snapshot:
+    async def listed(self, reader: ServerReader, found: live.ListedEntry) -> live.Snapshot:
         """Read the listed targets. A link is not a target: its clip is exported in its own folder."""
 
         def skipped(why: str, *, broken: bool = False) -> live.SkippedEntry:
@@ -143,14 +140,14 @@ class Snapshots:
 
     async def of_titles(self, titles: Sequence[str]) -> AsyncIterator[live.Snapshot]:
         """Yield the assets of these titles; raises ``MsautoError`` for an unknown one."""
-        async for snapshot in self._read_each(self._reading.read, titles):
+        async for snapshot in self._read_each(self._reading.titled, titles):
             self._note_xmp(snapshot)
             if not self._seen(snapshot):
                 yield snapshot
 
     async def of_listed(self, found: Sequence[live.ListedEntry]) -> AsyncIterator[live.Snapshot]:
         """Yield what was listed, in that order: assets in their own folders, and skipped entries with a reason."""
-        async for snapshot in self._read_each(self._reading.read, found):
+        async for snapshot in self._read_each(self._reading.listed, found):
             self._note_xmp(snapshot)
             if isinstance(snapshot, live.AssetSnapshot) and self._seen(snapshot):
                 home = snapshot.asset.folder or ()
