@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from enum import Enum
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar
 
@@ -25,21 +24,9 @@ from msauto.secrets.redaction import Secrets
 T = TypeVar("T")
 
 
-class _Absent(Enum):
-    ABSENT = "not named"
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-    def __bool__(self) -> bool:
-        return False
-
-
-ABSENT: Final = _Absent.ABSENT
+ABSENT: Final = UNSET
 """Not named by the playbook, so not managed. An empty value, by contrast, clears."""
-
-Absent = Literal[_Absent.ABSENT]
-
+Absent = UnsetType
 
 OutsidePolicy = Literal["overwrite", "keep", "refuse"]
 """What a task does with what others have changed since the last run."""
