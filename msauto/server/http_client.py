@@ -1,6 +1,7 @@
-"""Exchanges with one media server: authentication, time-outs, limits, retries of reads, read-only mode.
+"""Exchanges with one media server: authentication, time-outs, limits, read-only mode.
 
-The typed calls are those of :class:`msauto.server.client.AsyncMediaServer`.
+How often a read is tried: :mod:`msauto.server.read_retries`. The typed calls:
+:class:`msauto.server.client.AsyncMediaServer`.
 """
 
 from __future__ import annotations
