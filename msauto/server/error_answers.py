@@ -167,6 +167,8 @@ def _origin(parts: SplitResult) -> str:
 
 # Error texts and error documents: the interface does not specify the body of an error ---------------------------
 
+ERROR_BYTES: Final = 2**20
+"""As much of an answer is read to find an error in it."""
 ERROR_ROOTS: Final = frozenset({"error", "errors", "fault", "exception", "failure"})
 _SHAPES = frozenset({"clip", "storedtree", "mam", "rss", "feed", "rdf", "databases", "channels"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")

@@ -28,19 +28,16 @@ from msauto.server.error_answers import RawAnswer
 from msauto.server.listing import ListingReading, read_arriving
 from msauto.server.pacing import Pacer, Permit
 from msauto.server.read_retries import read_with_retries
-from msauto.server.xml import MAX_BYTES, unreadable
+from msauto.server.xml import MAX_BYTES, too_large, unreadable
 
 T = TypeVar("T")
 _Arriving = transport.ArrivingAnswer | transport.HttpxAnswer
 
-_READS: Final = frozenset({"GET", "HEAD"})
 _WHOLE_FILE: Final = frozenset({200, 203})
-LISTING_BYTES: Final = MAX_BYTES
 ANSWER_BYTES: Final = 64 * 2**20
 """The size limit of other answers: an asset with 100,000 markers, a channel with as many items."""
 _COMPRESSED: Final = (("Accept-Encoding", "gzip, deflate"),)
 _UNCOMPRESSED: Final = (("Accept-Encoding", "identity"),)  # media does not shrink, and its length is announced
-_ERROR_BYTES: Final = 2**20
 _WHOLE: Final = 10  # a complete answer may take this many times the time-out between bytes
 _MAYBE_HTTPS: Final = "; if the server has TLS, write https:// in its `url`"
 # With TLS 1.3 a server rejects the client certificate only after the handshake.
@@ -112,7 +109,7 @@ class HttpClient:
 
         The content of the answer is ignored, except that an error text or an error document is an error.
         """
-        is_read = request.method in _READS
+        is_read = request.method in transport.READS
         reply = await (self.read(request, lambda reply: reply) if is_read else self.write(request))
         return Answer(reply.status, self._secrets.redact_message(error_answers.show_body(reply.data, reply.charset)))
 
@@ -161,7 +158,7 @@ class HttpClient:
         async def attempt() -> Listing:
             async with aclosing(await self._send(request, self._limits[True])) as response:
                 if response.status >= 300:
-                    error_answers.judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
+                    error_answers.judge_status(await self._reply(response, MAX_BYTES), self.spec.dialect)
                 charset = error_answers.charset_of(response.header("content-type"))
 
                 def judge(head: bytes) -> None:
@@ -173,7 +170,7 @@ class HttpClient:
 
     async def ask(self, request: Request) -> RawAnswer:
         """Send a read once and return the answer with any status, for `msauto probe`."""
-        if request.method not in _READS:
+        if request.method not in transport.READS:
             raise ValueError(f"{request.method} is not a read")
         return await self._read(request, lambda: self._exchange(request), once=True)
 
@@ -231,7 +228,7 @@ class HttpClient:
 
     async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:
         async with aclosing(await self._send(request, self._limits[listing], permit=permit)) as response:
-            return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
+            return await self._reply(response, MAX_BYTES if listing else ANSWER_BYTES)
 
     async def _send(
         self,
@@ -246,7 +243,7 @@ class HttpClient:
             headers.append(("Content-Type", body.media_type))
         content = body.content if body else None
         permit = permit or await self.pacer.permit()
-        if request.method not in _READS:
+        if request.method not in transport.READS:
             try:
                 self._admit()
             except BaseException:
@@ -260,16 +257,16 @@ class HttpClient:
     async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
         """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""
         failed = response.status >= 300
-        most = _ERROR_BYTES if failed else most
+        most = error_answers.ERROR_BYTES if failed else most
         length = response.header("content-length")
         if not failed and length.isdecimal() and int(length[:18]) > most:
-            raise _too_large(most)
+            raise too_large(most)
         chunks, size = [], 0
         while size <= most and (chunk := await response.read()):
             chunks.append(chunk)
             size += len(chunk)
         if size > most and not failed:
-            raise _too_large(most)
+            raise too_large(most)
         data = b"".join(chunks)[:most]
         kind = response.header("content-type")
         reply = RawAnswer(response.status, data, error_answers.charset_of(kind), kind)
@@ -289,7 +286,7 @@ class HttpClient:
     async def _judge_download(self, response: _Arriving) -> None:
         kind = response.header("content-type").partition(";")[0].strip().lower()
         if response.status >= 300 or kind in {"text/html", "text/xml", "application/xml", "text/plain"}:
-            reply = await self._reply(response, _ERROR_BYTES)
+            reply = await self._reply(response, error_answers.ERROR_BYTES)
             error_answers.judge_status(reply, self.spec.dialect)
             error_answers.judge_body(reply, self.spec.dialect)
             body = error_answers.show_body(reply.data, reply.charset)
@@ -303,7 +300,7 @@ class HttpClient:
     # Checks and messages ---------------------------------------------------------------------------------------
 
     def _check(self, request: Request) -> None:
-        if self.read_only and request.method not in _READS:
+        if self.read_only and request.method not in transport.READS:
             raise errors.RefusedError(
                 f"server {self.spec.name}: {_shown(request)} was not sent: this client is read-only",
                 remedy="open it without `read_only`",
@@ -328,7 +325,7 @@ class HttpClient:
         if isinstance(error, errors.InDoubtError):
             error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else "" if self._answered else _MAYBE_HTTPS
         if isinstance(error, errors.RejectedError):
-            asked: Asked = "read" if request.method in _READS else "write"
+            asked: Asked = "read" if request.method in transport.READS else "write"
             has_account = self.spec.auth != Auth() or self.spec.tls.cert is not None
             error.remedy = account_remedy(error.status, asked, has_account=has_account) or error.remedy
         self._secrets.redact_error(error)
@@ -357,13 +354,6 @@ class SendingPermit:
     def release(self) -> None:
         """Release an unused permit."""
         self._permit.release()
-
-
-def _too_large(most: int) -> errors.UnreadableError:
-    return unreadable(
-        f"the answer is larger than {most // 2**20} MiB",
-        "list single folders instead" if most == LISTING_BYTES else "check the server: no answer should be so large",
-    )
 
 
 def _shown(request: Request) -> str:

@@ -13,9 +13,9 @@ from msgspec import Struct, structs
 from msauto.errors import UnreadableError
 from msauto.model.live import Database, Entry, Folder, Listing, MamAsset, parse_folder, whole
 from msauto.server import xml
+from msauto.server.error_answers import ERROR_BYTES
 from msauto.server.parsers import add_attr, read_attrs, read_finalized
 
-_ERROR_BYTES: Final = 2**20
 _DEEPEST: Final = 256  # as libxml2 for trees
 _MOST_BYTES: Final = 10 * 2**20
 _MOST_PARTS: Final = 10_000
@@ -255,13 +255,13 @@ async def read_arriving(
     head = bytearray()
     try:
         while chunk := await read():
-            head += chunk[: max(0, _ERROR_BYTES - len(head))]
+            head += chunk[: max(0, ERROR_BYTES - len(head))]
             for start in range(0, len(chunk), xml.PIECE):
                 reading.feed(chunk[start : start + xml.PIECE])
                 await asyncio.sleep(0)
         return reading.close()
     except UnreadableError:
-        while len(head) < _ERROR_BYTES and (chunk := await read()):
+        while len(head) < ERROR_BYTES and (chunk := await read()):
             head += chunk
-        judge(bytes(head[:_ERROR_BYTES]))
+        judge(bytes(head[:ERROR_BYTES]))
         raise

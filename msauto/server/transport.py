@@ -40,7 +40,7 @@ _PACE_BYTES: Final = 65536
 _CLOSING_SECONDS: Final = 0.2
 _CLOSING_STEPS: Final = 50
 """The seconds, at most, to wait for TLS connections to close: both sides send a close message."""
-_READS: Final = frozenset({"GET", "HEAD"})
+READS: Final = frozenset({"GET", "HEAD"})
 _PARSER = re.compile(r"message=(?:'|\")(.+?)(?:'|\")>?\Z")
 
 # Raised only while a connection is being opened: nothing of the request was sent.
@@ -95,14 +95,14 @@ class ExactTransport:
         _NEW_SOCKETS.set(new_sockets)
         deadline = limits.pace and asyncio.get_running_loop().time() + limits.connect + limits.pace
         try:
-            session = self._session(kept=not self._drops and (self._keeps or method in _READS))
+            session = self._session(kept=not self._drops and (self._keeps or method in READS))
             sending = session.request(
                 method,
                 yarl.URL(self._origin + target, encoded=True),
                 headers=headers,
                 data=content or None,
                 # aiohttp gives a type also to a write without a body. All else that it would add is among the headers.
-                skip_auto_headers=None if method in _READS else ("Content-Type",),
+                skip_auto_headers=None if method in READS else ("Content-Type",),
                 allow_redirects=False,
                 timeout=_client_timeout(limits),
             )

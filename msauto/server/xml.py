@@ -142,7 +142,7 @@ def parse_document(data: bytes, charset: str | None = None, *, most: int = MAX_N
     ``most`` is the limit of elements and attributes, counted (a few too many) before they take memory.
     """
     if len(data) > MAX_BYTES:
-        raise _too_large()
+        raise too_large()
     _refuse_html(data)
     clean, name = _start_of_document(_as_utf8(data, charset))
     if name.lower() != b"xml":
@@ -184,7 +184,7 @@ class StreamedDocument:
         """Parse the next bytes."""
         self._length += len(data)
         if self._length > MAX_BYTES:
-            raise _too_large()
+            raise too_large()
         for start in range(0, len(data), self._piece):
             piece = data[start : start + self._piece]
             if self._transcoder is not None:
@@ -318,6 +318,12 @@ def unreadable(message: str, remedy: str = "") -> UnreadableError:
     )
 
 
+def too_large(most: int = MAX_BYTES) -> UnreadableError:
+    """Make the error for an answer of more than ``most`` bytes; only a listing may have as many as ``MAX_BYTES``."""
+    remedy = "list single folders instead" if most == MAX_BYTES else "check the server: no answer should be so large"
+    return unreadable(f"the answer is larger than {most // 2**20} MiB", remedy)
+
+
 @contextmanager
 def _readable_errors() -> Iterator[None]:
     try:
@@ -330,10 +336,6 @@ def _readable_errors() -> Iterator[None]:
 
 def _is_undeclared_prefix(error: Exception) -> bool:
     return getattr(error, "code", None) == _UNDECLARED_PREFIX
-
-
-def _too_large() -> UnreadableError:
-    return unreadable(f"the answer is larger than {MAX_BYTES // 2**20} MiB", "list single folders instead")
 
 
 def _refuse_html(data: bytes) -> None:
