@@ -117,5 +117,4 @@ def _atom_entry(item: Item, dialect: SimDialect) -> str:
 
 
 def _stem(file: str) -> str:
-    stem, dot, _ = file.rpartition(".")
-    return stem if dot and stem else file
+    return file.rpartition(".")[0] or file
