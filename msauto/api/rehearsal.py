@@ -7,16 +7,17 @@ a folder that goes away. There the playbooks are planned, applied, planned again
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct, structs
 
@@ -26,6 +27,7 @@ from msauto.api.run import RunOptions, apply_unasked, check_plan, plan_only
 from msauto.api.stages import undo_of
 from msauto.api.values import RunPlan, RunResult
 from msauto.api.workplace import ThisProcess
+from msauto.codec import to_key
 from msauto.errors import MsautoError, RefusedError
 from msauto.ledger.ledger import Ledger
 from msauto.model import live
@@ -37,10 +39,9 @@ from msauto.model.plan import Address, Plan, Request, Target
 from msauto.model.requests import PROFILES
 from msauto.model.result import Result
 from msauto.model.server import Auth, Dialect, ServerSpec, Tls
-from msauto.planning.saved_plan import differences, plan_document
 from msauto.planning.undo import servers_of
 from msauto.playbook.export import channel_content, clip_content, entry_fields
-from msauto.report.json import dump, result_json
+from msauto.report.json import dump
 from msauto.report.layout import Layout, render_lines, words
 from msauto.report.sanitizing import visible
 from msauto.report.texts import target_heading, target_key
@@ -49,8 +50,8 @@ from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import FetchResult, hash_file
 from msauto.server.error_answers import RawAnswer
 from msauto.server.listing import ListingReading
-from msauto.simulator import Fault, ServerState, SimDialect, Simulator
-from msauto.simulator.seed import GivenClip, GivenContent, GivenLink, state_from_content, state_to_json
+from msauto.simulator import Fault, ServerState, SimClip, SimDialect, Simulator
+from msauto.simulator.seed import clip_from_content, item_from_content
 from msauto.simulator.wire import decode_address
 
 T = TypeVar("T")
@@ -64,8 +65,9 @@ class Rehearsal:
     """What came of a rehearsal, from :func:`msauto.rehearse`.
 
     ``plan`` is that of the real servers. ``result`` is what came of it on the copies, ``again`` the plan after it, and
-    ``undone`` what came of undoing it (``None`` if nothing was sent). ``unlike`` names the targets that the copies plan
-    otherwise than the servers, and why; ``unknown`` what no copy can show; ``left`` what undo did not bring back.
+    ``undone`` what came of undoing it (``None`` if nothing was sent). ``unlike`` names the changes and errors that only
+    the servers or only the copies plan; ``unknown`` what no copy can show; ``left`` the changes that are not planned
+    again after undo: what undo did not bring back.
     """
 
     plan: RunPlan
@@ -79,7 +81,9 @@ class Rehearsal:
     @property
     def repeated(self) -> tuple[Target, ...]:
         """What the plan after it still has to do; a command with ``run: always`` does not count."""
-        return tuple(each for each in self.again.targets if each.error or not all(map(_runs_always, each.requests)))
+        effects = ((each, effect) for each in self.again.targets for sent in each.requests for effect in sent.effects)
+        due = [each for each, effect in effects if effect.visible or effect.after != "always"]
+        return tuple(each for each in self.again.targets if each.error or each in due)
 
     @property
     def ok(self) -> bool:
@@ -89,12 +93,10 @@ class Rehearsal:
 
     def to_json(self) -> str:
         """Return the document of ``--format json``, in which are those of the runs and of the plan between them."""
-        plan, runs = plan_document(redact_plan(self.again.unredacted)), [self.result, self.undone]
-        result, undone = (each and result_json(plan_document(each.applied.plan), each.applied) for each in runs)
         told = {"ok": self.ok, "unlike": self.unlike, "unknown": self.unknown, "left": self.left}
-        parts = {"result": result, "again": plan, "undone": undone}
-        whole = {name: each and {**each, "targets": [*each["targets"]]} for name, each in parts.items()}
-        return dump({"format": "msauto-rehearsal", "version": 1, **told, **whole})
+        parts = {"result": self.result, "again": self.again, "undone": self.undone}
+        documents = {name: each and json.loads(each.to_json()) for name, each in parts.items()}
+        return dump({"format": "msauto-rehearsal", "version": 1, **told, **documents})
 
     def to_text(self, layout: Layout = _WIDE) -> str:
         """Return what ``msauto rehearse`` prints below the plan and the result."""
@@ -104,12 +106,8 @@ class Rehearsal:
             "No copy can show what these do:": self.unknown,
             "Undo does not bring back:": self.left,
         }
-        lines = [
-            words(text, hang=4)
-            for name, each in told.items()
-            if each
-            for text in (name, *(f"  {visible(one)}" for one in each))
-        ]
+        shown = ((name, *(f"  {visible(each)}" for each in texts)) for name, texts in told.items() if texts)
+        lines = [words(line, hang=4) for part in shown for line in part]
         facts = ["as planned" if self.ok else "not everything was as planned"]
         facts += [] if self.repeated else ["the second plan is empty"]
         if self.undone is not None and not (self.undone.ok and self.left):
@@ -120,10 +118,6 @@ class Rehearsal:
 
     def __repr__(self) -> str:
         return f"<Rehearsal: {'ok' if self.ok else 'not ok'}, {self.result!r}>"
-
-
-def _runs_always(request: Request) -> bool:
-    return bool(request.effects) and all(not each.visible and each.after == "always" for each in request.effects)
 
 
 async def rehearse(
@@ -148,30 +142,43 @@ async def rehearse(
     with ExitStack() as stack:
         stack.enter_context(loaded.resolved.secrets.redacted_errors())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="msauto-rehearsal-")))
-        servers = {each.name: await _embedded(each, seen[each.name], plan) for each in specs}
-        for server in servers.values():
+        servers = [await _copy_of(each, seen[each.name], plan, hooks) for each in specs]
+        for server in servers:
             stack.enter_context(server)
-        urls = {spec.url: servers[spec.name].url for spec in specs}
+        urls = {spec.url: server.url for spec, server in zip(specs, servers, strict=True)}
         with Ledger.open(inputs.ledger, readonly=True) as ledger, Ledger.open(folder) as scratch:
             ledger.copy_memory_to(scratch, urls)
-        copy, before = _on_copies(loaded, urls, folder), {name: _things(each.state) for name, each in servers.items()}
-        first = await plan_only(copy, options)
-        for server in servers.values():
-            server.faults.add(*hooks)
+        copy = _on_copies(loaded, urls, folder)
         result = await apply_unasked(copy, options)
-        for server in servers.values():
+        for server in servers:
             server.faults.clear()
             server.deferred.finish()
         again = await plan_only(copy, options)
         undone, left = await _undone(copy, folder, result.run)
         if undone is not None:
-            left = [each for name in servers for each in _differences(name, before[name], servers[name].state)]
-    ran = ((target, request) for target in result.plan.targets for request in target.requests if request.dest is None)
+            left = [*_changes(result.plan, without=await plan_only(copy, options))]
+    unlike = [*_changes(plan, without=result.plan), *_changes(result.plan, without=plan)]
+    ran = ((target, request) for target in plan.targets for request in target.requests if request.dest is None)
     hidden = ((target, each) for target, request in ran for each in request.effects if not each.visible)
-    unknown = dict.fromkeys(f"{target_heading(target)}: {each.aspect} {each.key}" for target, each in hidden)
+    unknown = [f"{target_heading(target)}: {each.aspect} {each.key}" for target, each in hidden]
+    texts = (tuple(dict.fromkeys(each)) for each in (unlike, unknown, left))
     result_of = None if undone is None else RunResult(undone)
-    parts = RunPlan(loaded, plan), RunResult(result), RunPlan(loaded, again), result_of
-    return Rehearsal(*parts, tuple(_unlike(plan, first)), tuple(unknown), tuple(left))
+    return Rehearsal(RunPlan(loaded, plan), RunResult(result), RunPlan(loaded, again), result_of, *texts)
+
+
+def _changes(plan: Plan, *, without: Plan) -> Iterator[str]:
+    """Name each change and error of a plan that the other one does not have."""
+
+    def parts(of: Plan) -> Iterator[tuple[bytes, str]]:
+        for target in redact_plan(of).targets:
+            for each in target.changes:
+                key = to_key((target_key(target), each.thing, each.action, each.before, each.after))
+                yield key, f"{target_heading(target)}: {each.aspect} {each.key}"
+            if target.error is not None:
+                yield to_key(target_key(target)), f"{target_heading(target)}: {target.error.partition(chr(10))[0]}"
+
+    known = {key for key, _ in parts(without)}
+    return (text for key, text in parts(plan) if key not in known)
 
 
 # Embedded servers ------------------------------------------------------------------------------------------------
@@ -196,39 +203,6 @@ class _Remembering(AsyncMediaServer):
         return found
 
 
-async def _embedded(spec: ServerSpec, answers: Mapping[str, object], plan: Plan) -> Simulator:
-    """Return a server, not started, with what the answers showed, and with what the plan needs and none shows."""
-    requests = [
-        (target.name, each) for target in plan.targets if target.server == spec.name for each in target.requests
-    ]
-    files: dict[str, dict[str, str]] = defaultdict(dict)
-    for channel, effect in ((name, effect) for name, request in requests for effect in request.effects):
-        if isinstance(effect.after, dict) and "file" in effect.after:
-            files[channel][effect.key] = str(effect.after["file"])
-    content = await _content_of(answers, spec.dialect, files)
-    try:
-        state = state_from_content(content)
-    except ValueError as error:
-        why = f"no embedded server can hold what {spec.name} holds: {error}"
-        raise MsautoError(why, remedy="use msauto plan") from error
-    state.databases = {name: each for name, each in state.databases.items() if name in content.databases}
-    connectors = [name for _, each in requests for name in parse_qs(urlsplit(each.path).query).get("connector", ())]
-    shown = [each.attributes for each in answers.values() if isinstance(each, live.Asset)]
-    texts = {text for each in shown for name, text in each.items() if name in _PLAIN_FIELDS}
-    reported = "reported" if "" in texts else "reported_when_set" if texts else "hidden"
-    for database in state.databases.values():
-        database.profiles, database.connectors = [*PROFILES], {name: [] for name in connectors}
-    for path, answer in answers.items():
-        name, is_handle, handle = path.removeprefix("/storage/").partition("@handle:")
-        if (
-            is_handle
-            and isinstance(answer, live.Asset)
-            and (entry := state.databases[unquote(name)].find(answer.title or ""))
-        ):
-            state.handles[unquote(handle)] = entry.clip
-    return Simulator(state, _dialect_of(spec.dialect, reported))
-
-
 class _SeenDatabase(Struct):
     """What answers have shown of a database, by how an asset was asked for."""
 
@@ -238,15 +212,14 @@ class _SeenDatabase(Struct):
     folders: set[live.Folder] = set()
 
 
-async def _content_of(
-    answers: Mapping[str, object], dialect: Dialect, files: Mapping[str, Mapping[str, str]]
-) -> GivenContent:
-    """Return what the answers to requests of these paths show; ``files`` are those of items, by channel and guid."""
-    content, seen = GivenContent({}, {}, {}), defaultdict[str, _SeenDatabase](_SeenDatabase)
+async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, faults: Sequence[Fault]) -> Simulator:
+    """Return a server, not started, with what the answers showed, and with what the plan needs and none shows."""
+    state, dialect = ServerState(), spec.dialect
+    seen = defaultdict[str, _SeenDatabase](_SeenDatabase)
     for path, answer in answers.items():
         if isinstance(answer, live.RssChannel):
-            given = channel_content(answer, dialect.rss_guid, files.get(answer.name, {}))
-            content.channels[answer.name] = [*given]
+            given = channel_content(answer, dialect.rss_guid)
+            state.add_channel(answer.name).items.extend(map(item_from_content, given))
         if not path.startswith("/storage/"):
             continue
         asked = decode_address(path.removeprefix("/storage/").partition("?")[0].split("/"))
@@ -258,60 +231,64 @@ async def _content_of(
             database.entries |= {(each.link_id, each.folder, each.title): each for each in answer.entries}
         elif isinstance(answer, dict):
             database.xmp.setdefault(address, {}).update(answer)
-    for name, database in seen.items():
-        content.folders[name] = [live.show_folder(each) for each in sorted(database.folders)]
-        clips = content.databases[name] = [each async for each in _clips_of(database, dialect)]
-        numbers = set[int | None]()
-        entries: list[Any] = [entry for clip in clips for entry in (clip, *clip.links)]
-        for entry in entries:
-            entry.link_id = None if entry.link_id in numbers else entry.link_id  # it changed between two answers
-            numbers.add(entry.link_id)
-    return content
+    for name, each in seen.items():
+        await _fill(state, name, each, dialect)
+    for target in (each for each in plan.targets if each.server == spec.name):
+        for request in target.requests:
+            for connector in parse_qs(urlsplit(request.path).query).get("connector", ()):
+                state.add_database(target.database).connectors[connector] = []
+            files = {each.key: each.after.get("file") for each in request.effects if isinstance(each.after, dict)}
+            for item in state.add_channel(target.name).items if target.kind == "rss_channel" else ():
+                item.file = str(files.get(item.guid) or item.file)
+    shown = [asset.attributes for each in seen.values() for asset in each.assets.values()]
+    texts = {each.get(name) for each in shown for name in _PLAIN_FIELDS}
+    reported = "reported" if "" in texts else "reported_when_set" if texts - {None} else "hidden"
+    return Simulator(state, _dialect_of(dialect, reported), faults)
 
 
-async def _clips_of(database: _SeenDatabase, dialect: Dialect) -> AsyncIterator[GivenClip]:
-    """Yield the clips that were read with all their entries, and what else is listed as clips of their own."""
-    index = await index_links([*database.entries.values()])
-    answers = [(address, asset, index.entries_of(asset)) for address, asset in database.assets.items()]
-    known: dict[object, GivenClip] = {}
+async def _fill(state: ServerState, name: str, seen: _SeenDatabase, dialect: Dialect) -> None:
+    """Add the clips that were read with all their entries, and what else is listed as clips of their own."""
+    database, entries = state.add_database(name), [*seen.entries.values()]
+    numbers = (*(each.link_id for each in entries), *(each.link_id for each in seen.assets.values()))
+    free = {number: number for number in numbers}  # each is given once: an entry may change between two answers
+    database.profiles, database.next_link_id = [*PROFILES], max((each or 0 for each in free), default=0) + 1
+    for folder in sorted(seen.folders):
+        database.make_folder(folder)
+    index = await index_links(entries)
+    answers = [(address, asset, index.entries_of(asset)) for address, asset in seen.assets.items()]
+    clips: dict[object, SimClip] = {}
     for address, asset, found in sorted(answers, key=lambda each: each[2].own is not each[2].home):  # homes first
-        own = live.Link(
-            found.own.folder if found.own else asset.folder or (), asset.title or address.name, asset.link_id
-        )
-        keys: list[object] = [("link_id", asset.link_id)] if asset.link_id is not None else []
-        keys += [clip_key(asset)] if asset.hires or asset.archive else []
-        keys += [id(found.own)] if found.own else []
-        clip = next((known[key] for key in keys if key in known), None)
+        folder = found.own.folder if found.own else asset.folder or ()
+        own = live.Link(folder, asset.title or address.name, asset.link_id)
+        file = clip_key(asset) if asset.hires or asset.archive else None
+        keys = [key for key in (own, found.own, file) if key is not None]
+        clip = next((clips[key] for key in keys if key in clips), None)
         if clip is None:
-            is_link = found.home is None and asset.folder not in (None, own.folder)
+            is_link = found.home is None and asset.folder not in (None, folder)
             home = live.Link(asset.folder or (), f"{own.title} (home)") if is_link else found.home or own
-            shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=home.link_id)
-            origin = asset.first_frame or 0 if dialect.counts_from_in else 0
-            clip = clip_content(live.AssetSnapshot(home.title, shown, origin=origin))
-        known |= dict.fromkeys((*keys, id(asset)), clip)
-        entries: list[live.Entry | live.Link] = [*(asset.links or ()), own]
-        entries[:0] = [each for each in found.same if known.setdefault(id(each), clip) is clip]
-        for entry in entries:
-            place = live.show_folder(entry.folder), entry.title
-            there: list[Any] = [clip, *clip.links]
-            given: Any = next((each for each in there if (each.folder, each.title) == place), None)
-            if given is None:
-                clip.links.append(given := GivenLink(*place, entry.link_id))
-            if not isinstance(entry, live.Link):
-                given.fields = entry_fields(entry.attributes)
-            elif entry is own:
-                given.fields = entry_fields(asset.attributes)
-        clip.xmp |= {name: [*values] for name, values in database.xmp.get(address, {}).items()}
-        if address.namespace not in {"", "title", "handle", "link_id", *_FILES, *asset.attributes}:
-            clip.xmp[address.namespace] = address.name
-    for clip in {id(each): each for each in known.values()}.values():
-        yield clip
-    for entry in (each for each in database.entries.values() if id(each) not in known):
-        shown = live.Asset(entry.title, entry.folder, link_id=entry.link_id, attributes=entry.attributes)
-        yield clip_content(live.AssetSnapshot(entry.title, structs.replace(shown, finalized=entry.finalized)))
-
-
-_FILES: Final = ("hires", "proxy", "archive")
+            number, origin = free.pop(home.link_id, None), asset.first_frame or 0 if dialect.counts_from_in else 0
+            shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
+            clip = clip_from_content(database, clip_content(live.AssetSnapshot(home.title, shown, origin=origin)))
+        clips |= dict.fromkeys(keys, clip)
+        entries_of: list[live.Entry | live.Link] = [*found.same, *(asset.links or ()), own]
+        for each in entries_of:
+            if clips.setdefault(each, clip) is clip:
+                place = each.folder, each.title
+                there = next((one for one in clip.entries if (one.folder, one.title) == place), None)
+                there = there or database.add_entry(clip, *place, free.pop(each.link_id, None))
+                if isinstance(each, live.Entry):
+                    there.fields = entry_fields(each.attributes)
+                elif each is own:
+                    there.fields = entry_fields(asset.attributes)
+        clip.xmp |= {name: [*values] for name, values in seen.xmp.get(address, {}).items()}
+        if address.namespace == "handle":
+            state.handles[address.name] = clip
+        elif address.namespace not in {"", "title", "link_id", "hires", "proxy", "archive", *asset.attributes}:
+            clip.xmp[address.namespace] = [address.name]
+    for entry in (each for each in entries if each not in clips):
+        alone = live.Asset(entry.title, entry.folder, finalized=entry.finalized, attributes=entry.attributes)
+        alone = structs.replace(alone, link_id=free.pop(entry.link_id, None))
+        clip_from_content(database, clip_content(live.AssetSnapshot(entry.title, alone)))
 
 
 def _dialect_of(dialect: Dialect, link_fields: str) -> SimDialect:
@@ -375,58 +352,3 @@ async def _undone(copy: Loaded, folder: Path, run: str) -> tuple[Result | None, 
         return await apply_unasked(undo, _NO_LIMIT), ()
     except RefusedError as error:
         return None, [f"undo is refused: {error.message}"]
-
-
-# What differs ----------------------------------------------------------------------------------------------------
-
-
-def _unlike(plan: Plan, copied: Plan) -> Iterator[str]:
-    """Yield each target of which the copy plans other requests, and how it differs."""
-    one, other = (
-        {target_key(each): [(sent.method, sent.path, sent.body) for sent in each.requests] for each in both.targets}
-        for both in (plan, copied)
-    )
-    for key, why in differences(plan, copied).items():
-        if one.get(key[:4]) != other.get(key[:4]):
-            yield f"{' · '.join(filter(None, (key[0], key[1], key[3])))}: {why}"
-
-
-def _differences(server: str, before: Mapping[str, object], state: ServerState) -> Iterator[str]:
-    """Yield what a server does not hold as it did; of a clip that is gone or new, only that."""
-    after = _things(state)
-    for name in {**before, **after}:
-        clip = name.partition(": ")[0]
-        if before.get(name) != after.get(name) and (name == clip or (clip in before) == (clip in after)):
-            end = "is gone" if name not in after else "is there now" if name not in before else "is another"
-            yield f"{server} · {name} {end}"
-
-
-def _things(state: ServerState) -> dict[str, object]:
-    """Return what a server holds, by name: each clip, and each of its parts and of the items of channels."""
-    data = state_to_json(state)
-    found: dict[str, object] = {}
-    for channel in data["channels"]:
-        for item in channel["items"]:
-            found[f"{channel['name']}: item {item['guid']}"] = [item[name] for name in _SHOWN]
-    for database, clip in ((each["name"], clip) for each in data["databases"] for clip in each["clips"]):
-        home, *links = clip["entries"]
-        for marker in clip["markers"]:
-            marker["fields"] = {name: text for name, text in marker["fields"].items() if text not in _MADE_UP}
-        parts = {
-            "file": {"": clip["online"] or clip["online_at"]},
-            "field": home["fields"],
-            "xmp": clip["xmp"],
-            "link": {"/".join((*each["folder"], each["title"])): each for each in links},
-            "segment": {each["number"]: each for each in clip["segments"]},
-            "marker": {each["uid"]: each for each in clip["markers"]},
-        }
-        name = f"{database} · {home['title']}"
-        found[name] = home["folder"]
-        for part, values in parts.items():
-            found |= {f"{name}: {part} {key}".rstrip(): value for key, value in values.items() if value}
-    return found
-
-
-_SHOWN: Final = ("title", "description", "link", "pub_date")
-_MADE_UP: Final = ("", "0", "General")
-"""What a marker shows once it was written."""

@@ -276,12 +276,12 @@ def _marker(marker: live.Marker, origin: int) -> GivenMarker:
     return GivenMarker(marker.frame + origin, marker.uid, marker.track, rating=rating, more=more, **texts)
 
 
-def channel_content(channel: live.RssChannel, rss_guid: str, files: Mapping[str, str] = {}) -> Iterator[GivenItem]:
-    """Yield the items of a channel as content; ``files`` are the known files of items by guid."""
+def channel_content(channel: live.RssChannel, rss_guid: str) -> Iterator[GivenItem]:
+    """Yield the items of a channel as content."""
     for item in channel.items:
         shown = rss_item(item, rss_guid)
         usual = default_file(item.guid, text="text" in shown) if item.guid else "item.txt"
-        yield GivenItem(**{"file": usual, **shown} | ({"file": files[item.guid]} if item.guid in files else {}))
+        yield GivenItem(**{"file": usual, **shown})
 
 
 def content_lines(contents: Iterable[GivenClip | GivenItem]) -> Iterator[str]:

@@ -343,9 +343,9 @@ class GivenContent(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 def state_from_content(data: Any) -> ServerState:
-    """Return the state of a server with this content, also as YAML gives it; ValueError names what is wrong."""
+    """Return the state of a server with this content, as YAML gives it; ValueError names what is wrong."""
     try:
-        content = data if isinstance(data, GivenContent) else convert(data or {}, GivenContent)
+        content = convert(data or {}, GivenContent)
     except ValidationError as error:
         raise ValueError(f"not the content of a media server: {error}") from error
     state = empty_state()
@@ -362,11 +362,11 @@ def state_from_content(data: Any) -> ServerState:
         database.next_link_id = max(numbers, default=0) + 1
         for clip in clips:
             try:
-                _add_given_clip(database, clip)
+                clip_from_content(database, clip)
             except (ValueError, ZeroDivisionError) as error:
                 raise ValueError(f"{name}: {clip.title}: {error}") from None
     for name, items in content.channels.items():
-        state.add_channel(name).items.extend(map(_given_item, items or []))
+        state.add_channel(name).items.extend(map(item_from_content, items or []))
     return state
 
 
@@ -376,7 +376,8 @@ def _frames(given: _Position, rate: Fraction) -> int:
     )  # a server may show one before the first frame
 
 
-def _given_item(given: GivenItem) -> Item:
+def item_from_content(given: GivenItem) -> Item:
+    """Return an item of a channel."""
     item = read_item(given.file, given.text.encode(), SimDialect(rss_body="text"))
     if given.item:
         texts = (given.item.get(name, "") for name in ("title", "description", "link", "pubDate"))
@@ -384,7 +385,8 @@ def _given_item(given: GivenItem) -> Item:
     return item if given.guid is None else replace(item, guid=given.guid)
 
 
-def _add_given_clip(database: SimDatabase, given: GivenClip) -> SimClip:
+def clip_from_content(database: SimDatabase, given: GivenClip) -> SimClip:
+    """Add a clip with its links; ValueError names what is wrong."""
     rate = Fraction(given.fps)
     if rate <= 0:
         raise ValueError(f"fps must be above 0, not {given.fps}")

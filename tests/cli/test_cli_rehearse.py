@@ -56,9 +56,9 @@ def test_what_is_printed(desk: Desk, sim: Simulator) -> None:
         "No copy can show what these do:\n"
         "  studio-a · NEWS · Long Film: command PARTNER_EXPORT_VERSION\n"
         "Undo does not bring back:\n"
-        "  studio-a · NEWS · Master Film: segment 1 is another\n"
-        "  studio-a · NEWS · Promo 1 is gone\n"
-        "  studio-a · NEWS · Master Film: link Playout/Tonight/Master Film is there now\n"
+        "  studio-a · NEWS · Master Film: segment 1\n"
+        "  studio-a · NEWS · Master Film: link Playout/Tonight/Master Film\n"
+        "  studio-a · NEWS · Promo 1: asset Promo 1\n"
         "Rehearsed on an embedded copy of studio-a: as planned; the second plan is empty. Nothing was written to the "
         "server.\n"
     )
@@ -202,7 +202,7 @@ def test_identity_goes_with_the_copy(desk: Desk, sim: Simulator) -> None:
     said = rehearse(desk, desk.play(*({"asset": each} for each in tasks)))
     assert said.code == 0, said
     left = said.out.partition("Undo does not bring back:\n")[2].splitlines()
-    assert left[0] == "  studio-a · NEWS · Documentary 1987: file is there now"
+    assert left[0] == "  studio-a · NEWS · Documentary 1987: restore hires"
     assert left[1].startswith("Rehearsed")
 
 
@@ -219,7 +219,7 @@ def test_a_copy_that_plans_otherwise_is_told(desk: Desk, sim: Simulator, monkeyp
     monkeypatch.setattr(rehearsals, "entry_fields", lambda _: {"comment": "x"})
     said = rehearse(desk, desk.comment("x"))
     assert said.code == 3
-    assert "plans these otherwise than the server:\n  studio-a · NEWS · EP001: it is no longer in the plan" in said.out
+    assert "plans these otherwise than the server:\n  studio-a · NEWS · EP001: field comment" in said.out
 
 
 def test_the_library(desk: Desk, sim: Simulator) -> None:
