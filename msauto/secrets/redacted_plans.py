@@ -119,7 +119,12 @@ class Redactor:
         return structs.replace(request, path=path, body=body, effects=self._redacted(request.effects), secret=secret)
 
     def _effect(self, effect: Effect) -> Effect:
-        """Return an effect as it may be shown; a secret that no request sends is not compared."""
+        """Return an effect as it may be shown; a secret that no request sends is not compared.
+
+        One that holds no secret stays as it is: undo writes what was there before.
+        """
+        if not any(map(self._holds, (effect.key, effect.before, effect.after))):
+            return effect
         after = self._mask(effect.after)
         return structs.replace(
             effect,

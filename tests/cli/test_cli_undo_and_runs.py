@@ -17,7 +17,7 @@ from msauto.cli import plan_and_apply
 from msauto.concurrency import SystemClock
 from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Plan
-from msauto.simulator import Simulator, empty_state
+from msauto.simulator import SimMarker, Simulator, empty_state
 from tests.cli.command_line import Desk
 
 FLAGS = ("-i", "inventory.yml", "--state-dir", "state")
@@ -51,6 +51,19 @@ def all_three(desk: Desk) -> str:
 
 def comments(sim: Simulator) -> list[str]:
     return [sim.state.clip(title).home.fields.get("comment", "") for title in TITLES]
+
+
+def test_undo_after_a_run_with_a_secret_writes_what_was_there(desk: Desk, sim: Simulator) -> None:
+    """A secret hides nothing but what contains it: hidden texts are never written back."""
+    marker = SimMarker(1, 5, {"title": "Ad break", "track": "Cue Point", "comment": "two minutes"})
+    sim.state.clip("A").markers = [marker]
+    secret = {"user_0": "{{ 'hunter-2-hunter' | secret }}"}
+    name = desk.play({"asset": {"title": "A", "fields": secret, "markers": [], "exactly": ["markers"]}})
+    assert desk.run("apply", name, *FLAGS, "--yes").code == 0
+    assert sim.state.clip("A").markers == []
+    assert desk.run("undo", "last", *FLAGS, "--yes").code == 0
+    (again,) = sim.state.clip("A").markers
+    assert {**again.fields, **marker.fields} == again.fields
 
 
 # Windows ---------------------------------------------------------------------------------------------------------
