@@ -32,7 +32,7 @@ def from_json(kind: type[T], data: object) -> T:
 def to_key(value: object) -> bytes:
     """Return bytes that are equal for equal values: JSON, unless a text is not valid Unicode."""
     try:
-        return msgspec.json.encode(value, enc_hook=_encode)
+        return msgspec.json.encode(value, enc_hook=_encode, order="deterministic")
     except UnicodeEncodeError:
         return repr(value).encode("utf-8", "backslashreplace")
 

@@ -35,7 +35,7 @@ from msauto.model.clip_entries import clip_key, index_links
 from msauto.model.desired import ServerIntents
 from msauto.model.events import Notify, ignore
 from msauto.model.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD
-from msauto.model.plan import Address, Plan, Request, Target
+from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.requests import PROFILES
 from msauto.model.result import Result
 from msauto.model.server import Auth, Dialect, ServerSpec, Tls
@@ -158,12 +158,18 @@ async def rehearse(
         if undone is not None:
             left = [*_changes(result.plan, without=await plan_only(copy, options))]
     unlike = [*_changes(plan, without=result.plan), *_changes(result.plan, without=plan)]
-    ran = ((target, request) for target in plan.targets for request in target.requests if request.dest is None)
-    hidden = ((target, each) for target, request in ran for each in request.effects if not each.visible)
-    unknown = [f"{target_heading(target)}: {each.aspect} {each.key}" for target, each in hidden]
+    sent = (
+        (target, request) for target in redact_plan(plan).targets for request in target.requests if request.dest is None
+    )
+    hidden = ((target, request) for target, request in sent if not all(each.visible for each in request.effects))
+    unknown = [_name(target, target.changes[number]) for target, request in hidden for number in request.changes]
     texts = (tuple(dict.fromkeys(each)) for each in (unlike, unknown, left))
     result_of = None if undone is None else RunResult(undone)
     return Rehearsal(RunPlan(loaded, plan), RunResult(result), RunPlan(loaded, again), result_of, *texts)
+
+
+def _name(target: Target, change: Change) -> str:
+    return f"{target_heading(target)}: {change.aspect} {change.key}"
 
 
 def _changes(plan: Plan, *, without: Plan) -> Iterator[str]:
@@ -173,7 +179,7 @@ def _changes(plan: Plan, *, without: Plan) -> Iterator[str]:
         for target in redact_plan(of).targets:
             for each in target.changes:
                 key = to_key((target_key(target), each.thing, each.action, each.before, each.after))
-                yield key, f"{target_heading(target)}: {each.aspect} {each.key}"
+                yield key, _name(target, each)
             if target.error is not None:
                 yield to_key(target_key(target)), f"{target_heading(target)}: {target.error.partition(chr(10))[0]}"
 

@@ -33,6 +33,14 @@ def test_nothing_has_changed() -> None:
     assert why(context, planned(context, {"fields": {"comment": "x"}})) is None
 
 
+def test_an_agreed_target_is_the_same_in_whatever_order_a_server_shows_its_attributes() -> None:
+    target = planned(stage(FILM), {"fields": {"comment": "x"}})
+    befores: tuple[dict[str, Any], ...] = ({"track": "General", "title": "a"}, {"title": "a", "track": "General"})
+    changes = ((structs.replace(target.changes[0], before=each),) for each in befores)
+    one, other = (Plan("", "", targets=(structs.replace(target, changes=each),)) for each in changes)
+    assert differences(one, other) == {}
+
+
 @table("planning/drift", "drift", "words")
 def test_drift_and_another_clip_of_the_same_title(drift: dict[str, Any], words: str | None) -> None:
     context = stage(FILM)
