@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from msgspec import Struct
 
 from msauto.api.inputs import Inputs, require_database
 from msauto.api.stages import workplace_on
-from msauto.documents.writer import verbatim, yaml_lines
+from msauto.documents.writer import yaml_lines
 from msauto.errors import MsautoError, RefusedError
 from msauto.file_writing import FileNames, NewFile, write_file
 from msauto.model import live
+from msauto.model.server import Dialect
 from msauto.playbook.export import (
     HEADER,
     TimelineForm,
@@ -115,8 +116,9 @@ async def export(
     exported = Export()
     output: TextExport | FolderExport | TimelineFiles
     if content is not None:
-        _check_content(content, alone=form is None and out is None, force=force)
-        output = ContentExport()
+        if form is not None or out is not None:
+            raise MsautoError("--content writes one file", remedy="leave out --out and --format")
+        output = ContentExport(content, force=force)
     elif form is not None:
         output = TimelineFiles(form, out, force=force)
     else:
@@ -124,25 +126,11 @@ async def export(
     try:
         await _Exporter(inputs, selection, output, exported).run()
         exported.pieces = output.finish()
-        if content is not None:
-            with _file_errors(content):
-                write_file(content, exported.pieces)
-            exported.pieces, exported.files = (), [content]
-            return exported
     except BaseException:
         output.close()
         raise
-    exported.files = [] if isinstance(output, TextExport) else output.written
+    exported.files = output.written
     return exported
-
-
-def _check_content(path: Path, *, alone: bool, force: bool) -> None:
-    if not alone:
-        raise MsautoError("--content writes one file", remedy="leave out --out and --format")
-    if path.exists() and not force and not _is_exported(path):
-        raise RefusedError(
-            f"{path} was not exported by msauto", remedy="overwrite it with --force, or name another file"
-        )
 
 
 class ExportedPlay(Struct, frozen=True):
@@ -156,16 +144,23 @@ class TextExport:
     """All plays as one playbook."""
 
     def __init__(self) -> None:
+        self.written: list[Path] = []
         self._file: IO[str] = tempfile.SpooledTemporaryFile(1 << 20, "w+", encoding="utf-8", newline="\n")  # noqa: SIM115
         self._plays = 0
 
     def expect(self, plays: Iterable[ExportedPlay]) -> None:
         """Accept any plays."""
 
-    def begin(self, play: ExportedPlay) -> None:
+    def begin(self, play: ExportedPlay, head: Iterable[str]) -> None:
         """Begin a play."""
         self.write(header_lines(play.about) if not self._plays else [""])
+        self.write(head)
         self._plays += 1
+
+    def add(self, snapshot: Snapshot, dialect: Dialect, database: str | None) -> None:
+        """Add a task, or the comment on what was left out."""
+        del database
+        self.write(task_lines(snapshot, dialect))
 
     def write(self, lines: Iterable[str]) -> None:
         """Add lines."""
@@ -191,19 +186,38 @@ class TextExport:
 
 
 class ContentExport(TextExport):
-    """The content of one server, in place of playbooks."""
+    """The content of one server, in one file, in place of playbooks."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path, *, force: bool) -> None:
+        _check_exported([path], force=force)
         super().__init__()
-        self._plays = 1
-        self._section = ""
+        self._path, self.written = path, [path]
+        self._part, self._plays = ("", ""), 1
         self.write([f"# {HEADER}: what a server holds, for msauto simulate --state and tests."])
 
-    def begin_part(self, section: str, name: str) -> None:
-        """Begin a database or a channel, of which items follow."""
-        key = next(yaml_lines({name: []}, 2)).removesuffix(" []")
-        self.write([key] if section == self._section else [f"{section}:", key])
-        self._section = section
+    def begin(self, play: ExportedPlay, head: Iterable[str]) -> None:
+        """Begin nothing: clips belong to a database, whatever their folder."""
+
+    def add(self, snapshot: Snapshot, dialect: Dialect, database: str | None) -> None:
+        """Add a clip, which has its links, or the items of a channel."""
+        if isinstance(snapshot, live.AssetSnapshot):
+            self.add_part("databases", str(database), [clip_content(snapshot)])
+        elif isinstance(snapshot, live.RssChannel):
+            self.add_part("channels", snapshot.name, channel_content(snapshot, dialect.rss_guid))
+
+    def add_part(self, section: str, name: str, items: Iterable[Any]) -> None:
+        """Add items to the list of this name in a section of the file."""
+        if self._part != (section, name):
+            key = next(yaml_lines({name: []}, 2)).removesuffix(" []")
+            self.write([key] if section == self._part[0] else [f"{section}:", key])
+            self._part = section, name
+        self.write(content_lines(items))
+
+    def finish(self) -> Iterable[str]:
+        """Write the file, and return nothing."""
+        with _file_errors(self._path):
+            write_file(self._path, super().finish())
+        return ()
 
 
 class FolderExport:
@@ -221,20 +235,20 @@ class FolderExport:
     def expect(self, plays: Iterable[ExportedPlay]) -> None:
         """Refuse, before anything is read or written, to replace files that msauto did not export."""
         paths = [self._path(play) for play in plays]
-        others = [] if self._force else [path for path in paths if path.exists() and not _is_exported(path)]
-        if others:
-            raise RefusedError(
-                f"these files were not exported by msauto: {', '.join(map(str, others[:5]))}",
-                remedy="overwrite them with --force, or use another --out",
-            )
+        _check_exported(paths, force=self._force)
 
-    def begin(self, play: ExportedPlay) -> None:
+    def begin(self, play: ExportedPlay, head: Iterable[str]) -> None:
         """Begin a file beside the one that it will replace."""
         self._target = self._path(play)
         with _file_errors(self._target):
             _make_folder(self._target.parent, self._folder)
             self._file = NewFile(self._target)
-        self.write(header_lines(play.about))
+        self.write([*header_lines(play.about), *head])
+
+    def add(self, snapshot: Snapshot, dialect: Dialect, database: str | None) -> None:
+        """Add a task, or the comment on what was left out."""
+        del database
+        self.write(task_lines(snapshot, dialect))
 
     def write(self, lines: Iterable[str]) -> None:
         """Add lines to the file."""
@@ -331,7 +345,9 @@ def _file_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise MsautoError(f"cannot write {path}: {error.strerror or error}", remedy="use another --out") from error
+        raise MsautoError(
+            f"cannot write {path}: {error.strerror or error}", remedy="export to another place"
+        ) from error
 
 
 async def _read_folders(reader: ServerReader, database: str) -> tuple[str, ...] | None:
@@ -344,6 +360,16 @@ def _is_exported(path: Path) -> bool:
             return False
         with path.open("rb") as file:
             return file.readline(256).startswith(f"# {HEADER}".encode())
+
+
+def _check_exported(paths: Iterable[Path], *, force: bool) -> None:
+    """Refuse to replace files that msauto did not export."""
+    others = [] if force else [path for path in paths if path.exists() and not _is_exported(path)]
+    if others:
+        raise RefusedError(
+            f"these files were not exported by msauto: {', '.join(map(str, others[:5]))}",
+            remedy="overwrite them with --force, or export to another place",
+        )
 
 
 class _Exporter(Struct):
@@ -379,8 +405,6 @@ class _Exporter(Struct):
         ]
         titled = ExportedPlay((*prefix, f"{database}@titles"), f"assets of {database}")
         self.output.expect([titled, *plays] if self.selection.titles else plays)
-        if isinstance(self.output, ContentExport):
-            self.output.begin_part("databases", database)
         if self.selection.titles:
             titles = tuple(dict.fromkeys(self.selection.titles))
             await self._write(titled, server, database, snapshots.of_titles(titles))
@@ -390,8 +414,7 @@ class _Exporter(Struct):
             self._warn_of_xmp(server, snapshots)
         if self.selection.whole and isinstance(self.output, ContentExport):
             async for names in read_each(_read_folders, [database]):
-                self.output.begin_part("folders", database)
-                self.output.write(yaml_lines(verbatim(list(names or ())), 4))
+                self.output.add_part("folders", database, names or ())
         if self.selection.whole and isinstance(self.output, FolderExport):
             outdated = self.output.outdated((*prefix, database))
             self.exported.warnings += [
@@ -421,8 +444,6 @@ class _Exporter(Struct):
         plays = [ExportedPlay((*prefix, "channels", name), f"the RSS channel {name}") for name in names]
         self.output.expect(plays)
         for play, name in zip(plays, names, strict=True):
-            if isinstance(self.output, ContentExport):
-                self.output.begin_part("channels", name)
             await self._write(play, server, None, channel_snapshot(server.spec, read_each, name))
 
     async def _write(
@@ -431,15 +452,6 @@ class _Exporter(Struct):
         """Write one play; a play without tasks is not valid, and is not written."""
         if isinstance(self.output, TimelineFiles):
             await self._write_timelines(self.output, play, snapshots)
-            return
-        dialect = server.spec.dialect
-        if isinstance(self.output, ContentExport):
-            async for snapshot in snapshots:
-                self._count(snapshot)
-                if isinstance(snapshot, live.AssetSnapshot):
-                    self.output.write(content_lines([clip_content(snapshot)]))
-                elif isinstance(snapshot, live.RssChannel):
-                    self.output.write(content_lines(channel_content(snapshot, dialect.rss_guid)))
             return
         hosts = "all" if self.inputs.resolving.server_url is not None else server.spec.name
         waiting: list[live.SkippedEntry] = []
@@ -451,10 +463,9 @@ class _Exporter(Struct):
                 continue
             if not begun:
                 begun = True
-                self.output.begin(play)
-                self.output.write(play_lines(play.about[0].upper() + play.about[1:], hosts, database))
+                self.output.begin(play, play_lines(play.about[0].upper() + play.about[1:], hosts, database))
             for each in (*waiting, snapshot):
-                self.output.write(task_lines(each, dialect))
+                self.output.add(each, server.spec.dialect, database)
             waiting.clear()
         if begun:
             self.output.end()

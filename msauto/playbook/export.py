@@ -284,11 +284,11 @@ def channel_content(channel: live.RssChannel, rss_guid: str) -> Iterator[GivenIt
         yield GivenItem(**{"file": usual, **shown})
 
 
-def content_lines(contents: Iterable[GivenClip | GivenItem]) -> Iterator[str]:
-    """Yield the lines of clips or items, as items of a list; no text of them is a template."""
+def content_lines(contents: Iterable[Any]) -> Iterator[str]:
+    """Yield the lines of clips, items or names of folders, as items of a list; no text of them is a template."""
     for each in contents:
         shown = verbatim(to_builtins(each))
-        for name, value in shown.items():
+        for name, value in shown.items() if isinstance(shown, dict) else ():
             if isinstance(value, list | tuple | dict):
                 lists = isinstance(value, list) and isinstance(value[0], dict)
                 shown[name] = [FlowStyle(item) for item in value] if lists else FlowStyle(value)

@@ -339,7 +339,7 @@ class GivenContent(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     databases: dict[str, list[GivenClip] | None] = {}
     channels: dict[str, list[GivenItem] | None] = {}
-    folders: dict[str, list[str]] = {}
+    folders: dict[str, list[str] | None] = {}
 
 
 def state_from_content(data: Any) -> ServerState:
@@ -350,7 +350,7 @@ def state_from_content(data: Any) -> ServerState:
         raise ValueError(f"not the content of a media server: {error}") from error
     state = empty_state()
     for name, paths in content.folders.items():
-        for path in paths:
+        for path in paths or []:
             state.add_database(name).make_folder(path)
     for name, given in content.databases.items():
         database, clips = state.add_database(name), given or []
