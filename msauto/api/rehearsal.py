@@ -80,16 +80,18 @@ class Rehearsal:
 
     @property
     def repeated(self) -> tuple[Target, ...]:
-        """What the plan after it still has to do; a command with ``run: always`` does not count."""
+        """What the plan after it still has to do, without what was left out, and commands with ``run: always``."""
+        left_out = {target_key(each) for each in self.plan.targets if each.error}
         effects = ((each, effect) for each in self.again.targets for sent in each.requests for effect in sent.effects)
         due = [each for each, effect in effects if effect.visible or effect.after != "always"]
-        return tuple(each for each in self.again.targets if each.error or each in due)
+        due += [each for each in self.again.targets if each.error and target_key(each) not in left_out]
+        return tuple(each for each in self.again.targets if each in due)
 
     @property
     def ok(self) -> bool:
         """Whether everything was done as planned, the second plan is empty, and undo was verified."""
         undone = self.undone is None or self.undone.ok
-        return self.result.ok and undone and not self.repeated and not self.unlike
+        return not self.plan.errors and self.result.ok and undone and not self.repeated and not self.unlike
 
     def to_json(self) -> str:
         """Return the document of ``--format json``, in which are those of the runs and of the plan between them."""
@@ -112,7 +114,8 @@ class Rehearsal:
         facts += [] if self.repeated else ["the second plan is empty"]
         if self.undone is not None and not (self.undone.ok and self.left):
             facts.append("undo brings everything back" if self.undone.ok else "undo is not all verified")
-        servers = ", ".join(visible(each.name) for each in self.plan.loaded.resolved.specs)
+        there = [each for each in self.plan.loaded.resolved.specs if each.name not in self.plan.unredacted.unreachable]
+        servers = ", ".join(visible(each.name) for each in there) or "no server"
         closing = f"Rehearsed on an embedded copy of {servers}: {'; '.join(facts)}. Nothing was written to the server."
         return "".join(render_lines([*lines, words(closing, "bold" if self.ok else "red")], layout))
 
@@ -142,6 +145,7 @@ async def rehearse(
     with ExitStack() as stack:
         stack.enter_context(loaded.resolved.secrets.redacted_errors())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="msauto-rehearsal-")))
+        specs = tuple(each for each in specs if each.name not in plan.unreachable)
         servers = [await _copy_of(each, seen[each.name], plan, hooks) for each in specs]
         for server in servers:
             stack.enter_context(server)
@@ -157,7 +161,8 @@ async def rehearse(
         undone, left = await _undone(copy, folder, result.run)
         if undone is not None:
             left = [*_changes(result.plan, without=await plan_only(copy, options))]
-    unlike = [*_changes(plan, without=result.plan), *_changes(result.plan, without=plan)]
+    there = structs.replace(plan, targets=tuple(each for each in plan.targets if each.server not in plan.unreachable))
+    unlike = [*_changes(there, without=result.plan), *_changes(result.plan, without=there)]
     sent = (
         (target, request) for target in redact_plan(plan).targets for request in target.requests if request.dest is None
     )
@@ -199,6 +204,7 @@ class _Remembering(AsyncMediaServer):
 
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
         """Send a read."""
+        self._seen.setdefault(request.path, None)
         found = await super().read(request, parse, listing=listing)
         self._seen[request.path] = found
         return found
@@ -226,7 +232,7 @@ async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, 
         if isinstance(answer, live.RssChannel):
             given = channel_content(answer, dialect.rss_guid)
             state.add_channel(answer.name).items.extend(map(item_from_content, given))
-        if not path.startswith("/storage/"):
+        if answer is None or not path.startswith("/storage/"):
             continue
         asked = decode_address(path.removeprefix("/storage/").partition("?")[0].split("/"))
         database, address = seen[asked.database], Address(asked.asset or "", asked.namespace or "")
@@ -249,7 +255,9 @@ async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, 
     shown = [asset.attributes for each in seen.values() for asset in each.assets.values()]
     texts = {each.get(name) for each in shown for name in _PLAIN_FIELDS}
     reported = "reported" if "" in texts else "reported_when_set" if texts - {None} else "hidden"
-    return Simulator(state, _dialect_of(dialect, reported), faults)
+    xmp = [answer for path, answer in answers.items() if "/GETUSERFIELDS" in path]
+    shape = {"xmp_shape": "unreadable"} if xmp and xmp.count(None) == len(xmp) else {}
+    return Simulator(state, _dialect_of(dialect, {"link_fields": reported, **shape}), faults)
 
 
 async def _fill(state: ServerState, name: str, seen: _SeenDatabase, dialect: Dialect) -> None:
@@ -262,22 +270,25 @@ async def _fill(state: ServerState, name: str, seen: _SeenDatabase, dialect: Dia
         database.make_folder(folder)
     index = await index_links(entries)
     answers = [(address, asset, index.entries_of(asset)) for address, asset in seen.assets.items()]
+    answers.sort(key=lambda each: each[2].own is not each[2].home)  # homes first
+    files = {address: clip_key(asset) if asset.hires or asset.archive else None for address, asset, _ in answers}
+    owners = {found.own: files[address] for address, _, found in answers}
     clips: dict[object, SimClip] = {}
-    for address, asset, found in sorted(answers, key=lambda each: each[2].own is not each[2].home):  # homes first
+    for address, asset, found in answers:
         folder = found.own.folder if found.own else asset.folder or ()
         own = live.Link(folder, asset.title or address.name, asset.link_id)
-        file = clip_key(asset) if asset.hires or asset.archive else None
-        keys = [key for key in (own, found.own, file) if key is not None]
-        clip = next((clips[key] for key in keys if key in clips), None)
+        key = files[address] or found.own or own
+        clip = clips.get(key)
         if clip is None:
             is_link = found.home is None and asset.folder not in (None, folder)
             home = live.Link(asset.folder or (), f"{own.title} (home)") if is_link else found.home or own
             number, origin = free.pop(home.link_id, None), asset.first_frame or 0 if dialect.counts_from_in else 0
             shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
             clip = clip_from_content(database, clip_content(live.AssetSnapshot(home.title, shown, origin=origin)))
-        clips |= dict.fromkeys(keys, clip)
-        entries_of: list[live.Entry | live.Link] = [*found.same, *(asset.links or ()), own]
-        for each in entries_of:
+        clips[key] = clips[own] = clip
+        same = (each for each in found.same if owners.get(each) in (None, files[address]))  # not that of another answer
+        shows: list[live.Entry | live.Link] = [*same, *(asset.links or ()), own]
+        for each in shows:
             if clips.setdefault(each, clip) is clip:
                 place = each.folder, each.title
                 there = next((one for one in clip.entries if (one.folder, one.title) == place), None)
@@ -297,9 +308,8 @@ async def _fill(state: ServerState, name: str, seen: _SeenDatabase, dialect: Dia
         clip_from_content(database, clip_content(live.AssetSnapshot(entry.title, alone)))
 
 
-def _dialect_of(dialect: Dialect, link_fields: str) -> SimDialect:
-    """Return how an embedded server must answer, by the dialect of the inventory."""
-    given = {"link_fields": link_fields}
+def _dialect_of(dialect: Dialect, given: dict[str, str]) -> SimDialect:
+    """Return how an embedded server must answer, by the dialect of the inventory, and what is ``given``."""
     for name, choices in SimDialect.choices().items():
         value = getattr(dialect, name, "")
         given |= {name: value} if value in choices or (value and not choices) else _INSTEAD.get(value, {})
@@ -336,7 +346,7 @@ def _on_copies(loaded: Loaded, urls: Mapping[str, str], folder: Path) -> Loaded:
 
     inputs, work = loaded.inputs, list[ServerIntents]()
     settings = structs.replace(inputs.settings, require_state=False, freezes=(), ledger_url=None)
-    for each in loaded.resolved.work:
+    for each in (each for each in loaded.resolved.work if each.server.url in urls):
         url, spec = urls[each.server.url], each.server
         server = replace(spec, url=url, auth=Auth(), tls=Tls(), requests_per_second=None, transport=None)
         work.append(structs.replace(each, server=server))

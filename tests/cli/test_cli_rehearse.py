@@ -206,6 +206,29 @@ def test_identity_goes_with_the_copy(desk: Desk, sim: Simulator) -> None:
     assert left[1].startswith("Rehearsed")
 
 
+@pytest.mark.parametrize("dialect", [SimDialect(xmp_shape="unreadable"), SimDialect(orig_name="hidden")])
+def test_no_problem_is_told_that_only_the_copy_has(dialect: SimDialect, desk: Desk, sim: Simulator) -> None:
+    sim.dialect = dialect
+    name = desk.play(
+        {"asset": {"title": "EP001 new", "was": ["EP001"], "xmp": {"dc:subject": ["x"]}}},
+        {"asset": {"select": {"folder": "Playout", "recursive": True}, "fields": {"user_2": "x"}}},
+    )
+    said = rehearse(desk, name)
+    assert said.code == 0, said
+
+
+def test_a_server_that_is_left_out_has_no_copy(desk: Desk, sim: Simulator) -> None:
+    servers = {"studio-a": {"url": sim.url}, "studio-b": {"url": "http://127.0.0.1:9"}}
+    desk.inventory({name: {"server": each, "database": "NEWS"} for name, each in servers.items()})
+    said = rehearse(desk, desk.comment("x"), "--keep-going")
+    assert said.code == 3
+    assert "no connection" in said.out
+    assert said.out.endswith(
+        "Rehearsed on an embedded copy of studio-a: not everything was as planned; the second plan is empty; undo "
+        "brings everything back. Nothing was written to the server.\n"
+    )
+
+
 def test_what_a_server_never_reports_the_copy_does_not_either(desk: Desk, sim: Simulator) -> None:
     film = sim.state.clip("Long Film")
     film.omitted, film.markers = ("create_time", "frame_time"), [SimMarker(1, -5, {"title": "before the clip"})]

@@ -43,6 +43,7 @@ def command(*, flags: Flags, playbooks: tuple[str, ...], faults: tuple[str, ...]
         from msauto.api.rehearsal import Rehearsal, rehearse
         from msauto.api.run import RunOptions
         from msauto.report.text import render_outcomes
+        from msauto.secrets.redacted_plans import redact_plan
 
     options = RunOptions.of(own)
 
@@ -55,7 +56,7 @@ def command(*, flags: Flags, playbooks: tuple[str, ...], faults: tuple[str, ...]
         print_result(done.to_json())
     else:
         form, layout = report_form("text"), layout_of(flags, keep_going=options.keep_going)
-        print_result(form.plan(done.result.applied.plan, layout))
+        print_result(form.plan(redact_plan(done.plan.unredacted), layout))
         shown = form.result if done.result.ok else render_outcomes  # its last sentence names a run of the history
         print_result(shown(done.result.applied, layout))
         print_result(done.to_text(layout))
