@@ -150,17 +150,20 @@ async def rehearse(
         for server in servers:
             stack.enter_context(server)
         urls = {spec.url: server.url for spec, server in zip(specs, servers, strict=True)}
-        with Ledger.open(inputs.ledger, readonly=True) as ledger, Ledger.open(folder) as scratch:
-            ledger.copy_memory_to(scratch, urls)
-        copy = _on_copies(loaded, urls, folder)
+        places = folder / "run", folder / "as_before"
+        with Ledger.open(inputs.ledger, readonly=True) as ledger:
+            for place in places:
+                with Ledger.open(place) as scratch:
+                    ledger.copy_memory_to(scratch, urls)
+        copy, as_before = (_on_copies(loaded, urls, place) for place in places)
         result = await apply_unasked(copy, options)
         for server in servers:
             server.faults.clear()
             server.deferred.finish()
         again = await plan_only(copy, options)
-        undone, left = await _undone(copy, folder, result.run)
+        undone, left = await _undone(copy, result.run)
         if undone is not None:
-            left = [*_changes(result.plan, without=await plan_only(copy, options))]
+            left = [*_changes(result.plan, without=await plan_only(as_before, options))]
     there = structs.replace(plan, targets=tuple(each for each in plan.targets if each.server not in plan.unreachable))
     unlike = [*_changes(there, without=result.plan), *_changes(result.plan, without=there)]
     sent = (
@@ -356,9 +359,9 @@ def _on_copies(loaded: Loaded, urls: Mapping[str, str], folder: Path) -> Loaded:
     return Loaded(structs.replace(inputs, **own), resolved, workplace=workplace)
 
 
-async def _undone(copy: Loaded, folder: Path, run: str) -> tuple[Result | None, Sequence[str]]:
+async def _undone(copy: Loaded, run: str) -> tuple[Result | None, Sequence[str]]:
     """Undo a run of the copies; return what came of it, or why it is refused."""
-    with Ledger.open(folder, readonly=True) as ledger:
+    with Ledger.open(copy.inputs.ledger, readonly=True) as ledger:
         details = ledger.run_details(run)
     if not servers_of(details):
         return None, ()

@@ -144,7 +144,7 @@ def test_keep_going_ends_as_apply_does(desk: Desk) -> None:
 def test_the_copy_knows_what_the_ledger_does(desk: Desk, sim: Simulator) -> None:
     name = desk.play(
         {"command": {"name": "PARTNER_COPY_PROGRAM_FIELDS", "title": "EP001", "run": "once"}},
-        {"asset": {"title": "EP001", "fields": {"comment": "x"}}},
+        {"asset": {"title": "EP001", "fields": {"comment": "x"}, "markers": [{"at": 5, "title": "m"}]}},
         {"thumbnail": {"title": "EP001", "dest": "still.png"}},
     )
     assert desk.run("apply", *INV, name, "--yes").code == 0
@@ -154,9 +154,10 @@ def test_the_copy_knows_what_the_ledger_does(desk: Desk, sim: Simulator) -> None
     assert rehearse(desk, name, "--format", "json").json["result"]["result"]["run"]
     said = rehearse(desk, name)
     assert (said.code, "No changes" in said.out) == (0, True), said
-    sim.state.clip("EP001").home.fields["comment"] = "theirs"
+    sim.state.clip("EP001").home.fields["comment"], sim.state.clip("EP001").markers[0].pos = "theirs", 77
     said = rehearse(desk, name)
     assert "changed outside since" in said.out
+    assert "undo brings everything back" in said.out
     assert (said.code, before) == (0, (ledger.read_bytes(), still.read_bytes()))
     assert not sim.writes()
 
