@@ -37,7 +37,6 @@ from msauto.model.events import Notify, ignore
 from msauto.model.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD
 from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.requests import PROFILES
-from msauto.model.result import Result
 from msauto.model.server import Auth, Dialect, ServerSpec, Tls
 from msauto.planning.undo import servers_of
 from msauto.playbook.export import channel_content, clip_content, entry_fields
@@ -172,8 +171,7 @@ async def rehearse(
     hidden = ((target, request) for target, request in sent if not all(each.visible for each in request.effects))
     unknown = [_name(target, target.changes[number]) for target, request in hidden for number in request.changes]
     texts = (tuple(dict.fromkeys(each)) for each in (unlike, unknown, left))
-    result_of = None if undone is None else RunResult(undone)
-    return Rehearsal(RunPlan(loaded, plan), RunResult(result), RunPlan(loaded, again), result_of, *texts)
+    return Rehearsal(RunPlan(loaded, plan), RunResult(result), RunPlan(loaded, again), undone, *texts)
 
 
 def _name(target: Target, change: Change) -> str:
@@ -359,7 +357,7 @@ def _on_copies(loaded: Loaded, urls: Mapping[str, str], folder: Path) -> Loaded:
     return Loaded(structs.replace(inputs, **own), resolved, workplace=workplace)
 
 
-async def _undone(copy: Loaded, run: str) -> tuple[Result | None, Sequence[str]]:
+async def _undone(copy: Loaded, run: str) -> tuple[RunResult | None, Sequence[str]]:
     """Undo a run of the copies; return what came of it, or why it is refused."""
     with Ledger.open(copy.inputs.ledger, readonly=True) as ledger:
         details = ledger.run_details(run)
@@ -368,6 +366,6 @@ async def _undone(copy: Loaded, run: str) -> tuple[Result | None, Sequence[str]]
     resolved = replace(undo_of(details, copy.resolved.specs), secrets=copy.resolved.secrets)
     undo = replace(copy, inputs=structs.replace(copy.inputs, undone=details), resolved=resolved)
     try:
-        return await apply_unasked(undo, _NO_LIMIT), ()
+        return RunResult(await apply_unasked(undo, _NO_LIMIT)), ()
     except RefusedError as error:
         return None, [f"undo is refused: {error.message}"]
