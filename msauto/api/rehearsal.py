@@ -64,9 +64,8 @@ class Rehearsal:
     """What came of a rehearsal, from :func:`msauto.rehearse`.
 
     ``plan`` is that of the real servers. ``result`` is what came of it on the copies, ``again`` the plan after it, and
-    ``undone`` what came of undoing it (``None`` if nothing was sent). ``unlike`` names the changes and errors that only
-    the servers or only the copies plan; ``unknown`` what no copy can show; ``left`` the changes that are not planned
-    again after undo: what undo did not bring back.
+    ``undone`` what came of undoing it (``None`` if nothing was sent). ``unlike`` names what only the servers plan, or
+    only the copies; ``unknown`` what no copy can show. ``left`` names the changes that are not planned again after undo.
     """
 
     plan: RunPlan
@@ -141,6 +140,7 @@ async def rehearse(
     real = replace(loaded, workplace=ThisProcess(partial(_Remembering, seen=seen)))
     plan = await plan_only(real, options, notify=notify)
     check_plan(plan, keep_going=options.keep_going, asked={"freeze", "window"})
+    plan = structs.replace(plan, refusals=())  # what is left of them is when it may run
     with ExitStack() as stack:
         stack.enter_context(loaded.resolved.secrets.redacted_errors())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="msauto-rehearsal-")))
@@ -165,17 +165,20 @@ async def rehearse(
             left = [*_changes(result.plan, without=await plan_only(as_before, options))]
     there = structs.replace(plan, targets=tuple(each for each in plan.targets if each.server not in plan.unreachable))
     unlike = [*_changes(there, without=result.plan), *_changes(result.plan, without=there)]
-    sent = (
-        (target, request) for target in redact_plan(plan).targets for request in target.requests if request.dest is None
-    )
-    hidden = ((target, request) for target, request in sent if not all(each.visible for each in request.effects))
-    unknown = [_name(target, target.changes[number]) for target, request in hidden for number in request.changes]
-    texts = (tuple(dict.fromkeys(each)) for each in (unlike, unknown, left))
+    texts = (tuple(dict.fromkeys(each)) for each in (unlike, _hidden(plan), left))
     return Rehearsal(RunPlan(loaded, plan), RunResult(result), RunPlan(loaded, again), undone, *texts)
 
 
 def _name(target: Target, change: Change) -> str:
     return f"{target_heading(target)}: {change.aspect} {change.key}"
+
+
+def _hidden(plan: Plan) -> Iterator[str]:
+    """Name each change that reading does not show."""
+    for target in redact_plan(plan).targets:
+        for request in target.requests:
+            if request.dest is None and not all(each.visible for each in request.effects):
+                yield from (_name(target, target.changes[number]) for number in request.changes)
 
 
 def _changes(plan: Plan, *, without: Plan) -> Iterator[str]:

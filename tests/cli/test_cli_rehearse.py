@@ -141,6 +141,13 @@ def test_keep_going_ends_as_apply_does(desk: Desk) -> None:
     assert (said.code, said.json["result"]["result"]["changed"]) == (3, 1)
 
 
+def test_a_freeze_does_not_matter(desk: Desk) -> None:
+    freeze = "[[freeze]]\nstart = 2020-01-01T00:00:00Z\nend = 2040-01-01T00:00:00Z\nreason = 'no changes'\n"
+    desk.write("msauto.toml", freeze)
+    said = rehearse(desk, desk.comment("x"))
+    assert (said.code, "no changes" in said.out + said.err) == (0, False)
+
+
 def test_the_copy_knows_what_the_ledger_does(desk: Desk, sim: Simulator) -> None:
     name = desk.play(
         {"command": {"name": "PARTNER_COPY_PROGRAM_FIELDS", "title": "EP001", "run": "once"}},
