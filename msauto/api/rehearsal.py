@@ -65,7 +65,8 @@ class Rehearsal:
 
     ``plan`` is that of the real servers. ``result`` is what came of it on the copies, ``again`` the plan after it, and
     ``undone`` what came of undoing it (``None`` if nothing was sent). ``unlike`` names what only the servers plan, or
-    only the copies; ``unknown`` what no copy can show. ``left`` names the changes that are not planned again after undo.
+    only the copies; ``unknown`` what no copy can show. ``left`` names the changes that undo did not bring back: they
+    are not planned again.
     """
 
     plan: RunPlan

@@ -232,7 +232,8 @@ def clip_content(snapshot: live.AssetSnapshot) -> GivenClip:
     asset, origin, texts = snapshot.asset, snapshot.origin, snapshot.asset.attributes
     title, is_gone = asset.title or snapshot.title, asset.hires == ""
     texts = {name: text for name, text in texts.items() if text or name != "orig_name"}
-    own: dict[str, Any] = {name: texts[name] for name in _TEXTS if name in texts and texts[name] != title}
+    own: dict[str, Any] = {name: texts[name] for name in _TEXTS if name in texts}
+    own |= {"orig_name": ""} if own.get("orig_name") == title else {}  # the default
     own |= {name: number for name in _NUMBERS if (number := live.whole(texts.get(name))) is not None}
     own |= {} if asset.rate is None else {"fps": asset.fps if isinstance(asset.fps, int) else str(asset.fps)}
     return GivenClip(

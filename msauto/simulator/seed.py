@@ -371,9 +371,8 @@ def state_from_content(data: Any) -> ServerState:
 
 
 def _frames(given: _Position, rate: Fraction) -> int:
-    return (
-        given if isinstance(given, int) else parse_frames(given, rate)
-    )  # a server may show one before the first frame
+    """Return a position in frames; a server may show one before the first frame."""
+    return given if isinstance(given, int) else parse_frames(given, rate)
 
 
 def item_from_content(given: GivenItem) -> Item:

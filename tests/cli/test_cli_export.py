@@ -263,10 +263,14 @@ def test_content_comes_back_the_same(desk: Desk, sim: Simulator) -> None:
     film.home.fields = {"first_frame": "2", "user_0": "Kanal 5"}
     film.omitted = ("orig_name", "frame_time")
     sim.state.clip("Studio A live").recording_since = None
+    sim.state.add_clip("2026-01-02T03:04:05", "Raw", create_time="2026-01-02T03:04:05")
     sim.state.channels["ticker"].items.append(Item("x.txt", b"", "", "no guid", "z"))
     chosen = ("-d", "NEWS", "--channel", "ticker", "--channel", "weather", "--folder", "/", "--recursive")
     assert export(desk, *chosen, "--content", "one.yml").code == 0
-    before = {name: desk.run("show", "asset", name, *INV).out for name in ("Long Film", "Documentary 1987")}
+    before = {
+        name: desk.run("show", "asset", name, *INV).out
+        for name in ("Long Film", "Documentary 1987", "2026-01-02T03:04:05")
+    }
     sim.state = load_content(desk.folder / "one.yml")
     assert {name: desk.run("show", "asset", name, *INV).out for name in before} == before
     clip = sim.state.clip("Studio A live")
