@@ -141,15 +141,20 @@ class BatchResult(Struct, frozen=True, kw_only=True):
     @property
     def heading(self) -> str:
         """The outcome in one line."""
+        return f"{self.batch}: {self.outcome}: {self.sentence}"
+
+    @property
+    def sentence(self) -> str:
+        """What came of the jobs, or why none was run."""
         if not self.jobs:
-            return f"{self.batch}: {self.outcome}: {self.reason}"
+            return self.reason
         left = sum(not each.done for each in self.jobs)
         shown = f"{left} of {plural(len(self.jobs), 'job')} not ok" if left else f"{plural(len(self.jobs), 'job')} ok"
         changed, wanted = (sum(counts) for counts in zip(*(each.written for each in self.jobs), strict=True))
         more = f", {plural(changed, 'target')} changed" if changed else ""
         more = f"; {changed} of {plural(wanted, 'target')} written" if wanted > changed else more
         why = f" ({self.reason})" if self.reason else ""
-        return f"{self.batch}: {self.outcome}: {shown}{more}{why}"
+        return f"{shown}{more}{why}"
 
 
 def outcome_of(code: int) -> EndOutcome:

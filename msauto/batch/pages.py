@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from msauto.batch.batch_result import BatchResult, JobResult
 from msauto.model.result import parse_time
-from msauto.report.html import render_page
+from msauto.report.html import PageHead, render_page
 from msauto.report.sanitizing import show, visible
 from msauto.report.texts import local_time, plural
 
@@ -50,12 +50,9 @@ def render_index(results: Sequence[BatchResult], zone: ZoneInfo, pages: Collecti
     newest, tallest = results[0], Counter[str]()
     for night in nights:
         tallest |= Counter({server: max(bars.values()) for server, bars in night.counts.items()})
+    facts = (nights[0].started, plural(len(nights), "night"), f"msauto {newest.msauto}")
     return render_page(
-        [],
-        nights[0].text,
-        newest.outcome,
-        subject=newest.batch,
-        facts=(nights[0].started, plural(len(nights), "night"), f"msauto {newest.msauto}"),
+        PageHead(newest.batch, newest.outcome, newest.sentence, facts),
         name="batch/index.html.j2",
         nights=nights,
         tallest=dict(sorted(tallest.items())),
@@ -70,8 +67,8 @@ def _night(result: BatchResult, page: str, pages: Collection[str]) -> Night:
     counts: dict[str, dict[str, int]] = {}
     for server, bar in sorted(bars, key=lambda key: (key[0], [*_BARS].index(key[1]))):
         counts.setdefault(show(server), {})[bar] = bars[server, bar]
-    text = visible(result.heading.removeprefix(f"{result.batch}: {result.outcome}: "))
-    return Night(result.outcome, local_time(result.started), text, page if page in pages else "", counts)
+    text, page = visible(result.sentence), page if page in pages else ""
+    return Night(result.outcome, local_time(result.started), text, page, counts)
 
 
 def _counts(jobs: Iterable[JobResult]) -> Counter[tuple[str, str]]:

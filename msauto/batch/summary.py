@@ -181,7 +181,7 @@ def _render_markdown(result: BatchResult, _: LedgerPlace | None) -> str:
 
 def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:
     """Return a page like that of a run, with the targets of all jobs, as long as there are not too many."""
-    from msauto.report.html import render_page, run_part
+    from msauto.report.html import PageHead, render_page, run_part
 
     parts, left, unread = [], _MOST_TARGETS, []
     ran = [job for job in result.jobs if job.runs]
@@ -198,15 +198,12 @@ def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:
                 commands = ", ".join(f"msauto report {run}" for run in job.runs)
                 unread.append(visible(f"{job.job}: its changes are not on this page: {commands}"))
     summary = summarize(result)
-    started = local_time(result.started)
     ended = f"took {_took(result)}" if result.ended else ""
+    facts = (user_at(result.user, result.host), local_time(result.started), ended, f"msauto {result.msauto}")
     return "".join(
         render_page(
+            PageHead(result.batch, result.outcome, result.sentence, facts),
             parts,
-            result.heading.removeprefix(f"{result.batch}: {result.outcome}: "),
-            result.outcome,
-            subject=result.batch,
-            facts=(user_at(result.user, result.host), started, ended, f"msauto {result.msauto}"),
             more_data=[each for job in result.jobs for each in _drift_data(job)],
             name="batch/summary.html.j2",
             summary=summary._replace(notes=(*unread, *summary.notes)),

@@ -37,6 +37,15 @@ _PLAIN_LIMIT: Final = 256 * 1024
 _UNSAFE: Final = re.compile("[<>&\u2028\u2029]")
 
 
+class PageHead(NamedTuple):
+    """The head of a page; ``status``: what the plan is, or how the run ended. ``facts``: who made it, when, with what."""
+
+    subject: str
+    status: str
+    sentence: str
+    facts: Sequence[str]
+
+
 class PagePart(NamedTuple):
     """A plan, or a run with the plan that it applied, on a page; ``job`` is its job in a batch."""
 
@@ -73,7 +82,7 @@ def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
     part = PagePart(view_plan(plan, keep_going=layout.keep_going))
     plan = part.view.plan
     status = "error" if plan.errors else "refused" if plan.refusals else "planned" if plan.requests else "no changes"
-    return render_page([part], part.sentence, status, **_about(plan, layout), stills=layout.stills)
+    return render_page(_head(part, status, layout), [part], stills=layout.stills)
 
 
 def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
@@ -81,16 +90,16 @@ def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
     part = run_part(result)
     status = "interrupted" if result.interrupted else "ok" if result.ok else "failed"
     took = "" if result.seconds is None else f"took {texts.show_duration(result.seconds)}"
-    return render_page([part], part.sentence, status, **_about(part.view.plan, layout, took))
+    return render_page(_head(part, status, layout, took), [part])
 
 
-def _about(plan: Plan, layout: Layout, took: str = "") -> dict[str, Any]:
-    """Return the playbooks of a plan, who made it, when, and with what."""
-    options = plan.options
+def _head(part: PagePart, status: str, layout: Layout, took: str = "") -> PageHead:
+    """Return the head of a page about the playbooks of a plan."""
+    plan, options = part.view.plan, part.view.plan.options
     names = [PurePath(each).name for each in options.playbooks] or [f"undo of {options.undo}" if options.undo else ""]
     more = f" and {len(names) - _MOST_PLAYBOOKS} more" if len(names) > _MOST_PLAYBOOKS else ""
     facts = (layout.by, _moment(plan.created), took, f"msauto {plan.msauto}", texts.settings_line(plan))
-    return {"subject": ", ".join(names[:_MOST_PLAYBOOKS]) + more, "facts": facts}
+    return PageHead(", ".join(names[:_MOST_PLAYBOOKS]) + more, status, part.sentence, facts)
 
 
 def _moment(time: str) -> str:
@@ -102,20 +111,15 @@ def _moment(time: str) -> str:
 
 
 def render_page(
-    parts: Sequence[PagePart],
-    sentence: str,
-    status: str,
+    head: PageHead,
+    parts: Sequence[PagePart] = (),
     *,
-    subject: str,
-    facts: Iterable[str],
     stills: Stills = NO_STILLS,
     more_data: Iterable[Any] = (),
     name: str = "report/page/page.html.j2",
     **more: Any,
 ) -> Iterator[str]:
-    """Yield a page. ``status``: what the plan is, or how the run ended; ``more_data``: of targets
-    that are in no part; ``name``: the template, which gets ``more``.
-    """
+    """Yield a page. ``more_data``: of targets that are in no part; ``name``: the template, which gets ``more``."""
     links = link_ids(target for part in parts for target in part.targets)
     blocks = chain.from_iterable(part.shown[0] for part in parts)
     groups = {id(target): number for number, block in enumerate(blocks) for target in block.targets}
@@ -128,11 +132,8 @@ def render_page(
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     return template(name).generate(
+        head=head,
         parts=parts,
-        sentence=visible(sentence),
-        status=status,
-        subject=visible(subject),
-        facts=list(map(visible, filter(None, facts))),
         policy=policy,
         style=style,
         script=script,
