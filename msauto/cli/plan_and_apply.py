@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -16,7 +15,7 @@ from msgspec import Struct, field, structs
 
 from msauto.api.attempts import Attempt
 from msauto.api.forms import report_form
-from msauto.api.loading import Loaded
+from msauto.api.loading import Loaded, load
 from msauto.api.options import OPTIONS
 from msauto.api.run import Agree, Decision, Run, RunOptions, check_plan, plan_only, refuse_stale
 from msauto.api.saved_plans import is_plan_file, write_plan_file
@@ -45,13 +44,13 @@ _LONGEST_THOUGHT: Final = 60.0
 """Seconds after which the user's consent may be to something that is no longer so."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunFlags:
-    """How a run is planned, consented to and shown.
+class RunDialog(Struct, frozen=True):
+    """One run as the user sees it: how it is planned, consented to and shown.
 
     ``out``, ``detailed_exitcode`` and ``stills`` are those of a plan that is not applied (``check``).
     """
 
+    flags: Flags
     options: RunOptions
     attempt: Attempt
     watch: RunWatch
@@ -60,66 +59,58 @@ class RunFlags:
     out: str | None = None
     detailed_exitcode: bool = False
     stills: int | None = None
-
-
-class RunDialog(Struct, frozen=True):
-    """One run as the user sees it."""
-
-    flags: Flags
-    loaded: Loaded
-    given: RunFlags
     clock: Clock = field(default_factory=SystemClock)
 
-    def run(self) -> int:
-        """Plan, and apply unless ``--check`` is given; return the exit code. No error that it raises has a secret."""
-        with self.loaded.resolved.secrets.redacted_errors():
-            return self._check() if self.given.check else self._plan_and_apply()
+    def load_and_run(self) -> int:
+        """Load what is asked for, and run it."""
+        return self.run(load(self.flags.inputs, keep_going=self.options.keep_going))
 
-    def _check(self) -> int:
+    def run(self, loaded: Loaded) -> int:
+        """Plan, and apply unless ``--check`` is given; return the exit code. No error that it raises has a secret."""
+        with loaded.resolved.secrets.redacted_errors():
+            return self._check(loaded) if self.check else self._plan_and_apply(loaded)
+
+    def _check(self, loaded: Loaded) -> int:
         """Plan, show, and write nothing anywhere except ``--out``."""
-        given = self.given
         with _nothing_sent():
-            plan = run_async(self._watched(plan_only(self.loaded, given.options, self.clock, given.watch.notify)))
+            plan = run_async(self._watched(plan_only(loaded, self.options, self.clock, self.watch.notify)))
             stills = NO_STILLS
-            if given.stills:
+            if self.stills:
                 from msauto.cli.stills import fetch_stills
 
-                folder, forks = self.loaded.inputs.state_dir / "stills", self.loaded.inputs.forks
-                stills = run_async(
-                    fetch_stills(plan, self.loaded.resolved.specs, folder, most=given.stills, forks=forks)
-                )
-        given.attempt.plan = plan
+                folder, forks = loaded.inputs.state_dir / "stills", loaded.inputs.forks
+                stills = run_async(fetch_stills(plan, loaded.resolved.specs, folder, most=self.stills, forks=forks))
+        self.attempt.plan = plan
         try:
             refuse_stale(plan)
         except RefusedError as error:
             self._show(plan, error=error)
             raise
-        if given.out == STDOUT:
+        if self.out == STDOUT:
             output.print_result(dump_document(plan_document(plan)))
         else:
-            if given.out is not None:
-                write_plan_file(plan, given.out)
+            if self.out is not None:
+                write_plan_file(plan, self.out)
             self._show(plan, stills=stills)
-            if given.out is not None:
-                command = shlex.join(["msauto", "apply", given.out])
-                output.print_message(f"Saved the plan to {visible(given.out)}; apply it with: {visible(command)}")
+            if self.out is not None:
+                command = shlex.join(["msauto", "apply", self.out])
+                output.print_message(f"Saved the plan to {visible(self.out)}; apply it with: {visible(command)}")
         if plan.errors:
             self._report_errors(plan)
-        if given.detailed_exitcode:
+        if self.detailed_exitcode:
             try:
                 with suppress(PlanningError):
-                    check_plan(plan, keep_going=given.options.keep_going)
+                    check_plan(plan, keep_going=self.options.keep_going)
             except RefusedError:
                 return REFUSED
-        return ERROR if plan.errors else CHANGES if given.detailed_exitcode and plan.requests else OK
+        return ERROR if plan.errors else CHANGES if self.detailed_exitcode and plan.requests else OK
 
-    def _plan_and_apply(self) -> int:
+    def _plan_and_apply(self, loaded: Loaded) -> int:
         """Lock, plan, show, ask, apply; return the exit code."""
-        given = self.given
-        run = Run(self.loaded, given.options, given.attempt, self.clock, given.watch.notify)
+        run = Run(loaded, self.options, self.attempt, self.clock, self.watch.notify)
         with _nothing_sent():
             result = run_async(self._watched(run.apply(self._agreeing(), self._stopping)))
-        return ERROR if result is None else self._finish(result)
+        return ERROR if result is None else self._finish(result, loaded)
 
     def _agreeing(self) -> Agree:
         """Return what shows a plan and asks; it raises ``RefusedError`` if the answer is no.
@@ -132,7 +123,7 @@ class RunDialog(Struct, frozen=True):
         def agree(plan: Plan) -> Decision:
             nonlocal agreed
             with asking():
-                self.given.watch.erase()
+                self.watch.erase()
                 if agreed is not None:
                     changed = differences(agreed, plan)
                     if not changed and plan.refusals == agreed.refusals:
@@ -149,20 +140,19 @@ class RunDialog(Struct, frozen=True):
 
     def _may_apply(self, plan: Plan) -> bool:
         """Show the plan and ask; raises ``RefusedError`` if the answer is no."""
-        given = self.given
         try:
             self._show_before(plan)
-            ask(plan, yes=given.yes, keep_going=given.options.keep_going)
+            ask(plan, yes=self.yes, keep_going=self.options.keep_going)
         except RefusedError as error:
             self._show_instead(plan, error)
             raise
         except PlanningError as error:
-            given.attempt.reason = error.message
+            self.attempt.reason = error.message
             self._show_instead(plan)
             self._report_errors(plan)
             return False
         except output.ReaderGoneError as error:
-            given.attempt.reason = f"{error.message}: nothing was sent"
+            self.attempt.reason = f"{error.message}: nothing was sent"
             output.print_message(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
             return False
         return True
@@ -175,7 +165,7 @@ class RunDialog(Struct, frozen=True):
         stop, loop = Cancellation(), asyncio.get_running_loop()
 
         def interrupted() -> None:
-            self.given.watch.erase()
+            self.watch.erase()
             if not stop.requested:
                 output.print_message("Stopping after the requests in flight. Press Ctrl-C again to stop at once.")
             stop()
@@ -188,14 +178,14 @@ class RunDialog(Struct, frozen=True):
             ignore_interrupts(loop)
 
     async def _watched(self, work: Awaitable[T]) -> T:
-        async with self.given.watch.ticking():
+        async with self.watch.ticking():
             return await work
 
     # What is shown -----------------------------------------------------------------------------------------------
 
     def _show(self, plan: Plan, **view: Any) -> None:
         """Write the plan to stdout in the form of ``--format``; ``view`` as for ``Layout``."""
-        layout = layout_of(self.flags, keep_going=self.given.options.keep_going)
+        layout = layout_of(self.flags, keep_going=self.options.keep_going)
         output.print_result(report_form(self.flags.format).plan(plan, structs.replace(layout, **view)))
 
     def _show_before(self, plan: Plan) -> None:
@@ -203,11 +193,11 @@ class RunDialog(Struct, frozen=True):
 
         The question, or the error in its place, is the one to name what is refused, unless it does not name all.
         """
-        keep_going = self.given.options.keep_going
+        keep_going = self.options.keep_going
         refusals = bool(plan.errors and not keep_going) or len(plan.refusals) > SHOWN_REASONS
         if self.flags.format == "text":
             self._show(plan, refusals=refusals)
-        elif sys.stdin.isatty() and not self.given.yes:
+        elif sys.stdin.isatty() and not self.yes:
             layout = layout_of(self.flags, keep_going=keep_going, stream=sys.stderr)
             layout = structs.replace(layout, refusals=refusals)
             output.print_message("".join(report_form("text").plan(plan, layout)), rendered=True)
@@ -225,10 +215,9 @@ class RunDialog(Struct, frozen=True):
                 "  → the plan shows the errors; --keep-going applies the other targets"
             )
 
-    def _finish(self, result: Result) -> int:
+    def _finish(self, result: Result, loaded: Loaded) -> int:
         """Show the result; return the exit code, which does not depend on whether the result can be written."""
-        attempt = self.given.attempt
-        code = attempt.code
+        attempt, code = self.attempt, self.attempt.code
         try:
             output.print_result(report_form(self.flags.format).result(result, layout_of(self.flags)))
         except output.ReaderGoneError:
@@ -239,7 +228,7 @@ class RunDialog(Struct, frozen=True):
         left = [each for each in result.targets if each.outcome in {"interrupted", "not attempted"}]
         if code != REFUSED and any(each.target.error is None for each in left):
             context = click.get_current_context()
-            command = self.loaded.resolved.secrets.redact_message(_continuing(context, attempt.playbooks, result.run))
+            command = loaded.resolved.secrets.redact_message(_continuing(context, attempt.playbooks, result.run))
             output.print_message(f"  → to continue: {visible(command)}")
         if code == REFUSED:
             output.print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,9 +17,6 @@ from msauto.cli.interrupts import importing
 from msauto.cli.output import print_message
 from msauto.cli.watch import STDOUT, RunWatch
 from msauto.errors import MsautoError
-
-if TYPE_CHECKING:
-    from msauto.cli.plan_and_apply import RunFlags
 
 
 def plan_flags(condition: str = "") -> Decorator:
@@ -41,7 +38,7 @@ _OPTIONS: tuple[Decorator, ...] = (
 
 
 def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the flags of a run as one ``given`` value; apply it below ``shared_flags``."""
+    """Give a command the flags of a run as a ``dialog``; apply it below ``shared_flags``."""
 
     @functools.wraps(function)
     def command(*, flags: Flags, watch: RunWatch, **own: Any) -> Any:
@@ -51,7 +48,7 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             from msauto.api.attempts import Attempt
             from msauto.api.loading import with_past_runs
             from msauto.api.run import RunOptions
-            from msauto.cli.plan_and_apply import RunFlags
+            from msauto.cli.plan_and_apply import RunDialog
 
         if not own["check"] and (own["out"] is not None or own["detailed_exitcode"]):
             raise click.UsageError("--out and --detailed-exitcode need --check: the plan is not applied")
@@ -62,8 +59,8 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         attempt.inputs = with_past_runs(flags.inputs)
         attempt.playbooks = attempt.inputs.named
         shown = {name: own[name] for name in ("yes", "check", "out", "detailed_exitcode")}
-        given = RunFlags(RunOptions.of(own), attempt, watch, **shown)
-        return function(flags=replace(flags, inputs=attempt.inputs), given=given)
+        flags = replace(flags, inputs=attempt.inputs)
+        return function(dialog=RunDialog(flags, RunOptions.of(own), attempt, watch, **shown))
 
     return with_options(command, _OPTIONS)
 
@@ -86,15 +83,6 @@ def recorded(function: Callable[..., int]) -> Callable[..., int]:
         return attempt.code
 
     return command
-
-
-def run_dialog(flags: Flags, given: RunFlags) -> int:
-    """Load what is asked for, plan it, and apply it unless ``given.check``; return the exit code."""
-    with importing():
-        from msauto.api.loading import load
-        from msauto.cli.plan_and_apply import RunDialog
-
-    return RunDialog(flags, load(flags.inputs, keep_going=given.options.keep_going), given).run()
 
 
 def with_output(flags: Flags, out: str | None) -> Flags:

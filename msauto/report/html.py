@@ -38,7 +38,7 @@ _UNSAFE: Final = re.compile("[<>&\u2028\u2029]")
 
 
 class PageHead(NamedTuple):
-    """The head of a page; ``status``: what the plan is, or how the run ended. ``facts``: who made it, when, with what."""
+    """The head of a page. ``status``: what the plan is, or how the run ended; ``facts``: by whom, when, with what."""
 
     subject: str
     status: str

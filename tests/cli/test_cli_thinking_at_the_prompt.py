@@ -17,7 +17,7 @@ from msauto.api.loading import Loaded
 from msauto.api.run import RunOptions
 from msauto.cli.flags import Flags
 from msauto.cli.interrupts import restored_handler
-from msauto.cli.plan_and_apply import RunDialog, RunFlags
+from msauto.cli.plan_and_apply import RunDialog
 from msauto.cli.watch import RunWatch
 from msauto.concurrency import SystemClock
 from msauto.errors import RefusedError
@@ -77,11 +77,12 @@ def ask(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> C
     def run(task: dict[str, Any], *steps: Step, **limits: Any) -> tuple[int, str]:
         clock = ThinkingClock()
         inputs = Inputs(PlanOptions(), Settings(limits=Limits(**limits)), tmp_path, tmp_path)
-        given = RunFlags(RunOptions(), Attempt(None, ()), RunWatch())
+        flags = Flags(inputs=inputs, verbosity=4, no_color=True)
+        dialog = RunDialog(flags, RunOptions(), Attempt(None, ()), RunWatch(), clock=clock)
         person = Person(clock, sim, *steps)
         loaded = Loaded(inputs, Stage(sim, tmp_path).resolved({"name": "A task", "asset": task}))
         with mock.patch.object(sys, "stdin", person), restored_handler():
-            code = RunDialog(Flags(inputs=inputs, verbosity=4, no_color=True), loaded, given, clock).run()
+            code = dialog.run(loaded)
         assert not person.steps
         return code, "".join(capsys.readouterr())
 

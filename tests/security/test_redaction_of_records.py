@@ -12,7 +12,7 @@ from msauto.api.inputs import Inputs
 from msauto.api.loading import Loaded
 from msauto.api.run import RunOptions
 from msauto.cli.flags import Flags
-from msauto.cli.plan_and_apply import RunDialog, RunFlags
+from msauto.cli.plan_and_apply import RunDialog
 from msauto.cli.watch import RunWatch
 from msauto.errors import MsautoError
 from msauto.model.desired import ResolvedPlaybooks
@@ -65,7 +65,5 @@ def test_the_message_of_an_unexpected_exception_shows_no_secret(
     loaded = Loaded(inputs, ResolvedPlaybooks((), secrets=Secrets([TOKEN])))
     for check in (True, False):
         with pytest.raises(MsautoError, match="msauto itself failed: ValueError") as failure:
-            RunDialog(
-                Flags(inputs=inputs), loaded, RunFlags(RunOptions(), Attempt(None, ()), RunWatch(), check=check)
-            ).run()
+            RunDialog(Flags(inputs=inputs), RunOptions(), Attempt(None, ()), RunWatch(), check=check).run(loaded)
         assert TOKEN not in str(failure.value)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from msauto.cli.flags import Flags, flag, run_planning_flags
+from msauto.cli.flags import flag, run_planning_flags
 from msauto.cli.help import HelpCommand
-from msauto.cli.run_flags import recorded, run_dialog, run_flags
+from msauto.cli.run_flags import recorded, run_flags
 from msauto.cli.watch import watch_flags
 
 if TYPE_CHECKING:
-    from msauto.cli.plan_and_apply import RunFlags
+    from msauto.cli.plan_and_apply import RunDialog
 
 
 @click.command("apply", cls=HelpCommand)
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @watch_flags
 @run_planning_flags()
 @run_flags
-def command(*, flags: Flags, given: RunFlags) -> int:
+def command(*, dialog: RunDialog) -> int:
     """Bring the assets to the desired state: show the plan, ask, send the fewest requests, verify the outcome.
 
     Without a PLAYBOOK: `playbook` of msauto.toml, or playbooks/site.yml.
@@ -31,4 +31,4 @@ def command(*, flags: Flags, given: RunFlags) -> int:
     the targets that a run did not finish. Without playbooks, it plans those of the run, and what the run did not reach
     must be as it was planned then.
     """
-    return run_dialog(flags, given)
+    return dialog.load_and_run()

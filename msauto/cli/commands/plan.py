@@ -11,7 +11,7 @@ from msauto.cli.flags import PLAN_FORMS, Flags, flag, run_planning_flags
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing
 from msauto.cli.output import print_result
-from msauto.cli.run_flags import plan_flags, run_dialog, with_output
+from msauto.cli.run_flags import plan_flags, with_output
 from msauto.cli.watch import RunWatch, watch_flags
 from msauto.exit_codes import OK
 from msauto.report.sanitizing import visible
@@ -47,11 +47,12 @@ def command(*, flags: Flags, playbooks: tuple[str, ...], listed: str | None, wat
     with importing():
         from msauto.api.attempts import Attempt
         from msauto.api.run import RunOptions
-        from msauto.cli.plan_and_apply import RunFlags
+        from msauto.cli.plan_and_apply import RunDialog
 
     shown = {name: own[name] for name in ("out", "detailed_exitcode", "stills")}
     try:
-        return run_dialog(flags, RunFlags(RunOptions.of(own), Attempt(None, playbooks), watch, check=True, **shown))
+        attempt = Attempt(None, playbooks)
+        return RunDialog(flags, RunOptions.of(own), attempt, watch, check=True, **shown).load_and_run()
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None
 

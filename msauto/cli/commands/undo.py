@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from msauto.cli.flags import TASKS, WORK, Flags, run_planning_flags
+from msauto.cli.flags import TASKS, WORK, run_planning_flags
 from msauto.cli.help import HelpCommand
-from msauto.cli.run_flags import recorded, run_dialog, run_flags
+from msauto.cli.run_flags import recorded, run_flags
 from msauto.cli.watch import watch_flags
 
 if TYPE_CHECKING:
-    from msauto.cli.plan_and_apply import RunFlags
+    from msauto.cli.plan_and_apply import RunDialog
 
 
 @click.command("undo", cls=HelpCommand)
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 @watch_flags
 @run_planning_flags(uses=set(WORK) - {"limit", *TASKS})
 @run_flags
-def command(*, flags: Flags, given: RunFlags) -> int:
+def command(*, dialog: RunDialog) -> int:
     """Undo a run: plan the earlier values from the ledger, ask, apply, verify.
 
     A value that has changed since the run is left alone and reported. What cannot be undone is listed: deleted
     assets, commands, batches, restored and saved files, and links on servers that cannot remove them.
     """
-    chosen = flags.inputs.given
+    chosen = dialog.flags.inputs.given
     if chosen.limit is not None or chosen.tags or chosen.skip_tags:
         raise click.UsageError(
             "a run is undone on all of its servers and for all tasks: choose targets with --target TITLE"
         )
-    return run_dialog(flags, given)
+    return dialog.load_and_run()
