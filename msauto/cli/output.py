@@ -12,7 +12,8 @@ from typing import IO, Any
 
 import click
 
-from msauto.errors import MsautoError
+from msauto.errors import MsautoError, Problem
+from msauto.exit_codes import ERROR, OK
 from msauto.report.sanitizing import display_width, visible_lines, without_command
 
 _PIECES = 1000
@@ -80,6 +81,22 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_col
 
     colour = use_colour(sys.stdout, no_color=no_color)
     print_result(render_table(headers, rows, colour=colour, width=terminal_width(sys.stdout), **view))
+
+
+def print_problems(problems: Sequence[Problem], form: str, *, no_color: bool) -> int:
+    """Write problems to stdout; return the exit code, which warnings do not change."""
+    from msauto.report import ci_forms, json, text
+
+    if form == "json":
+        print_result(json.dump(json.problems_json(problems)))
+    elif form == "gitlab":
+        print_result(json.dump(ci_forms.problems_gitlab(problems)))
+    elif form == "github" and problems:
+        print_result(ci_forms.render_github(problems))
+    elif problems:
+        colour = use_colour(sys.stdout, no_color=no_color)
+        print_result(text.render_problems(problems, colour=colour, width=terminal_width(sys.stdout)))
+    return ERROR if any(problem.level == "error" for problem in problems) else OK
 
 
 def discard_stdout() -> None:

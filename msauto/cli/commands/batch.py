@@ -24,14 +24,21 @@ from msauto.batch.monitoring import unreachable_addresses
 from msauto.batch.summary import render_json, render_text
 from msauto.cli.flags import Display, flag, layout_of, no_color_flag, parse_age
 from msauto.cli.help import HelpGroup
-from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, terminal_width, use_colour
+from msauto.cli.output import (
+    OutputError,
+    ReaderGoneError,
+    print_message,
+    print_problems,
+    print_result,
+    terminal_width,
+    use_colour,
+)
 from msauto.codec import to_json
 from msauto.errors import InputError, MsautoError, nearest
 from msauto.exit_codes import ERROR, INCOMPLETE, OK
 from msauto.ledger.ledger import Ledger
 from msauto.playbook.settings import load_settings
-from msauto.report.json import dump, problems_json
-from msauto.report.text import render_problems
+from msauto.report.json import dump
 from msauto.report.texts import plural
 
 
@@ -96,17 +103,12 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
         problems += [*unreachable_addresses(batch, env)] if notify else []
     except InputError as error:
         problems = list(error.problems)
-    if form == "json":
-        print_result(dump(problems_json(problems)))
-    elif problems:
-        colour = use_colour(sys.stdout, no_color=no_color)
-        print_result(render_problems(problems, colour=colour, width=terminal_width(sys.stdout)))
-    failed = any(problem.level == "error" for problem in problems)
-    if batch is not None and not failed:
+    code = print_problems(problems, form, no_color=no_color)
+    if batch is not None and code == OK:
         start = batch.schedule.next_start(now).astimezone(batch.schedule.zone)
         jobs = plural(len(batch.jobs), "job")
         print_message(f"No errors found. {batch.name} starts {jobs} next on {start:%a %Y-%m-%d %H:%M %Z}.")
-    return ERROR if failed else OK
+    return code
 
 
 @command.command("status")

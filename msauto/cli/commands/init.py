@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import click
@@ -16,7 +15,7 @@ from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError, RefusedError
 from msauto.exit_codes import OK
 
-_DOT = "dot-"
+_HIDDEN = re.compile(r"(?<![^/])dot-")
 """Prefix of hidden files in ``skeleton``: builds leave out names that begin with a dot."""
 
 
@@ -49,18 +48,9 @@ Then add your servers to inventory.yml, and read README.md."""
 
 def repository() -> Iterator[tuple[str, bytes]]:
     """Yield the files of a new repository: relative path and content, in order of path."""
-    root = files("msauto.cli") / "skeleton"
-    yield from sorted(_walk(root, ""))
-
-
-def _walk(folder: Traversable, before: str) -> Iterator[tuple[str, bytes]]:
-    for entry in folder.iterdir():
-        hidden = entry.name.startswith(_DOT)
-        name = before + (f".{entry.name.removeprefix(_DOT)}" if hidden else entry.name)
-        if entry.is_dir():
-            yield from _walk(entry, f"{name}/")
-        else:
-            yield name, entry.read_bytes()
+    root = Path(__file__).parents[1] / "skeleton"
+    found = ((_HIDDEN.sub(".", each.relative_to(root).as_posix()), each) for each in root.rglob("*") if each.is_file())
+    yield from ((name, each.read_bytes()) for name, each in sorted(found))
 
 
 def _check(target: Path, *, force: bool) -> None:
