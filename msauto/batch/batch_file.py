@@ -13,10 +13,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from msauto.api.inputs import tell_nothing
+from msauto.api.keywords import inputs_of
 from msauto.batch.schedule import Schedule, clock_changes, closing_of, time_between
 from msauto.documents.document import Problems, SourceNode
 from msauto.documents.value_types import as_list
@@ -33,7 +35,6 @@ from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.settings_file import state_folder
 from msauto.playbook.validate import validate
 from msauto.playbook.variables import Level, read_variables
-from msauto.secrets.commands import SecretCommands
 
 _YEAR: Final = timedelta(days=365)
 
@@ -52,9 +53,16 @@ class Job(Struct, frozen=True):
     plan: str | None
 
     @property
-    def extra_vars(self) -> tuple[str, ...]:
-        """The variables as texts for ``-e``; secrets keep their tag."""
-        return () if self.args.extra_vars is None else (flow(self.args.extra_vars),)
+    def options(self) -> dict[str, Any]:
+        """The options of its plan by their keywords; variables are texts for ``-e``, whose secrets keep their tag."""
+        args = self.args
+        return {
+            "inventory": self.inventories,
+            "extra_vars": () if args.extra_vars is None else (flow(args.extra_vars),),
+            "limit": args.limit,
+            "tags": tuple(map(str, as_list(args.tags or []))),
+            "forks": args.forks,
+        }
 
     def place_of(self, key: str) -> SourceNode:
         """Return the node of a key: in the job, or in the defaults."""
@@ -172,9 +180,9 @@ def check_batch(batch: BatchFile, env: Mapping[str, str], now: datetime, state_d
     settings: dict[str | None, Settings] = {}
     for job in batch.jobs:
         with problems.gather():
-            own = job.settings()
-            settings[own.file] = own
-            problems.add(*_input_problems(job, own, env, now))
+            inputs = inputs_of(paths=job.playbooks, **job.options, beside=batch.file, now=now, tell=tell_nothing)
+            settings[inputs.settings.file] = inputs.settings
+            problems.add(*_input_problems(job, structs.replace(inputs.resolving, env=env)))
     problems.add(*_clock_problems(batch, now))
     for each in settings.values():
         problems.add(*_freeze_problems(batch, each, now))
@@ -188,25 +196,11 @@ def check_batch(batch: BatchFile, env: Mapping[str, str], now: datetime, state_d
 # Jobs -------------------------------------------------------------------------------------------------------------
 
 
-def _input_problems(job: Job, settings: Settings, env: Mapping[str, str], now: datetime) -> Iterator[Problem]:
-    inventories = job.inventories or settings.inventories
-    if job.playbooks and not inventories:
+def _input_problems(job: Job, options: ResolveOptions) -> Iterator[Problem]:
+    if job.playbooks and not options.inventories:
         yield job.node.problem(f"the job {job.name} has no inventory", "add it here, or to msauto.toml", key=True)
     yield from _missing_files(job.inventories, job.place_of("inventory"))
     yield from _missing_files(job.playbooks, job.node.child("playbooks"))
-    options = ResolveOptions(
-        (),
-        inventories=inventories,
-        extra_vars=job.extra_vars,
-        limit=job.args.limit,
-        tags=tuple(map(str, as_list(job.args.tags or []))),
-        env=env,
-        now=now,
-        role_folders=settings.role_folders,
-        lookup_folders=settings.lookup_folders,
-        download_folders=settings.download_folders,
-        secrets=SecretCommands(settings.secrets),
-    )
     for playbook in filter(os.path.exists, job.playbooks):
         for problem in validate([playbook], options):
             # A key that becomes a flag has its place in the batch file.

@@ -31,7 +31,6 @@ from msauto.batch.schedule import open_until
 from msauto.circuit_breaker import PASSING, cause_of
 from msauto.codec import to_json
 from msauto.concurrency import SystemClock
-from msauto.documents.value_types import as_list
 from msauto.errors import ClusterError, LockedError, MsautoError, PlanningError, bug_text, exit_code_of
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
@@ -173,11 +172,7 @@ class BatchJobs(Struct, frozen=True):
     def _run(self, job: Job, record: Attempt, until: datetime | None) -> int:
         inputs = inputs_of(
             job.playbooks or (job.plan or "",),
-            inventory=job.inventories,
-            extra_vars=job.extra_vars,
-            limit=job.args.limit,
-            tags=tuple(map(str, as_list(job.args.tags or []))),
-            forks=job.args.forks,
+            **job.options,
             **self.given,
             beside=self.batch.file,
             now=self.clock.now(),

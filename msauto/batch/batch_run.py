@@ -284,25 +284,24 @@ class BatchRun:
     def run(self, jobs: Sequence[Job], result: BatchResult, last: BatchResult | None) -> BatchResult:
         """Run the jobs in their order; return the result with their results."""
         before = {job.name: last.last_of(job.name) if last else None for job in self.batch.jobs}
-        known = ((job.name, before[job.name] or JobResult(job=job.name)) for job in jobs)
-        results = {
-            name: JobResult(job=name, last_success=each.last_success, drift=_unseen(each.drift)) for name, each in known
-        }
+        results = dict[str, JobResult]()
+        for job in jobs:
+            known = before[job.name] or JobResult(job=job.name)
+            drift = tuple(structs.replace(each, seen=False) for each in known.drift)
+            results[job.name] = JobResult(job=job.name, last_success=known.last_success, drift=drift)
+        drifted = _reported(results.values())
         earlier = tuple(each for name, each in before.items() if each is not None and name not in results)
         result = structs.replace(result, jobs=tuple(results.values()), earlier=earlier)
         self.record(result)
         closing = open_until(self.batch.window, self.clock.now())
         for job in jobs:
-            results[job.name] = self._job(job, results, closing, before[job.name])
+            results[job.name] = self._job(job, results, closing)
             result = structs.replace(result, jobs=tuple(results.values()))
             self.record(result)
-        drifted = any(_drift_changed(results[job.name], before[job.name]) for job in jobs)
-        code = code_of(results.values())
-        return structs.replace(result, drift_changed=drifted, code=code, outcome=outcome_of(code))
+        changed, code = drifted != _reported(results.values()), code_of(results.values())
+        return structs.replace(result, drift_changed=changed, code=code, outcome=outcome_of(code))
 
-    def _job(
-        self, job: Job, results: dict[str, JobResult], closing: datetime | None, before: JobResult | None
-    ) -> JobResult:
+    def _job(self, job: Job, results: dict[str, JobResult], closing: datetime | None) -> JobResult:
         pending = results[job.name]
         unmet = _unmet_need(job, results)
         if self.stopped(0) or any(each.code == INTERRUPTED for each in results.values()):
@@ -312,11 +311,11 @@ class BatchRun:
         if unmet is not None:
             return structs.replace(pending, outcome="skipped", reason=unmet)
         self.started_job(job)
-        result = self._attempts(job, pending, closing, before)
+        result = self._attempts(job, pending, closing)
         self.ended_job(job, result)
         return result
 
-    def _attempts(self, job: Job, pending: JobResult, closing: datetime | None, before: JobResult | None) -> JobResult:
+    def _attempts(self, job: Job, pending: JobResult, closing: datetime | None) -> JobResult:
         started = self.clock.now()
         until = started + job.args.max_time if job.args.max_time is not None else None
         ends = [end for end in (until, closing) if end is not None]
@@ -338,7 +337,7 @@ class BatchRun:
             ended=now,
             runs=tuple(runs),
             outside=tuple(outside.values()),
-            drift=_drift(job, result, before),
+            drift=_drift(job, result, pending.drift),
             last_success=now if result.code == 0 and not self.check else pending.last_success,
         )
 
@@ -363,34 +362,25 @@ def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:
 # Drift ------------------------------------------------------------------------------------------------------------
 
 
-def _drift(job: Job, result: JobResult, before: JobResult | None) -> tuple[DifferingTarget, ...]:
+def _drift(job: Job, result: JobResult, known: tuple[DifferingTarget, ...]) -> tuple[DifferingTarget, ...]:
     """Return what differs, with the number of nights; a target is reported once it differs long enough.
 
     Where a job could not plan all targets of a server, it did not see all that differs there: what is known from the
     night before is kept.
     """
-    known = before.drift if before else ()
     unseen = {each.server for each in result.causes}
     nothing_seen = result.code != 0 and not result.causes
     nights = {each.id: each.nights for each in known}
     after = job.args.drift.after if job.args.drift else 1
     counted = [structs.replace(each, nights=nights.get(each.id, 0) + 1) for each in result.drift]
     found = {each.id for each in counted}
-    kept = [each for each in known if (nothing_seen or each.server in unseen) and each.id not in found]
-    return (
-        *(structs.replace(each, reported=each.nights >= after) for each in counted),
-        *_unseen(kept),
-    )
+    kept = (each for each in known if (nothing_seen or each.server in unseen) and each.id not in found)
+    return (*(structs.replace(each, reported=each.nights >= after) for each in counted), *kept)
 
 
-def _unseen(drift: Iterable[DifferingTarget]) -> tuple[DifferingTarget, ...]:
-    return tuple(structs.replace(each, seen=False) for each in drift)
-
-
-def _drift_changed(result: JobResult, before: JobResult | None) -> bool:
-    """Return whether other targets drift than the night before."""
-    known = {each.id for each in before.drift if each.reported} if before else set()
-    return {each.id for each in result.drift if each.reported} != known
+def _reported(results: Iterable[JobResult]) -> set[tuple[str, ...]]:
+    """Return what identifies the drift of jobs that is reported."""
+    return {(job.job, *each.id) for job in results for each in job.drift if each.reported}
 
 
 # Programs -------------------------------------------------------------------------------------------------------------

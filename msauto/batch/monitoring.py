@@ -191,16 +191,11 @@ class Monitor(Struct):
                 if (report := dated.fullmatch(each.name)) and report[1] < oldest:
                     each.unlink(missing_ok=True)
             if is_page:
-                index = render_index(
-                    self._nights(result), batch.schedule.zone, {each.name for each in folder.iterdir()}
-                )
+                with Ledger.open(self.ledger, readonly=True) if self.ledger is not None else nullcontext() as ledger:
+                    past = past_results(ledger, batch.name) if ledger is not None else ()
+                    nights = [result, *(each for each in past if each.run != result.run)]
+                index = render_index(nights, batch.schedule.zone, {each.name for each in folder.iterdir()})
                 write_file(folder / "index.html", index, _REPORT_MODE)
-
-    def _nights(self, result: BatchResult) -> list[BatchResult]:
-        """Return this result and those before it, newest first."""
-        with Ledger.open(self.ledger, readonly=True) if self.ledger is not None else nullcontext() as ledger:
-            past = past_results(ledger, self.batch.name) if ledger is not None else ()
-            return [result, *(each for each in past if each.run != result.run)]
 
 
 def unreachable_addresses(batch: BatchFile, env: Mapping[str, str]) -> Iterator[Problem]:

@@ -175,10 +175,6 @@ def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Line]:
             yield words(f"    {job.changed}", hang=8)
 
 
-def _render_markdown(result: BatchResult, _: LedgerPlace | None) -> str:
-    return template("batch/summary.md.j2").render(summary=summarize(result))
-
-
 def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:
     """Return a page like that of a run, with the targets of all jobs, as long as there are not too many."""
     from msauto.report.html import PageHead, render_page, run_part
@@ -250,7 +246,7 @@ BatchForm = Callable[[BatchResult, LedgerPlace | None], str]
 SUMMARY_FORMS: Final[Mapping[str, tuple[str, BatchForm]]] = {
     "text": ("txt", render_text),
     "json": ("json", render_json),
-    "markdown": ("md", _render_markdown),
+    "markdown": ("md", lambda result, _: template("batch/summary.md.j2").render(summary=summarize(result))),
     "html": ("html", _render_html),
     "junit": ("xml", _render_junit),
 }

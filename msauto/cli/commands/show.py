@@ -140,12 +140,15 @@ async def databases(client: AsyncMediaServer, server: NamedServer) -> ShownTable
     return _table(("database", "assets"), rows, [{"name": name, "assets": count} for name, count in counts.items()])
 
 
-_folder = click.argument("folder", default="")
-_in_folder = click.option("--folder", "in_folder", default="", metavar="FOLDER", help="As the argument FOLDER.")
-_recursive = click.option("--recursive", is_flag=True, help="Include what is below FOLDER.")
+_IN_FOLDER: Final = (
+    click.argument("folder", default=""),
+    click.option("--folder", "in_folder", default="", metavar="FOLDER", help="As the argument FOLDER."),
+    flag("database"),
+    click.option("--recursive", is_flag=True, help="Include what is below FOLDER."),
+)
 
 
-@_subcommand(_folder, _in_folder, flag("database"), _recursive)
+@_subcommand(*_IN_FOLDER)
 async def folders(
     client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, recursive: bool
 ) -> ShownTable:
@@ -158,10 +161,7 @@ async def folders(
 
 
 @_subcommand(
-    _folder,
-    _in_folder,
-    flag("database"),
-    _recursive,
+    *_IN_FOLDER,
     click.option("--mam", is_flag=True, help="The list format=mam of the server, with the paths of the files."),
 )
 async def assets(

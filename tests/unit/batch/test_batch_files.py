@@ -75,17 +75,22 @@ jobs:
     assert titles.playbooks == (str(folder / "site.yml"), str(folder.parent / "other.yml"))
     assert (titles.args.forks, titles.args.limit, titles.args.do) == (8, "playout", "plan")
     assert titles.args.max_time == timedelta(minutes=90)
-    assert titles.extra_vars == ('{"season": 3}',)
+    assert titles.options["extra_vars"] == ('{"season": 3}',)
     assert titles.settings().inventories == (str(folder / "inventory.yml"),)
     assert reviewed.plan == str(folder / "tonight.json")
-    assert (reviewed.args.forks, reviewed.args.limit, reviewed.args.do, reviewed.extra_vars) == (4, None, None, ())
+    assert (reviewed.args.forks, reviewed.args.limit, reviewed.args.do, reviewed.options["extra_vars"]) == (
+        4,
+        None,
+        None,
+        (),
+    )
     assert reviewed.args.needs == {"titles": "any"}
 
 
 def test_secrets_of_variables_stay_secrets(folder: Path) -> None:
     text = "jobs: {a: {playbooks: site.yml, extra_vars: {word: !secret hemmelighet, list: [{x: 1.50, y: æ}]}}}\n"
     (job,) = load(folder, HEAD + text).jobs
-    word, items = read_extra(job.extra_vars, Files())
+    word, items = read_extra(job.options["extra_vars"], Files())
     assert holds_secret(word.value)
     assert word.value == "hemmelighet"
     assert items.value == [{"x": 1.5, "y": "æ"}]
