@@ -174,7 +174,11 @@ def shared_flags_of(*forms: str, uses: Collection[str] = WORK, more: tuple[Decor
         def command(**given: Any) -> Any:
             name = "paths" if "paths" in given else "playbooks"
             if given.get(name) == () and not given.get("resume"):
-                given[name] = _usual_playbooks(given["config"])
+                with importing():
+                    from msauto.api.inputs import usual_playbooks
+
+                given[name] = usual_playbooks(given["config"])
+                print_message(f"No playbook is named; using {visible(', '.join(given[name]))}")
             own = {name: value for name, value in given.items() if name not in _SHARED}
             return function(flags=_flags(given), **own)
 
@@ -192,15 +196,6 @@ _SHARED: Final = {each.keyword for each in OPTIONS.values() if each.field} | {
 def run_planning_flags(*forms: str, uses: Collection[str] = WORK) -> Decorator:
     """Return the shared flags of a command that makes a plan; by default, it also shows what came of it."""
     return shared_flags_of(*(forms or FORMS), uses=uses, more=(flag("target"), flag("on"), summary_flag))
-
-
-def _usual_playbooks(config: str | None) -> tuple[str, ...]:
-    with importing():
-        from msauto.api.inputs import usual_playbooks
-
-    found = usual_playbooks(config)
-    print_message(f"No playbook is named; using {visible(', '.join(found))}")
-    return found
 
 
 def _flags(given: Mapping[str, Any]) -> Flags:

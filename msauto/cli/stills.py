@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -36,13 +37,14 @@ async def fetch_stills(
         places.setdefault(plan.targets[place.target].server, []).append(place)
     found: dict[StillPlace, bytes] = {}
     for spec in (spec for spec in specs if spec.name in places):
+        trouble: list[str] = []
         async with AsyncMediaServer(spec, read_only=True, gives_up=True) as client:
-            server = _ServerStills(client, folder)
+            fetch = partial(_fetch, client, folder, trouble)
             wanted = ((plan.targets[each.target], each.frame) for each in places[spec.name])
-            pngs = await concurrent_list(server.fetch, wanted, limit=forks or spec.connections)
+            pngs = await concurrent_list(fetch, wanted, limit=forks or spec.connections)
         found |= {place: png for place, png in zip(places[spec.name], pngs, strict=True) if png}
-        if server.trouble:
-            print_message(f"Warning: {len(server.trouble)} stills are missing: {visible(server.trouble[0])}")
+        if trouble:
+            print_message(f"Warning: {len(trouble)} stills are missing: {visible(trouble[0])}")
     _prune(folder)
     return found
 
@@ -64,47 +66,36 @@ def _choose(plan: Plan) -> list[StillPlace]:
     return [*gone, *changed]
 
 
-class _ServerStills:
-    """The pictures of one server; ``trouble`` holds why some are missing."""
+async def _fetch(
+    client: AsyncMediaServer, folder: Path, trouble: list[str], place: tuple[Target, int | None]
+) -> bytes | None:
+    """Return a picture, from the folder if it is there: a clip that is recorded again has another creation time.
 
-    def __init__(self, client: AsyncMediaServer, folder: Path) -> None:
-        self._client = client
-        self._folder = folder
-        self.trouble: list[str] = []
-
-    async def fetch(self, place: tuple[Target, int | None]) -> bytes | None:
-        """Return a picture, from the folder if it is there: a clip that is recorded again has another creation time."""
-        target, frame = place
-        clip = target.clip
-        named = (self._client.spec.url, target.database, target.name, clip.link_id, clip.create_time, frame, _WIDTH)
-        file = self._folder / f"{hashlib.sha256(json.dumps(named, default=str).encode()).hexdigest()}.png"
-        if clip.create_time is not None and file.is_file():
-            return file.read_bytes()
-        try:
-            png = await self._read(target, frame)
-        except MsautoError as error:
-            self.trouble.append(f"{target.server}: {error.message}")
-            return None
-        if png is None or len(png) > _LARGEST:
-            return None
-        self._folder.mkdir(parents=True, exist_ok=True)
-        write_file(file, [png])
-        return png
-
-    async def _read(self, target: Target, frame: int | None) -> bytes | None:
-        """Fetch a picture (interface, «PNG thumbnail»): its position counts from the in point.
-
-        Both sides are given, because the one that is missing would be that of the original.
-        """
-        asset = await self._client.asset(target.database, target.address)
+    ``trouble`` gets why one is missing. The position of a picture counts from the in point (interface, «PNG
+    thumbnail»). Both sides are given, because the one that is missing would be that of the original.
+    """
+    target, frame = place
+    clip = target.clip
+    named = (client.spec.url, target.database, target.name, clip.link_id, clip.create_time, frame, _WIDTH)
+    file = folder / f"{hashlib.sha256(json.dumps(named, default=str).encode()).hexdigest()}.png"
+    if clip.create_time is not None and file.is_file():
+        return file.read_bytes()
+    try:
+        asset = await client.asset(target.database, target.address)
         pos = None if frame is None else frame - (asset.first_frame or 0)
         if pos is not None and pos < 0:
             return None
         width, height = (whole(asset.attributes.get(name)) or 0 for name in ("width", "height"))
-        shown = round(_WIDTH * height / width) if width and height else _WIDTH * 9 // 16
-        return await self._client.thumbnail(
-            target.database, target.address, pos=pos, w=_WIDTH, h=min(shown, 2 * _WIDTH)
-        )
+        shown = min(round(_WIDTH * height / width) if width and height else _WIDTH * 9 // 16, 2 * _WIDTH)
+        png = await client.thumbnail(target.database, target.address, pos=pos, w=_WIDTH, h=shown)
+    except MsautoError as error:
+        trouble.append(f"{target.server}: {error.message}")
+        return None
+    if len(png) > _LARGEST:
+        return None
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_file(file, [png])
+    return png
 
 
 def _prune(folder: Path) -> None:

@@ -65,7 +65,10 @@ def command(
     ((server, name),) = servers
     _refuse_frozen(flags, given["override_freeze"])
     if scratch_channel is not None:
-        where, work = scratch_channel, _channel_trial(server, name, scratch_channel, yes=yes)
+        where = scratch_channel
+        what = f"This puts an item into the channel {where!r} ({server.spec.name}),"
+        _ask(what, "and removes it afterwards.", yes=yes)
+        work = probe_by_item(server.spec, name, where, clock=SystemClock(), report=print_message)
     else:
         where = str(scratch)
         work = _asset_trial(server, name, TrialOptions(where, field), flags.inputs.settings.limits, yes=yes)
@@ -95,12 +98,6 @@ def _asset_trial(
         refuse=lambda asset, links: _refuse_protected(asset, links, server, trial, limits),
         all_links=bool(limits.protected),
     )
-
-
-def _channel_trial(server: NamedServer, database: str, channel: str, *, yes: bool) -> Coroutine[Any, Any, ProbeResult]:
-    """Return the trial on a channel, once the user agrees."""
-    _ask(f"This puts an item into the channel {channel!r} ({server.spec.name}),", "and removes it afterwards.", yes=yes)
-    return probe_by_item(server.spec, database, channel, clock=SystemClock(), report=print_message)
 
 
 async def _try(work: Coroutine[Any, Any, ProbeResult]) -> ProbeResult:

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -34,7 +33,14 @@ def print_(*, file: str, scheduler: str, out: str | None) -> None:
     """Print the files that start a batch, and the commands that install them."""
     printed = scheduler_files(scheduler, _start(file, scheduler), "" if out is None else f", in {out}")
     if out is not None:
-        _write(printed.files, Path(out))
+        folder = Path(out)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, text in printed.files.items():
+                write_file(folder / name, [text])
+        except OSError as error:
+            raise MsautoError(f"cannot write to {folder}: {error.strerror}", remedy="name another folder") from error
+        print_result("".join(f"{folder / name}\n" for name in printed.files))
     elif len(printed.files) == 1:
         print_result("".join(printed.files.values()))
     else:
@@ -61,13 +67,3 @@ def _program() -> tuple[str, ...]:
     if found is not None and Path(found).stem == "msauto":
         return (os.path.abspath(found),)  # noqa: PTH100 - a link may be what is kept when msauto is installed again
     return (sys.executable, "-m", "msauto")
-
-
-def _write(files: Mapping[str, str], folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            write_file(folder / name, [text])
-    except OSError as error:
-        raise MsautoError(f"cannot write to {folder}: {error.strerror}", remedy="name another folder") from error
-    print_result("".join(f"{folder / name}\n" for name in files))

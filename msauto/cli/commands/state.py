@@ -16,7 +16,7 @@ from msauto.cli.output import print_message, print_result, print_table
 from msauto.codec import to_json
 from msauto.errors import MsautoError
 from msauto.exit_codes import CHANGES, OK
-from msauto.ledger.ledger import Ledger, LedgerFacts, LedgerPlace
+from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.ledger_url import is_ledger_url, parse_ledger_url
 from msauto.playbook.settings import Settings, load_settings
 from msauto.report.json import dump
@@ -45,22 +45,19 @@ def check(*, form: str, state_dir: str | None, config: str | None, no_color: boo
     if form == "json":
         print_result(dump(to_json(facts)))
     else:
-        print_table(("fact", "value"), _rows(facts), no_color=no_color)
+        rows = [
+            ("ledger", facts.ledger),
+            ("kind", f"{facts.kind}, ledger version {facts.version}"),
+            ("settings", ", ".join(f"{name} = {value}" for name, value in facts.settings.items())),
+            ("size", f"{facts.bytes / 1e6:,.1f} MB"),
+            ("rows", ", ".join(f"{table} {count:,}" for table, count in facts.rows.items() if count) or "none"),
+            ("one commit", f"{facts.commit_seconds * 1000:.1f} ms"),
+            *(("held", f"{each.lock}: {each.holder}") for each in facts.locks),
+        ]
+        print_table(("fact", "value"), rows, no_color=no_color)
         for warning in facts.warnings:
             print_message(f"Warning: {warning}")
     return CHANGES if facts.warnings else OK
-
-
-def _rows(facts: LedgerFacts) -> list[tuple[str, str]]:
-    return [
-        ("ledger", facts.ledger),
-        ("kind", f"{facts.kind}, ledger version {facts.version}"),
-        ("settings", ", ".join(f"{name} = {value}" for name, value in facts.settings.items())),
-        ("size", f"{facts.bytes / 1e6:,.1f} MB"),
-        ("rows", ", ".join(f"{table} {count:,}" for table, count in facts.rows.items() if count) or "none"),
-        ("one commit", f"{facts.commit_seconds * 1000:.1f} ms"),
-        *(("held", f"{each.lock}: {each.holder}") for each in facts.locks),
-    ]
 
 
 @command.command("copy")
