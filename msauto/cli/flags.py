@@ -11,7 +11,6 @@ import shutil
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
@@ -75,28 +74,44 @@ class Flags(Display):
     inputs: Inputs
 
 
-def parse_seconds(_context: click.Context, _option: click.Parameter, text: str) -> float:
-    """Parse a number of seconds from 0 to a day: a callback for click."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= _LONGEST:  # also false for nan
-        raise click.BadParameter(f"{text!r} is not a number of seconds from 0 to {_LONGEST:.0f} (a day)")
+def _parser(parse: Callable[[str], Any], words: str) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    """Return a callback for click: ``parse`` raises ``ValueError`` for a text that is not what ``words`` name."""
+
+    def parsed(_context: click.Context, _option: click.Parameter, text: str | None) -> Any:
+        try:
+            return None if text is None else parse(text)
+        except ValueError as error:
+            raise click.BadParameter(f"{text!r} is not {words.format(error)}") from None
+
+    return parsed
+
+
+def _seconds(text: str) -> float:
+    if not 0 <= (seconds := float(text)) <= _LONGEST:  # also false for nan
+        raise ValueError
     return seconds
 
 
-def parse_age(_context: click.Context, _option: click.Parameter, text: str | None) -> timedelta | None:
-    """Parse a duration as playbooks write it, such as ``26h``: a callback for click."""
-    if text is None:
-        return None
+def _age(text: str) -> Any:
     from msauto.documents.value_types import duration  # pydantic takes long to import
 
-    try:
-        age: timedelta = duration.read(text)
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} is not a duration such as 26h or 7d") from error
-    return age
+    return duration.read(text)
+
+
+def _cluster(text: str) -> str:
+    if not re.fullmatch(r"(dask|tls)://(\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):\d{1,5}", text):
+        raise ValueError
+    return text
+
+
+def _window(text: str) -> str:
+    from msauto.playbook.change_windows import parse_window
+
+    return str(parse_window(text))
+
+
+parse_age: Final = _parser(_age, "a duration such as 26h or 7d")
+"""Parses a duration as playbooks write it."""
 
 
 def with_options(function: Callable[..., Any], options: tuple[Decorator, ...]) -> Callable[..., Any]:
@@ -106,31 +121,14 @@ def with_options(function: Callable[..., Any], options: tuple[Decorator, ...]) -
     return function
 
 
-def _parse_cluster(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-    if text is None or re.fullmatch(r"(dask|tls)://(\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):\d{1,5}", text):
-        return text
-    raise click.BadParameter(f"{text!r} is not the address of a Dask scheduler, such as dask://scheduler:8786")
-
-
-def _parse_window(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-    if text is None:
-        return None
-    from msauto.playbook.change_windows import parse_window
-
-    try:
-        return str(parse_window(text))
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} is not a valid window: {error}") from None
-
-
 _KINDS: Final[Mapping[str, Mapping[str, Any]]] = {
     **{key: {"multiple": True} for key in ("sources", "variables", "texts", "tags")},
     "switch": {"is_flag": True},
     "count": {"type": click.IntRange(0)},
     "forks": {"type": click.IntRange(1, MOST_FORKS)},
-    "seconds": {"callback": parse_seconds, "default": "0"},
-    "hours": {"callback": _parse_window},
-    "cluster": {"callback": _parse_cluster},
+    "seconds": {"callback": _parser(_seconds, f"a number of seconds from 0 to {_LONGEST:.0f} (a day)"), "default": "0"},
+    "hours": {"callback": _parser(_window, "a valid window: {}")},
+    "cluster": {"callback": _parser(_cluster, "the address of a Dask scheduler, such as dask://scheduler:8786")},
 }
 """How the flag of an option reads what it takes; others are texts."""
 

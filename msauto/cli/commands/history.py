@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from itertools import compress
 from typing import Any, Final
 
 import click
@@ -114,10 +113,10 @@ def _list_runs(found: PastRuns, flags: Flags) -> None:
     elif found.runs:
         on_terminal = terminal_width(sys.stdout) is not None  # what is piped is searched for whole names
         several = not on_terminal or len({each.who for each in found.runs}) > 1
-        shown = (True, True, True, True, several, True)
-        headers = [*compress(("run", "started", "took", "status", "who", "outcome"), shown)]
         short = found.short if on_terminal else {}
-        rows = [[*compress(_row(each, short.get(each.run, each.run)), shown)] for each in _by_night(found.runs)]
+        runs = [_columns(each, short.get(each.run, each.run)) for each in _by_night(found.runs)]
+        headers = [name for name in runs[0] if several or name != "who"]
+        rows = [[run[name] for name in headers] for run in runs]
         view = {"whole": headers[:4], "narrowest": _NARROWEST, "styles": {"status": _STATUS}}
         print_table(headers, rows, no_color=flags.no_color, **view)
     elif not found.others:
@@ -185,10 +184,11 @@ def _by_night(runs: Iterable[RunSummary]) -> list[RunSummary]:
     return [*found, *(job for those in jobs.values() for job in those)]
 
 
-def _row(run: RunSummary, name: str) -> list[str]:
+def _columns(run: RunSummary, name: str) -> dict[str, str]:
     took = show_seconds(seconds_between(run.started, run.ended)) if run.ended else ""
     what = f"  {run.job}" if run.job else run.batch or " ".join(run.playbooks)
-    return [name, _time(run.started), took, run.status, run.who, f"{what}: {_outcome(run)}"]
+    about = {"run": name, "started": _time(run.started), "took": took, "status": run.status, "who": run.who}
+    return {**about, "outcome": f"{what}: {_outcome(run)}"}
 
 
 def _time(text: str | None) -> str:
