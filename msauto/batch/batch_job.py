@@ -15,7 +15,7 @@ from threading import Event
 from types import FrameType
 from typing import Any, NamedTuple
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.api.attempts import Attempt
 from msauto.api.inputs import Tell, tell_nothing
@@ -30,7 +30,6 @@ from msauto.batch.causes import Cause, causes_of, is_settled, may_get_better, re
 from msauto.batch.schedule import open_until
 from msauto.circuit_breaker import PASSING, cause_of
 from msauto.codec import to_json
-from msauto.concurrency import SystemClock
 from msauto.errors import ClusterError, LockedError, MsautoError, PlanningError, bug_text, exit_code_of
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
@@ -118,13 +117,11 @@ class BatchJobs(Struct, frozen=True):
     signals: BatchSignals
     notes: dict[str, str]
     log: BatchLog
-    clock: Clock = field(default_factory=SystemClock)
-    check: bool = False
-    given: Mapping[str, Any] = field(default_factory=dict)
+    clock: Clock
+    check: bool
+    given: Mapping[str, Any]
 
-    def __call__(
-        self, job: Job, attempt: int, until: datetime | None, before: tuple[TargetResult, ...] = ()
-    ) -> JobAttempt:
+    def __call__(self, job: Job, attempt: int, until: datetime | None, before: tuple[TargetResult, ...]) -> JobAttempt:
         """Run a job once; any error is its result. ``before``: what earlier attempts made of the targets.
 
         A target that is unverified is left as it is: the user must look at it.

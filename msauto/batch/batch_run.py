@@ -373,8 +373,8 @@ def _drift(job: Job, result: JobResult, known: tuple[DifferingTarget, ...]) -> t
     nights = {each.id: each.nights for each in known}
     after = job.args.drift.after if job.args.drift else 1
     counted = [structs.replace(each, nights=nights.get(each.id, 0) + 1) for each in result.drift]
-    found = {each.id for each in counted}
-    kept = (each for each in known if (nothing_seen or each.server in unseen) and each.id not in found)
+    counted_ids = {each.id for each in counted}
+    kept = (each for each in known if (nothing_seen or each.server in unseen) and each.id not in counted_ids)
     return (*(structs.replace(each, reported=each.nights >= after) for each in counted), *kept)
 
 

@@ -74,8 +74,8 @@ def causes_of(results: Iterable[TargetResult], lost: Collection[str]) -> tuple[C
         key = each.target.server, each.outcome, _kind_of(each, lost, busy)
         message, remedy = (without_titles(text, each.target) for text in _reason(each))
         groups.setdefault(key, {}).setdefault((message, remedy), []).append(each)
-    found = (cause for key, reasons in groups.items() for cause in _causes(*key, reasons))
-    return tuple(sorted(found, key=lambda cause: (severity(cause.outcome), -cause.count)))
+    causes = (cause for key, reasons in groups.items() for cause in _causes(*key, reasons))
+    return tuple(sorted(causes, key=lambda cause: (severity(cause.outcome), -cause.count)))
 
 
 def may_get_better(causes: Sequence[Cause], *, every: bool) -> bool:

@@ -73,11 +73,11 @@ def _night(result: BatchResult, page: str, pages: Collection[str]) -> Night:
 
 def _counts(jobs: Iterable[JobResult]) -> Counter[tuple[str, str]]:
     """Return how many targets each bar of each server counts."""
-    found = Counter[tuple[str, str]]()
+    counts = Counter[tuple[str, str]]()
     for job in jobs:
-        found.update({(server, "changed"): number for server, number in job.changed.items()})
-        found.update((target.server, "outside") for target in job.outside)
+        counts.update({(server, "changed"): number for server, number in job.changed.items()})
+        counts.update((target.server, "outside") for target in job.outside)
         for cause in job.causes:
-            found[cause.server, "failed"] += cause.count
-        found.update((target.server, "differs") for target in job.reported_drift)
-    return found
+            counts[cause.server, "failed"] += cause.count
+        counts.update((target.server, "differs") for target in job.reported_drift)
+    return counts

@@ -174,14 +174,14 @@ def _journal_lines(past: PastTarget) -> Iterator[str]:
 
 def _by_night(runs: Iterable[RunSummary]) -> list[RunSummary]:
     """Return runs, newest first; the jobs of a batch follow it in their order."""
-    found: list[RunSummary] = []
+    ordered: list[RunSummary] = []
     jobs: dict[str, list[RunSummary]] = {}
     for run in runs:
         if run.job:
             jobs.setdefault(run.batch, []).insert(0, run)
         else:
-            found += [run, *(jobs.pop(run.batch, ()) if run.is_batch else ())]
-    return [*found, *(job for those in jobs.values() for job in those)]
+            ordered += [run, *(jobs.pop(run.batch, ()) if run.is_batch else ())]
+    return [*ordered, *(job for those in jobs.values() for job in those)]
 
 
 def _columns(run: RunSummary, name: str) -> dict[str, str]:
