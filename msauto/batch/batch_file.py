@@ -37,6 +37,8 @@ from msauto.playbook.validate import validate
 from msauto.playbook.variables import Level, read_variables
 
 _YEAR: Final = timedelta(days=365)
+_KEYS: Final = {"--limit": "limit", "-e": "extra_vars", "--tags": "tags"}
+"""The keys that become flags: what is wrong with their values has its place in the batch file."""
 
 
 class Job(Struct, frozen=True):
@@ -201,11 +203,10 @@ def _input_problems(job: Job, options: ResolveOptions) -> Iterator[Problem]:
         yield job.node.problem(f"the job {job.name} has no inventory", "add it here, or to msauto.toml", key=True)
     yield from _missing_files(job.inventories, job.place_of("inventory"))
     yield from _missing_files(job.playbooks, job.node.child("playbooks"))
-    for playbook in filter(os.path.exists, job.playbooks):
-        for problem in validate([playbook], options):
-            # A key that becomes a flag has its place in the batch file.
-            key = {"--limit": "limit", "-e": "extra_vars"}.get(problem.place.file if problem.place else "")
-            yield problem if key is None else job.place_of(key).problem(problem.message, problem.remedy)
+    existing = [*filter(os.path.exists, job.playbooks)]
+    for problem in validate(existing, options) if existing else ():
+        key = _KEYS.get(problem.place.file if problem.place else "")
+        yield problem if key is None else job.place_of(key).problem(problem.message, problem.remedy)
     if job.plan is not None:
         yield from _plan_problems(job, job.plan)
 

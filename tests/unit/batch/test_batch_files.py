@@ -153,6 +153,12 @@ def test_playbooks_are_validated_with_the_variables_and_limit_of_their_job(folde
     ]
 
 
+def test_tags_are_those_of_the_plan(folder: Path) -> None:
+    (folder / "site.yml").write_text(PLAY.replace("- hosts", "- tags: [news]\n  hosts"), encoding="utf-8")
+    text = HEAD + "jobs:\n  a:\n    playbooks: [site.yml]\n    tags: news, promos\n"
+    assert found(folder, text) == ["error batch.yml:6: no task has the tag 'promos'"]
+
+
 def test_a_job_without_an_inventory(folder: Path) -> None:
     (folder / "msauto.toml").unlink()
     assert found(folder, HEAD + JOB) == ["error batch.yml:3: the job a has no inventory"]
