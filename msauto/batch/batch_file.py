@@ -182,7 +182,8 @@ def check_batch(batch: BatchFile, env: Mapping[str, str], now: datetime, state_d
     settings: dict[str | None, Settings] = {}
     for job in batch.jobs:
         with problems.gather():
-            inputs = inputs_of(paths=job.playbooks, **job.options, beside=batch.file, now=now, tell=tell_nothing)
+            given = {**job.options, "state_dir": state_dir, "beside": batch.file, "now": now}
+            inputs = inputs_of(paths=job.playbooks, **given, tell=tell_nothing)
             settings[inputs.settings.file] = inputs.settings
             problems.add(*_input_problems(job, structs.replace(inputs.resolving, env=env)))
     problems.add(*_clock_problems(batch, now))

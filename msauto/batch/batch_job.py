@@ -171,12 +171,12 @@ class BatchJobs(Struct, frozen=True):
             job.playbooks or (job.plan or "",),
             **job.options,
             **self.given,
+            state_dir=self.state_dir,
             beside=self.batch.file,
             now=self.clock.now(),
             tell=self.log.tell,
         )
-        ledger = inputs.settings.ledger_url or self.ledger
-        inputs = record.inputs = structs.replace(inputs, ledger=ledger, state_dir=self.state_dir)
+        inputs = record.inputs = structs.replace(inputs, ledger=inputs.settings.ledger_url or self.ledger)
         allowed = job.args.allow
         options = RunOptions(
             allow_delete=allowed.delete if allowed else None,
