@@ -85,17 +85,24 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_col
 
 def print_problems(problems: Sequence[Problem], form: str, *, no_color: bool) -> int:
     """Write problems to stdout; return the exit code, which warnings do not change."""
-    from msauto.report import ci_forms, json, text
-
     if form == "json":
-        print_result(json.dump(json.problems_json(problems)))
+        from msauto.report.json import dump, problems_json
+
+        print_result(dump(problems_json(problems)))
     elif form == "gitlab":
-        print_result(json.dump(ci_forms.problems_gitlab(problems)))
-    elif form == "github" and problems:
-        print_result(ci_forms.render_github(problems))
+        from msauto.report.ci_forms import problems_gitlab
+        from msauto.report.json import dump
+
+        print_result(dump(problems_gitlab(problems)))
+    elif problems and form == "github":
+        from msauto.report.ci_forms import render_github
+
+        print_result(render_github(problems))
     elif problems:
+        from msauto.report.text import render_problems
+
         colour = use_colour(sys.stdout, no_color=no_color)
-        print_result(text.render_problems(problems, colour=colour, width=terminal_width(sys.stdout)))
+        print_result(render_problems(problems, colour=colour, width=terminal_width(sys.stdout)))
     return ERROR if any(problem.level == "error" for problem in problems) else OK
 
 
