@@ -55,7 +55,7 @@ def outline(options: ResolveOptions) -> list[PlayOutline]:
     with files.tracker.found.redacted_errors():
         hosts = open_hosts(options, files)
         plays = _load(options, files)
-        files.problems.add(*_tag_problems(options, plays))
+        files.problems.add(*tag_problems(options, plays))
         files.problems.check()
         run = _Resolver(hosts, check_only=True, limit=hosts.limit())
         outlines: list[PlayOutline] = []
@@ -88,8 +88,8 @@ def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = Fal
         by_url = options.server_url is not None
         no_host = outside_node("--server" if by_url else "--limit", options.server_url or options.limit)
         problems.add(no_host.problem(why, "use a host or group of the plays", kind="host"))
-    if plays:  # otherwise they are in error themselves
-        problems.add(*_tag_problems(options, plays))
+    if plays and not check_only:  # no plays are an error of their own
+        problems.add(*tag_problems(options, plays))
     work = tuple(
         ServerIntents(run.servers[name], tuple(run.intents[name]), tuple(run.left_out[name]))
         for name in known
@@ -295,7 +295,7 @@ def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str])
     return bool(tags & want) or ("tagged" in want and bool(tags)) or ("untagged" in want and not tags)
 
 
-def _tag_problems(options: ResolveOptions, plays: Sequence[Play]) -> list[Problem]:
+def tag_problems(options: ResolveOptions, plays: Sequence[Play]) -> list[Problem]:
     """Return the tags that no task has, or that `--tags` chooses no task."""
     tasks = [task.inherited.tags for play in plays for task in play.tasks]
     known = {tag for tags in tasks for tag in tags}

@@ -23,7 +23,7 @@ from msauto.playbook.file_kinds import FileKind, kind_of_file
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.plays import Loader, Play
-from msauto.playbook.resolve import resolve_plays
+from msauto.playbook.resolve import resolve_plays, tag_problems
 from msauto.playbook.roles import role_of
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import UsesAssetError
@@ -141,10 +141,12 @@ def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, 
                 hosts.check_server(name)
         if not found["playbook"]:
             problems.add(*hosts.same_servers(hosts.inventory.hosts))
+    every: list[Play] = []
     for path in found["playbook"]:
         # Each playbook is checked separately: two may be for different runs, and may contradict each other.
         loader = Loader(files, options.role_folders)
         plays = loader.playbook(path)
+        every += plays
         loaded |= loader.loaded
         problems.add(*_never_notified(plays))
         for hosts in opened:
@@ -154,6 +156,7 @@ def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, 
                     excerpt = files.flawed(problem.place.file).excerpt(problem.place)
                     problem = replace(problem, excerpt=excerpt)
                 problems.add(problem)
+    problems.add(*tag_problems(options, every) if every else ())
     return loaded
 
 

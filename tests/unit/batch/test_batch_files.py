@@ -157,6 +157,8 @@ def test_tags_are_those_of_the_plan(folder: Path) -> None:
     (folder / "site.yml").write_text(PLAY.replace("- hosts", "- tags: [news]\n  hosts"), encoding="utf-8")
     text = HEAD + "jobs:\n  a:\n    playbooks: [site.yml]\n    tags: news, promos\n"
     assert found(folder, text) == ["error batch.yml:6: no task has the tag 'promos'"]
+    (folder / "promos.yml").write_text(PLAY.replace("- hosts", "- tags: [promos]\n  hosts"), encoding="utf-8")
+    assert found(folder, text.replace("[site.yml]", "[site.yml, promos.yml]")) == []
 
 
 def test_a_job_without_an_inventory(folder: Path) -> None:
