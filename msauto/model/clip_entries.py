@@ -51,9 +51,9 @@ def entries_of(asset: Asset, entries: Iterable[Entry], *, in_doubt: bool = False
     namesakes: list[Entry] = []
     unnamed = 0
     for entry in entries:
-        found = compare_clips(asset, entry).answer
+        answer = compare_clips(asset, entry).answer
         is_named = is_named_by(asset, entry)
-        if found != "other" and (is_named or in_doubt or found == "same"):
+        if answer != "other" and (is_named or in_doubt or answer == "same"):
             same.append(entry)
             unnamed += not is_named
         elif same_text(entry.title, asset.title):
@@ -176,10 +176,10 @@ async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) 
     They are the same clip and show the same content. And because all clips of a server may report equal values, one of
     these is the file, or the folders show it.
     """
-    found = compare_clips(one, other)
-    if found.answer != "same" or _content_of(one) != _content_of(other):
+    comparison = compare_clips(one, other)
+    if comparison.answer != "same" or _content_of(one) != _content_of(other):
         return False
-    if not {"hires", "archive"}.isdisjoint(found.equal):
+    if not {"hires", "archive"}.isdisjoint(comparison.equal):
         return True
     if one.link_id is not None and one.link_id == other.link_id and same_text(one.title, other.title):
         return True  # one entry, asked for in two ways
@@ -202,10 +202,10 @@ async def entries_in_doubt(reader: Reader, database: str, asset: Asset, *, liste
     What counts of an entry of another title is the answer to that; where the title leads nowhere, or to another entry,
     its own values do. ``listed`` has a newer listing of the database than ``reader``, which has the answers.
     """
-    found = await (listed or reader).read_entries(database, asset, in_doubt=True)
+    entries = await (listed or reader).read_entries(database, asset, in_doubt=True)
     same: list[Entry] = []
     rivals: list[Entry] = []
-    for entry in found.same:
+    for entry in entries.same:
         answer = None if is_named_by(asset, entry) else await reader.read_asset(database, Address(entry.title))
         if answer is None:
             same.append(entry)
@@ -224,7 +224,7 @@ async def entries_in_doubt(reader: Reader, database: str, asset: Asset, *, liste
         if is_alike and not {*shown.different} - ({"frames"} if late else set()):
             same.append(entry)
             rivals += [] if is_link else [entry]
-    return structs.replace(found, same=tuple(same), rivals=tuple(rivals))
+    return structs.replace(entries, same=tuple(same), rivals=tuple(rivals))
 
 
 # In which folder a clip is --------------------------------------------------------------------------------------

@@ -172,8 +172,8 @@ def unreportable(text: str) -> str | None:
     >>> unreportable("a\0b")
     'holds U+0000 as character 2, which XML 1.0 cannot carry: no server can report it'
     """
-    found = _UNREPORTABLE.search(text)
-    if found is None:
+    match = _UNREPORTABLE.search(text)
+    if match is None:
         return None
-    name = f"U+{ord(found[0]):04X}"
-    return f"holds {name} as character {found.start() + 1}, which XML 1.0 cannot carry: no server can report it"
+    name = f"U+{ord(match[0]):04X}"
+    return f"holds {name} as character {match.start() + 1}, which XML 1.0 cannot carry: no server can report it"

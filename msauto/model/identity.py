@@ -120,14 +120,14 @@ def is_another_clip(planned: Sighting, now: Sighting, altered: Collection[str] =
     ``link_id`` among them, that is surely to be of the same clip. Of one entry, a length that may still grow, or that
     a listing shows late, does not count.
     """
-    found = compare_clips(planned, now)
-    different = {*found.different} - {*altered} - ({"hires", "archive"} if "files" in altered else set())
+    comparison = compare_clips(planned, now)
+    different = {*comparison.different} - {*altered} - ({"hires", "archive"} if "files" in altered else set())
     if None in (planned.link_id, now.link_id):
         return bool(different)
     if planned.link_id != now.link_id:
-        return "link_id" not in altered or found._replace(different=tuple(different)).answer != "same"
+        return "link_id" not in altered or comparison._replace(different=tuple(different)).answer != "same"
     may_grow = isinstance(planned, Entry) or (isinstance(now, Asset | Entry) and now.finalized is None)
-    return bool(different - ({"frames"} if may_grow and "create_time" in found.equal else set()))
+    return bool(different - ({"frames"} if may_grow and "create_time" in comparison.equal else set()))
 
 
 RECORDING: Final = "recording"
@@ -166,9 +166,9 @@ class ClipEntries(Struct, frozen=True, gc=False):
         """The entry that answered: that of its ``link_id``, else of its title; of several, the one at home."""
         by_id = [each for each in self.same if self.asset.link_id is not None and each.link_id == self.asset.link_id]
         called = [each for each in by_id or self.same if same_text(each.title, self.asset.title)]
-        found = called or by_id
-        home = next((each for each in found if each in self.at_home), None)
-        return found[0] if home is None and len(found) == 1 else home
+        candidates = called or by_id
+        home = next((each for each in candidates if each in self.at_home), None)
+        return candidates[0] if home is None and len(candidates) == 1 else home
 
     @property
     def home(self) -> Entry | None:

@@ -275,8 +275,8 @@ def whole(text: str | None) -> int | None:
         return None
     if len(text) <= _MOST_DIGITS and text.isdecimal() and text.isascii():
         return int(text)
-    found = _WHOLE.fullmatch(text)
-    return int(found[1]) if found else None
+    match = _WHOLE.fullmatch(text)
+    return int(match[1]) if match else None
 
 
 def read_time(text: str) -> datetime | None:

@@ -252,8 +252,8 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
     def request_with(self, thing: Thing) -> int | None:
         """Return the index of the first request that has an effect on a thing."""
-        found = (n for n, request in enumerate(self.requests) if any(e.thing == thing for e in request.effects))
-        return next(found, None)
+        indices = (n for n, request in enumerate(self.requests) if any(e.thing == thing for e in request.effects))
+        return next(indices, None)
 
     @property
     def loses(self) -> bool:

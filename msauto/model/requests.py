@@ -540,5 +540,5 @@ def bad_character(text: str, *, line: bool = False) -> tuple[int, str] | None:
     A byte order mark at the beginning is read as the encoding of the file. ``line``: a name of one line, without tabs
     and line ends. Characters that XML cannot represent: :mod:`msauto.model.fields`.
     """
-    found = (_NOT_IN_A_NAME if line else _DROPPED).search(text)
-    return None if found is None else (found.start() + 1, f"U+{ord(found[0]):04X}")
+    match = (_NOT_IN_A_NAME if line else _DROPPED).search(text)
+    return None if match is None else (match.start() + 1, f"U+{ord(match[0]):04X}")

@@ -199,33 +199,33 @@ class Expected(Struct, frozen=True):
 
 def predict(effects: Sequence[Iterable[Effect]], done: int) -> dict[Thing, Expected]:
     """Return what each thing must be once the first ``done`` requests are; ``effects`` are those of each request."""
-    found: dict[Thing, Expected] = {}
+    expected: dict[Thing, Expected] = {}
     for index, each in enumerate(effects):
         for effect in each:
             if effect.key == EVERY:
                 continue
-            had, is_done = found.get(effect.thing), index < done
+            had, is_done = expected.get(effect.thing), index < done
             if had is None:
                 stays = effect.before if effect.after is not None else None
-                found[effect.thing] = Expected(
+                expected[effect.thing] = Expected(
                     effect.before, effect.after, stays, is_done, effect.visible, effect.secret, effect.whole
                 )
             elif is_done:
                 after = overlay(had.after, effect.after)
                 stays = had.stays if effect.after is not None and had.after is not None else None
                 secret = had.secret or effect.secret
-                found[effect.thing] = Expected(had.before, after, stays, True, had.visible, secret, had.whole)
-    return found
+                expected[effect.thing] = Expected(had.before, after, stays, True, had.visible, secret, had.whole)
+    return expected
 
 
 def predict_one(effects: Sequence[Iterable[Effect]], index: int) -> dict[Thing, Expected]:
     """Return what each thing must be once a request is done, as :func:`predict`; before is as it was just before it."""
-    prior, found = predict(effects, index), predict(effects, index + 1)
+    prior, expected = predict(effects, index), predict(effects, index + 1)
     for thing in {effect.thing for effect in effects[index]}:
         had = prior[thing]
         if had.done:
-            found[thing] = structs.replace(found[thing], before=had.after, whole=False)
-    return found
+            expected[thing] = structs.replace(expected[thing], before=had.after, whole=False)
+    return expected
 
 
 def overlay(value: Json, named: Json) -> Json:
@@ -282,34 +282,34 @@ def compare(
     looked: Iterable[tuple[str, str]] = (),
 ) -> Comparison:
     """Compare a prediction, what planning saw of the rest, and what it looked at, with a reading."""
-    found = Comparison(looked=[name for name, known in looked if digest(named_in(read, name)) != known])
-    others: dict[str, dict[str, str]] = {aspect: {} for aspect, _ in expected}
+    comparison = Comparison(looked=[name for name, known in looked if digest(named_in(read, name)) != known])
+    rest: dict[str, dict[str, str]] = {aspect: {} for aspect, _ in expected}
     for name, known in seen:
         aspect, names_thing, key = name.partition(" ")
         if (aspect, key) in expected:
             continue  # the tasks hold it
         if names_thing:
-            others.setdefault(aspect, {})[key] = known
+            rest.setdefault(aspect, {})[key] = known
         elif aspect in read and (shown := part_digest(read[aspect])) != known:
-            (found.lost if shown[:_PLACE] < known[:_PLACE] else found.changed).append((aspect, ""))
+            (comparison.lost if shown[:_PLACE] < known[:_PLACE] else comparison.changed).append((aspect, ""))
     is_gone = read.get(ASSET[0]) == {}
-    for aspect, known_keys in others.items():
+    for aspect, known_keys in rest.items():
         things = {key: each for (name, key), each in expected.items() if name == aspect}
         if aspect in read:
-            _compare_named(found, aspect, things, known_keys, read[aspect], rules[aspect])
-            _compare_rest(found, aspect, things, known_keys, read[aspect], rules[aspect])
+            _compare_named(comparison, aspect, things, known_keys, read[aspect], rules[aspect])
+            _compare_rest(comparison, aspect, things, known_keys, read[aspect], rules[aspect])
             continue
         for key, each in things.items():
-            found.verdicts[aspect, key] = "else" if is_gone and each.visible else "hidden"
-            found.unseen += [] if is_gone and each.visible else [(aspect, key)]
-    return found
+            comparison.verdicts[aspect, key] = "else" if is_gone and each.visible else "hidden"
+            comparison.unseen += [] if is_gone and each.visible else [(aspect, key)]
+    return comparison
 
 
 def _compare_named(
-    found: Comparison, aspect: str, things: Mapping[str, Expected], others: Collection[str], part: Part, rule: Rules
+    comparison: Comparison, aspect: str, things: Mapping[str, Expected], rest: Collection[str], part: Part, rule: Rules
 ) -> None:
     """Compare the things of one aspect that requests name. What is new is found by its place, under a new key."""
-    base = {*others, *(key for key, each in things.items() if not (each.done and each.after is None))}
+    base = {*rest, *(key for key, each in things.items() if not (each.done and each.after is None))}
     new = {key: each for key, each in things.items() if key.startswith(NEW) and rule.place(each.after) is not None}
     at_place: dict[Hashable, list[str]] = {}
     for key, value in part.items() if new else ():
@@ -326,27 +326,27 @@ def _compare_named(
         fitting = [live for live in there if not rule.misses(each.after, part[live])]
         free = [live for live in fitting if live not in given]
         if each.done and len(fitting) == len(alike) and free:
-            found.verdicts[aspect, key], found.keys[aspect, key] = "predicted", free[0]
+            comparison.verdicts[aspect, key], comparison.keys[aspect, key] = "predicted", free[0]
             given.add(free[0])
         else:
-            found.verdicts[aspect, key] = "else" if there else "before"
+            comparison.verdicts[aspect, key] = "else" if there else "before"
         if len(fitting) > len(alike):
-            found.twice[aspect, key] = fitting
-        live = found.keys.get((aspect, key)) or next(iter(fitting or there), None)
-        found.values[aspect, key] = None if live is None else part[live]
+            comparison.twice[aspect, key] = fitting
+        live = comparison.keys.get((aspect, key)) or next(iter(fitting or there), None)
+        comparison.values[aspect, key] = None if live is None else part[live]
     for key, each in things.items():
         if key not in new:
             now = part.get(key, rule.missing)
             if each.done and each.after is None and key in given:
                 now = None  # the server gave its key to what is new
-            found.verdicts[aspect, key] = _verdict(each, now, rule)
-            found.values[aspect, key] = None if now is UNSET else now
-        verdict = found.verdicts[aspect, key]
-        hidden = rule.hidden(each.after, found.values[aspect, key]) if each.after is not None else ()
+            comparison.verdicts[aspect, key] = _verdict(each, now, rule)
+            comparison.values[aspect, key] = None if now is UNSET else now
+        verdict = comparison.verdicts[aspect, key]
+        hidden = rule.hidden(each.after, comparison.values[aspect, key]) if each.after is not None else ()
         if isinstance(each.after, dict):
             hidden = [name for name in hidden if each.after[name] is not None]
         if verdict == "hidden" or (verdict == "predicted" and not rule.kept.issuperset(hidden)):
-            found.unseen.append((aspect, key))
+            comparison.unseen.append((aspect, key))
 
 
 def _verdict(each: Expected, now: Any, rule: Rules) -> Verdict:
@@ -385,18 +385,18 @@ def is_equal(one: Json, other: Json, rule: Rules) -> bool:
 
 
 def _compare_rest(
-    found: Comparison, aspect: str, things: Mapping[str, Expected], others: Mapping[str, str], part: Part, rule: Rules
+    comparison: Comparison, aspect: str, things: Collection[str], rest: Mapping[str, str], part: Part, rule: Rules
 ) -> None:
     """Compare what no request names of an aspect that requests write to."""
-    for key, known in others.items():
+    for key, known in rest.items():
         now = part.get(key, rule.missing)
         if now is UNSET or now in (None, "", []):
-            found.lost.append((aspect, key))
+            comparison.lost.append((aspect, key))
         elif (shown := digest(now, rule.place(now))) != known:
-            (found.changed if shown[:_PLACE] == known[:_PLACE] else found.moved).append((aspect, key))
-    given = {key for (name, _), key in found.keys.items() if name == aspect}
-    found.new += [
+            (comparison.changed if shown[:_PLACE] == known[:_PLACE] else comparison.moved).append((aspect, key))
+    given = {key for (name, _), key in comparison.keys.items() if name == aspect}
+    comparison.new += [
         (aspect, key)
         for key, value in part.items()
-        if key not in others and key not in things and key not in given and value not in ("", [])
+        if key not in rest and key not in things and key not in given and value not in ("", [])
     ]
