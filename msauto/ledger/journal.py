@@ -311,12 +311,12 @@ class LedgerMemory:
     def of_server(self, server: str) -> ServerMemory:
         """Return what is remembered of a server, and what is of none, as a value."""
         url = self._urls.get(server, server)
-        found: dict[_Key, dict[str, Json]] = defaultdict(dict)
+        items: dict[_Key, dict[str, Json]] = defaultdict(dict)
         rows = self._store.read(_RECALL_SERVER, (url,))
         with self._store.decoding():
             for *key, item, value in rows:
-                found[tuple(key)][item] = json.loads(value)
-        return ServerMemory({server: url}, dict(found))
+                items[tuple(key)][item] = json.loads(value)
+        return ServerMemory({server: url}, dict(items))
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database that start with ``prefix``."""

@@ -331,13 +331,13 @@ class AdvisoryLocks:
 
     def held(self) -> list[tuple[str, str]]:
         """Return the locks of scopes and batches that are held now, and by whom. Writes nothing."""
-        found = []
+        locks = []
         for lock, holder in _holders(self.store):
             kind, _, name = lock.partition(" ")
             if kind in {"scope", "batch"}:
                 shown = f"batch {name}" if kind == "batch" else str(LockScope(*json.loads(name)))
-                found.append((shown, str(holder)))
-        return found
+                locks.append((shown, str(holder)))
+        return locks
 
     def join(self, run: str, session: int, scopes: Iterable[LockScope]) -> ExitStack:
         """Take part in a run of another process, whose session holds the scopes; raise ``LedgerError`` if it ended.
@@ -370,10 +370,10 @@ def _holders(store: PostgresStore) -> Iterator[tuple[str, Holder]]:
 
 def _sessions(store: PostgresStore) -> dict[int, set[int]]:
     """Return the keys of all locks that are held, with the sessions that hold them."""
-    found: dict[int, set[int]] = defaultdict(set)
+    sessions: dict[int, set[int]] = defaultdict(set)
     for key, session in store.read(_ALL):
-        found[key].add(session)
-    return found
+        sessions[key].add(session)
+    return sessions
 
 
 def key_of(name: str) -> int:

@@ -208,8 +208,8 @@ class PostgresStore(Store):
         with self._answer(limit or (SILENCE if self.held.total() else _LONG)):
             with connection.pipeline() if len(statements) > 1 else nullcontext():
                 for statement, row in statements:
-                    found = connection.execute(_portable(statement), tuple(map(_encoded, row)))
-            return found
+                    cursor = connection.execute(_portable(statement), tuple(map(_encoded, row)))
+            return cursor
 
     # Errors -------------------------------------------------------------------------------------------------------
 

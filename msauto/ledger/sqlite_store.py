@@ -102,8 +102,8 @@ class SqliteStore(Store):
 
     def identity(self) -> tuple[int, int]:
         """Return the device and the number of the file."""
-        found = self.path.stat()
-        return found.st_dev, found.st_ino
+        status = self.path.stat()
+        return status.st_dev, status.st_ino
 
     def _usable(self) -> sqlite3.Connection:
         if self._connection is None:

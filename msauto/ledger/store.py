@@ -29,11 +29,11 @@ class ForeignError(Exception):
     """Where the ledger should be is a database that this msauto cannot use."""
 
 
-def check_version(found: int) -> None:
+def check_version(version: int) -> None:
     """Raise :class:`ForeignError` for the tables of another msauto."""
-    if found != VERSION:
-        age = "a newer" if found > VERSION else "an older"
-        raise ForeignError(f"it was written by {age} msauto (ledger version {found}, not {VERSION})")
+    if version != VERSION:
+        age = "a newer" if version > VERSION else "an older"
+        raise ForeignError(f"it was written by {age} msauto (ledger version {version}, not {VERSION})")
 
 
 def table_statements() -> list[str]:
