@@ -114,8 +114,8 @@ class UndoContext(Struct, frozen=True):
 
     def left(self, thing: Thing) -> tuple[str, Json] | None:
         """Return the live key and the value of a thing as the run left it; ``None`` where that is not known."""
-        found = self.record.left.get(name_of(thing))
-        return (str(found[0]), found[1]) if isinstance(found, list) else None
+        known = self.record.left.get(name_of(thing))
+        return (str(known[0]), known[1]) if isinstance(known, list) else None
 
     def sourced(self, value: T) -> Sourced[T]:
         """Return a value with the undo as its source."""
@@ -144,7 +144,7 @@ class Aspect:
     """The value of a key that a reading of it does not show; ``UNSET``: unknown."""
     kept: ClassVar[frozenset[str]] = frozenset()
     """The attributes that no server shows, and that the ledger keeps."""
-    of_entry: ClassVar[bool] = False
+    per_entry: ClassVar[bool] = False
     """Each entry of a clip has its own values."""
 
     # Playbooks -------------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ class LinkFields(Value):
     """The link fields of an asset, by name."""
 
     name = "field"
-    of_entry = True
+    per_entry = True
     keys: ClassVar = {"fields": asset_key(FieldsArgs, "link fields")}
     missing = UNSET
 

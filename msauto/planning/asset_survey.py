@@ -93,10 +93,10 @@ class AssetSurvey:
         declared, unknown = await self._evaluate(reads=pending)
         if not declared and not unknown and not pending:
             return SurveyedTarget("skipped", warnings=self._finder.warnings)
-        found = await self._layers.clip()
+        clip = await self._layers.clip()
         here, away = await self._finder.divide(declared)
         missing = await self._check_missing(away, unknown)
-        if found is None or (not here and not pending):
+        if clip is None or (not here and not pending):
             warnings = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
             state = missing if declared or unknown else "skipped"
             return SurveyedTarget(state, warnings=(*self._finder.warnings, *filter(None, warnings)))
@@ -104,7 +104,7 @@ class AssetSurvey:
         self._finder.check_aliases(here)
         for member in self._group.members:
             self._layers.looked |= {*member.looked, *(f"fact {name}" for name in member.listed)}
-        outcome = await self._compare(found, here)
+        outcome = await self._compare(clip, here)
         outcome.warnings = (*self._finder.warnings, *outcome.warnings)
         return outcome
 
@@ -199,21 +199,21 @@ class AssetSurvey:
 
     # Comparing ---------------------------------------------------------------------------------------------------
 
-    async def _compare(self, found: FoundClip, here: Sequence[Declared]) -> SurveyedTarget:
+    async def _compare(self, clip: FoundClip, here: Sequence[Declared]) -> SurveyedTarget:
         """Compare the clip with what its tasks declare, and plan the difference and its handlers."""
         declared = [each for _, each in here if isinstance(each, DesiredAsset)]
         runs = [each for _, each in here if isinstance(each, DesiredOperation)]
-        desired = merge_desired(declared, found.asset, found.title) if declared else None
-        if desired is not None and not self._may_go_on(found, declared, desired):
+        desired = merge_desired(declared, clip.asset, clip.title) if declared else None
+        if desired is not None and not self._may_go_on(clip, declared, desired):
             return SurveyedTarget("skipped")
         entries = None
         if desired is not None and not desired.present:
             chosen = tuple(member.entry for member, _ in here if member.entry is not None)
-            entries = await check_deletion(self._reader, self._group.database, found, chosen, desired)
+            entries = await check_deletion(self._reader, self._group.database, clip, chosen, desired)
             if entries is None:
                 return SurveyedTarget("unchanged", warnings=desired.notes)
-        recalled = self._recall(found)
-        plan = await self._plan_context(found, desired, runs, recalled.items, entries)
+        recalled = self._recall(clip)
+        plan = await self._plan_context(clip, desired, runs, recalled.items, entries)
         builder = plan.builder
         try:
             _plan_tasks(plan, desired, runs)
@@ -225,77 +225,77 @@ class AssetSurvey:
             check_protected(plan, declared, kept)
         home = desired.folder.value if desired is not None and desired.folder is not None else None
         await check_link_titles(
-            self._reader, plan.database, found.asset, builder.changes, home=home, are_links=bool(plan.still)
+            self._reader, plan.database, clip.asset, builder.changes, home=home, are_links=bool(plan.still)
         )
         if not await self._plan_handlers(plan, here, desired):
             return SurveyedTarget("left out", None, tuple(builder.warnings), recalled.settlements)
-        settlements = (*recalled.settlements, *adopted(plan, self._id_of(found, found.title)))
+        settlements = (*recalled.settlements, *adopted(plan, self._id_of(clip, clip.title)))
         if not builder.changes:
             state: PlannedState = "kept" if builder.is_keeping else "unchanged" if here else "skipped"
             return SurveyedTarget(state, None, tuple(builder.warnings), settlements)
         if not recalled.items:
-            builder.warnings += self._another_recording(found)
+            builder.warnings += self._another_recording(clip)
         builder.look(*self._layers.looked)
         outcome = finished(
-            self._context, _target_of(plan, found, deletes=entries is not None), builder,
+            self._context, _target_of(plan, clip, deletes=entries is not None), builder,
             self._layers.added_to(plan.live), settlements,
         )  # fmt: skip
         if outcome.target is not None and self._context.find_links and entries is None:
-            outcome.target = await with_places(outcome.target, found.asset, self._reader)
+            outcome.target = await with_places(outcome.target, clip.asset, self._reader)
         return outcome
 
-    def _another_recording(self, found: FoundClip) -> Iterator[str]:
+    def _another_recording(self, clip: FoundClip) -> Iterator[str]:
         """Yield that runs knew another clip under the title: what others changed since is not known of this one."""
-        clips = self._context.memory.clips_of(self._context.server.name, self._group.database, found.title)
-        now, was = found.asset.attributes.get("create_time"), [each.create_time for each in clips if each.create_time]
+        clips = self._context.memory.clips_of(self._context.server.name, self._group.database, clip.title)
+        now, was = clip.asset.attributes.get("create_time"), [each.create_time for each in clips if each.create_time]
         if now and was:
-            told = f"{found.title}: this is another recording (created {now}) than the one that earlier runs wrote to"
+            told = f"{clip.title}: this is another recording (created {now}) than the one that earlier runs wrote to"
             yield f"{told} (created {was[0]})"
 
-    def _may_go_on(self, found: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset) -> bool:
+    def _may_go_on(self, clip: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset) -> bool:
         """Return whether no task skips a clip that is still recorded; an error unless all tasks skip or allow it.
 
         Raises ``PlanningError`` also for a clip that is not in the folder that a task names.
         """
-        if found.asset.finalized is False and desired.unfinalized == "error":
+        if clip.asset.finalized is False and desired.unfinalized == "error":
             strictest = next(each for each in declared if each.unfinalized == "error")
             raise refuse(
-                f"{found.title!r} is still being recorded: the server does not report finalized as true",
+                f"{clip.title!r} is still being recorded: the server does not report finalized as true",
                 strictest.source,
                 "wait until it is finalized, or write `unfinalized: skip` or `unfinalized: allow`",
             )
-        if found.asset.finalized is False and desired.unfinalized == "skip":
+        if clip.asset.finalized is False and desired.unfinalized == "skip":
             return False
         if desired.folder is not None:
-            check_guard(found.asset, found.title, desired.folder)
+            check_guard(clip.asset, clip.title, desired.folder)
             self._layers.looked.add("asset folder")
         return True
 
-    def _recall(self, found: FoundClip) -> RecalledItems:
+    def _recall(self, clip: FoundClip) -> RecalledItems:
         """Return what the ledger remembers of a clip under its title and its former ones, and of its other entries."""
-        former = [name for name in reversed(self._group.names) if not same_text(name, found.title)]
+        former = [name for name in reversed(self._group.names) if not same_text(name, clip.title)]
         others = [self._id_of(alias, alias.title) for alias in self._finder.aliases]
-        names = [self._id_of(found, name) for name in (*former, found.title)]
+        names = [self._id_of(clip, name) for name in (*former, clip.title)]
         return recall(self._context.memory, names, others, forget=self._context.forget)
 
-    def _id_of(self, found: FoundClip, title: str) -> TargetId:
-        link_id, created = found.asset.link_id, found.asset.attributes.get("create_time")
+    def _id_of(self, clip: FoundClip, title: str) -> TargetId:
+        link_id, created = clip.asset.link_id, clip.asset.attributes.get("create_time")
         return TargetId(self._context.server.name, self._group.database, "asset", title, link_id, created)
 
     async def _plan_context(
         self,
-        found: FoundClip,
+        clip: FoundClip,
         desired: DesiredAsset | None,
         runs: Sequence[DesiredOperation],
         memory: Mapping[str, Json],
         entries: ClipEntries | None,
     ) -> PlanContext:
         """Return what the aspects work with; ``entries`` are those of a clip that is to be deleted."""
-        context, address = self._context, found.address
+        context, address = self._context, clip.address
         database, dialect = self._group.database, context.server.dialect
-        title = desired.title.value if desired and desired.title else found.title
+        title = desired.title.value if desired and desired.title else clip.title
         before = after = asset_path(database, address, dialect=dialect)
-        if title != found.title and not address.namespace:
+        if title != clip.title and not address.namespace:
             after = asset_path(database, Address(title), dialect=dialect)
         return PlanContext(
             server=context.server,
@@ -303,9 +303,9 @@ class AssetSurvey:
             path_before=before,
             path=after,
             title=title,
-            live_title=found.title,
-            asset=found.asset,
-            live=await self._read_rest(found, desired, title),
+            live_title=clip.title,
+            asset=clip.asset,
+            live=await self._read_rest(clip, desired, title),
             builder=PlanBuilder(),
             memory=memory,
             lossy=desired.lossy if desired else False,
@@ -317,18 +317,18 @@ class AssetSurvey:
             hide=context.secrets.mask,
         )
 
-    async def _read_rest(self, found: FoundClip, desired: DesiredAsset | None, title: str) -> LiveTarget:
+    async def _read_rest(self, clip: FoundClip, desired: DesiredAsset | None, title: str) -> LiveTarget:
         """Read what only the comparison needs: XMP fields, what is where links are to be, all links."""
-        known = LiveTarget(asset=found.asset, xmp=self._layers.xmp, links=self._layers.links)
+        known = LiveTarget(asset=clip.asset, xmp=self._layers.xmp, links=self._layers.links)
         if desired is None:
             return known
         reader, database = self._reader, self._group.database
-        needed = [ASPECTS[name].reads(part, found.asset, title) for name, part in desired.parts.items()]
+        needed = [ASPECTS[name].reads(part, clip.asset, title) for name, part in desired.parts.items()]
         needed.append(Reads(xmp=self._asked_by_where()))
         if database in self._context.answers.batches:  # which makes the XMP fields unknown
             needed = [each._replace(xmp=frozenset()) for each in needed]
         needed += [] if desired.present else [Reads(links=True)]
-        return await read_needed(reader, reader.read_folder, database, found.address, known, needed)
+        return await read_needed(reader, reader.read_folder, database, clip.address, known, needed)
 
     def _asked_by_where(self) -> frozenset[str]:
         """Return the XMP fields that a ``where`` read by name: verification reads them again, and compares them."""
@@ -370,18 +370,18 @@ async def _read_files(
     return {dest: await hash_file(dest) for dest in known} if hash_file else {}
 
 
-def _target_of(plan: PlanContext, found: FoundClip, *, deletes: bool) -> Target:
+def _target_of(plan: PlanContext, clip: FoundClip, *, deletes: bool) -> Target:
     """Return the target of an asset, without what was planned."""
     return Target(
         server=plan.server.name,
         database=plan.database,
         kind="asset",
-        name=found.title,
-        folder=None if found.asset.folder is None else show_folder(found.asset.folder),
-        address=found.address,
-        address_after=Address(found.title) if deletes else plan.address,
-        clip=ClipIdentity.of(found.asset),
-        rate=found.asset.rate,
+        name=clip.title,
+        folder=None if clip.asset.folder is None else show_folder(clip.asset.folder),
+        address=clip.address,
+        address_after=Address(clip.title) if deletes else plan.address,
+        clip=ClipIdentity.of(clip.asset),
+        rate=clip.asset.rate,
         places=tuple(map(show_folder, plan.places)),
     )
 

@@ -44,7 +44,7 @@ class ClipFinder:
     def __init__(self, reader: Reader, group: IntentGroup) -> None:
         self._reader = reader
         self._group = group
-        self._found: list[NamedClip] = []
+        self._clips: list[NamedClip] = []
         self._named: dict[IntentGroupMember, NamedClip] = {}
         self._main: NamedClip | None = None
         self._keeps_former_title = False  # undo: another clip now has its former title
@@ -53,16 +53,16 @@ class ClipFinder:
     async def __call__(self) -> FoundClip | None:
         """Return the clip, or ``None``. Raises ``DistinctClipsError`` where the names lead to several clips."""
         for part in self._group.parts:
-            found = await self._locate(part)
-            if found is not None:
-                named = NamedClip(part, found)
-                self._found.append(named)
+            clip = await self._locate(part)
+            if clip is not None:
+                named = NamedClip(part, clip)
+                self._clips.append(named)
                 self._named |= dict.fromkeys((*part.members, *part.protecting), named)
-        if not self._found:
+        if not self._clips:
             return None
-        if len(self._found) > 1 and not await self._are_one([found for _, found in self._found]):
+        if len(self._clips) > 1 and not await self._are_one([clip for _, clip in self._clips]):
             raise DistinctClipsError
-        planned = [one for one in self._found if one.part.members] or self._found
+        planned = [one for one in self._clips if one.part.members] or self._clips
         self._main = planned[0] if len(planned) == 1 else await self._main_name(planned)
         key = clip_key(self._main.clip.asset)
         self._group.clip = None if key is None else hash((self._group.database, key))
@@ -71,22 +71,22 @@ class ClipFinder:
     @property
     def aliases(self) -> tuple[FoundClip, ...]:
         """The entries found under the other names of the clip."""
-        return tuple(found for _, found in self._found if self._main is not None and found is not self._main.clip)
+        return tuple(clip for _, clip in self._clips if self._main is not None and clip is not self._main.clip)
 
-    async def _main_name(self, found: Sequence[NamedClip]) -> NamedClip:
+    async def _main_name(self, clips: Sequence[NamedClip]) -> NamedClip:
         """Return the main name of a clip with several names: an id, a name to be changed, the entry in its home folder.
 
         The order of the tasks does not matter, because the ledger keeps its memories under this name.
         """
-        others = (one for one in found if not one.part.by_id and not same_text(one.clip.title, one.part.name))
+        others = (one for one in clips if not one.part.by_id and not same_text(one.clip.title, one.part.name))
         renamed = next(others, None)  # under this name the clip gets another title
-        for one in found:
+        for one in clips:
             if one.part.by_id and (renamed is None or same_text(one.clip.title, renamed.clip.title)):
                 return one
         if renamed is not None:
             return renamed
-        homes = [one for one in found if await self._is_at_home(one)]
-        return min(homes or found, key=lambda one: one.clip.title)
+        homes = [one for one in clips if await self._is_at_home(one)]
+        return min(homes or clips, key=lambda one: one.clip.title)
 
     async def _is_at_home(self, one: NamedClip) -> bool:
         part, (asset, *_) = one
@@ -101,36 +101,36 @@ class ClipFinder:
         if part.by_id is not None:
             address, answer = part.by_id
             return None if answer is None else FoundClip(answer, address, answer.title or part.name)
-        found: list[FoundClip] = []
+        clips: list[FoundClip] = []
         rename = part.rename or Rename(part.name)
         for name in await rename.titles(self._read, _namer(part).intent.source):
             one = await self._find(part, name)
-            if one is not None and all(one.address != other.address for other in found):
-                found.append(one)
-        if len(found) < 2:
-            return found[0] if found else None
-        if await self._are_one(found):
-            return await self._one_of(part, found)
+            if one is not None and all(one.address != other.address for other in clips):
+                clips.append(one)
+        if len(clips) < 2:
+            return clips[0] if clips else None
+        if await self._are_one(clips):
+            return await self._one_of(part, clips)
         if _may_stay(part):
             self._keeps_former_title = True
-            kept = found[-1]
+            kept = clips[-1]
             self.warnings += (f"{kept.title}: the title is not changed, because another clip now has {part.name!r}",)
             return kept
         raise refuse(
-            f"both {found[0].title!r} and {found[1].title!r} exist: the asset is ambiguous",
+            f"both {clips[0].title!r} and {clips[1].title!r} exist: the asset is ambiguous",
             _namer(part).intent.source,
             "rename or delete one of them, or remove the former title from `was`",
         )
 
-    async def _are_one(self, found: Sequence[FoundClip]) -> bool:
+    async def _are_one(self, clips: Sequence[FoundClip]) -> bool:
         """Whether all answers are of one clip."""
-        first, *others = (each.asset for each in found)
+        first, *others = (each.asset for each in clips)
         for other in others:
             if not await are_one_clip(self._reader, self._group.database, first, other):
                 return False
         return True
 
-    async def _one_of(self, part: IntentGroup, found: Sequence[FoundClip]) -> FoundClip:
+    async def _one_of(self, part: IntentGroup, clips: Sequence[FoundClip]) -> FoundClip:
         """Return the entry of a clip found under several titles: the one that undo names, else the one at home.
 
         The others are links with a former title, or already with the new one. Where a server reports the own folder of
@@ -138,11 +138,11 @@ class ClipFinder:
         """
         refs = [member.intent.ref for member in part.naming]
         known = {ref.link_id for ref in refs if isinstance(ref, TitleRef)} - {None}
-        for one in found:
+        for one in clips:
             if one.asset.link_id in known:
                 return one
-        homes = [one for one in found if await self._is_at_home(NamedClip(part, one))]
-        return (homes or found)[0]
+        homes = [one for one in clips if await self._is_at_home(NamedClip(part, one))]
+        return (homes or clips)[0]
 
     async def _find(self, part: IntentGroup, name: str) -> FoundClip | None:
         """Return the clip with exactly this title, else the only one whose title is equal after Unicode NFC.
@@ -178,10 +178,10 @@ class ClipFinder:
 
     def check_entry(self, member: IntentGroupMember, desired: Desired | None) -> None:
         """Raise ``PlanningError`` where a select chose another clip than the one found under its title."""
-        found = self._named.get(member)
-        if member.entry is None or found is None or (desired is None and not _needs_clip(member)):
+        named = self._named.get(member)
+        if member.entry is None or named is None or (desired is None and not _needs_clip(member)):
             return
-        check_entry(member.entry, found.clip.asset, member.intent.source)
+        check_entry(member.entry, named.clip.asset, member.intent.source)
 
     async def divide(
         self, declared: Sequence[Declared], renaming: Sequence[Declared] = ()
@@ -197,7 +197,7 @@ class ClipFinder:
         here: list[Declared] = []
         away: list[Declared] = []
         for member, desired in declared:
-            if self._concerns(member, desired, renames=renames) and not await self._is_gone(member, desired):
+            if self._is_for_clip(member, desired, renames=renames) and not await self._is_gone(member, desired):
                 here.append((member, self._renamed(member, desired)))
             else:
                 away.append((member, desired))
@@ -226,8 +226,8 @@ class ClipFinder:
         self.warnings += (f"{title!r} in {home} is not deleted: the task names the one in {there}, and none is there",)
         return True
 
-    def _concerns(self, member: IntentGroupMember, desired: Desired, *, renames: bool) -> bool:
-        """Whether a member concerns the clip; a former title counts only while a task renames the clip."""
+    def _is_for_clip(self, member: IntentGroupMember, desired: Desired, *, renames: bool) -> bool:
+        """Whether what a member declares is for the clip; a former title counts only while a task renames the clip."""
         one = self._named.get(member)
         if one is None:
             return False
@@ -265,7 +265,7 @@ class ClipFinder:
 
         A select that chose a link may also have chosen the clip under its main name: then it declares them for both.
         """
-        if len(self._found) < 2 or self._main is None:
+        if len(self._clips) < 2 or self._main is None:
             return
         named = [(member, desired, one) for member, desired in declared if (one := self._named.get(member)) is not None]
         selected = [(member.intent, one) for member, _, one in named if member.entry is not None]
@@ -275,7 +275,7 @@ class ClipFinder:
             if self._is_main(title) or (member.entry is not None and id(member.intent) in on_main):
                 continue
             for aspect, part in desired.parts.items() if isinstance(desired, DesiredAsset) else ():
-                for name, sourced in part.items() if ASPECTS[aspect].of_entry else ():
+                for name, sourced in part.items() if ASPECTS[aspect].per_entry else ():
                     raise refuse(
                         f"{title!r} and {self._main.clip.title!r} are two entries of one clip: tasks declare the "
                         f"{aspect} {name} for one entry, and other things for the other",

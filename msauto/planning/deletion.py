@@ -70,16 +70,16 @@ async def why_not_deleted(
 
 
 async def check_deletion(
-    reader: Reader, database: str, found: FoundClip, chosen: Sequence[Entry], desired: DesiredAsset
+    reader: Reader, database: str, clip: FoundClip, chosen: Sequence[Entry], desired: DesiredAsset
 ) -> ClipEntries | None:
     """Return the entries that show the clip, or ``None`` where it is deleted already and only held open.
 
     ``chosen`` are the entries that a select chose. Raises ``PlanningError`` where the task names a link instead of the
     clip, where links show the clip and the task does not consent, and where another clip has the same title.
     """
-    asset, title, source = found.asset, found.title, desired.source
+    asset, title, source = clip.asset, clip.title, desired.source
     entries = await entries_in_doubt(reader, database, asset)
-    by_id = bool(found.address.namespace)
+    by_id = bool(clip.address.namespace)
     if by_id and not entries.same:
         # Where the title no longer leads to the clip, it was deleted while open (interface, «States»).
         answer = await reader.read_asset(database, Address(title))
@@ -107,13 +107,13 @@ async def check_deletion(
             source,
             "write the `folder:` of the clip, or address it by a key field with `id:`",
         )
-    _check_consent(found, entries, desired)
+    _check_consent(clip, entries, desired)
     return entries
 
 
-def _check_consent(found: FoundClip, entries: ClipEntries, desired: DesiredAsset) -> None:
+def _check_consent(clip: FoundClip, entries: ClipEntries, desired: DesiredAsset) -> None:
     """Refuse to delete a clip that other entries may show, until the task consents and names which one is the clip."""
-    asset, title, source = found.asset, found.title, desired.source
+    asset, title, source = clip.asset, clip.title, desired.source
     others = [entry for entry in entries.same if entry is not entries.own]
     if others and not desired.with_links:
         first = compare_clips(asset, others[0])
@@ -124,7 +124,7 @@ def _check_consent(found: FoundClip, entries: ClipEntries, desired: DesiredAsset
             source,
             "remove the links first, or write `with_links: true` to delete the clip with all its links",
         )
-    if entries.rivals and not found.address.namespace and desired.folder is None:
+    if entries.rivals and not clip.address.namespace and desired.folder is None:
         raise refuse(
             f"{title!r} may be a link of {_listed(entries.rivals)}: the server does not show which of them is the clip "
             f"({compare_clips(asset, entries.rivals[0]).evidence})",
@@ -191,14 +191,14 @@ async def _why_not_removed(reader: Reader, database: str, asset: Asset, change: 
     why = await _why_another_entry(reader, database, asset, (tuple(folder), called), answer)
     if why is not None:
         return why
-    found = compare_clips(asset, answer)
-    if found.answer == "other":
+    comparison = compare_clips(asset, answer)
+    if comparison.answer == "other":
         return "another clip has its title and would be deleted"
-    if found.answer == "unknown":
-        return f"the server reports too little to decide whether its title leads to this clip ({found.evidence})"
+    if comparison.answer == "unknown":
+        return f"the server reports too little to decide whether its title leads to this clip ({comparison.evidence})"
     # No task names an entry that `exactly` removes: it must surely be a link.
     if change.losses and not await are_one_clip(reader, database, asset, answer):
-        return f"it may be another clip ({found.evidence})"
+        return f"it may be another clip ({comparison.evidence})"
     return None
 
 
@@ -223,8 +223,8 @@ async def _why_another_entry(
         return "its title leads to another entry, which would be deleted"
     if listed is not None and listed == answered != asset.link_id:
         return None
-    found = await reader.read_entries(database, answer)
-    others = [each for each in (*found.same, *found.namesakes) if each != entry and same_text(each.title, link[1])]
+    entries = await reader.read_entries(database, answer)
+    others = [each for each in (*entries.same, *entries.namesakes) if each != entry and same_text(each.title, link[1])]
     return f"{_listed(others)} has its title, too" if others else None
 
 
@@ -248,8 +248,8 @@ async def _check_address(reader: Reader, database: str, asset: Asset, change: Ch
         if answer and entry and answer.link_id is not None and answer.link_id == entry.link_id:
             return
         ids = ["no link_id" if each is None or each.link_id is None else str(each.link_id) for each in (answer, entry)]
-        found_in = f"read by title: {ids[0]}, in its folder: {ids[1]}"
-        why = f"its title leads to another entry, or the server does not report to which ({found_in})"
+        link_ids = f"read by title: {ids[0]}, in its folder: {ids[1]}"
+        why = f"its title leads to another entry, or the server does not report to which ({link_ids})"
     raise refuse(
         f"the fields of the link {change.key} cannot be set: {why}",
         change.source,

@@ -83,15 +83,15 @@ class Layers:
         self._database = database
         self._find = find
         self._answers = answers
-        self._found: FoundClip | None = None
+        self._clip: FoundClip | None = None
         self._was_sought = False
 
     async def clip(self) -> FoundClip | None:
         """Return the clip, its address and its title; the first call reads it."""
         if not self._was_sought:
-            self._found = await self._find()
+            self._clip = await self._find()
             self._was_sought = True
-        return self._found
+        return self._clip
 
     async def evaluate(
         self,
@@ -139,18 +139,18 @@ class Layers:
     def _facts(self, entry: Entry | None, answer: FoundClip | None) -> Facts:
         if not self._was_sought:
             return Facts(entry=entry)
-        if self._found is None:
+        if self._clip is None:
             return Facts(there=False)
-        asset, _, title = answer or self._found
+        asset, _, title = answer or self._clip
         asset = asset if asset.title is not None else structs.replace(asset, title=title)  # found by a key id
         return Facts(entry=entry, asset=asset, xmp=self.xmp, named=self.named, links=self.links)
 
     async def _read_layer(self, need: Need, source: TaskSource) -> None:
-        found = await self.clip()
-        if need.layer == "clip" or found is None:
+        clip = await self.clip()
+        if need.layer == "clip" or clip is None:
             return
         if need.layer == "links":
-            self.links = await self._reader.read_links(self._database, found.asset)
+            self.links = await self._reader.read_links(self._database, clip.asset)
             return
         task, batch = _name_of(source), self._answers.batches.get(self._database)
         if need.name is None and self.named is not None:
@@ -167,7 +167,7 @@ class Layers:
             )
         names = frozenset[str]() if need.name is None else frozenset({need.name})
         try:
-            fields = await self._reader.read_xmp(self._database, found.address, names)
+            fields = await self._reader.read_xmp(self._database, clip.address, names)
         except UnsupportedError as error:
             raise refuse(f"{task} reads asset.xmp: {error.message}", source, error.remedy) from error
         if need.name is None and fields:

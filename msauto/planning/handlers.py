@@ -123,12 +123,12 @@ def _notified(
     for sourced in merged.sourced() if merged else ():
         if sourced.source.place in places:
             places.update(source.place for source in sourced.also)
-    found: dict[tuple[int, ...], Handler] = {}
+    by_order: dict[tuple[int, ...], Handler] = {}
     for handlers, desired in declared:
         mine = desired.places() if isinstance(desired, DesiredAsset) else [desired.source.place]
         if handlers and not places.isdisjoint(mine):
-            found |= {handler.order: handler for handler in handlers}
-    return [found[order] for order in sorted(found)]
+            by_order |= {handler.order: handler for handler in handlers}
+    return [by_order[order] for order in sorted(by_order)]
 
 
 _NOT_AGAIN = "it is not sent again automatically\ncheck the server; --forget-pending ends this warning"

@@ -71,7 +71,7 @@ async def protect_otherwise(
     near = [each for each in others if each.by_id or not titles.isdisjoint(map(plain, each.all_names))]
     asked = [each for each in left_out if not isinstance(each.ref, TitleRef) or titles & _titles_in(each.ref)]
     protecting: list[IntentGroup] = []
-    for group in await structs.replace(grouping, only=titles).groups(asked) if asked else ():
+    for group in await structs.replace(grouping, losing_titles=titles).groups(asked) if asked else ():
         names = set(map(plain, group.all_names))
         same = [each for each, _ in losing if not names.isdisjoint(map(plain, each.all_names))]
         for each in same:
@@ -126,7 +126,7 @@ async def protected(
 
     ``here`` is what the plan declares for it. Without ``reads``, what needs more than was read declares nothing.
     """
-    found: list[DesiredAsset] = []
+    declared: list[DesiredAsset] = []
     warnings, looked = finder.warnings, set(layers.looked)
     for member in protecting:
         where, source, answer = member.where, member.intent.source, finder.answer_to(member)
@@ -139,10 +139,10 @@ async def protected(
             for each in (each for _, each in mine if isinstance(each, DesiredAsset)):
                 if each.folder is not None and answer is not None:
                     check_guard(answer.asset, answer.title, each.folder)
-                found.append(each)
+                declared.append(each)
     finder.warnings = warnings
     layers.looked = layers.looked if reads else looked
-    return found
+    return declared
 
 
 # Contradictions -------------------------------------------------------------------------------------------------------

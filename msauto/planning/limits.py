@@ -17,22 +17,22 @@ EMPTIED = 3
 def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
     """Return each limit that the plan exceeds, with the flag that allows it."""
     changes = [change for target in plan.targets for change in target.changes]
-    found: list[Refusal] = []
+    exceeded: list[Refusal] = []
     deleted = [change for change in changes if is_deletion(change)]
     if (count := len(deleted)) > limits.delete_assets:
         links = sum(ASPECTS[change.aspect].deletes == "link" for change in deleted)
-        found.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))
+        exceeded.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))
     removals = _removals(plan, limits, sum(change.losses for change in changes))
-    found += [removals] if removals else []
+    exceeded += [removals] if removals else []
     if limits.requests is not None and plan.requests > limits.requests:
-        found.append(Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}"))
+        exceeded.append(Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}"))
     for target in (target for target in plan.targets if target.loses):
         glob = next((glob for glob in limits.protected if _is_under(target, glob)), None)
         if glob is not None:
             remedy = f"remove the task, or remove {glob!r} from `protected` in msauto.toml"
             called = f"{target.server} {target.database} {target.name}".strip()
-            found.append(Refusal("protected", glob, called, remedy))
-    return tuple(found)
+            exceeded.append(Refusal("protected", glob, called, remedy))
+    return tuple(exceeded)
 
 
 def _removals(plan: Plan, limits: Limits, count: int) -> Refusal | None:

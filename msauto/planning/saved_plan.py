@@ -182,13 +182,13 @@ def refuse_differences(plan: Plan, agreed: Plan, begun: Collection[TargetId] = (
 def rest_of(plan: Plan, rest: Sequence[Target]) -> tuple[Target, ...]:
     """Return the targets of a plan that an earlier run did not finish; one that is another clip now is in error."""
     before = {_name_of(each): each for each in rest}
-    found: list[Target] = []
+    unfinished: list[Target] = []
     for target in plan.targets:
         old = before.get(_name_of(target))
         if old is not None and target.error is None and is_another_clip(old.clip, target.clip, set(old.altered)):
             target = _stale(target, _another_clip(old, target))
-        found += [target] if old is not None else []
-    return tuple(found)
+        unfinished += [target] if old is not None else []
+    return tuple(unfinished)
 
 
 def _name_of(target: Target) -> tuple[str, str, str, str]:
@@ -208,12 +208,12 @@ def _stale(target: Target, why: str) -> Target:
 def _by_key(plan: Plan) -> Mapping[_Key, Target]:
     """Return the targets by server, database, kind, name, and their number among those of this name."""
     count: Counter[tuple[str, str, str, str]] = Counter()
-    found: dict[_Key, Target] = {}
+    targets: dict[_Key, Target] = {}
     for target in plan.targets:
         name = target.server, target.database, target.kind, target.name
-        found[*name, count[name]] = target
+        targets[*name, count[name]] = target
         count[name] += 1
-    return found
+    return targets
 
 
 def _describe(old: Target | None, new: Target | None) -> list[str]:

@@ -125,12 +125,12 @@ def nearest_titles(title: str, titles: Iterable[str]) -> tuple[str, ...]:
     ('EP001',)
     """
     folded = _folded(title)
-    found: dict[str, list[str]] = {}
+    by_form: dict[str, list[str]] = {}
     near = (each for each in titles if each != title and _may_be_similar(folded, _folded(each)))
     for each in islice(near, _MOST_COMPARED):
-        found.setdefault(_folded(each), []).append(each)
-    best = [folded] if folded in found else get_close_matches(folded, found, _SHOWN, 0.75)
-    return tuple(dict.fromkeys(each for key in best for each in found[key]))[:_SHOWN]
+        by_form.setdefault(_folded(each), []).append(each)
+    best = [folded] if folded in by_form else get_close_matches(folded, by_form, _SHOWN, 0.75)
+    return tuple(dict.fromkeys(each for key in best for each in by_form[key]))[:_SHOWN]
 
 
 def _folded(title: str) -> str:

@@ -123,8 +123,8 @@ async def _plan_after_databases(
 
 def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[IntentGroup], bool]:
     """Return whether to plan a group, as a function. What cannot be read may hold a chosen target, and is kept."""
-    takes = context.choice.among(name for group in groups for name in group.all_names)
-    return lambda group: takes is None or takes(group.all_names) or group.is_unknown
+    is_chosen = context.choice.among(name for group in groups for name in group.all_names)
+    return lambda group: is_chosen is None or is_chosen(group.all_names) or group.is_unknown
 
 
 async def _named_otherwise(
@@ -172,17 +172,17 @@ async def _with_one_target_a_clip(
     for number, group in enumerate(groups):
         if group.clip is not None:
             clips.setdefault(group.clip, []).append(number)
-    found: list[Planned | None] = [*planned, *(None for _ in others)]
+    outcomes: list[Planned | None] = [*planned, *(None for _ in others)]
     # More names than MOST_LINKS for one clip means that the server reports the same for all clips.
     for first, *more in (numbers for numbers in clips.values() if 1 < len(numbers) <= MOST_LINKS):
-        if found[first] is None:
+        if outcomes[first] is None:
             continue
         with suppress(DistinctClipsError):  # their answers only looked like one clip
             merged = merge_groups([groups[number] for number in (first, *more)])
-            found[first] = merged, await plan_group(context, merged)
+            outcomes[first] = merged, await plan_group(context, merged)
             for number in more:
-                found[number] = None
-    return [each for each in found if each is not None]
+                outcomes[number] = None
+    return [each for each in outcomes if each is not None]
 
 
 async def _without_named_links(
@@ -204,7 +204,7 @@ async def _without_named_links(
     for group in (*(group for group, each in planned if each.state != "skipped"), *others):
         for name in {plain(name) for name in group.all_names}:
             named.setdefault((group.database, name), []).append(group)
-    found = list(planned)
+    outcomes = list(planned)
     for number, target in deletions.items():
         group, _ = planned[number]
         for place in target.places:
@@ -224,8 +224,8 @@ async def _without_named_links(
                     target.changes[0].source,
                     "remove one of the two tasks, or run the other one first, by itself",
                 )
-                found[number] = group, _failed(context, group, error)
-    return found
+                outcomes[number] = group, _failed(context, group, error)
+    return outcomes
 
 
 def _without_shared_places(

@@ -33,7 +33,7 @@ class TargetChoice:
         self._known |= titles
         exact = {plain(title) for title in titles}.intersection(self._globs.values())
 
-        def takes(names: Iterable[str]) -> bool:
+        def is_chosen(names: Iterable[str]) -> bool:
             forms = {plain(name) for name in names}
             matched = {
                 glob
@@ -43,7 +43,7 @@ class TargetChoice:
             self._matched |= matched
             return bool(matched)
 
-        return takes
+        return is_chosen
 
     def merge(self, other: TargetChoice) -> None:
         """Add what the same globs matched elsewhere."""

@@ -119,13 +119,13 @@ def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
 
 
 class Grouping(Struct, frozen=True):
-    """Groups what tasks ask of one server; ``only``: of selects, the assets of these titles."""
+    """Groups what tasks ask of one server; with ``losing_titles``, only the assets of these titles count of selects."""
 
     server: ServerSpec
     reader: Reader
     forks: int
     answers: XmpAnswers
-    only: Collection[str] | None = None
+    losing_titles: Collection[str] | None = None
 
     async def groups(self, intents: Sequence[Intent]) -> list[IntentGroup]:
         """Return the groups in the order of the playbooks."""
@@ -145,9 +145,9 @@ class Grouping(Struct, frozen=True):
                 if (group := groups.get(key)) is None:
                     group = IntentGroup("asset", database, title, renames.of(database, title))
                     group.error = renames.error(database, title)
-            found = groups.setdefault(key, group)
-            found.members.append(member)
-            found.error = found.error or group.error
+            merged = groups.setdefault(key, group)
+            merged.members.append(member)
+            merged.error = merged.error or group.error
         return list(groups.values())
 
     async def _members_of(self, intent: Intent) -> Iterable[_KeyedMember]:
@@ -177,35 +177,35 @@ class Grouping(Struct, frozen=True):
     async def _select(self, intent: Intent, ref: SelectRef) -> Sequence[IntentGroupMember]:
         """Return the entries that fulfil ``where``; a clip is read only where its entry is not enough.
 
-        With ``only``, the titles that something is removed from, a ``where`` in error may have chosen any of them.
+        Of ``losing_titles``, from which something is removed, a ``where`` in error may have chosen any.
         """
-        only = self.only
-        where = ref.where if only is None or ref.where is None else partial(may_choose, ref.where)
+        losing = self.losing_titles
+        where = ref.where if losing is None or ref.where is None else partial(may_choose, ref.where)
         entries = await self.reader.read_select(ref)
         if entries is None:
             raise await not_found(
                 self.reader, self.server, "folder", show_folder(ref.folder), intent.source, ref.database
             )
-        found: list[IntentGroupMember] = []
+        members: list[IntentGroupMember] = []
         pending: list[Entry] = []
         async for entry in in_turns(entries):
-            if only is not None and plain(entry.title) not in only:
+            if losing is not None and plain(entry.title) not in losing:
                 continue
             if where is None:
-                found.append(IntentGroupMember(intent, entry.title, entry))
+                members.append(IntentGroupMember(intent, entry.title, entry))
                 continue
             facts = Facts(entry=entry)
             try:
                 if where(facts):
-                    found.append(IntentGroupMember(intent, entry.title, entry, facts.looked))
+                    members.append(IntentGroupMember(intent, entry.title, entry, facts.looked))
             except Need:
                 pending.append(entry)
 
         look = partial(self._look_at_clip, intent, ref, where)
-        found += [member async for member in concurrent_map(look, pending, limit=self.forks) if member is not None]
+        members += [member async for member in concurrent_map(look, pending, limit=self.forks) if member is not None]
         low, high = ref.expect_min or 0, ref.expect_max
-        if only is None and (low or high is not None):
-            values = ((reported_values(each.entry), each.entry.title) for each in found if each.entry is not None)
+        if losing is None and (low or high is not None):
+            values = ((reported_values(each.entry), each.entry.title) for each in members if each.entry is not None)
             count = len({plain(title) if None in known else known for known, title in values})
             if not low <= count <= (count if high is None else high):
                 most = "any number" if high is None else high
@@ -214,7 +214,7 @@ class Grouping(Struct, frozen=True):
                     intent.source,
                     "look at the assets with `msauto show`, or correct `expect`",
                 )
-        return found
+        return members
 
     async def _look_at_clip(
         self, intent: Intent, ref: SelectRef, where: Callable[[Facts], bool] | None, entry: Entry
@@ -254,8 +254,8 @@ class TitleKeys:
         for database, title in titles:
             if not title.isascii():
                 forms.setdefault((database, plain(title)), set()).add(title)
-        several = {name: found for name, found in forms.items() if len(found) > 1}
-        return cls({name for name, found in several.items() if await _are_apart(reader, name[0], found)})
+        several = {name: variants for name, variants in forms.items() if len(variants) > 1}
+        return cls({name for name, variants in several.items() if await _are_apart(reader, name[0], variants)})
 
     def __call__(self, database: str, title: str) -> tuple[str, str]:
         """Return the key of a title."""
@@ -264,19 +264,19 @@ class TitleKeys:
 
 async def _are_apart(reader: Reader, database: str, forms: Iterable[str]) -> bool:
     """Return whether several titles that are equal to these after Unicode NFC are live."""
-    found: dict[str, Asset] = {}
+    answers: dict[str, Asset] = {}
     for form in sorted(forms):
         try:
             asset = await reader.read_asset(database, Address(form))
         except MsautoError:
             return True  # the error concerns this title alone
-        found |= {} if asset is None else {form: asset}
+        answers |= {} if asset is None else {form: asset}
     # A server that finds both forms of one title may report none: then the answers have those that were asked for.
-    one, *others = (structs.replace(each, title=None) for each in found.values()) if found else (None,)
+    one, *others = (structs.replace(each, title=None) for each in answers.values()) if answers else (None,)
     if any(each != one for each in others):
         return True
-    is_open = others or any(asset.title != form for form, asset in found.items())
-    return bool(is_open) and len(await titles_like(reader, database, next(iter(found.values())))) > 1
+    is_open = others or any(asset.title != form for form, asset in answers.items())
+    return bool(is_open) and len(await titles_like(reader, database, next(iter(answers.values())))) > 1
 
 
 async def titles_like(reader: Reader, database: str, asset: Asset) -> list[str]:
@@ -293,16 +293,16 @@ def check_entry(entry: Entry, asset: Asset, source: TaskSource) -> None:
     """Raise ``PlanningError`` where the answer to a title is another clip than the entry of the listing."""
     if not is_another_clip(entry, asset, {"link_id"}):
         return
-    found = compare_clips(entry, asset)
+    comparison = compare_clips(entry, asset)
     place = show_folder((*entry.folder, entry.title))
     home = "" if asset.folder is None else f" in {show_folder(asset.folder) or '/'}"
     differ = ", ".join(
         f"{name} is {entry.attributes[name]} in the listing and {asset.attributes[name]} in the answer"
-        for name in found.different
+        for name in comparison.different
     )
     raise refuse(
         f"two clips have the title {entry.title!r}: the listing shows the one in {place}, and the server answers with "
-        f"another one{home} ({differ or f'another link_id, {found.evidence}'})",
+        f"another one{home} ({differ or f'another link_id, {comparison.evidence}'})",
         source,
         "select another `folder:`, address the clip by a key field with `id:`, or rename one of the two",
     )

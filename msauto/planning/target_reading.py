@@ -59,8 +59,8 @@ async def read_places(
     listings = {folder: await read(database, folder) for folder in dict.fromkeys(place[:-1] for place in places)}
     listed = ((place, listings[place[:-1]]) for place in places)
     return {
-        place: None if found is None else entries_called(found.entries, place[:-1], place[-1])
-        for place, found in listed
+        place: None if listing is None else entries_called(listing.entries, place[:-1], place[-1])
+        for place, listing in listed
     }
 
 
@@ -88,8 +88,8 @@ def shorten(value: Json) -> str:
 def snapshot_with_facts(live: LiveTarget, names: Iterable[str]) -> Snapshot:
     """Return what a reading shows of a target, and the facts among the names that planning looked at."""
     facts = {name.partition(" ")[2] for name in names if name.startswith(f"{FACT} ")}
-    found: Part = {name: _fact(live, name) for name in facts}
-    return {**snapshot_of(live), **({FACT: found} if facts else {})}
+    shown: Part = {name: _fact(live, name) for name in facts}
+    return {**snapshot_of(live), **({FACT: shown} if facts else {})}
 
 
 def _fact(live: LiveTarget, name: str) -> Any:
