@@ -52,9 +52,9 @@ def snapshot_of(live: LiveTarget, names: Iterable[str] = ASPECTS) -> Snapshot:
 
 def operation(desired: DesiredOperation | DesiredXmpBatch) -> Operation:
     """Return the aspect that runs a desired operation."""
-    found = ASPECTS[desired.aspect]
-    assert isinstance(found, Operation)
-    return found
+    aspect = ASPECTS[desired.aspect]
+    assert isinstance(aspect, Operation)
+    return aspect
 
 
 def is_deletion(change: Change) -> bool:
@@ -91,7 +91,7 @@ def contradictions(declared: Sequence[DesiredAsset | DesiredChannel], title: str
         _merge(assets, merging)
     if channels:
         CHANNEL_ITEMS.merge(merging, channels)
-    return merging.found
+    return merging.errors
 
 
 def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
@@ -119,13 +119,13 @@ def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
 
 def _merge_parts(declared: Sequence[Mapping[str, Any]], merging: Merging) -> dict[str, Any]:
     """Merge what tasks declare of each aspect; the items of one list may also be one item."""
-    found: dict[str, list[Any]] = {}
+    by_aspect: dict[str, list[Any]] = {}
     for each in declared:
         for name, part in each.items():
-            found.setdefault(name, []).append(part)
+            by_aspect.setdefault(name, []).append(part)
     merged: dict[str, Any] = {}
-    for name in sorted(found, key=_ORDER.__getitem__):
-        parts = found[name]
+    for name in sorted(by_aspect, key=_ORDER.__getitem__):
+        parts = by_aspect[name]
         is_whole = len(parts) == 1 and not (isinstance(parts[0], DesiredList) and len(parts[0].items) > 1)
         merged[name] = parts[0] if is_whole else ASPECTS[name].merge(merging, parts)
     return merged

@@ -44,15 +44,15 @@ class AssetDeletion(Aspect):
 
     def details(self, change: Change, target: Target) -> Sequence[Detail]:
         """Return what is lost with a deleted clip: folder, length, creation time, and the entries that show it."""
-        found, lost = list[Detail](), mapping(change.before)
+        details, lost = list[Detail](), mapping(change.before)
         folder = target.folder if lost.get("folder") is None else str(lost["folder"])
         if folder is not None:
-            found.append(Detail("in", folder or "the root folder"))
+            details.append(Detail("in", folder or "the root folder"))
         if lost.get("frames") is not None:
-            found.append(Detail("length", lost["frames"], "frames"))
+            details.append(Detail("length", lost["frames"], "frames"))
         created = lost.get("create_time") or target.clip.create_time
         if created is not None:
-            found.append(Detail("created", created))
+            details.append(Detail("created", created))
         if target.places:
-            found.append(Detail("also shown as", list(target.places)))
-        return found
+            details.append(Detail("also shown as", list(target.places)))
+        return details

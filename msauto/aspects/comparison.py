@@ -78,8 +78,8 @@ def track_of(marker: Marker) -> str:
 
 def entries_called(entries: Sequence[Entry], folder: Folder, title: str) -> list[Entry]:
     """Return the entries of exactly that title in that folder, else those whose title is equal after NFC."""
-    found = [entry for entry in entries if same_text(entry.title, title) and same_folder(entry.folder, folder)]
-    return [entry for entry in found if entry.title == title] or found
+    alike = [entry for entry in entries if same_text(entry.title, title) and same_folder(entry.folder, folder)]
+    return [entry for entry in alike if entry.title == title] or alike
 
 
 def entry_called(entries: Sequence[Entry], folder: Folder, title: str) -> Entry | None:

@@ -171,13 +171,13 @@ class Links(ListAspect):
 
     def live(self, context: PlanContext) -> dict[str, Item]:
         """Return what is where links are to be, and all other links, where they were read, without the asset's home."""
-        found = super().live(context)
-        known = {plain(key) for key in found}
+        items = super().live(context)
+        known = {plain(key) for key in items}
         for link in context.live.links or ():
             key, its = show_folder((*link.folder, link.title)), DesiredLink(link.folder, link.title)
             if plain(key) not in known and not _is_home(context.asset, context.title, its):
-                found[key] = {"link_id": link.link_id}
-        return found
+                items[key] = {"link_id": link.link_id}
+        return items
 
     def resolve(self, context: PlanContext, sourced: Sourced[DesiredLink], live: Mapping[str, Item]) -> ListItem:
         """Return a link with its fields; the entry of another clip of its title is an error."""

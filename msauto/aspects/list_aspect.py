@@ -121,21 +121,21 @@ class ListAspect(Aspect):
         resolved = self.with_keys_of_ours(context, resolved, everything)
         items = self.unite([item for item in resolved if not self.is_left_alone(context, item, everything)])
         twins = self.twins(context, everything, items, desired)
-        found = match(items, live, self.handles, self.differs, self.prefix)
-        self._refuse_contradictions(items, found)
-        self._refuse_what_stays_and_changes(desired, found, live)
-        surplus = {k: desired.exactly for k in found.others if desired.exactly and self.covers(desired, live[k])}
-        self._warn_of_spared(context, live, found, surplus)
+        pairing = match(items, live, self.handles, self.differs, self.prefix)
+        self._refuse_contradictions(items, pairing)
+        self._refuse_what_stays_and_changes(desired, pairing, live)
+        surplus = {k: desired.exactly for k in pairing.others if desired.exactly and self.covers(desired, live[k])}
+        self._warn_of_spared(context, live, pairing, surplus)
         self._expect_no_others(context, desired, items, everything)
         for key, source in twins.items():
-            (surplus if source is desired.exactly else found.removed)[key] = source
-        found, surplus = self.without_kept(context, found, everything, surplus)
-        self.write(context, found, everything, surplus)
+            (surplus if source is desired.exactly else pairing.removed)[key] = source
+        pairing, surplus = self.without_kept(context, pairing, everything, surplus)
+        self.write(context, pairing, everything, surplus)
         if not surplus:
             return
-        gone = {**found.removed, **surplus}
+        gone = {**pairing.removed, **surplus}
         left = [each for key, value in everything.items() if key not in gone for each in each_of(value)]
-        if not any(self.covers(desired, each) for each in (*left, *(new.named for new in found.created))):
+        if not any(self.covers(desired, each) for each in (*left, *(new.named for new in pairing.created))):
             context.builder.emptied.append((self.name, sum(len(each_of(everything[key])) for key in surplus)))
 
     def with_keys_of_ours(
@@ -157,7 +157,7 @@ class ListAspect(Aspect):
             is_made = self.replaces or context.memory.get(f"{MADE}{self.name}:{key}")
             if is_same and key not in named and is_made:
                 ours[self.place(was)] = key
-        found, taken, others = [], {*ours.values()}, defaultdict[Hashable, list[Item]](list)
+        keyed, taken, others = [], {*ours.values()}, defaultdict[Hashable, list[Item]](list)
         for key, value in live.items():
             others[self.place(value)] += [] if key in taken else [value]
         for each in items:
@@ -167,19 +167,19 @@ class ListAspect(Aspect):
                 moved = self.place(live[key]) != place
                 if (moved or others[place]) and all(self.differs(each.named, value) for value in others[place]):
                     each = structs.replace(each, key=key, label=f"{self.prefix}{key}", ours=True)
-            found.append(each)
-        return found
+            keyed.append(each)
+        return keyed
 
     def tells_by_key(self, context: PlanContext) -> bool:
         """Return whether a key is that of one item: the server does not number its items by their start."""
         return not (self.numbered and context.server.dialect.numbers_by_start)
 
     def without_kept(
-        self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: dict[str, TaskSource]
+        self, context: PlanContext, pairing: Matching[Item], live: Mapping[str, Item], surplus: dict[str, TaskSource]
     ) -> tuple[Matching[Item], dict[str, TaskSource]]:
         """Return what is to be written, without what was changed outside and is kept."""
         if not context.memory or not self.tells_by_key(context):
-            return found, surplus
+            return pairing, surplus
         left = self.left(context)
         gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
 
@@ -194,12 +194,12 @@ class ListAspect(Aspect):
                 context, (self.name, called), outside, there, source, dict(named or {})
             )
 
-        present = [(i, key) for i, key in found.present if not stays(i.label, key or i.key, i.named, i.source)]
+        present = [(i, key) for i, key in pairing.present if not stays(i.label, key or i.key, i.named, i.source)]
         removed, others = (
             {key: each for key, each in keys.items() if not stays(f"{self.prefix}{key}", key, None, each)}
-            for keys in (found.removed, surplus)
+            for keys in (pairing.removed, surplus)
         )
-        return found._replace(present=present, removed=removed), others
+        return pairing._replace(present=present, removed=removed), others
 
     def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
         """Return how a run left each item, in frames of the file, and that run, by live key."""
@@ -232,14 +232,14 @@ class ListAspect(Aspect):
 
         Those without a key cannot be named.
         """
-        found: dict[str, Item] = {}
+        items: dict[str, Item] = {}
         origin = self.origin(context)
         for key, value in (part_of(self, context.live) or {}).items():
             known = mapping(context.memory.get(f"{self.name}:{key}"))
             hidden = {name: known[name] for name in self.unreported if name in known and TWINS not in mapping(value)}
-            found[key] = {**hidden, **self.shifted(mapping(value), origin)}
-        found.pop("", None)
-        return found
+            items[key] = {**hidden, **self.shifted(mapping(value), origin)}
+        items.pop("", None)
+        return items
 
     def origin(self, context: PlanContext) -> int:
         """Return the frame of the file from which the server counts this list."""
@@ -271,15 +271,15 @@ class ListAspect(Aspect):
         return any(each.items() <= value.items() for each in self.covered(desired))
 
     def write(
-        self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+        self, context: PlanContext, pairing: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
     ) -> None:
         """Add the changes and requests: deletions first, so that an old and a new item never share a place."""
-        for gone, exactly in ((found.removed, False), (surplus, True)):
+        for gone, exactly in ((pairing.removed, False), (surplus, True)):
             for key, source in gone.items():
                 self.delete(context, key, live[key], source, exactly=exactly)
-        for item, key in found.kept:
+        for item, key in pairing.kept:
             self.keep(context, item, key, live[key])
-        for item in found.created:
+        for item in pairing.created:
             self.create(context, item)
 
     def keep(self, context: PlanContext, item: ListItem, key: str, live: Item) -> None:
@@ -328,16 +328,16 @@ class ListAspect(Aspect):
         return True
 
     def _warn_of_spared(
-        self, context: PlanContext, live: Mapping[str, Item], found: Matching[Item], surplus: Mapping[str, TaskSource]
+        self, context: PlanContext, live: Mapping[str, Item], pairing: Matching[Item], surplus: Mapping[str, TaskSource]
     ) -> None:
         """Warn of the items that stay: a task names them as absent, and they have other attributes or are desired."""
-        for key, item in found.spared.items():
+        for key, item in pairing.spared.items():
             if key not in surplus:
                 differs = self.differs(item.named, live[key])
                 why = " and ".join(
                     f"its {name} is {live[key].get(name)!r}, not {item.named[name]!r}" for name in differs
                 )
-                why = why or f"it is what {next(each.source.place for each, its in found.kept if its == key)} desires"
+                why = why or f"it is what {next(each.source.place for each, its in pairing.kept if its == key)} desires"
                 what = f"{context.title}: {self.called} {item.label} is left alone"
                 context.builder.warnings.append(f"{what}: {why} ({item.source.place})")
 
@@ -392,14 +392,14 @@ class ListAspect(Aspect):
         each = " and ".join(repr(mapping(one).get("title", "")) for one in twins)
         return f"{len(twins)} live {self.called}s have the {self.key_called} {key}: {each}"
 
-    def _refuse_contradictions(self, items: Sequence[ListItem], found: Matching[Item]) -> None:
+    def _refuse_contradictions(self, items: Sequence[ListItem], pairing: Matching[Item]) -> None:
         """Refuse an item that one task removes and another one desires.
 
         What is removed by its key may be desired by its place only where another item is at that place.
         """
         if all(item.present for item in items):
             return
-        new = {item.handles for item in found.created}
+        new = {item.handles for item in pairing.created}
         present, there = [item for item in items if item.present], defaultdict[Hashable, list[ListItem]](list)
         for item in present:
             for handle in item.handles:
@@ -413,12 +413,12 @@ class ListAspect(Aspect):
                     what = f"{self.called} {gone.label} is removed here and desired at {desired.source.place}"
                     raise refuse(what, gone.source, "remove one of the two")
 
-    def _refuse_what_stays_and_changes(self, desired: Any, found: Matching[Item], live: Mapping[str, Item]) -> None:
+    def _refuse_what_stays_and_changes(self, desired: Any, pairing: Matching[Item], live: Mapping[str, Item]) -> None:
         """Refuse an item that one task names by its place as it is, and another one by its key as something else."""
-        kept = [(item, live[key]) for item, key in found.kept if found.created]
+        kept = [(item, live[key]) for item, key in pairing.kept if pairing.created]
         there = {handle: (item, value) for item, value in kept for handle in self.handles(value)[:1]}
         parts = {each.source: each.part for each in desired.items} if there else {}
-        for stays in (item for item in found.created if there and item.key is None and item.besides is None):
+        for stays in (item for item in pairing.created if there and item.key is None and item.besides is None):
             changed, value = there.get(next(iter(stays.handles), None), (stays, {}))
             if parts[changed.source] == parts[stays.source] or self.differs(stays.named, value):
                 continue
@@ -495,10 +495,10 @@ class ListAspect(Aspect):
 
 def by_key(items: Sequence[tuple[str, Item]]) -> Part:
     """Return items by their keys; those that share a key are twins."""
-    found: dict[str, list[Item]] = {}
+    groups: dict[str, list[Item]] = {}
     for key, value in items:
-        found.setdefault(key, []).append(value)
-    return {key: same[0] if len(same) == 1 else {TWINS: list(same)} for key, same in found.items()}
+        groups.setdefault(key, []).append(value)
+    return {key: same[0] if len(same) == 1 else {TWINS: list(same)} for key, same in groups.items()}
 
 
 def each_of(value: Any) -> list[Item]:

@@ -371,16 +371,16 @@ class Markers(ListAspect):
         context.builder.checks.append(self._unpaired)
 
     def write(
-        self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+        self, context: PlanContext, pairing: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
     ) -> None:
         """Add the changes and requests, and warn of new markers that others may only have moved."""
         others: dict[tuple[str, str], list[tuple[int, str]]] = {}
-        for uid in found.others if found.created else ():
+        for uid in pairing.others if pairing.created else ():
             if uid not in surplus:
                 others.setdefault(_called(live[uid]), []).append((int(str(live[uid]["frame"])), uid))
         for each in others.values():
             each.sort()
-        for item in found.created:
+        for item in pairing.created:
             frame, alike = int(str(item.named["frame"])), others.get(_called(item.named), ())
             at = bisect(alike, (frame, ""))
             for other, uid in alike[max(0, at - 1) : at + 1] if item.named.get("title") else ():
@@ -391,7 +391,7 @@ class Markers(ListAspect):
                         f"if others have moved that one, name `uid: {uid}` to move it back"
                     )
                     break
-        super().write(context, found, live, surplus)
+        super().write(context, pairing, live, surplus)
 
     def _unpaired(self, context: PlanContext, after: Callable[[], Snapshot]) -> Iterator[str]:
         """Yield the profanity starts without an end, and ends without a start, that the run makes."""

@@ -42,29 +42,29 @@ class Merging(Struct):
     """What merging the parts of one target works with. Equal keys mean the same thing, or the same value.
 
     ``asset`` is ``None`` before the server is asked: then its frame rate is unknown. ``title`` is the asset's after the
-    run. ``found`` collects the contradictions.
+    run. ``errors`` collects the contradictions.
     """
 
     asset: Asset | None
     title: str
-    found: list[PlanningError] = field(default_factory=list)
+    errors: list[PlanningError] = field(default_factory=list)
 
     def check(self) -> None:
         """Raise the first contradiction."""
-        if self.found:
-            raise self.found[0]
+        if self.errors:
+            raise self.errors[0]
 
     def removed(self, what: str, absent: TaskSource | None, desired: TaskSource) -> None:
         """Note that one task removes what another one declares."""
         removing = absent.description if absent else "one task"
         message = f"{what} is removed by {removing} and declared by {desired.description}"
-        self.found.append(refuse(message, desired, "remove one of the two tasks, or declare the same in both"))
+        self.errors.append(refuse(message, desired, "remove one of the two tasks, or declare the same in both"))
 
     def differ(self, what: str, one: Sourced[T], other: Sourced[T], show: Callable[[T], str] = _show) -> None:
         """Note that two tasks declare different values for one thing."""
         both = f"{show(one.value)} by {one.source.description}, {show(other.value)} by {other.source.description}"
         message = f"{what}: two tasks declare different values: {both}"
-        self.found.append(refuse(message, other.source, "declare the same value in both"))
+        self.errors.append(refuse(message, other.source, "declare the same value in both"))
 
     def comparable(self, value: object, name: str = "") -> Hashable:
         """Return the key of a value; ``name`` is that of its field."""
@@ -129,7 +129,7 @@ class Merging(Struct):
                 if not value.present or not covers(one, value) or identity(value) in named:
                     continue
                 if other.exactly is not None and other.exactly.place == exactly.place:
-                    self.found.append(refuse(_EACH_ROUND, exactly, "declare all items in one task, without the loop"))
+                    self.errors.append(refuse(_EACH_ROUND, exactly, "declare all items in one task, without the loop"))
                 else:
                     self.removed(called(value), exactly, sourced.source)
 

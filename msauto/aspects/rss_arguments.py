@@ -105,9 +105,9 @@ def _characters(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
     for path, text in texts.items():
         if not isinstance(text, str) or isinstance(text, UnrenderedTemplate):
             continue
-        found = bad_character(text, line=path[-1] in _ONE_LINE)
-        if found is not None:
-            why = f"the {path[-1]} contains {found[1]} as character {found[0]}, which no RSS channel reports"
+        bad = bad_character(text, line=path[-1] in _ONE_LINE)
+        if bad is not None:
+            why = f"the {path[-1]} contains {bad[1]} as character {bad[0]}, which no RSS channel reports"
             yield node.child(*path).problem(why, "remove it in the source, or with the filter `regex_replace`")
 
 

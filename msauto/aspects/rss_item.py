@@ -197,18 +197,18 @@ class RssItems(ListAspect):
             )
 
     def write(
-        self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+        self, context: PlanContext, pairing: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
     ) -> None:
         """Add the changes and requests in the order of the list; what is removed comes last."""
         files = {value["file"]: key for key, value in live.items() if "file" in value}
-        for item, key in found.present:
+        for item, key in pairing.present:
             if key is None or self.differs(item.named, live[key]):
                 self._check_room(context, item, live, files)
             if key is None:
                 self.create(context, item)
             else:
                 self.keep(context, item, key, live[key])
-        super().write(context, found._replace(present=[]), live, surplus)
+        super().write(context, pairing._replace(present=[]), live, surplus)
 
     def create(self, context: PlanContext, item: ListItem) -> None:
         """Put a new item."""

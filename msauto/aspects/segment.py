@@ -104,17 +104,17 @@ class Segments(SegmentArguments):
         return ListItem(key, label, named, source, handles, value.present, value.besides)
 
     def write(
-        self, context: PlanContext, found: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+        self, context: PlanContext, pairing: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
     ) -> None:
         """Add the changes and their requests, and warn of what is odd about the list that they leave."""
         todo, builder = SegmentRequests(self, context, live), context.builder
         names = {str(each.number): each.name for each in context.asset.segments if not each.titles}
-        for key in (key for item, key in found.kept if item.named.get("title") == "" and names.get(key)):
+        for key in (key for item, key in pairing.kept if item.named.get("title") == "" and names.get(key)):
             builder.warnings.append(
                 f"{context.title}: segment {key} shows the name {names[key]!r} and no title; "
                 'if the server generates names, `title: ""` never matches: omit `title`'
             )
-        todo.write(found, surplus)
+        todo.write(pairing, surplus)
         if todo.send():
             builder.warnings += [f"{context.title}: {odd}" for odd in gaps_and_overlaps(todo.there)]
 

@@ -231,5 +231,5 @@ def attributes(segment: Segment) -> Item:
 
 def cannot_write_back(live: Attributes) -> Item:
     """Return what the interface cannot write again; a rating of 0 does not count."""
-    found = {name: live[name] for name in NEVER_WRITTEN if live.get(name)}
-    return {name: value for name, value in found.items() if name != "rating" or as_number(text_of(value)) != 0}
+    shown = {name: live[name] for name in NEVER_WRITTEN if live.get(name)}
+    return {name: value for name, value in shown.items() if name != "rating" or as_number(text_of(value)) != 0}

@@ -84,20 +84,20 @@ class SegmentRequests:
         """Return the attributes that the server never shows and no run has written: recreating loses them."""
         return [name for name in self._never_shown if name not in self.live[key]]
 
-    def write(self, found: Matching[Item], surplus: Mapping[str, TaskSource]) -> None:
+    def write(self, pairing: Matching[Item], surplus: Mapping[str, TaskSource]) -> None:
         """Add the changes that make the live segments the desired ones."""
         rule, live = self.rule, self.live
-        moves = [(span_of(live[key]), span_of({**live[key], **item.named})) for item, key in found.kept]
+        moves = [(span_of(live[key]), span_of({**live[key], **item.named})) for item, key in pairing.kept]
         for index in range(len(moves)) if self.recreates else free_first(moves):  # all else is deleted before
-            item, key = found.kept[index]
+            item, key = pairing.kept[index]
             if rule.differs(item.named, live[key]):
                 self._rewrite(item, key)
             else:  # what reading does not show of it is not looked at again
                 desired = rule.shifted(item.named, -self._origin)
                 self.context.builder.hold(rule.effect(key, dict(mapping(self._shown[key])), desired))
-        new = self._number_new(found, surplus)
+        new = self._number_new(pairing, surplus)
         over = {instead for _, _, instead in new}
-        for gone, exactly in ((found.removed, False), (surplus, True)):
+        for gone, exactly in ((pairing.removed, False), (surplus, True)):
             for key in (key for key in gone if key not in over):
                 self.delete(key, gone[key], exactly=exactly)
         for number, item, instead in new:
@@ -162,16 +162,16 @@ class SegmentRequests:
         self._made.append((number, made, None if over is None else self.there[int(over)], change))
 
     def _number_new(
-        self, found: Matching[Item], surplus: Mapping[str, TaskSource]
+        self, pairing: Matching[Item], surplus: Mapping[str, TaskSource]
     ) -> list[tuple[int, ListItem, str | None]]:
         """Return the new segments with the lowest free numbers, or those of surplus ones that they are written over."""
-        live, memory, going = self.live, self.context.memory, {*found.removed, *surplus}
-        created = [_interrupted(item, memory, live) for item in found.created]
+        live, memory, going = self.live, self.context.memory, {*pairing.removed, *surplus}
+        created = [_interrupted(item, memory, live) for item in pairing.created]
         over = [] if self.recreates else [key for key in surplus if TWINS not in live[key]]
         between = {name.removeprefix(BETWEEN) for name in memory if name.startswith(BETWEEN)}
-        held = between | {*found.explicit} | (live.keys() - (going - {*over}))
+        held = between | {*pairing.explicit} | (live.keys() - (going - {*over}))
         free = (number for number in count(1) if str(number) not in held)
-        places = self._places(found, created, going) if self._by_start else {}
+        places = self._places(pairing, created, going) if self._by_start else {}
         new: list[tuple[int, ListItem, str | None]] = []
         for item in created:
             if item.key is not None:
@@ -186,13 +186,13 @@ class SegmentRequests:
         return new
 
     def _places(
-        self, found: Matching[Item], created: Sequence[ListItem], going: Collection[str]
+        self, pairing: Matching[Item], created: Sequence[ListItem], going: Collection[str]
     ) -> dict[ListItem, int]:
         """Return the numbers that a server gives by the starts of segments; refuse any other that a task names."""
-        after = {item: span_of({**self.live[key], **item.named})[0] for item, key in found.kept}
+        after = {item: span_of({**self.live[key], **item.named})[0] for item, key in pairing.kept}
         after |= {item: span_of(item.named)[0] for item in created}
-        staying = self.live.keys() - going - {key for _, key in found.kept}
-        starts = sorted([*after.values(), *(span_of(self.live[key])[0] for key in staying)])
+        untouched = self.live.keys() - going - {key for _, key in pairing.kept}
+        starts = sorted([*after.values(), *(span_of(self.live[key])[0] for key in untouched)])
         places = {item: bisect_left(starts, start) + 1 for item, start in after.items()}
         for item, number in places.items():
             if item.key not in (None, str(number)):
@@ -201,7 +201,7 @@ class SegmentRequests:
                     item.source,
                     f"write number: {number}, or leave the numbers out (dialect `segment_numbers`)",
                 )
-        for key in found.removed.keys() & {*found.explicit}:
+        for key in pairing.removed.keys() & {*pairing.explicit}:
             if int(key) <= len(starts):
                 told = "another segment gets its number, and goes in the next run: name it by start and duration"
                 self.context.builder.warnings.append(f"{self.context.title}: segment {key} goes; {told}")
