@@ -97,9 +97,9 @@ class WorkerTask:
     @property
     def is_awaited(self) -> bool:
         """Whether the command still waits for it. Dask forgets cancelled tasks, and those of a command that ended."""
-        found = self._dask.state.tasks.get(self.key)
+        task = self._dask.state.tasks.get(self.key)
         running = self._dask.status.name in {"running", "paused", "closing_gracefully"}
-        return running and found is not None and found.state in {"executing", "long-running"}
+        return running and task is not None and task.state in {"executing", "long-running"}
 
     def report(self, value: object) -> None:
         """Pass something to the command, with the next exchange."""
@@ -292,13 +292,13 @@ class Cluster:
                     for each in reports if key in self._on_report else ():
                         self._on_report[key](each)
                     asked |= {question} - {None}
-        found = {}
+        answered = {}
         for question in asked:
             try:
-                found[question] = await answer(question)
+                answered[question] = await answer(question)
             except Exception as error:  # noqa: BLE001 - raised where it was asked
-                found[question] = error
-        return found
+                answered[question] = error
+        return answered
 
 
 @asynccontextmanager

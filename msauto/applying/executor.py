@@ -361,8 +361,8 @@ async def recover(
     async def settle_server(work: tuple[str, Records]) -> Mapping[int, TargetResult]:
         return await settle(*work)
 
-    found = await concurrent_list(settle_server, by_server.items(), limit=max(1, len(by_server)))
-    results = dict(sorted(item for each in found for item in each.items()))
+    settled = await concurrent_list(settle_server, by_server.items(), limit=max(1, len(by_server)))
+    results = dict(sorted(item for each in settled for item in each.items()))
     if left or len(results) < sum(map(len, by_server.values())):
         journal.leave(run)
     else:

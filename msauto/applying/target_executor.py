@@ -145,14 +145,14 @@ class TargetExecutor:
         for pause in (*self._policy.read_pauses, None) if event is None else ():
             if target.requests[index].dest is None:
                 self._permit = await self._server.sender.permit()
-            found = self._why_not(index) or await self._check(index)
-            if found is None:
+            obstacle = self._why_not(index) or await self._check(index)
+            if obstacle is None:
                 break
             self._release_permit()
-            if not isinstance(found, Guard):
-                return found
-            if not found.late or pause is None:
-                return self._blocked(found.why)
+            if not isinstance(obstacle, Guard):
+                return obstacle
+            if not obstacle.late or pause is None:
+                return self._blocked(obstacle.why)
             await context.clock.sleep(pause)
         if event is not None:
             return event
@@ -229,8 +229,8 @@ class TargetExecutor:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
             return states.Blocked(f"it cannot be read again before it is changed: {one_line(error)}", again)
-        found = verification.guard(target, index, live, context.secrets)
-        return found if found.why else None
+        guard = verification.guard(target, index, live, context.secrets)
+        return guard if guard.why else None
 
     def _may_be_renumbered(self, index: int) -> bool:
         """Return whether a request addresses by number after one that may have given items other numbers."""
@@ -316,14 +316,14 @@ class TargetExecutor:
                 return states.Unreadable(one_line(error), self._elapsed())
         if not can_see:  # what is run
             live = LiveTarget()
-        self._verification = found = verification.verify(target, progress.results, live, can_see=can_see)
+        self._verification = verified = verification.verify(target, progress.results, live, can_see=can_see)
         if can_see:
-            self._memory.verified(progress.done, live, found)
+            self._memory.verified(progress.done, live, verified)
         else:
-            self._memory.keep(found.remembered)
+            self._memory.keep(verified.remembered)
         slow = {each.thing for each in effects if each.slow}
-        restoring = bool(found.differences) and all(each.thing in slow for each in found.differences)
-        return states.TargetRead(found.differences, self._elapsed(), restoring)
+        restoring = bool(verified.differences) and all(each.thing in slow for each in verified.differences)
+        return states.TargetRead(verified.differences, self._elapsed(), restoring)
 
     # Reading: every answer, and every error, is reported to the circuit breaker ------------------------------------
 
@@ -345,7 +345,7 @@ class TargetExecutor:
 
     async def _ask(self, reading: Awaitable[T]) -> T:
         try:
-            found = await reading
+            answer = await reading
         except AnotherClipError:
             self._contact.answered()
             raise
@@ -353,7 +353,7 @@ class TargetExecutor:
             self._contact.failed(error, "read")
             raise
         self._contact.answered()
-        return found
+        return answer
 
     def _elapsed(self) -> float:
         """Seconds since the first call, which follows the last request."""
@@ -369,18 +369,18 @@ class TargetExecutor:
             self._verification = Verification()
             self._memory.another_clip(progress.results)
         self._contact.end(failed=outcome in {"failed", "unverified"})
-        results, found = progress.all_results, self._verification
+        results, verified = progress.all_results, self._verification
         self.result = TargetResult(
             self._target,
             outcome,
             message,
             results,
             progress.differences,
-            found.left,
-            found.seen,
-            found.unseen,
+            verified.left,
+            verified.seen,
+            verified.unseen,
             context.clock.monotonic() - self._began,
-            found.notes,
+            verified.notes,
         )
         self._memory.target_finished(results)
         if self._started:

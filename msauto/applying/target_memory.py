@@ -110,7 +110,7 @@ class TargetMemory:
             self.keep(self._left_again(index, results))
             self.keep({} if result.status is None else self._in_doubt(index, {"status": result.status}))
 
-    def verified(self, done: int, live: LiveTarget, found: Verification) -> None:
+    def verified(self, done: int, live: LiveTarget, verification: Verification) -> None:
         """Note what the last read of the target showed, of which the first ``done`` requests were done.
 
         What differs is not remembered. The rest is: else a value that is not reported would be written in every run, as
@@ -118,10 +118,10 @@ class TargetMemory:
         title. A deleted asset has none.
         """
         self._verified = []
-        if any(each.thing in (ASSET, TITLE) for each in found.differences):
+        if any(each.thing in (ASSET, TITLE) for each in verification.differences):
             return
         recall, target, renamed = self._context.memory.recall, self._target, rename_of(self._target)
-        if target.kind == "asset" and live.asset is None and not found.differences:
+        if target.kind == "asset" and live.asset is None and not verification.differences:
             self._verified = [(name, dict.fromkeys(recall(name))) for name in self._ids]
             return
         items: Items = {}
@@ -130,7 +130,7 @@ class TargetMemory:
             carried = recall(old)
             items |= carried
             self._verified.append((old, dict.fromkeys(carried)))
-        self._verified.append((after, items | found.remembered | self._items_left(live, found)))
+        self._verified.append((after, items | verification.remembered | self._items_left(live, verification)))
 
     def another_clip(self, results: Sequence[RequestResult]) -> None:
         """Remember nothing of what may have reached another clip; what runs once may have run, or not."""
@@ -148,7 +148,7 @@ class TargetMemory:
         if index is not None and results[index].outcome == "not sent":
             self.keep(self._items_if_not_done(index, results))
 
-    def _items_left(self, live: LiveTarget, found: Verification) -> Items:
+    def _items_left(self, live: LiveTarget, verification: Verification) -> Items:
         """Return how the run left what it wrote, unless its key holds a secret; what it made itself is ours.
 
         A server may count positions from the in point, which may move later: it is kept as well.
@@ -157,12 +157,12 @@ class TargetMemory:
         by: list[Json] = [self._context.run, *([first] if first else [])]
         made: dict[tuple[str, Hashable], str] = {}
         items, secrets = Items(), self._context.secrets
-        for name, known in found.left.items():
+        for name, known in verification.left.items():
             aspect, key = thing_of(name)
             if not isinstance(known, list) or (secrets and secrets.occurs_in(str(known[0]))):
                 continue
             live_key, value = known
-            if isinstance(found.remembered.get(f"{aspect}:{live_key}") or {}, dict):  # reading shows it
+            if isinstance(verification.remembered.get(f"{aspect}:{live_key}") or {}, dict):  # reading shows it
                 items[f"{LEFT}{aspect}:{live_key}"] = None if value is None else [value, *by]
                 if value is not None and key.startswith(NEW):
                     made[aspect, ASPECTS[aspect].place(value)] = str(live_key)

@@ -65,37 +65,36 @@ def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Gua
     Before anything is done, all that the plan looked at must be as it was. A guarded request also waits until all
     earlier effects show.
     """
-    expected = predict(target.effects, index)
     held = {} if index else predict([target.holding or ()], 1)
-    expected = {**held, **expected}
+    expected = {**held, **predict(target.effects, index)}
     done = {effect.thing for request in target.effects[:index] for effect in request}
     read = snapshot_with_facts(live, target.looked.names)
-    found = compare(expected, target.others.items(), read, ASPECTS, target.looked.items())
-    if changed := _looked_at(target, found, done):
+    comparison = compare(expected, target.others.items(), read, ASPECTS, target.looked.items())
+    if changed := _looked_at(target, comparison, done):
         return Guard(f"{', '.join(map(_in_words, changed))} changed")
     later = {effect.thing for request in target.effects[index:] for effect in request}
-    for thing, verdict in found.verdicts.items():
+    for thing, verdict in comparison.verdicts.items():
         each = expected[thing]
         if verdict in ("hidden", "predicted" if each.done else "before"):
             continue
         if thing not in later and thing not in held and thing != TITLE and not target.requests[index].guarded:
             continue
-        twins, value = each_of(each.before), found.values[thing]
+        twins, value = each_of(each.before), comparison.values[thing]
         left = [] if value is None else each_of(value)
         if len(twins) > 1 and all(any(is_equal(twin, one, ASPECTS[thing[0]]) for twin in twins) for one in left):
             continue  # any number of them may be left until the last request
-        shown = _what_differs(thing, each, found, secrets)
+        shown = _what_differs(thing, each, comparison, secrets)
         keys = [f"`{key}`" for key in ASPECTS[thing[0]].dialect if "number" in key] if each.done else []
         return Guard(f"{shown}{f'; see the dialect key {keys[0]}' if keys else ''}", each.done and verdict == "before")
     return Guard()
 
 
-def _what_differs(thing: Thing, each: Expected, found: Comparison, secrets: Secrets) -> str:
+def _what_differs(thing: Thing, each: Expected, comparison: Comparison, secrets: Secrets) -> str:
     """Describe planned and live value; where the desired value holds a secret, the live one may be another secret."""
     if secrets and secrets.occurs_in(repr(each.after)):
         return f"{_in_words(name_of(thing))} changed"
     planned = each.after if each.done else each.before
-    return f"{_in_words(name_of(thing))} was {shorten(planned)}, is {shorten(found.values.get(thing))}"
+    return f"{_in_words(name_of(thing))} was {shorten(planned)}, is {shorten(comparison.values.get(thing))}"
 
 
 def _in_words(name: str) -> str:
@@ -108,15 +107,16 @@ def _in_words(name: str) -> str:
 def extent_of(target: Target, index: int, live: LiveTarget) -> Extent:
     """Return how much of what a request should do is seen in ``live``."""
     expected = predict_one(target.effects, index)
-    found = compare(expected, target.others.items(), snapshot_of(live, {aspect for aspect, _ in expected}), ASPECTS)
+    read = snapshot_of(live, {aspect for aspect, _ in expected})
+    comparison = compare(expected, target.others.items(), read, ASPECTS)
     things = [effect.thing for effect in target.requests[index].effects]
     unseen = {  # reading shows just what it showed before
         thing
-        for thing in found.unseen
+        for thing in comparison.unseen
         if expected[thing].before is not None
-        and is_equal(expected[thing].before, found.values.get(thing), ASPECTS[thing[0]])
+        and is_equal(expected[thing].before, comparison.values.get(thing), ASPECTS[thing[0]])
     }
-    verdicts = {"hidden" if thing in unseen else found.verdicts[thing] for thing in things}
+    verdicts = {"hidden" if thing in unseen else comparison.verdicts[thing] for thing in things}
     if verdicts == {"predicted"}:
         return "all"
     if verdicts == {"before"}:
@@ -187,25 +187,25 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
     expected = {**(predict([target.holding or ()], 1) if can_see else {}), **named}
     read = snapshot_with_facts(live, target.looked.names) if can_see else {}
     seen = (target.others.items(), target.looked.items()) if can_see else ((), ())
-    found = compare(expected, seen[0], read, ASPECTS, seen[1])
+    comparison = compare(expected, seen[0], read, ASPECTS, seen[1])
     differences = [
-        _difference(thing, each, found)
+        _difference(thing, each, comparison)
         for thing, each in expected.items()
-        if each.done and found.verdicts[thing] in ("before", "else")
+        if each.done and comparison.verdicts[thing] in ("before", "else")
     ]
     misread = {(each.thing[0], each.shown_as) for each in differences}
-    new = [each for each in found.new if each not in misread]
+    new = [each for each in comparison.new if each not in misread]
     # Of lists that no request touches and that have changed, what no task holds may be new.
-    lists = [aspect for aspect, key in found.changed if not key]
+    lists = [aspect for aspect, key in comparison.changed if not key]
     maybe_new = [(aspect, key) for aspect in lists for key in read[aspect] if (aspect, key) not in expected]
     unwanted = [each for each in (*new, *maybe_new) if _is_unwanted(target, each, read)]
     moved = "files" in target.altered  # by a command of its own
-    looked = _looked_at(target, found, named) if named and not moved else []
+    looked = _looked_at(target, comparison, named) if named and not moved else []
     reported = {each.aspect for each in differences}
     unnamed = {
-        "is gone, and no task names it": [each for each in found.lost if each[1]],
-        "has moved, and no task names it": found.moved,
-        "shows less than before": [each for each in found.lost if not each[1] and each[0] not in reported],
+        "is gone, and no task names it": [each for each in comparison.lost if each[1]],
+        "has moved, and no task names it": comparison.moved,
+        "shows less than before": [each for each in comparison.lost if not each[1] and each[0] not in reported],
         "is new, and the tasks want no other": dict.fromkeys(unwanted),
         "changed meanwhile, and the plan depends on it": [
             each for each in map(thing_of, looked) if each not in misread
@@ -214,45 +214,45 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
     differences += [_unnamed(thing, why) for why, things in unnamed.items() for thing in things]
     if where := elsewhere(target, live):
         differences.append(_unnamed(ASSET, where))
-    notes = [f"{_in_words(name_of(thing))} changed meanwhile, and no task names it" for thing in found.changed]
+    notes = [f"{_in_words(name_of(thing))} changed meanwhile, and no task names it" for thing in comparison.changed]
     notes += [f"{_in_words(name_of(each))} is new, and no task names it" for each in new if each not in unwanted]
     things = [thing for thing, each in named.items() if each.done]
     return Verification(
         tuple(differences),
-        _left(target, results, live, things, named, found),
-        _remembered(things, named, found),
-        sum(found.verdicts[thing] != "hidden" for thing in things),
-        tuple(ASPECTS[aspect].name for aspect, key in found.unseen if (aspect, key) in named),
+        _left(target, results, live, things, named, comparison),
+        _remembered(things, named, comparison),
+        sum(comparison.verdicts[thing] != "hidden" for thing in things),
+        tuple(ASPECTS[aspect].name for aspect, key in comparison.unseen if (aspect, key) in named),
         tuple(notes),
     )
 
 
-def _looked_at(target: Target, found: Comparison, done: Collection[Thing]) -> list[str]:
+def _looked_at(target: Target, comparison: Comparison, done: Collection[Thing]) -> list[str]:
     """Return the names of what the plan looked at, and that is not as it was though no request so far touched it.
 
     Once something is done, whole lists and facts are not among them: a clip that is still recorded grows.
     """
     if not done:
-        return found.looked
+        return comparison.looked
     things = set(target.looked.things).difference(done)
-    return [name for name in found.looked if thing_of(name) in things and thing_of(name)[0] != FACT]
+    return [name for name in comparison.looked if thing_of(name) in things and thing_of(name)[0] != FACT]
 
 
-def _difference(thing: Thing, each: Expected, found: Comparison) -> Difference:
+def _difference(thing: Thing, each: Expected, comparison: Comparison) -> Difference:
     aspect = ASPECTS[thing[0]]
-    live, desired = found.values.get(thing), each.after
+    live, desired = comparison.values.get(thing), each.after
     if isinstance(desired, dict):
         lost = lost_attributes(each, live, aspect)
         desired = {name: value for name, value in {**desired, **lost}.items() if name not in aspect.kept}
     twins = mapping(live).get(TWINS)
     firsts = [next(iter(mapping(each).items())) for each in twins] if isinstance(twins, list) else []
     same = [f"{name} {value}" for name, value in firsts]
-    same += [f"{aspect.prefix}{key}" for key in found.twice.get(thing, ())]
+    same += [f"{aspect.prefix}{key}" for key in comparison.twice.get(thing, ())]
     if same:
         desired, live = "once", f"twice: {' and '.join(same)}"
     shown_as, why = "", ""
     if live is None and isinstance(aspect, ListAspect):
-        shown_as, why = aspect.shown_as(each.after, [key for name, key in found.new if name == thing[0]])
+        shown_as, why = aspect.shown_as(each.after, [key for name, key in comparison.new if name == thing[0]])
     return Difference(aspect.name, _called(thing), desired, live, why, shown_as)
 
 
@@ -277,7 +277,7 @@ def _left(
     live: LiveTarget,
     things: Iterable[Thing],
     named: dict[Thing, Expected],
-    found: Comparison,
+    comparison: Comparison,
 ) -> dict[str, Json]:
     """Return how the run left each thing, and the clip. What was made is ours only if its request was accepted."""
     ours: dict[Thing, bool] = {}
@@ -286,9 +286,9 @@ def _left(
         ours |= {each.thing: accepted or each.before is not None or each.after is None for each in request.effects}
     left: dict[str, Json] = {}
     for thing in things:
-        verdict, each = found.verdicts[thing], named[thing]
+        verdict, each = comparison.verdicts[thing], named[thing]
         if verdict == "predicted" and ours[thing]:
-            left[name_of(thing)] = [found.keys.get(thing, thing[1]), found.values[thing]]
+            left[name_of(thing)] = [comparison.keys.get(thing, thing[1]), comparison.values[thing]]
         elif verdict == "hidden" and not isinstance(ASPECTS[thing[0]], Operation):
             left[name_of(thing)] = [thing[1], each.after]
     if live.asset is not None:
@@ -296,15 +296,15 @@ def _left(
     return left
 
 
-def _remembered(things: Iterable[Thing], named: dict[Thing, Expected], found: Comparison) -> dict[str, Json]:
+def _remembered(things: Iterable[Thing], named: dict[Thing, Expected], comparison: Comparison) -> dict[str, Json]:
     """Return what the ledger keeps: the values, or attributes, that reading does not show. What differs is not kept."""
     kept: dict[str, Json] = {}
     for thing in things:
-        aspect, verdict, value = ASPECTS[thing[0]], found.verdicts[thing], named[thing].after
-        item = f"{thing[0]}:{found.keys.get(thing, thing[1])}"
+        aspect, verdict, value = ASPECTS[thing[0]], comparison.verdicts[thing], named[thing].after
+        item = f"{thing[0]}:{comparison.keys.get(thing, thing[1])}"
         if isinstance(aspect, Operation) or named[thing].secret or verdict in ("before", "else"):
             continue
-        hidden = aspect.hidden(value, found.values.get(thing))
+        hidden = aspect.hidden(value, comparison.values.get(thing))
         if verdict == "hidden" or (hidden and not isinstance(value, dict)):
             kept[item] = value
         else:
@@ -419,8 +419,8 @@ async def _after_deletion(reader: Reader, shared: SharedReads, target: Target) -
     there = await read_places(partial(shared.read, reader), target.database, places)
     return LiveTarget(
         places={
-            place: [each for each in found or () if compare_clips(asset, each).answer != "other"]
-            for place, found in there.items()
+            place: [each for each in at_place or () if compare_clips(asset, each).answer != "other"]
+            for place, at_place in there.items()
         }
     )
 
