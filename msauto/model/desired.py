@@ -192,7 +192,14 @@ class DesiredAsset(Struct, frozen=True, gc=False):
         """Yield all values with their sources."""
         yield from [self.folder] if self.folder is not None else []
         for part in self.parts.values():
-            yield from _sourced_in(part)
+            if isinstance(part, Sourced):
+                yield part
+            elif isinstance(part, Mapping):
+                yield from part.values()
+            elif isinstance(part, DesiredList):
+                yield from part.items
+                more = (getattr(part, name) for name in part.__struct_fields__)  # a list may have values of its own
+                yield from (each for each in more if isinstance(each, Sourced))
 
     def places(self) -> Iterator[SourceLocation]:
         """Yield where a task names something of it."""
@@ -200,18 +207,6 @@ class DesiredAsset(Struct, frozen=True, gc=False):
         yield from (sourced.source.place for sourced in self.sourced())
         lists = (part for part in self.parts.values() if isinstance(part, DesiredList))
         yield from (part.exactly.place for part in lists if part.exactly is not None)
-
-
-def _sourced_in(part: object) -> Iterator[Sourced[Any]]:
-    if isinstance(part, Sourced):
-        yield part
-    elif isinstance(part, Mapping):
-        yield from part.values()
-    elif isinstance(part, DesiredList):
-        yield from part.items
-        for name in part.__struct_fields__:  # a list may have further values of its own
-            more = getattr(part, name)
-            yield from [more] if isinstance(more, Sourced) else []
 
 
 class DesiredRssItem(Struct, frozen=True, gc=False):

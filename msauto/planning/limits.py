@@ -22,8 +22,13 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
     if (count := len(deleted)) > limits.delete_assets:
         links = sum(ASPECTS[change.aspect].deletes == "link" for change in deleted)
         exceeded.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))
-    removals = _removals(plan, limits, sum(change.losses for change in changes))
-    exceeded += [removals] if removals else []
+    removed = sum(change.losses for change in changes)
+    limit = limits.remove_items if limits.allow_remove is None else limits.allow_remove
+    emptied = [each.count for target in plan.targets for each in target.emptied if each.count >= EMPTIED]
+    if removed > limit:
+        exceeded.append(Refusal("remove_items", limit, removed, f"--allow-remove {removed}"))
+    elif emptied and limits.allow_remove is None:
+        exceeded.append(Refusal("empty_list", EMPTIED - 1, max(emptied), f"--allow-remove {removed}"))
     if limits.requests is not None and plan.requests > limits.requests:
         exceeded.append(Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}"))
     for target in (target for target in plan.targets if target.loses):
@@ -33,16 +38,6 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
             called = f"{target.server} {target.database} {target.name}".strip()
             exceeded.append(Refusal("protected", glob, called, remedy))
     return tuple(exceeded)
-
-
-def _removals(plan: Plan, limits: Limits, count: int) -> Refusal | None:
-    if limits.allow_remove is not None and count <= limits.allow_remove:
-        return None
-    emptied = [each.count for target in plan.targets for each in target.emptied if each.count >= EMPTIED]
-    limit = limits.remove_items if limits.allow_remove is None else limits.allow_remove
-    if count > limit:
-        return Refusal("remove_items", limit, count, f"--allow-remove {count}")
-    return Refusal("empty_list", EMPTIED - 1, max(emptied), f"--allow-remove {count}") if emptied else None
 
 
 def _is_under(target: Target, glob: str) -> bool:

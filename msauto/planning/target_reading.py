@@ -20,7 +20,7 @@ from msauto.model.identity import plain
 from msauto.model.live import Asset, Entry, Folder, Listing
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
-from msauto.model.snapshot import Effect, Json, Part, Seen, Snapshot, canonical, digest, named_in, part_digest
+from msauto.model.snapshot import Json, Part, Seen, Snapshot, canonical, digest, named_in, part_digest
 from msauto.secrets.redaction import Secrets
 
 _LONGEST = 60  # characters of a value that are shown
@@ -123,11 +123,12 @@ def seen(target: Target, live: LiveTarget, looked: Iterable[str], secrets: Secre
             others[aspect] = part
             digests[aspect] = part_digest(part)
     known = {name: digest(value) for name, value in values.items()}
+    before = canonical([known, [(each.thing, each.before) for each in effects]])
     return structs.replace(
         target,
         looked=Seen.of(known, _secret(values, secrets)),
         others=Seen.of(digests, _secret(others, secrets)),
-        fingerprint=_fingerprint(known, effects),
+        fingerprint=f"sha256:{hashlib.sha256(before).hexdigest()}",
     )
 
 
@@ -143,8 +144,3 @@ def _secret(values: Mapping[str, Any], secrets: Secrets) -> list[str]:
 
 
 _ENCODER: Final = json.Encoder(enc_hook=str)
-
-
-def _fingerprint(looked: Mapping[str, str], effects: Iterable[Effect]) -> str:
-    text = canonical([looked, [(each.thing, each.before) for each in effects]])
-    return f"sha256:{hashlib.sha256(text).hexdigest()}"
