@@ -15,7 +15,7 @@ from msgspec import structs
 
 from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, mapping, text_of
-from msauto.aspects.matching import ListItem, Matching, match
+from msauto.aspects.matching import ListItem, Pairing, match
 from msauto.aspects.plan_builder import LEFT, MADE, PlanContext, is_kept, left_alone, refuse
 from msauto.aspects.positions import check_in_point_stays, in_point
 from msauto.model.desired import DesiredList, Sourced, TaskSource
@@ -175,8 +175,8 @@ class ListAspect(Aspect):
         return not (self.numbered and context.server.dialect.numbers_by_start)
 
     def without_kept(
-        self, context: PlanContext, pairing: Matching[Item], live: Mapping[str, Item], surplus: dict[str, TaskSource]
-    ) -> tuple[Matching[Item], dict[str, TaskSource]]:
+        self, context: PlanContext, pairing: Pairing[Item], live: Mapping[str, Item], surplus: dict[str, TaskSource]
+    ) -> tuple[Pairing[Item], dict[str, TaskSource]]:
         """Return what is to be written, without what was changed outside and is kept."""
         if not context.memory or not self.tells_by_key(context):
             return pairing, surplus
@@ -271,7 +271,7 @@ class ListAspect(Aspect):
         return any(each.items() <= value.items() for each in self.covered(desired))
 
     def write(
-        self, context: PlanContext, pairing: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+        self, context: PlanContext, pairing: Pairing[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
     ) -> None:
         """Add the changes and requests: deletions first, so that an old and a new item never share a place."""
         for gone, exactly in ((pairing.removed, False), (surplus, True)):
@@ -328,7 +328,7 @@ class ListAspect(Aspect):
         return True
 
     def _warn_of_spared(
-        self, context: PlanContext, live: Mapping[str, Item], pairing: Matching[Item], surplus: Mapping[str, TaskSource]
+        self, context: PlanContext, live: Mapping[str, Item], pairing: Pairing[Item], surplus: Mapping[str, TaskSource]
     ) -> None:
         """Warn of the items that stay: a task names them as absent, and they have other attributes or are desired."""
         for key, item in pairing.spared.items():
@@ -392,7 +392,7 @@ class ListAspect(Aspect):
         each = " and ".join(repr(mapping(one).get("title", "")) for one in twins)
         return f"{len(twins)} live {self.called}s have the {self.key_called} {key}: {each}"
 
-    def _refuse_contradictions(self, items: Sequence[ListItem], pairing: Matching[Item]) -> None:
+    def _refuse_contradictions(self, items: Sequence[ListItem], pairing: Pairing[Item]) -> None:
         """Refuse an item that one task removes and another one desires.
 
         What is removed by its key may be desired by its place only where another item is at that place.
@@ -413,7 +413,7 @@ class ListAspect(Aspect):
                     what = f"{self.called} {gone.label} is removed here and desired at {desired.source.place}"
                     raise refuse(what, gone.source, "remove one of the two")
 
-    def _refuse_what_stays_and_changes(self, desired: Any, pairing: Matching[Item], live: Mapping[str, Item]) -> None:
+    def _refuse_what_stays_and_changes(self, desired: Any, pairing: Pairing[Item], live: Mapping[str, Item]) -> None:
         """Refuse an item that one task names by its place as it is, and another one by its key as something else."""
         kept = [(item, live[key]) for item, key in pairing.kept if pairing.created]
         there = {handle: (item, value) for item, value in kept for handle in self.handles(value)[:1]}

@@ -19,7 +19,7 @@ from msauto.aspects import arguments
 from msauto.aspects.aspect import Live, Shown, TimelineItem, TimelinePlace, frames_of, part_of
 from msauto.aspects.comparison import Attributes, as_number, mapping, same_value, text_of, track_of
 from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
-from msauto.aspects.matching import ListItem, Matching
+from msauto.aspects.matching import ListItem, Pairing
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import position_at, to_frames, to_point, to_wire
@@ -371,7 +371,7 @@ class Markers(ListAspect):
         context.builder.checks.append(self._unpaired)
 
     def write(
-        self, context: PlanContext, pairing: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+        self, context: PlanContext, pairing: Pairing[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
     ) -> None:
         """Add the changes and requests, and warn of new markers that others may only have moved."""
         others: dict[tuple[str, str], list[tuple[int, str]]] = {}

@@ -16,7 +16,7 @@ from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.aspect import Shown, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, mapping
 from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
-from msauto.aspects.matching import ListItem, Matching
+from msauto.aspects.matching import ListItem, Pairing
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.rss_arguments import RssArgs, RssItemArgs, body_texts, check_items, file_name
@@ -197,7 +197,7 @@ class RssItems(ListAspect):
             )
 
     def write(
-        self, context: PlanContext, pairing: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+        self, context: PlanContext, pairing: Pairing[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
     ) -> None:
         """Add the changes and requests in the order of the list; what is removed comes last."""
         files = {value["file"]: key for key, value in live.items() if "file" in value}

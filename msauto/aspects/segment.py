@@ -8,7 +8,7 @@ from typing import Any
 from msauto.aspects.aspect import SEGMENTS, TimelinePlace, UndoContext, frames_of
 from msauto.aspects.comparison import Attributes, mapping, same_value, text_of
 from msauto.aspects.list_aspect import Item, by_key
-from msauto.aspects.matching import ListItem, Matching
+from msauto.aspects.matching import ListItem, Pairing
 from msauto.aspects.plan_builder import PlanContext, length_of, refuse
 from msauto.aspects.positions import beyond, position_at, to_frames
 from msauto.aspects.segment_arguments import DesiredSegment, DesiredSegments, SegmentArguments, attributes
@@ -104,7 +104,7 @@ class Segments(SegmentArguments):
         return ListItem(key, label, named, source, handles, value.present, value.besides)
 
     def write(
-        self, context: PlanContext, pairing: Matching[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+        self, context: PlanContext, pairing: Pairing[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
     ) -> None:
         """Add the changes and their requests, and warn of what is odd about the list that they leave."""
         todo, builder = SegmentRequests(self, context, live), context.builder

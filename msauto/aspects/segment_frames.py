@@ -13,7 +13,7 @@ from msgspec import structs
 from msauto.aspects.aspect import part_of
 from msauto.aspects.comparison import Attributes, mapping, text_of
 from msauto.aspects.list_aspect import Item, ListAspect, each_of
-from msauto.aspects.matching import ListItem, Matching
+from msauto.aspects.matching import ListItem, Pairing
 from msauto.aspects.plan_builder import BETWEEN, Phase, PlanContext, refuse
 from msauto.aspects.positions import to_wire
 from msauto.aspects.segment_arguments import NEVER_WRITTEN, cannot_write_back
@@ -84,7 +84,7 @@ class SegmentRequests:
         """Return the attributes that the server never shows and no run has written: recreating loses them."""
         return [name for name in self._never_shown if name not in self.live[key]]
 
-    def write(self, pairing: Matching[Item], surplus: Mapping[str, TaskSource]) -> None:
+    def write(self, pairing: Pairing[Item], surplus: Mapping[str, TaskSource]) -> None:
         """Add the changes that make the live segments the desired ones."""
         rule, live = self.rule, self.live
         moves = [(span_of(live[key]), span_of({**live[key], **item.named})) for item, key in pairing.kept]
@@ -162,7 +162,7 @@ class SegmentRequests:
         self._made.append((number, made, None if over is None else self.there[int(over)], change))
 
     def _number_new(
-        self, pairing: Matching[Item], surplus: Mapping[str, TaskSource]
+        self, pairing: Pairing[Item], surplus: Mapping[str, TaskSource]
     ) -> list[tuple[int, ListItem, str | None]]:
         """Return the new segments with the lowest free numbers, or those of surplus ones that they are written over."""
         live, memory, going = self.live, self.context.memory, {*pairing.removed, *surplus}
@@ -186,7 +186,7 @@ class SegmentRequests:
         return new
 
     def _places(
-        self, pairing: Matching[Item], created: Sequence[ListItem], going: Collection[str]
+        self, pairing: Pairing[Item], created: Sequence[ListItem], going: Collection[str]
     ) -> dict[ListItem, int]:
         """Return the numbers that a server gives by the starts of segments; refuse any other that a task names."""
         after = {item: span_of({**self.live[key], **item.named})[0] for item, key in pairing.kept}
