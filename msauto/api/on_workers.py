@@ -556,7 +556,7 @@ class _AskingLookups(LookupContext, frozen=True):
     def secret(self, name: str) -> str:
         """Return a secret that a command prints, which the command of msauto runs."""
         text: str = _ask("secret", self.number, name)
-        self.files.tracker.found.add(text)
+        self.files.tracker.secrets.add(text)
         return text
 
 

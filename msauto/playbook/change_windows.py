@@ -128,10 +128,10 @@ class Window(Struct, frozen=True):
 
 def parse_window(text: str, timezone: str | None = None) -> Window:
     """Read ``HH:MM-HH:MM``; raises ``ValueError`` for anything else, and for a window of equal start and end."""
-    found = re.fullmatch(r"([0-9]{2}:[0-9]{2})-([0-9]{2}:[0-9]{2})", text)
-    if found is None:
+    match = re.fullmatch(r"([0-9]{2}:[0-9]{2})-([0-9]{2}:[0-9]{2})", text)
+    if match is None:
         raise ValueError("write it as HH:MM-HH:MM, such as 23:00-05:30")
-    start, end = time.fromisoformat(found[1]), time.fromisoformat(found[2])
+    start, end = time.fromisoformat(match[1]), time.fromisoformat(match[2])
     if start == end:
         raise ValueError("start and end are equal")
     return Window(start, end, timezone)

@@ -120,11 +120,11 @@ def _only_server(hosts: Hosts, server_url: str) -> Hosts:
         hosts.options,
     )
     key = server_key(read_as(ServerArgs, {"url": url}, node).url)
-    found = [name for name in inventory.hosts if (known := hosts.url_of(name)) and server_key(known[0]) == key]
-    problems = Problems(*hosts.same_servers(found))
+    hosts_of_url = [name for name in inventory.hosts if (known := hosts.url_of(name)) and server_key(known[0]) == key]
+    problems = Problems(*hosts.same_servers(hosts_of_url))
     problems.check()
-    if found:
-        limit = found[0] if options.limit is None else f"{options.limit}:&{found[0]}"
+    if hosts_of_url:
+        limit = hosts_of_url[0] if options.limit is None else f"{options.limit}:&{hosts_of_url[0]}"
         return structs.replace(hosts, options=structs.replace(options, limit=limit))
     name = urlsplit(url).hostname or ""
     if name in inventory.hosts:
@@ -166,12 +166,12 @@ class Hosts(Struct):
         if pattern is None:
             return frozenset(known)
         node = outside_node("--limit", pattern)
-        found = frozenset(match_hosts(pattern, self.inventory, node, self.files.read)) & frozenset(known)
-        if not found:
+        hosts = frozenset(match_hosts(pattern, self.inventory, node, self.files.read)) & frozenset(known)
+        if not hosts:
             raise node.error(
                 f"the limit does not match the server {single!r}", "remove the limit, or --server", kind="host"
             )
-        return found
+        return hosts
 
     def scope(self, name: str, folder: str) -> TemplateScope:
         """Return the template names of a host, for playbooks of a folder."""
@@ -266,9 +266,9 @@ class Hosts(Struct):
         """
         first: dict[str, tuple[str, str, SourceNode]] = {}
         for other in names:
-            if (found := self.url_of(other)) is None:
+            if (url_and_node := self.url_of(other)) is None:
                 continue
-            url, node = found
+            url, node = url_and_node
             one, its_url, its_node = first.setdefault(server_key(url), (other, url, node))
             if one == other:
                 continue
@@ -299,7 +299,7 @@ class Hosts(Struct):
                     with suppress(InputError):
                         value = render_data(each.value, scope, each.node, keep=True)
                         for text in _server_secrets(value, each.node) if each.name in {"auth", "tls"} else ():
-                            self.files.tracker.found.add(text)
+                            self.files.tracker.secrets.add(text)
 
 
 def server_keys(blocks: Iterable[Variable], scope: TemplateScope, *, keep: bool = False) -> Iterator[Variable]:
@@ -334,8 +334,8 @@ def named_servers(
     """
     files = Files(given=options.documents)
     problems = files.problems
-    found: list[NamedServer] = []
-    with files.tracker.found.redacted_errors():
+    servers: list[NamedServer] = []
+    with files.tracker.secrets.redacted_errors():
         hosts = open_hosts(options, files)
         known = hosts.inventory.hosts
         with problems.gather():
@@ -351,10 +351,10 @@ def named_servers(
                     database: str | None = None
                     with suppress(InputError):
                         database = database_of(hosts.scope(name, "."), name, known[name].node)
-                    found.append(NamedServer(hosts.server(name, folder), database))
-        problems.add(*hosts.same_servers([server.spec.name for server in found]))
+                    servers.append(NamedServer(hosts.server(name, folder), database))
+        problems.add(*hosts.same_servers([server.spec.name for server in servers]))
         problems.check()
-    return tuple(found)
+    return tuple(servers)
 
 
 def database_of(scope: TemplateScope, host: str, node: SourceNode) -> str:
@@ -377,8 +377,10 @@ _LIMITS: Final = ("connections", "requests_per_second", "request_line")
 
 def _build_server(name: str, data: dict[str, Any], node: SourceNode, scope: TemplateScope) -> ServerSpec:
     """Return the server of a host; raises :class:`InputError` with all problems of its block."""
-    found = misplaced_secrets(data, lambda way: way[:1] == ("auth",) or way[-1:] in {("password",), ("key_password",)})
-    Problems(*(node.child(*way).problem(message, remedy) for way, message, remedy in found)).check()
+    misplaced = misplaced_secrets(
+        data, lambda way: way[:1] == ("auth",) or way[-1:] in {("password",), ("key_password",)}
+    )
+    Problems(*(node.child(*way).problem(message, remedy) for way, message, remedy in misplaced)).check()
     args = read_as(ServerArgs, data, node)
     limits = {key: value for key in _LIMITS if (value := getattr(args, key)) is not None}
     return ServerSpec(

@@ -146,13 +146,13 @@ class LookupContext(Struct, frozen=True):
             raise
         except MsautoError as error:
             raise TemplateFunctionError(error.message, error.remedy, kind="secret") from None
-        self.files.tracker.found.add(text)
+        self.files.tracker.secrets.add(text)
         return text
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
         data = self.content(name)
-        if self.files.tracker.found.occurs_in(data.decode("utf-8", "replace")):
+        if self.files.tracker.secrets.occurs_in(data.decode("utf-8", "replace")):
             self.files.tracker.touched = True
         return data
 
@@ -170,13 +170,13 @@ class LookupContext(Struct, frozen=True):
         """Return the paths of the files of one folder whose names match, sorted; raises as :meth:`read`."""
         folder, slash, names = pattern.rpartition("/")
         try:
-            found = self.files.names(self._within(folder + slash), names)
+            matches = self.files.names(self._within(folder + slash), names)
         except OSError as error:
             remedy = "correct the path; only its last part may contain * ? [ ]"
             raise TemplateFunctionError(f"cannot read the folder {folder!r}: {error.strerror}", remedy) from error
-        for name in found:
+        for name in matches:
             self._within(folder + slash + name)  # a symbolic link may lead out
-        return [folder + slash + name for name in found]
+        return [folder + slash + name for name in matches]
 
     def shown(self, name: str) -> str:
         """Return the path of a file as messages show it."""
@@ -329,9 +329,9 @@ def repository_of(folder: Path) -> Path:
     Without one: the working folder, if it holds this one and is neither a root nor the home folder; else the parent
     of a folder named ``playbooks``; else the folder itself.
     """
-    found = find_repository(folder)
-    if found is not None:
-        return found
+    repository = find_repository(folder)
+    if repository is not None:
+        return repository
     start, here = folder.resolve(), Path.cwd()
     if here in start.parents and here not in {Path(here.anchor), Path(os.path.expanduser("~")).resolve()}:  # noqa: PTH111 - no error where there is no home
         return here

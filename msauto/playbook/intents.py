@@ -64,7 +64,7 @@ def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[m
     """Return the handlers that a task names, those of its role first; raises :class:`InputError` for unknown names."""
     own, handlers = task.inherited.handlers, context.play.handlers
     problems = Problems()
-    found: list[model.Handler] = []
+    notified: list[model.Handler] = []
     for notice in task.inherited.notify:
         with problems.gather():
             for name in map(str, as_list(rendering.render_shown(notice.text, scope, notice.node, _NO_SERVER_READ))):
@@ -72,11 +72,11 @@ def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[m
                 if len({handlers[number].node.place for number in numbers}) < len(numbers):
                     why = f"the role of the handler {name!r} is imported more than once, with different variables"
                     raise notice.node.error(why, "notify it from tasks of the role, or write the handler in the play")
-                found += (handler for number in numbers for handler in context.handlers[number])
+                notified += (handler for number in numbers for handler in context.handlers[number])
                 if name not in context.play.handler_names:  # else an invalid handler, which is reported itself
                     raise InputError([unknown_handler(name, notice.node, tuple(context.play.handler_names))])
     problems.check()
-    return tuple(found)
+    return tuple(notified)
 
 
 def task_handlers(task: Task, context: TaskContext, order: Order) -> Iterator[model.Handler]:
@@ -363,7 +363,7 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
     marks = scope.tracker
     before = len(marks.lost)
     rendered = rendering.render_data(data, scope, node, keep=keep)
-    if not marks.found:
+    if not marks.secrets:
         return rendered
     problems = Problems(*(where.problem(_NO_TEXT, _MAKE_TEXT, kind="secret") for where in marks.lost[before:]))
     del marks.lost[before:]

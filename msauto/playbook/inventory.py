@@ -255,10 +255,10 @@ def _hosts_called(name: str, inventory: Inventory, node: SourceNode) -> set[str]
         return set(inventory.groups.get(name, (name,)))
     if not any(sign in name for sign in "*?["):
         raise node.error(f"unknown host or group {name!r}", nearest(name, names), kind="host")
-    found = {host for host in inventory.hosts if fnmatchcase(host, name)}
+    matches = {host for host in inventory.hosts if fnmatchcase(host, name)}
     for group, members in inventory.groups.items():
         if fnmatchcase(group, name) and (group != "all" or name == "*"):
-            found.update(members)
-    if not found:
+            matches.update(members)
+    if not matches:
         raise node.error(f"{name!r} matches no host or group", nearest("", names), kind="host")
-    return found
+    return matches

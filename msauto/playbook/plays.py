@@ -176,12 +176,18 @@ class Loader:
             target = self._import(body["import_playbook"], node.child("import_playbook"), inner)
             return self.playbook(target, inner) if target else []
         self._begin(inner)
-        tasks = [*self._roles(body.get("roles"), node.child("roles"), inner, checked)]
+        tasks: list[Task] = []
+        roles = body.get("roles")
+        for index, entry in enumerate(roles if isinstance(roles, list) else []):
+            here, role = node.child("roles", index), entry if isinstance(entry, dict) else {}
+            if not checked.is_broken(here):
+                name, place = (role["role"], here.child("role")) if role else (entry, here)
+                tasks += self._role(name, place, self._inner(role, here, inner, Level.BLOCK))
         self._add_handlers(body.get("handlers"), node.child("handlers"), inner, checked)
         tasks += self._tasks(body.get("tasks"), node.child("tasks"), inner, checked)
-        for name in self._notices:
-            if name.text not in self._handler_names:
-                self._problems.add(unknown_handler(name.text, name.node, tuple(self._handler_names)))
+        for notice in self._notices:
+            if notice.text not in self._handler_names:
+                self._problems.add(unknown_handler(notice.text, notice.node, tuple(self._handler_names)))
         if node.path in checked.broken:
             return []
         names = frozenset(self._notified), frozenset(self._handler_names)
@@ -209,13 +215,6 @@ class Loader:
             (problem,) = error.problems
             raise node.error(f"{target}: {problem.message}", problem.remedy, kind=problem.kind) from error
         return target
-
-    def _roles(self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
-        for index, entry in enumerate(data if isinstance(data, list) else []):
-            here, body = node.child(index), entry if isinstance(entry, dict) else {}
-            if not checked.is_broken(here):
-                name, place = (body["role"], here.child("role")) if body else (entry, here)
-                yield from self._role(name, place, self._inner(body, here, inherited, Level.BLOCK))
 
     def _role(self, name: str, node: SourceNode, inherited: InheritedKeys) -> Iterator[Task]:
         """Yield the tasks of a role; of a file of tasks alone it is not known where its roles are."""
@@ -351,15 +350,15 @@ class Loader:
             why = "a playbook must be a list of plays" if is_playbook else f"a task file must be a list of {items}"
             why += f"; this file {'is empty' if data is None else 'is not a list'}"
             raise node.error(why, "start each item with a dash: - name:", kind="wrong-type")
-        _, found, models = validate_data(model, data, node)
-        self._problems.add(*(problem for _, problem in found))
+        _, findings, models = validate_data(model, data, node)
+        self._problems.add(*(problem for _, problem in findings))
         for path, text in leaves(data):
             if isinstance(text, MarkedText | MarkedTemplate) and not may_be_tagged(path):
                 self._problems.add(node.child(*path).problem(NOT_ALLOWED, ALLOWED, kind="secret"))
             if isinstance(text, UnrenderedTemplate):
                 with self._problems.gather():
                     check_template(text, node.child(*path))
-        return _ValidatedFile(node, data, {*document.broken, *(path for path, _ in found)}, models)
+        return _ValidatedFile(node, data, {*document.broken, *(path for path, _ in findings)}, models)
 
     def _inner(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, level: Level) -> InheritedKeys:
         if body.keys().isdisjoint(_INHERITED):

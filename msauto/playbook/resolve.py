@@ -34,7 +34,7 @@ def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong."""
     files = Files(options.lookup_folders, options.documents)
     opened: list[Hosts] = []
-    with files.tracker.found.redacted_errors():
+    with files.tracker.secrets.redacted_errors():
         with files.problems.gather():
             opened.append(open_hosts(options, files))
         plays = _load(options, files)
@@ -52,7 +52,7 @@ def _load(options: ResolveOptions, files: Files) -> list[Play]:
 def outline(options: ResolveOptions) -> list[PlayOutline]:
     """Return the plays with their hosts and the tasks that the tags choose; raises :class:`InputError`."""
     files = Files(options.lookup_folders, options.documents)
-    with files.tracker.found.redacted_errors():
+    with files.tracker.secrets.redacted_errors():
         hosts = open_hosts(options, files)
         plays = _load(options, files)
         files.problems.add(*tag_problems(options, plays))
@@ -96,7 +96,7 @@ def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = Fal
         if name in run.intents
     )
     inputs = files.inputs(options.playbooks)
-    return ResolvedPlaybooks(work, inputs, hosts.inventory.warnings, run.batches.all(), secrets=files.tracker.found)
+    return ResolvedPlaybooks(work, inputs, hosts.inventory.warnings, run.batches.all(), secrets=files.tracker.secrets)
 
 
 class TaskOutline(Struct, frozen=True):
@@ -137,15 +137,15 @@ def divide(hosts: Sequence[str], serial: Sequence[int | float]) -> list[tuple[st
     >>> divide(["a", "b", "c", "d", "e"], [1, 0.5])
     [('a',), ('b', 'c'), ('d', 'e')]
     """
-    found: list[tuple[str, ...]] = []
+    batches: list[tuple[str, ...]] = []
     start = 0
     while start < len(hosts):
-        size = serial[min(len(found), len(serial) - 1)] if serial else 0
+        size = serial[min(len(batches), len(serial) - 1)] if serial else 0
         count = size if isinstance(size, int) else max(1, int(size * len(hosts)))
         end = start + count if count else len(hosts)
-        found.append(tuple(hosts[start:end]))
+        batches.append(tuple(hosts[start:end]))
         start = end
-    return found
+    return batches
 
 
 class Batches:
@@ -155,26 +155,26 @@ class Batches:
     """
 
     def __init__(self) -> None:
-        self._found: list[Batch] = []
+        self._batches: list[Batch] = []
         self._plain = False  # whether the last batch is of plays without batch keys
 
     def add(self, play: Batch, serial: Sequence[int | float]) -> dict[str, int]:
         """Add a play with all its servers, divided by ``serial``; return the number of each server's batch."""
         plain = not serial and play.max_fail is None and not play.fatal  # a failed server stops no other
         if plain and self._plain:
-            last = self._found[-1]
-            self._found[-1] = structs.replace(last, servers=tuple(dict.fromkeys((*last.servers, *play.servers))))
-            return dict.fromkeys(play.servers, len(self._found) - 1)
+            last = self._batches[-1]
+            self._batches[-1] = structs.replace(last, servers=tuple(dict.fromkeys((*last.servers, *play.servers))))
+            return dict.fromkeys(play.servers, len(self._batches) - 1)
         self._plain = plain
         numbers: dict[str, int] = {}
         for servers in divide(play.servers, serial):
-            numbers |= dict.fromkeys(servers, len(self._found))
-            self._found.append(structs.replace(play, servers=servers))
+            numbers |= dict.fromkeys(servers, len(self._batches))
+            self._batches.append(structs.replace(play, servers=servers))
         return numbers
 
     def all(self) -> tuple[Batch, ...]:
         """Return all batches; none if no play has batch keys."""
-        return () if self._plain and len(self._found) == 1 else tuple(self._found)
+        return () if self._plain and len(self._batches) == 1 else tuple(self._batches)
 
 
 class _Resolver(Struct):
@@ -245,18 +245,18 @@ class _Resolver(Struct):
         for index, task in enumerate(play.handlers):  # handlers ignore tags
             with self.problems.gather():
                 context.handlers[index].extend(task_handlers(task, context, (self.played, index)))
-        found, protecting = list[tuple[Order, Intent]](), list[tuple[Order, Intent]]()
+        new_intents, protecting = list[tuple[Order, Intent]](), list[tuple[Order, Intent]]()
         for task in play.tasks:
             tags, options = task.inherited.tags, self.hosts.options
             if chosen(tags, options.tags, options.skip_tags):
                 with self.problems.gather():
-                    found.extend(task_intents(task, context))
+                    new_intents.extend(task_intents(task, context))
                 continue
             protects = isinstance(task.args, AssetArgs | RssArgs) and chosen(tags, (), ())
             if self.check_only or protects:
                 with self.problems.gather() if self.check_only else suppress(InputError):
                     (protecting if protects else []).extend(task_intents(task, context))
-        for all_intents, added in ((intents, found), (left_out, protecting)):
+        for all_intents, added in ((intents, new_intents), (left_out, protecting)):
             all_intents.extend(intent for _, intent in sorted(added, key=itemgetter(0)))
 
     def _play_scope(self, play: Play, scope: TemplateScope) -> TemplateScope:

@@ -25,8 +25,8 @@ def role_places(playbook: str, folders: Sequence[str]) -> tuple[str, ...]:
 
 def find_role(name: str, places: Sequence[str], node: SourceNode) -> str:
     """Return the folder of a role; raises :class:`InputError` with the places, and the nearest name."""
-    if found := next(filter(os.path.isdir, (str(Path(place, name)) for place in places)), ""):
-        return found
+    if folder := next(filter(os.path.isdir, (str(Path(place, name)) for place in places)), ""):
+        return folder
     known: list[str] = []
     for place in places:
         with suppress(OSError):

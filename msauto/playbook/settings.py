@@ -59,27 +59,27 @@ class Settings(Struct, frozen=True):
 
 def load_settings(path: str | Path | None, *starts: Path) -> Settings:
     """Read ``path``, or else what :func:`find_settings` finds; raises :class:`InputError`."""
-    found = find_settings(*starts) if path is None else Path(path)
-    if found is None:
+    file = find_settings(*starts) if path is None else Path(path)
+    if file is None:
         return Settings()
     from msauto.documents.value_types import as_list
     from msauto.playbook.schema.schema_errors import read_as
     from msauto.playbook.schema.settings import SettingsArgs, StateArgs
 
-    content = Files().read(str(found))
-    node = SourceNode(_document(content, str(found)))
+    content = Files().read(str(file))
+    node = SourceNode(_document(content, str(file)))
     args = read_as(SettingsArgs, node.document.data, node)
     state = args.state or StateArgs()
-    roles = tuple(beside(found, each) for each in as_list((args.roles and args.roles.path) or []))
+    roles = tuple(beside(file, each) for each in as_list((args.roles and args.roles.path) or []))
     limits = {name: value for name, value in args.limits or () if value is not None}
     return Settings(
-        file=str(found),
+        file=str(file),
         sha256=hashlib.sha256(content).hexdigest(),
-        playbooks=tuple(str(found.parent / each) for each in as_list(args.playbook or [])),
-        inventories=tuple(str(found.parent / each) for each in as_list(args.inventory or [])),
+        playbooks=tuple(str(file.parent / each) for each in as_list(args.playbook or [])),
+        inventories=tuple(str(file.parent / each) for each in as_list(args.inventory or [])),
         forks=args.forks,
-        state_dir=beside(found, args.state_dir) if args.state_dir else None,
-        ledger_url=_ledger_url(found, state),
+        state_dir=beside(file, args.state_dir) if args.state_dir else None,
+        ledger_url=_ledger_url(file, state),
         timezone=args.tz,
         limits=Limits(**limits, protected=tuple(args.protected or ())),
         freezes=tuple(
@@ -89,10 +89,10 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         keep_runs=state.keep_runs,
         keep_days=state.keep_days,
         role_folders=roles,
-        lookup_folders=(*roles, *(beside(found, each) for each in (args.lookup and args.lookup.folders) or ())),
-        download_folders=tuple(beside(found, each) for each in (args.download and args.download.folders) or ()),
+        lookup_folders=(*roles, *(beside(file, each) for each in (args.lookup and args.lookup.folders) or ())),
+        download_folders=tuple(beside(file, each) for each in (args.download and args.download.folders) or ()),
         secrets={
-            name: SecretCommand(tuple(each.command), str(found.parent), node.child("secrets", name).key_place)
+            name: SecretCommand(tuple(each.command), str(file.parent), node.child("secrets", name).key_place)
             for name, each in (args.secrets or {}).items()
         },
         outside=(args.plan and args.plan.outside) or UNSET,
@@ -105,13 +105,13 @@ def find_settings(*starts: Path) -> Path | None:
     The limits of a repository are the same wherever a command starts. So another ``msauto.toml``, between the working
     folder and the root of its repository, raises :class:`InputError`: it is not clear whose limits hold.
     """
-    found = next(settings_above(*starts, Path()), None)
+    nearest = next(settings_above(*starts, Path()), None)
     for other in settings_above(Path()):
-        if found is not None and other.resolve() != found.resolve():
-            message = f"two settings files: {found} is the nearest, but {other} is above the working folder as well"
+        if nearest is not None and other.resolve() != nearest.resolve():
+            message = f"two settings files: {nearest} is the nearest, but {other} is above the working folder as well"
             remedy = "merge them, or name the one to use: --config FILE"
-            raise outside_node(str(found)).error(message, remedy, kind="file")
-    return found
+            raise outside_node(str(nearest)).error(message, remedy, kind="file")
+    return nearest
 
 
 def _ledger_url(path: Path, state: StateArgs) -> LedgerUrl | None:

@@ -41,33 +41,33 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     options = structs.replace(options, secrets=options.secrets.offline())
     files = Files(options.lookup_folders)
     files.tracker.unknown = bool(options.secrets.declared)
-    found: dict[FileKind, list[str]] = {kind: [] for kind in get_args(FileKind)}
-    roles = {path: role_of(path) for path in _walked(paths, files.problems, found["foreign"])}
+    by_kind: dict[FileKind, list[str]] = {kind: [] for kind in get_args(FileKind)}
+    roles = {path: role_of(path) for path in _walked(paths, files.problems, by_kind["foreign"])}
     for path in (path for path, role in roles.items() if not role):
         with files.problems.gather():
-            found[kind_of_file(files.flawed(path))].append(path)
-    loaded = _check_playbooks(found, options, files)
+            by_kind[kind_of_file(files.flawed(path))].append(path)
+    loaded = _check_playbooks(by_kind, options, files)
     loader = Loader(files, options.role_folders)
     for role in sorted({*roles.values()} - loaded - {""}):
         loader.lone_role(role)
-    alone = [path for path in found["tasks"] if path not in loaded | loader.loaded]
+    alone = [path for path in by_kind["tasks"] if path not in loaded | loader.loaded]
     for path in alone:
         Loader(files).task_file(path)
-    if alone and found["playbook"]:
+    if alone and by_kind["playbook"]:
         remedy = "let a play import them: import_tasks: FILE"
         files.problems.add(_about("no playbook imports these tasks:", alone, remedy))
-    if found["foreign"]:
+    if by_kind["foreign"]:
         remedy = "write inventories as YAML; leave the rest to the programs that read it"
-        files.problems.add(_about("msauto does not read:", found["foreign"], remedy))
-    for node in (SourceNode(files.flawed(path)) for path in found["batch"]):
+        files.problems.add(_about("msauto does not read:", by_kind["foreign"], remedy))
+    for node in (SourceNode(files.flawed(path)) for path in by_kind["batch"]):
         from msauto.playbook.schema.batch import BatchFileArgs
 
         with files.problems.gather():
             read_as(BatchFileArgs, node.document.data, node)
-    for node in (SourceNode(files.flawed(path)) for path in found["vars"]):
+    for node in (SourceNode(files.flawed(path)) for path in by_kind["vars"]):
         if not isinstance(node.document.data, dict | None):
             files.problems.add(node.problem("this is neither plays nor variables", _WHAT_IT_READS, kind="wrong-type"))
-    secrets = files.tracker.found
+    secrets = files.tracker.secrets
     return [secrets.redact_problem(problem) for problem in _each_once(files.problems.ordered(), files)]
 
 
@@ -108,13 +108,13 @@ def _about_ansible(problems: Sequence[Problem], files: int, notes: Sequence[str]
     """Return what replaces each module, which keys are not supported, and notes about other files."""
     from msauto.playbook.schema.play import FOREIGN_MODULES
 
-    found: dict[str, dict[str, None]] = {"": {}}
+    names_by_remedy: dict[str, dict[str, None]] = {"": {}}
     for each in problems:
         name = each.message.partition(" ")[0]
         is_module = name in {*FOREIGN_MODULES, "command"} or "." in name
-        found.setdefault(each.remedy if is_module else "", {})[name.removeprefix("ansible.builtin.")] = None
-    found["keys to replace or remove"] = found.pop("")
-    lines = [f"{', '.join(names)}: {remedy}" for remedy, names in found.items() if names]
+        names_by_remedy.setdefault(each.remedy if is_module else "", {})[name.removeprefix("ansible.builtin.")] = None
+    names_by_remedy["keys to replace or remove"] = names_by_remedy.pop("")
+    lines = [f"{', '.join(names)}: {remedy}" for remedy, names in names_by_remedy.items() if names]
     lines = [part for line in (*lines, *notes) for part in wrap(line, 78, subsequent_indent="  ")]
     message = "\n".join([f"written for Ansible (files: {files}); msauto has instead:", *lines])
     return replace(problems[0], message=message, remedy=_CONVERT, excerpt="")
@@ -125,11 +125,11 @@ _OUR_MODULE = re.compile(r"\b(asset|rss|thumbnail|proxy|xmp_batch):")
 _CONVERT = "convert one file at a time, as in the how-to: Coming from Ansible"
 
 
-def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, files: Files) -> set[str]:
+def _check_playbooks(by_kind: dict[FileKind, list[str]], options: ResolveOptions, files: Files) -> set[str]:
     """Check the inventories and playbooks; return the roles and the files of tasks that the playbooks use."""
     loaded: set[str] = set()
     problems = files.problems
-    inventories = tuple(dict.fromkeys([*options.inventories, *found["inventory"]]))
+    inventories = tuple(dict.fromkeys([*options.inventories, *by_kind["inventory"]]))
     opened: list[Hosts] = []
     if inventories or options.server_url is not None:
         url = None if inventories else options.server_url
@@ -139,10 +139,10 @@ def _check_playbooks(found: dict[FileKind, list[str]], options: ResolveOptions, 
         for name in hosts.inventory.hosts:
             with problems.gather():
                 hosts.check_server(name)
-        if not found["playbook"]:
+        if not by_kind["playbook"]:
             problems.add(*hosts.same_servers(hosts.inventory.hosts))
     every: list[Play] = []
-    for path in found["playbook"]:
+    for path in by_kind["playbook"]:
         # Each playbook is checked separately: two may be for different runs, and may contradict each other.
         loader = Loader(files, options.role_folders)
         plays = loader.playbook(path)
@@ -207,9 +207,9 @@ def _contradictions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
     """
     for each in work:
         declared, left_out = _declared(each.intents), _declared(each.left_out)
-        for ref, found in declared.items():
+        for ref, desired in declared.items():
             title = ref.title if isinstance(ref, model.TitleRef) else ""
-            together = [found, *([*found, kept] for kept in left_out.get(ref, ()))]
+            together = [desired, *([*desired, kept] for kept in left_out.get(ref, ()))]
             errors = {str(error): error for some in together for error in contradictions(some, title)}
             for error in errors.values():
                 yield Problem(error.message, error.place, error.remedy, kind="conflict")

@@ -268,12 +268,12 @@ def read_extra(texts: Sequence[str], files: Files) -> list[Variable]:
     Each is ``k=v``, ``@file``, or a mapping as YAML or JSON.
     """
     problems = Problems()
-    found: list[Variable] = []
+    variables: list[Variable] = []
     for text in texts:
         with problems.gather():
-            found += _read(text, files)
+            variables += _read(text, files)
     problems.check()
-    return found
+    return variables
 
 
 def _read(text: str, files: Files) -> list[Variable]:

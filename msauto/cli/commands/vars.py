@@ -94,7 +94,7 @@ def report_variables(
     Raises :class:`InputError` for an unknown host or name.
     """
     files = Files(options.lookup_folders)
-    with files.tracker.found.redacted_errors():
+    with files.tracker.secrets.redacted_errors():
         env = dict.fromkeys(options.env, HIDDEN)
         hosts = open_hosts(structs.replace(options, env=env, secrets=options.secrets.offline()), files)
         files.problems.check()
@@ -114,7 +114,7 @@ def report_variables(
                 for each in definitions
                 if each.value is not OMIT
             ]
-        secrets = files.tracker.found
+        secrets = files.tracker.secrets
         winners: dict[str, VariableDefinition] = {}
         return tuple(
             structs.replace(

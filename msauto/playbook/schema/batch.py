@@ -32,13 +32,13 @@ def _some_time(value: timedelta) -> timedelta:
 
 def _requirements(value: Any) -> dict[str, Requirement]:
     """Return the names of earlier jobs with what is required of each."""
-    found: dict[str, Requirement] = {}
+    requirements: dict[str, Requirement] = {}
     for item in value if isinstance(value, list) else [value]:
         for name, required in item.items() if isinstance(item, dict) else [(item, "ok")]:
             if required not in ("ok", "any"):
                 raise invalid(f"{types.shown_value(required)} is not a valid requirement", "use ok or any")
-            found[_job_name.read(name)] = "any" if required == "any" else "ok"
-    return found
+            requirements[_job_name.read(name)] = "any" if required == "any" else "ok"
+    return requirements
 
 
 def _argv(value: Any) -> tuple[str, ...]:

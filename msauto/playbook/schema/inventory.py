@@ -15,12 +15,12 @@ from msauto.model.server import Dialect, UrlError, parse_server_url
 def _url(value: Any) -> str:
     """Scheme, host and port; port 7901 where it has none."""
     try:
-        found = parse_server_url(value if isinstance(value, str) else "")
+        parts = parse_server_url(value if isinstance(value, str) else "")
     except UrlError as error:
         raise invalid(str(error), "write http://host:7901") from error
-    if found.username is not None:
+    if parts.username is not None:
         raise invalid("must not contain a password", "declare it under auth: {basic: {...}}")
-    return found.url
+    return parts.url
 
 
 _HOST = r"(?!\S*:0+/*\s*$)[^/?#@\s]+"
@@ -41,12 +41,12 @@ _Version = Annotated[
 
 def _dialect_fields() -> dict[str, Any]:
     hints = get_type_hints(Dialect)
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for each in dataclasses.fields(Dialect):
         kind: Any = Annotated[str, Field(min_length=1)] if hints[each.name] is str else hints[each.name]
         description = f"{each.metadata['description']}; default {each.default}"
-        found[each.name] = (Annotated[kind | None, types.TEMPLATED], key(description))
-    return found
+        fields[each.name] = (Annotated[kind | None, types.TEMPLATED], key(description))
+    return fields
 
 
 DialectArgs = create_model(

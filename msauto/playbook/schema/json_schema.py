@@ -69,12 +69,12 @@ def _tidy(value: Any, dropped: Set[str], *, names: bool = False) -> Any:
         return value
     if names:
         return {name: _tidy(each, dropped) for name, each in value.items()}
-    found: dict[str, Any] = {}
+    tidied: dict[str, Any] = {}
     for key, each in value.items():
         if key == "oneOf" and not all("required" in choice for choice in each):
             key = "anyOf"  # a value may fit two choices: a number is a text too
         is_ours = key in dropped or (key == "title" and isinstance(each, str)) or (key == "default" and each is None)
         if not is_ours:
-            found[key] = _tidy(each, dropped, names=key in {"properties", "$defs"})
+            tidied[key] = _tidy(each, dropped, names=key in {"properties", "$defs"})
     named = {"propertyNames": _VARIABLE_NAMES} if value.keys() >= VARIABLES.keys() else {}
-    return found | named | ({"additionalProperties": False} if "patternProperties" in found else {})
+    return tidied | named | ({"additionalProperties": False} if "patternProperties" in tidied else {})

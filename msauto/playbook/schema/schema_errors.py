@@ -22,19 +22,19 @@ from msauto.secrets.sources import holds_secret
 M = TypeVar("M", bound=BaseModel)
 
 
-Found = tuple[Path, Problem]
+Finding = tuple[Path, Problem]
 """A problem, after the path to the value that it is about, from the value that is validated."""
 
 
 def read_as(model: type[M], data: Any, node: SourceNode) -> M:
     """Return the data as a model; raises :class:`InputError` with all that is wrong."""
-    valid, found, _ = validate_data(model, data, node)
+    valid, findings, _ = validate_data(model, data, node)
     if valid is None:
-        raise InputError([problem for _, problem in found])
+        raise InputError([problem for _, problem in findings])
     return valid
 
 
-def validate_data(model: type[M], data: Any, node: SourceNode) -> tuple[M | None, list[Found], Mapping[int, Model]]:
+def validate_data(model: type[M], data: Any, node: SourceNode) -> tuple[M | None, list[Finding], Mapping[int, Model]]:
     """Validate the data at ``node``; return the model, or ``None`` and what is wrong with them, and the models inside.
 
     Those are of all valid mappings, by the ``id`` of the mapping, even if another part of the data is invalid. Values
@@ -42,7 +42,7 @@ def validate_data(model: type[M], data: Any, node: SourceNode) -> tuple[M | None
     """
     record = ValidationRecord()
     valid: M | None = None
-    found: list[Found] = []
+    findings: list[Finding] = []
     try:
         valid = model.model_validate(data, context=record, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -51,18 +51,18 @@ def validate_data(model: type[M], data: Any, node: SourceNode) -> tuple[M | None
         errors = error.errors(include_url=False)
         groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in GROUPS}
         shown = (each for each in errors if each["type"] != "missing" or each["loc"][:-1] not in groups)
-        found += [_finding(each, data, node, record.mappings) for each in shown]
-        found = _with_indentation(found, data, node, record.mappings)
+        findings += [_finding(each, data, node, record.mappings) for each in shown]
+        findings = _with_indentation(findings, data, node, record.mappings)
     if record.broken:
-        found += _rule_findings(data, node, record.broken, ())
-    at = ((node.child(*each[0]), each) for each in found)
+        findings += _rule_findings(data, node, record.broken, ())
+    at = ((node.child(*each[0]), each) for each in findings)
     problems = [each for place, each in at if not place.document.is_broken(place.path)]
-    return None if found else valid, problems, record.models
+    return None if findings else valid, problems, record.models
 
 
 def _rule_findings(
     data: Any, node: SourceNode, broken: Mapping[int, Sequence[BrokenRule]], path: Path
-) -> Iterator[Found]:
+) -> Iterator[Finding]:
     """Yield the rules that do not hold, of a mapping and of the mappings inside."""
     for each in broken.get(id(data), ()):
         target, message = (*path, *each.path), _about(each.message, path)
@@ -76,7 +76,7 @@ _Mappings = Mapping[int, tuple[Any, type[Model]]]
 """Each mapping and the class of its model, by the mapping's ``id``."""
 
 
-def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Found:
+def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Finding:
     """Return an error of pydantic as a problem of ours."""
     path: Path = ()
     owner, at = None, data
@@ -187,11 +187,11 @@ def _by_name(label: str, value: Any, model: type[Model] | None) -> str:
     return f"write {label}: {{{', '.join(named)}}}" if named else ""
 
 
-def _with_indentation(found: list[Found], data: Any, node: SourceNode, mappings: _Mappings) -> list[Found]:
+def _with_indentation(findings: list[Finding], data: Any, node: SourceNode, mappings: _Mappings) -> list[Finding]:
     """Put one problem in the place of those of a key without a value whose keys are written beside it."""
-    shown: list[Found] = []
+    shown: list[Finding] = []
     explained: set[Path] = set()
-    for path, problem in found:
+    for path, problem in findings:
         way = path[:-1]
         owner = data
         for part in way:

@@ -272,15 +272,15 @@ def _explain_syntax(message: str, text: str) -> tuple[str, str]:
         sign = next((sign for sign in _FOREIGN if sign in bare and (sign != "!" or "!=" not in bare)), None)
         if sign is not None:
             return f"unexpected {sign!r}", _FOREIGN[sign]
-    found, what, remedy = None, message.rstrip("."), ""
+    match, what, remedy = None, message.rstrip("."), ""
     for pattern, instead, advice in _SYNTAX:
-        if found := re.fullmatch(pattern, message, re.DOTALL):
+        if match := re.fullmatch(pattern, message, re.DOTALL):
             what, remedy = instead, advice
             break
     if what == _TOO_SOON:
         unclosed = [end for start, end in (("{{", "}}"), ("{%", "%}")) if text.count(start) > text.count(end)]
         return what, f"close it with {unclosed[0]}" if unclosed else "complete it, and close its brackets"
-    return (found.expand(what), found.expand(remedy)) if found else (what, remedy)
+    return (match.expand(what), match.expand(remedy)) if match else (what, remedy)
 
 
 _KINDS: Final = {
@@ -338,12 +338,12 @@ def _explain_failure(error: BaseException) -> tuple[str, str]:
         attribute = f"map(attribute={name!r})" if "filter" in why else f"selectattr({name!r}, …)"
         return why, f"{remedy}; for an attribute of the items: {attribute}"
     for pattern, what, remedy in _FAILURES:
-        found = re.fullmatch(pattern, message, re.DOTALL)
-        if found is not None:
+        match = re.fullmatch(pattern, message, re.DOTALL)
+        if match is not None:
             shown = {name: _KINDS.get(kind.removeprefix("Written").lower(), "such a value")
-                     for name, kind in found.groupdict().items()}  # fmt: skip
+                     for name, kind in match.groupdict().items()}  # fmt: skip
             if what == _OPERANDS:
-                shown["sign"] = found["sign"] or "+"
+                shown["sign"] = match["sign"] or "+"
                 kinds = {shown["left"], shown["right"]}
                 if "nothing (null)" in kinds:
                     remedy = "give it a default: | default(…, true)"

@@ -139,10 +139,10 @@ def regex_search(value: Any, find: str, *groups: str, ignorecase: bool = False, 
     match = pattern(find, value, ignorecase, multiline).search(str(value))
     if match is None:
         return ""
-    found = [re.fullmatch(r"\\(?:g<(\w+)>|(\d+))", str(name)) for name in groups]
-    if None in found:
-        raise ValueError(rf"{groups[found.index(None)]!r} is not a group: write \\1 or \\g<name>")
-    return [match[each[1] or int(each[2])] for each in found if each] if groups else match.group()
+    parsed_groups = [re.fullmatch(r"\\(?:g<(\w+)>|(\d+))", str(name)) for name in groups]
+    if None in parsed_groups:
+        raise ValueError(rf"{groups[parsed_groups.index(None)]!r} is not a group: write \\1 or \\g<name>")
+    return [match[each[1] or int(each[2])] for each in parsed_groups if each] if groups else match.group()
 
 
 @template_filter
@@ -151,8 +151,8 @@ def regex_findall(value: Any, find: str, multiline: bool = False, ignorecase: bo
 
     Example: 'EP 12 of 30' | regex_findall('[0-9]+')
     """
-    found = pattern(find, value, ignorecase, multiline).findall(str(value))
-    return [list(each) if isinstance(each, tuple) else each for each in found]
+    matches = pattern(find, value, ignorecase, multiline).findall(str(value))
+    return [list(each) if isinstance(each, tuple) else each for each in matches]
 
 
 @template_filter
@@ -202,11 +202,11 @@ def unique(environment: Environment, value: Any, case_sensitive: bool = True, at
     Example: ['a', 'A', 'a'] | unique
     """
     getter = make_attrgetter(environment, attribute)
-    found: dict[Any, Any] = {}
+    first_by_key: dict[Any, Any] = {}
     for item in items_of(value, "unique"):
         key = getter(item)
-        found.setdefault(key.lower() if isinstance(key, str) and not case_sensitive else _as_key(key), item)
-    return list(found.values())
+        first_by_key.setdefault(key.lower() if isinstance(key, str) and not case_sensitive else _as_key(key), item)
+    return list(first_by_key.values())
 
 
 @template_filter
@@ -216,10 +216,10 @@ def difference(first: Any, second: Any) -> list[Any]:
     Example: [1, 2, 3] | difference([2])
     """
     left_out = set(map(_as_key, items_of(second, "difference")))
-    found: dict[Any, Any] = {}
+    first_by_key: dict[Any, Any] = {}
     for each in items_of(first, "difference"):
-        found.setdefault(_as_key(each), each)
-    return [each for key, each in found.items() if key not in left_out]
+        first_by_key.setdefault(_as_key(each), each)
+    return [each for key, each in first_by_key.items() if key not in left_out]
 
 
 @template_filter
@@ -228,13 +228,13 @@ def flatten(value: Any, levels: int | None = None, skip_nulls: bool = True) -> l
 
     Example: [1, [2, [3]]] | flatten(levels=1)
     """
-    found: list[Any] = []
+    flat: list[Any] = []
     for each in items_of(value, "flatten"):
         if isinstance(each, list | tuple) and (levels is None or levels > 0):
-            found.extend(flatten(each, None if levels is None else levels - 1, skip_nulls))
+            flat.extend(flatten(each, None if levels is None else levels - 1, skip_nulls))
         elif not (skip_nulls and each in (None, "None", "null")):
-            found.append(each)
-    return found
+            flat.append(each)
+    return flat
 
 
 @template_filter
@@ -266,7 +266,7 @@ def subelements(value: Any, keys: Any, skip_missing: bool = False) -> list[list[
 
     Example: [{'title': 'EP1', 'cues': [10, 20]}] | subelements('cues')
     """
-    found: list[list[Any]] = []
+    pairs: list[list[Any]] = []
     for item in items_of(list(value.values()) if isinstance(value, Mapping) else value, "subelements"):
         inner = item
         for key in keys.split(".") if isinstance(keys, str) else items_of(keys, "subelements"):
@@ -277,8 +277,8 @@ def subelements(value: Any, keys: Any, skip_missing: bool = False) -> list[list[
                 known = nearest(str(key), map(str, inner)) if isinstance(inner, Mapping) else ""
                 raise TemplateFunctionError(f"subelements: an item has no {key!r}", known or "use a list of mappings")
             inner = inner[key]
-        found += ([item, each] for each in items_of(inner, f"subelements ({keys})"))
-    return found
+        pairs += ([item, each] for each in items_of(inner, f"subelements ({keys})"))
+    return pairs
 
 
 @template_filter
@@ -321,12 +321,12 @@ def items2dict(value: Any, key_name: str = "key", value_name: str = "value") -> 
 
     Example: [{'key': 'a', 'value': 1}] | items2dict
     """
-    found: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for each in items_of(value, "items2dict"):
         if not isinstance(each, Mapping) or not {key_name, value_name} <= each.keys():
             raise TypeError(f"items2dict needs mappings with {key_name!r} and {value_name!r}")
-        found[str(each[key_name])] = each[value_name]
-    return found
+        mapping[str(each[key_name])] = each[value_name]
+    return mapping
 
 
 @template_filter

@@ -35,8 +35,8 @@ def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
     for option in options:
         if option not in known:
             raise TemplateFunctionError(f"lookup({kind!r}) has no option {option!r}", nearest(option, known))
-    found = [reader(surroundings, str(name), **options) for name in names]
-    return found[0] if len(found) == 1 else found
+    values = [reader(surroundings, str(name), **options) for name in names]
+    return values[0] if len(values) == 1 else values
 
 
 @template_lookup
@@ -162,13 +162,13 @@ def lookup_timeline(
         if rate is None:
             raise TimelineError("the frame rate is missing", "add rate=asset.rate")
         clock = TimelineClock(parse_rate(rate), parse_origin(origin) if str(origin) else None)
-        found = read_timeline(content, name, clock, tracks=tracks, columns=columns, encoding=str(encoding))
+        timeline = read_timeline(content, name, clock, tracks=tracks, columns=columns, encoding=str(encoding))
     except TimelineError as error:
         place = f"{name}:{error.line}" if error.line else name
         raise TemplateFunctionError(f"{place}: {error}", error.remedy or nearest(*error.unknown)) from error
     return {
-        "markers": [each.as_item() for each in joined(found.markers)],
-        "segments": [each.as_item() for each in found.segments],
+        "markers": [each.as_item() for each in joined(timeline.markers)],
+        "segments": [each.as_item() for each in timeline.segments],
     }
 
 

@@ -30,10 +30,10 @@ class TemplateFunctionError(Exception):
 class SecretTracker:
     """The secrets of one run, and whether the template that is being evaluated touches one."""
 
-    __slots__ = ("found", "lost", "touched", "unknown")
+    __slots__ = ("lost", "secrets", "touched", "unknown")
 
     def __init__(self) -> None:
-        self.found = Secrets()
+        self.secrets = Secrets()
         self.lost: list[SourceNode] = []
         """Places of values that were made with a secret and cannot be marked; the reader removes them."""
         self.touched = False
@@ -49,21 +49,21 @@ class SecretTracker:
         text = str(value)
         if not can_redact(text):
             raise TemplateFunctionError(*why_too_short(text))
-        self.found.add(text)
+        self.secrets.add(text)
         return MarkedText(text)
 
     def add_tagged(self, data: Any, *, templates: bool = False) -> None:
         """Add the texts of a file that are tagged as secret; ``templates``: also templates, which are not rendered."""
         for _, text in secret_paths(data):
             if templates or ("{{" not in text and "{%" not in text):
-                self.found.add(text)
+                self.secrets.add(text)
 
     def marked(self, value: Any, node: SourceNode) -> Any:
         """Return the result of a template that touched a secret, marked; note in ``lost`` what cannot be marked."""
         if isinstance(value, list):
             return [self.marked(each, node) for each in value]
         if isinstance(value, dict):
-            if any(map(self.found.occurs_in, value)):
+            if any(map(self.secrets.occurs_in, value)):
                 self.lost.append(node)
             return {key: self.marked(each, node) for key, each in value.items()}
         if isinstance(value, bool | None):
@@ -71,7 +71,7 @@ class SecretTracker:
             return value
         text = value.isoformat() if isinstance(value, datetime | date) else str(value)
         if text != HIDDEN:
-            self.found.add(text)
+            self.secrets.add(text)
         return MarkedText(text)
 
 

@@ -47,9 +47,10 @@ def _render(data: Any, names: TemplateNames, root: SourceNode, path: Path, probl
     if isinstance(data, dict):
         made: dict[str, Any] = {}
         for key, value in data.items():
-            found = _render(value, names, root, (*path, key), problems, keep) if isinstance(value, _RENDERED) else value
-            if found is not OMIT:
-                made[key] = found
+            if isinstance(value, _RENDERED):
+                value = _render(value, names, root, (*path, key), problems, keep)
+            if value is not OMIT:
+                made[key] = value
         return made
     if isinstance(data, list):
         items = [_render(value, names, root, (*path, index), problems, keep) for index, value in enumerate(data)]

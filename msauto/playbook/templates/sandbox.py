@@ -317,7 +317,7 @@ def _watched(node: nodes.Node, by: str = _TOUCHED) -> nodes.Filter:
 def touched(context: Context, value: Any) -> Any:
     """Return a value that a template uses; note whether it contains a secret."""
     tracker = tracker_of(context)
-    if (tracker.found or tracker.unknown) and not isinstance(value, Undefined):
+    if (tracker.secrets or tracker.unknown) and not isinstance(value, Undefined):
         owner = getattr(value, "__self__", None)  # the object that a method belongs to
         tracker.touched |= holds_secret(value) or (owner is not None and holds_secret(owner))
     return value
