@@ -52,7 +52,7 @@ def _no_parameter(command: str, name: str) -> tuple[str, str]:
 
 COMMAND_RULES: tuple[rule.KeyRule, ...] = (
     *(
-        rule.when_value("name", name, rule.only("params", known, partial(_no_parameter, name)))
+        rule.when_value("name", name, rule.only_keys("params", known, partial(_no_parameter, name)))
         for name, known in _PARAMETERS.items()
     ),
     rule.when_value(

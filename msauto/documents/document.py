@@ -152,13 +152,13 @@ class Problems:
     """Collects problems, each once, in order of place."""
 
     def __init__(self, *problems: Problem) -> None:
-        self._found: dict[tuple[SourceLocation | None, str], Problem] = {}
+        self._problems: dict[tuple[SourceLocation | None, str], Problem] = {}
         self.add(*problems)
 
     def add(self, *problems: Problem) -> None:
         """Add problems."""
         for problem in problems:
-            self._found.setdefault((problem.place, problem.message), problem)
+            self._problems.setdefault((problem.place, problem.message), problem)
 
     def gather(self) -> Self:
         """Collect the problems of an :class:`InputError` raised in its ``with`` block, and continue."""
@@ -172,15 +172,15 @@ class Problems:
         return isinstance(error, InputError)
 
     def __bool__(self) -> bool:
-        return bool(self._found)
+        return bool(self._problems)
 
     def ordered(self) -> list[Problem]:
         """Return all problems in order of place."""
-        return sorted(self._found.values(), key=lambda each: (each.place or SourceLocation(""), each.message))
+        return sorted(self._problems.values(), key=lambda each: (each.place or SourceLocation(""), each.message))
 
     def check(self) -> None:
         """Raise all problems, if there are any."""
-        if self._found:
+        if self._problems:
             raise InputError(self.ordered())
 
 

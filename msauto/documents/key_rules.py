@@ -173,7 +173,7 @@ def inside(key: str, *rules: KeyRule) -> KeyRule:
     return KeyRule(broken, _mapping_under(key, [rule.schema for rule in rules]))
 
 
-def only(key: str, known: tuple[str, ...], unknown: Callable[[str], tuple[str, str]]) -> KeyRule:
+def only_keys(key: str, known: tuple[str, ...], unknown: Callable[[str], tuple[str, str]]) -> KeyRule:
     """Allow no keys but ``known`` in the mapping under ``key``; ``unknown`` returns message and remedy for others."""
 
     def broken(given: Given) -> Iterator[BrokenRule]:

@@ -72,7 +72,7 @@ def parse_yaml(data: bytes, file: str) -> Document:
     document = Document(
         file, reader.data, places, key_places, reader.lines, tuple(reader.hidden), broken=frozenset(reader.broken)
     )
-    flaws = tuple(document.problem(text, place, remedy, kind=kind) for text, remedy, place, kind in reader.found)
+    flaws = tuple(document.problem(text, place, remedy, kind=kind) for text, remedy, place, kind in reader.flaws)
     return structs.replace(document, flaws=flaws)
 
 
@@ -162,7 +162,7 @@ class _EventReader:
         self.places: dict[Path, tuple[int, int]] = {}
         self.key_places: dict[Path, tuple[int, int]] = {}
         self.hidden: dict[Hidden, None] = {}
-        self.found: dict[tuple[str, str, SourceLocation, ProblemKind], None] = {}
+        self.flaws: dict[tuple[str, str, SourceLocation, ProblemKind], None] = {}
         self.broken: set[Path] = set()
         self.anchors: dict[str, Any] = {}
         self.composed = self.aliased = 0
@@ -336,7 +336,7 @@ class _EventReader:
             return 0
 
     def _flaw(self, message: str, remedy: str, event: Any, kind: ProblemKind = "yaml") -> None:
-        self.found[message, remedy, SourceLocation(self.file, *_start(event)), kind] = None
+        self.flaws[message, remedy, SourceLocation(self.file, *_start(event)), kind] = None
 
     def _check_tag(self, event: Any) -> None:
         listed = type(event) is yaml.SequenceStartEvent
@@ -382,8 +382,8 @@ _KEY_FORM: Final = "write a colon and a space after its key"
 
 def _begins(line: str, *, item: bool) -> tuple[int, str] | None:
     """Return the column and the name of the key of a line, or of its item (``-``)."""
-    found = re.match(r" *(-)(?= )" if item else r"[ -]*(\w[^:{]*):(?: |$)", line)
-    return (found.start(1) + 1, found[1]) if found else None
+    match = re.match(r" *(-)(?= )" if item else r"[ -]*(\w[^:{]*):(?: |$)", line)
+    return (match.start(1) + 1, match[1]) if match else None
 
 
 def _wrong_indentation(lines: Sequence[str]) -> tuple[str, str]:

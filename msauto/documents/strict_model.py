@@ -69,10 +69,10 @@ class Model(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return the JSON Schema with the rules for keys."""
-        found = handler(schema)
+        json_schema = handler(schema)
         if cls.rules:
-            handler.resolve_ref_schema(found)["allOf"] = [rule.schema for rule in cls.rules]
-        return found
+            handler.resolve_ref_schema(json_schema)["allOf"] = [rule.schema for rule in cls.rules]
+        return json_schema
 
 
 @cache

@@ -157,10 +157,10 @@ def matching(
     """
 
     def read_text(value: Any) -> Any:
-        found = value if text is None else text(value)
-        if not isinstance(found, str) or not re.fullmatch(pattern, found, re.DOTALL):
-            raise invalid(message.format(shown_value(found)), remedy)
-        return read(found)
+        as_text = value if text is None else text(value)
+        if not isinstance(as_text, str) or not re.fullmatch(pattern, as_text, re.DOTALL):
+            raise invalid(message.format(shown_value(as_text)), remedy)
+        return read(as_text)
 
     return Read(read_text, words, type="string", pattern=pattern)
 
