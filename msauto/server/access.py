@@ -63,10 +63,10 @@ async def check_addresses(servers: Sequence[ServerSpec]) -> None:
     A name that cannot be resolved is left out.
     """
     reached = [each for each in servers if each.transport is None]
-    found: dict[str, ServerSpec] = {}
+    server_of: dict[str, ServerSpec] = {}
     for server, keys in zip(reached, await asyncio.gather(*map(_keys_of, reached)), strict=True):
         for key in keys:
-            other = found.setdefault(key, server)
+            other = server_of.setdefault(key, server)
             if other is not server:
                 raise AddressError(
                     f"the hosts {other.name!r} and {server.name!r} are one server: "

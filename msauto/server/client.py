@@ -138,10 +138,10 @@ class AsyncMediaServer(HttpClient):
         """List assets as a plain list (format=mam); ``recursive`` as for :meth:`list`."""
         asked, moment = _folder(folder), _iso(created_after)
         request = requests.get_listing(database, asked, format="mam", datetime=moment, mimetype=_mimetype(mimetype))
-        found = await self.read(request, lambda reply: parse_mam(reply.data, reply.charset), listing=True)
+        assets = await self.read(request, lambda reply: parse_mam(reply.data, reply.charset), listing=True)
         if _is_deep(asked, recursive):
-            return found
-        return tuple(each for each in found if each.folder in (asked, (database, *asked)))
+            return assets
+        return tuple(each for each in assets if each.folder in (asked, (database, *asked)))
 
     async def asset(self, database: str, asset: str | Address) -> Asset:
         """Describe one asset; raises ``NotFoundError``."""

@@ -64,7 +64,7 @@ class _Tree:
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._parent: FolderNode  # of the open clip
         self._clip: dict[str, str] | None = None  # its own attributes
-        self._found: dict[str, str] = {}  # those of its children
+        self._named_texts: dict[str, str] = {}  # of its children
         self._child: Mapping[str, str] | None = None  # the attributes of its open child
         self._depth = 0  # of the elements in that child
         self._is_leaf = True  # it has none
@@ -96,9 +96,9 @@ class _Tree:
         else:
             self._child, text = None, "".join(self._texts)
             if tag == "Attr" and (name := own.get("name")) is not None:  # the documented form, nearly always
-                self._found[name] = text or own.get("value", "")
+                self._named_texts[name] = text or own.get("value", "")
             else:
-                add_attr(self._found, xml.name_of(tag), xml.by_local_name(own), text, is_leaf=self._is_leaf)
+                add_attr(self._named_texts, xml.name_of(tag), xml.by_local_name(own), text, is_leaf=self._is_leaf)
 
     def pause(self, size: int) -> None:
         """Bound what has not ended, by the number of bytes that were parsed since the last pause."""
@@ -106,7 +106,7 @@ class _Tree:
         if self._size > _MOST_BYTES:
             most = f"{_MOST_BYTES // 2**20} MiB"
             raise xml.unreadable(f"a clip, a text or a comment of the answer is larger than {most}")
-        if len(self._found) > _MOST_PARTS:
+        if len(self._named_texts) > _MOST_PARTS:
             raise xml.unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements")
         if self._clip is None:
             self._texts.clear()
@@ -124,7 +124,7 @@ class _Tree:
             self._count("clips and folders", _MOST_CLIPS)
             named = xml.by_local_name(own)
             if kind == "Clip":
-                self._parent, self._clip, self._found = parent, named, {}
+                self._parent, self._clip, self._named_texts = parent, named, {}
                 return
             self._count("folders", _MOST_FOLDERS)
             node = FolderNode(named.get("name", ""))
@@ -139,7 +139,7 @@ class _Tree:
     def _add_clip(self, own: dict[str, str]) -> None:
         self._clip = None
         link_id, finalized = whole(own.pop("link_id", None)), read_finalized(own.pop("finalized", None))
-        texts = own | self._found
+        texts = own | self._named_texts
         key = tuple(texts)
         names = self._names.get(key)
         if names is None:

@@ -142,18 +142,18 @@ def read_attrs(element: xml.Element, parts: Parts | None = None) -> dict[str, st
 
     With ``parts``, children that hold more than a text are added there, by their kind.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for child in element:
         if child.tag == "Attr" and (name := child.get("name")) is not None and not len(child):
             # The documented form, nearly always, and fast.
-            found[_KNOWN.get(name, name)] = child.text or child.get("value") or ""
+            texts[_KNOWN.get(name, name)] = child.text or child.get("value") or ""
             continue
         kind = xml.local(child)
         if parts is not None and (part := _PARTS.get(kind.lower())) is not None:
             parts.setdefault(part, []).append(child)
             continue
-        add_attr(found, kind, xml.attributes(child), xml.text_of(child), is_leaf=not len(child))
-    return found
+        add_attr(texts, kind, xml.attributes(child), xml.text_of(child), is_leaf=not len(child))
+    return texts
 
 
 def add_attr(texts: dict[str, str], kind: str, own: Mapping[str, str], text: str, *, is_leaf: bool) -> None:
@@ -285,7 +285,13 @@ def _read(element: xml.Element, prefix: str, fields: Fields, *, top: bool = Fals
     name = _named(element, prefix)
     below = list(element)
     named_below = any(_named(child, "") is not None for child in below)
-    _read_attributes(element, fields)
+    if _is_description(element):  # RDF writes simple properties as its attributes
+        xml.attributes(element)  # raises where there are too many
+        for key, value in element.attrib.items():
+            uri = str(key).rpartition("}")[0].removeprefix("{")
+            space = next((name for name, known in element.nsmap.items() if known == uri and name), "")
+            if uri and space and space not in {"rdf", "xml"}:
+                fields.setdefault(f"{space}:{xml.name_of(str(key))}", []).append([str(value)])
     if name is not None and not named_below:
         fields.setdefault(name, []).append(_nested(element))
     elif below and not named_below and not top and all(xml.local(child).lower() in _VALUES for child in below):
@@ -300,18 +306,6 @@ def _read(element: xml.Element, prefix: str, fields: Fields, *, top: bool = Fals
 
 def _is_description(element: xml.Element) -> bool:
     return xml.local(element) == "Description" and element.prefix == "rdf"
-
-
-def _read_attributes(element: xml.Element, fields: Fields) -> None:
-    # RDF writes simple properties as attributes of rdf:Description.
-    if not _is_description(element):
-        return
-    xml.attributes(element)  # raises where there are too many
-    for key, value in element.attrib.items():
-        uri = str(key).rpartition("}")[0].removeprefix("{")
-        prefix = next((name for name, known in element.nsmap.items() if known == uri and name), "")
-        if uri and prefix and prefix not in {"rdf", "xml"}:
-            fields.setdefault(f"{prefix}:{xml.name_of(str(key))}", []).append([str(value)])
 
 
 def _named(element: xml.Element, prefix: str) -> str | None:
@@ -368,7 +362,7 @@ def parse_channel(data: bytes, name: str, charset: str | None = None) -> RssChan
 def parse_channels(data: bytes, charset: str | None = None) -> tuple[str, ...]:
     """Read the names of the channels: of elements with a ``name``, of an OPML, or the texts of a plain list."""
     root = xml.parse_document(data, charset)
-    named = [found for element in root.iter() if element is not root and (found := _channel_name(element))]
+    named = [name for element in root.iter() if element is not root and (name := _channel_name(element))]
     return tuple(dict.fromkeys(named))
 
 

@@ -71,7 +71,7 @@ class ServerReader:
         """
 
         async def read() -> Asset | None:
-            asset = await self._found(self._client.asset(database, address))
+            asset = await self._unless_missing(self._client.asset(database, address))
             if asset is None:
                 return None
             by_title = address.namespace in _TITLE_KEYS
@@ -140,7 +140,7 @@ class ServerReader:
         """Return a folder's listing, with these filters of the interface, or ``None`` if it does not exist."""
 
         async def ask() -> Listing | None:
-            return await self._found(
+            return await self._unless_missing(
                 self._client.list(database, folder, recursive=True, created_after=after, mimetype=mimetype)
             )
 
@@ -202,7 +202,7 @@ class ServerReader:
         async def ask() -> bool:
             if supports(self._client.spec, Feature.FOLDERLIST):
                 try:
-                    return await self._found(self._client.list_folders(database, folder)) is not None
+                    return await self._unless_missing(self._client.list_folders(database, folder)) is not None
                 except (RejectedError, UnreadableError) as error:
                     if isinstance(error, RejectedError) and error.status in UNINFORMATIVE_STATUSES:
                         raise  # else an older server than was thought, which does not know the format
@@ -229,7 +229,7 @@ class ServerReader:
 
     async def read_channel(self, name: str) -> RssChannel | None:
         """Return a channel, or ``None`` if it does not exist."""
-        return await self._once(("channel", name), lambda: self._found(self._client.channel(name)))
+        return await self._once(("channel", name), lambda: self._unless_missing(self._client.channel(name)))
 
     # Names, for messages ---------------------------------------------------------------------------------------
 
@@ -239,11 +239,11 @@ class ServerReader:
         async def ask() -> tuple[str, ...] | None:
             try:
                 if kind == "channel":
-                    return await self._found(self._client.channels())
+                    return await self._unless_missing(self._client.channels())
                 if kind == "database":
-                    found = await self._found(self._client.databases())
-                    return None if found is None else tuple(each.name for each in found)
-                listing = await self._found(self._client.list_folders(database))
+                    databases = await self._unless_missing(self._client.databases())
+                    return None if databases is None else tuple(each.name for each in databases)
+                listing = await self._unless_missing(self._client.list_folders(database))
                 return None if listing is None else tuple(map(show_folder, listing.folders))
             except UnreadableError:
                 return None
@@ -252,7 +252,7 @@ class ServerReader:
 
     # Each answer once ------------------------------------------------------------------------------------------
 
-    async def _found(self, answer: Awaitable[T]) -> T | None:
+    async def _unless_missing(self, answer: Awaitable[T]) -> T | None:
         self.reads += 1
         try:
             return await answer
@@ -345,12 +345,12 @@ def within(clip: ClipAttributes, bounds: Bounds) -> bool:
 
 async def pick(entries: Sequence[Entry], holds: Callable[[Entry], bool]) -> list[Entry]:
     """Return the entries for which ``holds`` is true, each once: by its link id, or by folder and title without one."""
-    found: dict[object, Entry] = {}
+    picked: dict[object, Entry] = {}
     async for entry in in_turns(entries):
         if holds(entry):
             place = entry.folder, entry.title
-            found.setdefault(place if entry.link_id is None else (entry.link_id, *place), entry)
-    return list(found.values())
+            picked.setdefault(place if entry.link_id is None else (entry.link_id, *place), entry)
+    return list(picked.values())
 
 
 def _on_server(moment: datetime | date, place: ZoneInfo | None) -> datetime:

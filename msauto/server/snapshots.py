@@ -48,26 +48,26 @@ class SnapshotReading(Struct, frozen=True):
             )
         return await self._snapshot(reader, title, asset)
 
-    async def listed(self, reader: ServerReader, found: live.ListedEntry) -> live.Snapshot:
+    async def listed(self, reader: ServerReader, entry: live.ListedEntry) -> live.Snapshot:
         """Read the listed targets. A link is not a target: its clip is exported in its own folder."""
 
         def skipped(why: str, *, broken: bool = False) -> live.SkippedEntry:
-            return live.SkippedEntry(self.database, found.folder, found.title, why, broken=broken)
+            return live.SkippedEntry(self.database, entry.folder, entry.title, why, broken=broken)
 
-        if not found.title.strip():
+        if not entry.title.strip():
             return skipped("an asset without a title cannot be read", broken=True)
         try:
-            asset = await reader.fresh().read_asset(self.database, Address(found.title))
+            asset = await reader.fresh().read_asset(self.database, Address(entry.title))
         except UnreadableError as error:
             return skipped(f"it cannot be read: {error.message}", broken=True)
         if asset is None:
             return skipped("it is listed, but not found by its title", broken=True)
-        if lives_in(asset, found.folder) is False:
+        if lives_in(asset, entry.folder) is False:
             return skipped(f"a link: its clip lives in {live.show_folder(asset.folder or ()) or '/'}")
         clip = await self._exported_entry(reader, asset)
         if clip is not None:
             return skipped(f"a link: its clip is {live.show_folder((*clip.folder, clip.title))}")
-        return await self._snapshot(reader, found.title, asset)
+        return await self._snapshot(reader, entry.title, asset)
 
     async def _exported_entry(self, reader: ServerReader, asset: live.Asset) -> live.Entry | None:
         """Return another entry that is surely of the clip, and that is exported instead: of several, the first one.
@@ -145,9 +145,9 @@ class Snapshots:
             if not self._seen(snapshot):
                 yield snapshot
 
-    async def of_listed(self, found: Sequence[live.ListedEntry]) -> AsyncIterator[live.Snapshot]:
+    async def of_listed(self, entries: Sequence[live.ListedEntry]) -> AsyncIterator[live.Snapshot]:
         """Yield what was listed, in that order: assets in their own folders, and skipped entries with a reason."""
-        async for snapshot in self._read_each(self._reading.listed, found):
+        async for snapshot in self._read_each(self._reading.listed, entries):
             self._note_xmp(snapshot)
             if isinstance(snapshot, live.AssetSnapshot) and self._seen(snapshot):
                 home = snapshot.asset.folder or ()
