@@ -58,10 +58,10 @@ class SecretCommands(Struct):
                 self._done[command] = secret_in(_output(command, self.seconds), "its output", "correct the command")
             except MsautoError as error:
                 self._done[command] = error
-        found = self._done[command]
-        if isinstance(found, MsautoError):
-            raise MsautoError(f"{what}: {found.message}", remedy=found.remedy)
-        return found
+        outcome = self._done[command]
+        if isinstance(outcome, MsautoError):
+            raise MsautoError(f"{what}: {outcome.message}", remedy=outcome.remedy)
+        return outcome
 
 
 def _output(command: SecretCommand, seconds: float) -> bytes:

@@ -269,15 +269,15 @@ def redact_lines(lines: Iterable[str]) -> tuple[str, ...]:
             shown.append(line[: len(line) - len(text)] + HIDDEN if text else line)
             continue
         column = -1
-        found = min(filter(None, (re.search(_KEY, line), re.search(_TAGGED, line))), key=re.Match.start, default=None)
-        if found is not None:
-            value = line[found.end() :]
-            starts_line = found.re.pattern == _KEY and re.fullmatch(_BLOCK_KEY, line[: found.start()]) is not None
+        match = min(filter(None, (re.search(_KEY, line), re.search(_TAGGED, line))), key=re.Match.start, default=None)
+        if match is not None:
+            value = line[match.end() :]
+            starts_line = match.re.pattern == _KEY and re.fullmatch(_BLOCK_KEY, line[: match.start()]) is not None
             column = _width(line, len(line) - len(line.lstrip(" \t-?" if starts_line else None)))
             listed = not value.strip() or value.lstrip().startswith("#")
             begun = re.sub(r"^(?:[&!]\S*\s+)*", "", value)
             quote = begun[:1] if begun[:1] in _QUOTED and not re.match(_QUOTED[begun[:1]], begun[1:]) else ""
-            line = line[: found.end()] + (HIDDEN if value.strip() else value)
+            line = line[: match.end()] + (HIDDEN if value.strip() else value)
         shown.append(USER_IN_URL.sub(HIDDEN, line))
     return tuple(shown)
 

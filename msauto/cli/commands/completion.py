@@ -137,8 +137,8 @@ def _completer(find: Finder | None) -> Callable[[click.Context, click.Parameter,
         # What is complete of a list or pattern (``a,b:!c``), and the part that is being typed.
         at = max(incomplete.rfind(sign) for sign in ",:&!") + 1 if find in {_hosts, _tags} else 0
         before, begun = incomplete[:at], incomplete[at:]
-        found = {value: text for value, text in find(context.params, begun) if value.startswith(begun)}
-        return [CompletionItem(f"{before}{value}", help=text or None) for value, text in [*found.items()][:_MOST]]
+        matches = {value: text for value, text in find(context.params, begun) if value.startswith(begun)}
+        return [CompletionItem(f"{before}{value}", help=text or None) for value, text in [*matches.items()][:_MOST]]
 
     return complete
 

@@ -134,8 +134,8 @@ async def _expect(
 async def databases(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
     """List the media databases. The server describes its whole content, so this may take long."""
     with _expect_list(server, "databases"):
-        found = await client.databases()
-    counts = {one.name: None if one.listing is None else count_clips(one.listing.entries) for one in found}
+        listed = await client.databases()
+    counts = {one.name: None if one.listing is None else count_clips(one.listing.entries) for one in listed}
     rows = [[name, "" if count is None else str(count)] for name, count in counts.items()]
     return _table(("database", "assets"), rows, [{"name": name, "assets": count} for name, count in counts.items()])
 
@@ -198,8 +198,8 @@ async def asset(
     name = require_database(server, database)
     address = _address(title)
     reader, remedy = ServerReader(client), "list them: msauto show assets"
-    found = await reader.read_asset(name, address)
-    if found is None:
+    clip = await reader.read_asset(name, address)
+    if clip is None:
         if not await reader.has_database(name):
             raise await not_found(reader, server.spec, "database", name, None)
         if not address.namespace:
@@ -208,7 +208,7 @@ async def asset(
     fields = await client.xmp(name, address)
     if view is not None:
         view = server.spec.url + get_proxy(client.path(name, address), view, preview=True).path
-    return _asset(found, fields, view)
+    return _asset(clip, fields, view)
 
 
 @_subcommand()
@@ -223,11 +223,11 @@ async def channels(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
 async def channel(client: AsyncMediaServer, server: NamedServer, name: str) -> ShownTable:
     """Show the items of the RSS channel NAME."""
     async with _expect(client, server, "channel", name):
-        found = await client.channel(name)
-    rows = [[item.guid, item.title or "", item.description or "", item.pub_date or ""] for item in found.items]
-    items = [structs.asdict(item) for item in found.items]
+        rss = await client.channel(name)
+    rows = [[item.guid, item.title or "", item.description or "", item.pub_date or ""] for item in rss.items]
+    items = [structs.asdict(item) for item in rss.items]
     shown = _table(("guid", "title", "description", "published"), rows, items)
-    return structs.replace(shown, json={"name": found.name, "items": items})
+    return structs.replace(shown, json={"name": rss.name, "items": items})
 
 
 def _address(title: str) -> Address:
@@ -251,34 +251,34 @@ def _typed(attributes: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _row(entry: Entry) -> list[str]:
-    found = entry.attributes
-    length, shown_rate = found.get("frames", ""), ""
+    attributes = entry.attributes
+    length, shown_rate = attributes.get("frames", ""), ""
     with suppress(TimecodeError, ValueError):  # the frames alone
-        rate = rate_of(found.get("frame_time", ""))
+        rate = rate_of(attributes.get("frame_time", ""))
         length, shown_rate = show_timecode(int(length), rate, drop=rate in DROP_FRAME_RATES), show_rate(rate)
-    return [entry.title, show_folder(entry.folder), length, shown_rate, found.get("create_time", "")]
+    return [entry.title, show_folder(entry.folder), length, shown_rate, attributes.get("create_time", "")]
 
 
 def _at(frames: int, rate: Fraction | None) -> str:
     return f"{frames}" if rate is None else f"{show_timecode(frames, rate, drop=rate in DROP_FRAME_RATES)} ({frames})"
 
 
-def _asset(found: Asset, xmp: Xmp | None, view: str | None) -> ShownTable:
+def _asset(clip: Asset, xmp: Xmp | None, view: str | None) -> ShownTable:
     facts = {
-        "title": found.title,
-        "folder": None if found.folder is None else show_folder(found.folder),
-        "hires": found.hires,
-        "proxy": found.proxy,
-        "archive": found.archive,
+        "title": clip.title,
+        "folder": None if clip.folder is None else show_folder(clip.folder),
+        "hires": clip.hires,
+        "proxy": clip.proxy,
+        "archive": clip.archive,
         **({} if view is None else {"view": view}),
-        "link_id": found.link_id,
-        "finalized": found.finalized,
-        **_typed({name: text for name, text in found.attributes.items() if name != "title"}),
+        "link_id": clip.link_id,
+        "finalized": clip.finalized,
+        **_typed({name: text for name, text in clip.attributes.items() if name != "title"}),
     }
     rows = [[name, "" if value is None else str(value)] for name, value in facts.items()]
-    tables: list[tuple[str, Sequence[str], Rows]] = [("", ("fact", "value"), rows), *_lists(found, xmp)]
+    tables: list[tuple[str, Sequence[str], Rows]] = [("", ("fact", "value"), rows), *_lists(clip, xmp)]
     parts = {
-        **{name: Facts(asset=found).get(name) for name in ("segments", "markers", "parameters")},
+        **{name: Facts(asset=clip).get(name) for name in ("segments", "markers", "parameters")},
         "xmp": None if xmp is None else {name: list(values) for name, values in xmp.items()},
     }
     return ShownTable(tuple(tables), facts | parts, list(_records(facts, parts)))
@@ -299,22 +299,22 @@ def _records(facts: Mapping[str, Any], parts: Mapping[str, Any]) -> Iterator[dic
             yield {"part": "xmp", "item": number, "attribute": name, "value": value}
 
 
-def _lists(found: Asset, xmp: Xmp | None) -> list[tuple[str, Sequence[str], Rows]]:
-    rate = found.rate
+def _lists(clip: Asset, xmp: Xmp | None) -> list[tuple[str, Sequence[str], Rows]]:
+    rate = clip.rate
     segments = [
         [str(s.number), _at(s.start, rate), _at(s.duration, rate), " / ".join(s.titles) or s.name or ""]
-        for s in found.segments
+        for s in clip.segments
     ]
     markers = [
         [str(m.uid), _at(m.frame, rate), m.track, m.fields.get("title", ""), m.fields.get("comment", "")]
-        for m in found.markers
+        for m in clip.markers
     ]
     fields = [[name, ", ".join(values)] for name, values in (xmp or {}).items()]
     tables: list[tuple[str, Sequence[str], Rows]] = [
         ("Segments", ("number", "start", "duration", "title"), segments),
         ("Markers", ("uid", "position", "track", "title", "comment"), markers),
         ("XMP fields", ("field", "values"), fields),
-        ("Parameters", ("name",), [[name] for name in found.parameters]),
+        ("Parameters", ("name",), [[name] for name in clip.parameters]),
     ]
     return [table for table in tables if table[2]]
 
