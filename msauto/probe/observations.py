@@ -234,30 +234,25 @@ class ReadOnlyProbe:
     # XMP fields ------------------------------------------------------------------------------------------------
 
     async def _xmp_read(self, sample: ClipSample) -> None:
+        """Learn from the first clip whose answers show anything."""
         for number, title in enumerate(sample.titles):
-            if await self._xmp_of(title, self._fields if number < _BY_NAME else ()):
+            asset = asset_path(self._database, Address(title))
+            whole = requests.get_user_fields(asset).path
+            reply = await self._ask(whole)
+            readable = _readable(reply, None)
+            if readable:
+                self._notes.learn("xmp_read", "auto", f"GET {whole} can be read")
                 return
+            for name in self._fields if number < _BY_NAME else ():
+                path = requests.get_user_fields(asset, name).path
+                by_name = _readable(await self._ask(path), name)
+                if by_name:
+                    self._notes.learn("xmp_read", "auto", f"GET {path} can be read")
+                    return
+                if readable is None and by_name is None:
+                    self._notes.learn("xmp_read", "never", f"GET {whole}: {describe(reply)}")
+                    return
         self._notes.miss("no clip with XMP fields was found: name one with --title", "xmp_read")
-
-    async def _xmp_of(self, title: str, fields: tuple[str, ...]) -> bool:
-        """Learn from one clip; return whether its answers show anything."""
-        asset = asset_path(self._database, Address(title))
-        whole = requests.get_user_fields(asset).path
-        reply = await self._ask(whole)
-        readable = _readable(reply, None)
-        if readable:
-            self._notes.learn("xmp_read", "auto", f"GET {whole} can be read")
-            return True
-        for name in fields:
-            path = requests.get_user_fields(asset, name).path
-            by_name = _readable(await self._ask(path), name)
-            if by_name:
-                self._notes.learn("xmp_read", "auto", f"GET {path} can be read")
-                return True
-            if readable is None and by_name is None:
-                self._notes.learn("xmp_read", "never", f"GET {whole}: {describe(reply)}")
-                return True
-        return False
 
     # Channels --------------------------------------------------------------------------------------------------
 
