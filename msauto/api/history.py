@@ -38,19 +38,19 @@ def list_runs(
     ``batch``: only this batch and its runs. ``since``: only what started in this time.
     """
     with Ledger.open(place, readonly=True) as ledger:
-        found, name = ledger.attempts(), ledger.name
+        attempts, name = ledger.attempts(), ledger.name
     lengths = [len(each) for each in ("YYYYMMDD", "YYYYMMDDTHHMM", "YYYYMMDDTHHMMSS")]
-    begin = Counter(each.run[:length] for each in found for length in lengths)
+    begin = Counter(each.run[:length] for each in attempts for length in lengths)
     short = {
         each.run: next((each.run[:length] for length in lengths if begin[each.run[:length]] == 1), each.run)
-        for each in found
+        for each in attempts
     }
     first = None if since is None else datetime.now(UTC) - since
-    found = [each for each in found if batch is None or each.batch == batch]
-    found = [each for each in found if first is None or datetime.fromisoformat(each.started) >= first]
+    attempts = [each for each in attempts if batch is None or each.batch == batch]
+    attempts = [each for each in attempts if first is None or datetime.fromisoformat(each.started) >= first]
     repository = None if every else find_repository(Path())
-    runs = tuple(each for each in found if repository is None or each.is_of(repository))
-    return PastRuns(runs, len(found) - len(runs), name, short)
+    runs = tuple(each for each in attempts if repository is None or each.is_of(repository))
+    return PastRuns(runs, len(attempts) - len(runs), name, short)
 
 
 def list_changes(
@@ -68,10 +68,10 @@ def list_changes(
         return is_title and any(fnmatchcase(server, each.strip()) for each in servers)
 
     with Ledger.open(place, readonly=True) as ledger:
-        found = [PastTarget(runs[run], _as_left(each)) for run, each in ledger.assets_called(is_meant) if run in runs]
+        targets = [PastTarget(runs[run], _as_left(each)) for run, each in ledger.assets_called(is_meant) if run in runs]
     return tuple(
         each
-        for each in found
+        for each in targets
         if each.record.begun is not None or any(change.outside for change in each.record.target.changes)
     )
 

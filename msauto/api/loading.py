@@ -179,15 +179,15 @@ def with_past_runs(inputs: Inputs) -> Inputs:
     if given.undo:
         past = undone = _find_run(inputs, given.undo, to_undo=True)
         given = structs.replace(given, undo=undone.summary.run)
-    found = structs.replace(inputs, given=given, resumed=resumed, undone=undone)
+    with_runs = structs.replace(inputs, given=given, resumed=resumed, undone=undone)
     recorded = past.summary.settings if past is not None and inputs.given.config is None else ""
     if recorded and Path(recorded).is_file():
-        found = structs.replace(found, settings=load_settings(recorded))
+        with_runs = structs.replace(with_runs, settings=load_settings(recorded))
     elif recorded and inputs.settings.file is not None:
         remedy = "name the settings to use: --config FILE"
         used = visible(inputs.settings.file)
         inputs.tell(f"Warning: {visible(recorded)} does not exist; using {used}\n  → {remedy}")
-    return found
+    return with_runs
 
 
 def _find_run(inputs: Inputs, name: str, *, to_undo: bool = False) -> RunDetails:

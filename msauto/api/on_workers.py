@@ -146,9 +146,9 @@ def _shared_run(stage: StageContext, run: str, scopes: Collection[LockScope], fr
 async def plan_on(cluster: Cluster, given: ServerPlanning, memory: LedgerMemory, notify: Notify) -> Survey:
     """Plan one server on a worker of a cluster, with what the ledger remembers of it."""
     remembered = memory.of_server(given.work.server.name)
-    found: tuple[Survey, ServerPlanning]
-    found = await cluster.run(given.work.server, _plan_on_worker, (given, remembered), notify)
-    planned, there = found
+    returned: tuple[Survey, ServerPlanning]
+    returned = await cluster.run(given.work.server, _plan_on_worker, (given, remembered), notify)
+    planned, there = returned
     given.choice.merge(there.choice)
     for text in there.secrets.texts:
         given.secrets.add(text)
@@ -161,8 +161,8 @@ async def _plan_on_worker(
     given, remembered = inputs
 
     async def ask_hash(dest: str) -> str | None:
-        found: str | None = task.ask(("hash", dest))
-        return found
+        content_hash: str | None = task.ask(("hash", dest))
+        return content_hash
 
     planned = await plan_server(given, remembered, task.report, ask_hash)
     return planned, structs.replace(given, work=ServerIntents(given.work.server, ()))
@@ -312,8 +312,8 @@ class ServersOnWorkers:
                     self._fail(error)
                     return
                 breaker.state = applied.breaker
-                for found in applied.results.items():
-                    note(found)
+                for numbered in applied.results.items():
+                    note(numbered)
 
             try:
                 is_over = await run_unless(work(), self._stopped) and not self._error
@@ -333,10 +333,10 @@ class ServersOnWorkers:
         failures: BatchFailures,
         breaker: CircuitBreaker,
         on_result: OnResult,
-        found: tuple[int, TargetResult],
+        numbered: tuple[int, TargetResult],
     ) -> None:
         """Take the result of a target; the first time, notify as if it were applied now."""
-        number, result = found
+        number, result = numbered
         result = structs.replace(result, target=targets[number])
         failures.note(result, breaker)
         if number in self._known:
@@ -545,13 +545,13 @@ class _AskingLookups(LookupContext, frozen=True):
 
     def content(self, name: str) -> bytes:
         """Return the bytes of a file."""
-        found: bytes = _ask("content", self.number, name)
-        return found
+        data: bytes = _ask("content", self.number, name)
+        return data
 
     def matching(self, pattern: str) -> list[str]:
         """Return the paths of files whose names match."""
-        found: list[str] = _ask("matching", self.number, pattern)
-        return found
+        paths: list[str] = _ask("matching", self.number, pattern)
+        return paths
 
     def secret(self, name: str) -> str:
         """Return a secret that a command prints, which the command of msauto runs."""

@@ -143,8 +143,8 @@ async def _plan(loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Cloc
     plan = structs.replace(plan, settings=inputs.settings.used, options=kept, refusals=(*plan.refusals, *closed))
     notify(PlanningEnded(plan.summary, plan.refusals))
     if inputs.settings.require_state and ledger.empty:  # the user must decide whether it is right
-        found = "mount the folder that holds it" if isinstance(inputs.ledger, Path) else "check `url` under [state]"
-        remedy = f"{found}; for the very first run, set `require = false` under [state]"
+        advice = "mount the folder that holds it" if isinstance(inputs.ledger, Path) else "check `url` under [state]"
+        remedy = f"{advice}; for the very first run, set `require = false` under [state]"
         missing = Refusal("state", str(inputs.settings.file), str(inputs.ledger), remedy)
         plan = structs.replace(plan, refusals=(*plan.refusals, missing))
     return plan

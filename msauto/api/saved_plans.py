@@ -53,11 +53,11 @@ def read_plan_file(path: str) -> Plan:
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; refuse a duplicate key, because another reader may use the other value."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         duplicate = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ValueError(f"duplicate key {duplicate!r}")
-    return found
+    return values
 
 
 def write_plan_file(plan: Plan, path: str) -> None:

@@ -26,7 +26,7 @@ from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import Notify, ignore
 from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Journal
-from msauto.model.result import UNCHANGED_NOTE, Result, RunDetails, TargetResult
+from msauto.model.result import UNCHANGED_NOTE, Result, RunDetails
 from msauto.model.server import ServerSpec
 from msauto.planning.survey import Survey, assemble
 from msauto.planning.target_choice import TargetChoice
@@ -126,17 +126,13 @@ async def recover_runs(stage: StageContext, scopes: Collection[LockScope]) -> tu
                 return url is not None and locked
 
             results = await recover(details, partial(settle, run), is_available, journal)
-            lines += _report(details, results) if results else []
+            if results:
+                died = f"run {run} (process {details.pid} on {details.host}) died with {plural(len(results), 'target')}"
+                lines.append(f"{died} in progress; what msauto finds now by reading:")
+            for each in results:
+                outcome = f"{each.outcome}: {each.message}" if each.message else each.outcome
+                lines.append(f"  {each.target.server}: {each.target.name}: {outcome}")
     return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
-
-
-def _report(details: RunDetails, results: Sequence[TargetResult]) -> list[str]:
-    run = f"run {details.summary.run} (process {details.pid} on {details.host})"
-    lines = [f"{run} died with {plural(len(results), 'target')} in progress; what msauto finds now by reading:"]
-    for each in results:
-        outcome = f"{each.outcome}: {each.message}" if each.message else each.outcome
-        lines.append(f"  {each.target.server}: {each.target.name}: {outcome}")
-    return lines
 
 
 def _url_of(details: RunDetails, spec: ServerSpec) -> str:

@@ -44,9 +44,9 @@ class PlanError(Struct, frozen=True):
 def _error_of(target: Target) -> PlanError:
     text, _, remedy = str(target.error).rpartition(_REMEDY) if _REMEDY in str(target.error) else (target.error, "", "")
     text, place = str(text), None
-    if found := _PLACE.match(text):
-        text = text[found.end() :]
-        place = SourceLocation(found["path"] or found["file"], int(found["line"] or 0), int(found["column"] or 0))
+    if match := _PLACE.match(text):
+        text = text[match.end() :]
+        place = SourceLocation(match["path"] or match["file"], int(match["line"] or 0), int(match["column"] or 0))
     return PlanError(target, text, place, remedy)
 
 

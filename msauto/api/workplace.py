@@ -119,8 +119,8 @@ async def plan_server(
             left_out=given.work.left_out,
             notify=notify_redacted,
         )
-        found = await survey(given.work.intents, context, forks=given.forks or spec.connections)
-        return structs.replace(found, is_unreachable=client.unreachable)
+        surveyed = await survey(given.work.intents, context, forks=given.forks or spec.connections)
+        return structs.replace(surveyed, is_unreachable=client.unreachable)
 
 
 class ThisProcess(Struct, frozen=True):
