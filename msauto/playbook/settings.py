@@ -164,15 +164,15 @@ def _document(content: bytes, file: str) -> Document:
     except RecursionError as error:
         raise outside_node(file).error("invalid TOML: too deeply nested", "nest it less", kind="yaml") from error
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        match = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         end = SourceLocation(file, max(len(lines), 1), len(lines[-1]) + 1 if lines else 1)
-        place = SourceLocation(file, int(found[1]), int(found[2])) if found else end
+        place = SourceLocation(file, int(match[1]), int(match[2])) if match else end
         line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
         message, remedy = _explained(str(error), line, line[: place.column - 1])
         raise InputError([document.problem(f"invalid TOML: {message}", place, remedy, kind="yaml")]) from error
     except ValueError as error:  # a number of more digits than Python reads; tomllib reports no place
         searched = ((number, re.search(r"(?<![\w.])[+-]?\d[\d_]{999,}", line)) for number, line in enumerate(lines, 1))
-        places = (SourceLocation(file, number, found.start() + 1) for number, found in searched if found)
+        places = (SourceLocation(file, number, match.start() + 1) for number, match in searched if match)
         place = next(places, SourceLocation(file))
         raise InputError([document.problem("a number with too many digits", place, kind="yaml")]) from error
 

@@ -166,8 +166,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.filters |= {_EACH: each, _SIZED: sized, _TOUCHED: touched, _OPENED: opened}  # its own cost nothing
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        found: nodes.Template = _MeteredNodes().visit(super()._parse(source, name, filename))
-        return found
+        metered: nodes.Template = _MeteredNodes().visit(super()._parse(source, name, filename))
+        return metered
 
     def _generate(
         self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
