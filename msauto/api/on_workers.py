@@ -148,9 +148,9 @@ async def plan_on(cluster: Cluster, given: ServerPlanning, memory: LedgerMemory,
     remembered = memory.of_server(given.work.server.name)
     returned: tuple[Survey, ServerPlanning]
     returned = await cluster.run(given.work.server, _plan_on_worker, (given, remembered), notify)
-    planned, there = returned
-    given.choice.merge(there.choice)
-    for text in there.secrets.texts:
+    planned, on_worker = returned
+    given.choice.merge(on_worker.choice)
+    for text in on_worker.secrets.texts:
         given.secrets.add(text)
     return planned
 
