@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import starmap
@@ -324,17 +325,18 @@ class AssetSurvey:
             return known
         reader, database = self._reader, self._group.database
         needed = [ASPECTS[name].reads(part, clip.asset, title) for name, part in desired.parts.items()]
-        needed.append(Reads(xmp=self._asked_by_where()))
+        needed += self._asked_by_where()
         if database in self._context.answers.batches:  # which makes the XMP fields unknown
             needed = [each._replace(xmp=frozenset()) for each in needed]
         needed += [] if desired.present else [Reads(links=True)]
         return await read_needed(reader, reader.read_folder, database, clip.address, known, needed)
 
-    def _asked_by_where(self) -> frozenset[str]:
-        """Return the XMP fields that a ``where`` read by name: verification reads them again, and compares them."""
-        asked = {thing_of(name) for member in self._group.members for name in member.looked}
-        known = self._layers.named.asked if self._layers.named else ()
-        return frozenset(key for aspect, key in asked if aspect == "xmp" and key not in known)
+    def _asked_by_where(self) -> list[Reads]:
+        """Return the reads of what a ``where`` asked for by name: verification reads it again, and compares it."""
+        asked, known = defaultdict[str, set[str]](set), self._layers.named.asked if self._layers.named else ()
+        for aspect, key in (thing_of(name) for member in self._group.members for name in member.looked):
+            asked[aspect] |= {key} - {*known}
+        return [ASPECTS[aspect].needs(keys) for aspect, keys in asked.items() if aspect in ASPECTS]
 
     async def _plan_handlers(self, plan: PlanContext, here: Sequence[Declared], desired: DesiredAsset | None) -> bool:
         """Plan the handlers that are due; what two of them run on this target, only once.
