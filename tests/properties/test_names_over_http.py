@@ -14,16 +14,11 @@ from msauto.model.fields import unreportable
 from msauto.model.plan import Address
 from msauto.simulator import ServerState, Simulator
 from tests.examples import examples
+from tests.tables import table
 
 NAMES = st.text(
     st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=;. \t\n'\"")), min_size=1, max_size=40
 )
-AWKWARD = (
-    ".", "..", "...", " ", "a ", " a", "@", "a@b", ":",
-    "title:a", "handle:1", "a:", ":a", "/", "\\", "\\/", "/\\", "//",
-    "%2F", "%", "%%", "+", "a+b", "?", "#", "&", "=", "GETUSERFIELDS", "a/GETICON", "\x7f", "\u202e", "é", "e\u0301",
-    "\U0001f600", "\ufeffa", "..\\..", "a/../b", "%5C%2F",
-)  # fmt: skip
 
 
 def unquoted(target: str) -> str:
@@ -77,7 +72,7 @@ def test_any_name_finds_its_clip(
     check(sim, server, title, database, folder)
 
 
-@pytest.mark.parametrize("name", AWKWARD, ids=ascii)
+@table("addresses/awkward_names", "name")
 def test_awkward_names_find_their_clip(sim: Simulator, server: MediaServer, name: str) -> None:
     check(sim, server, name, name, (name, name))
 

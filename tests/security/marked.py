@@ -14,7 +14,8 @@ INV = ("-i", "inventory.yml", "--state-dir", "state")
 
 def write(desk: Desk, tasks: str, variables: str = "") -> None:
     head = f'- hosts: all\n  vars:\n    token: "{{{{ env.TOKEN | secret }}}}"\n{variables}  tasks:\n'
-    desk.write("play.yml", head + "".join(f"    {line}\n" for line in tasks.strip().splitlines()))
+    play = head + "".join(f"    {line}\n" for line in tasks.strip().splitlines())
+    desk.write("play.yml", play.replace("$TOKEN", TOKEN))
 
 
 def comment(desk: Desk, template: str, variables: str = "") -> None:

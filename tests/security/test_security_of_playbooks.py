@@ -10,6 +10,7 @@ import pytest
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.security.security_desk import CANARY, leaks, plan_and_apply, repository, server
+from tests.tables import table
 
 FLAGS = ("-i", "inventory.yml", "--state-dir", "state")
 
@@ -27,37 +28,7 @@ def desk(tmp_path: Path, sim: Simulator) -> Desk:
     return desk
 
 
-ESCAPES = [
-    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
-    "{{ ''['__class__'] }}",
-    "{{ '' | attr('__class__') }}",
-    "{{ lookup.__globals__ }}",
-    "{{ lookup.__call__.__globals__ }}",
-    "{{ cycler.__init__.__globals__.os.popen('touch pwned').read() }}",
-    "{{ self._TemplateReference__context }}",
-    "{{ self.__init__.__globals__ }}",
-    "{{ namespace.__init__.__globals__ }}",
-    "{{ (1).__class__.__base__ }}",
-    "{{ '{0.__class__}'.format('') }}",
-    "{{ '{0.__class__.__init__.__globals__}'.format(lookup) }}",
-    "{{ '%s' | format(lookup.__globals__) }}",
-    "{{ [''] | map(attribute='__class__') | list }}",
-    "{{ ['x'] | map('attr', '__class__') | list }}",
-    "{{ [{'a': 1}] | selectattr('__class__') | list }}",
-    "{{ [dict(a=1)] | sort(attribute='__class__') }}",
-    "{{ asset.__class__ }}",
-    "{{ now.__class__.__subclasses__() }}",
-    "{{ joiner.__init__.__globals__ }}",
-    "{% import 'os' as os %}{{ os }}",
-    "{% include '/etc/passwd' %}",
-    "{% extends '/etc/passwd' %}",
-    "{{ env.__class__ }}",
-    "{{ hostvars['studio-a'].server.auth }}",
-    "{{ server }}",
-]
-
-
-@pytest.mark.parametrize("template", ESCAPES)
+@table("security/escapes_of_templates", "template")
 def test_templates_reach_nothing_of_python(desk: Desk, sim: Simulator, template: str) -> None:
     play = desk.play({"asset": {"title": "Film", "fields": {"comment": template}}})
     sourced = desk.run("apply", play, *FLAGS, "--yes")
@@ -68,40 +39,14 @@ def test_templates_reach_nothing_of_python(desk: Desk, sim: Simulator, template:
     assert not any("pwned" in name for name in desk.files())
 
 
-BOMBS = [
-    "{{ 'x' * 10 ** 10 }}",
-    "{{ 9 ** (9 ** 9) }}",
-    "{{ range(10 ** 9) | list }}",
-    "{% for a in range(10 ** 6) %}{% for b in range(10 ** 6) %}x{% endfor %}{% endfor %}",
-    "{{ '%0999999999d' | format(1) }}",
-    "{{ 'x'.ljust(10 ** 10) }}",
-]
-
-
-@pytest.mark.parametrize("template", BOMBS)
+@table("security/templates_without_end", "template")
 def test_templates_end_soon(desk: Desk, sim: Simulator, template: str) -> None:
     play = desk.play({"asset": {"title": "Film", "fields": {"comment": template}}})
     sourced = desk.run("plan", play, *FLAGS)
     assert sourced.code == 1, sourced.out[:300]
 
 
-LOOKUPS = [
-    "{{ lookup('file', '../outside.txt') }}",
-    "{{ lookup('file', 'link.txt') }}",
-    "{{ lookup('csv', '../outside.csv') }}",
-    "{{ lookup('csv', 'linked/outside.csv') }}",
-    "{{ lookup('json', '../outside.txt') }}",
-    "{{ lookup('yaml', '../outside.txt') }}",
-    "{{ lookup('file', '/etc/passwd') }}",
-    "{{ lookup('file', '~/.ssh/id_ed25519') }}",
-    "{{ lookup('file', '/proc/self/environ') }}",
-    "{{ query('file', '../outside.txt') }}",
-    "{{ lookup('pipe', 'touch pwned') }}",
-    "{{ lookup('file', 'a\\0b') }}",
-]
-
-
-@pytest.mark.parametrize("template", LOOKUPS)
+@table("security/lookups_outside", "template")
 def test_lookups_stay_inside_the_repository(desk: Desk, sim: Simulator, template: str) -> None:
     (desk.folder / "link.txt").symlink_to(desk.folder.parent / "outside.txt")
     (desk.folder / "linked").symlink_to(desk.folder.parent)
@@ -144,22 +89,7 @@ def test_other_files_that_a_playbook_names_show_nothing_of_themselves(desk: Desk
     assert sim.writes() == []
 
 
-DESTS = [
-    "../escaped.png",
-    "/tmp/msauto-escaped.png",
-    "~/escaped.png",
-    "linked/escaped.png",
-    ".git/hooks/pre-commit",
-    ".bashrc",
-    "msauto.toml",
-    "group_vars/all.yml",
-    "repo/../../escaped.png",
-    "",
-    "a\0b",
-]
-
-
-@pytest.mark.parametrize("dest", DESTS)
+@table("security/downloads_outside", "dest")
 @pytest.mark.parametrize("module", ["thumbnail", "proxy"])
 def test_downloads_are_written_inside_the_repository(desk: Desk, sim: Simulator, dest: str, module: str) -> None:
     (desk.folder / "linked").symlink_to(desk.folder.parent)

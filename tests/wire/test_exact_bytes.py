@@ -12,28 +12,10 @@ from msauto.model.plan import Address, Body, Request
 from msauto.model.requests import asset_path
 from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.server.client import AsyncMediaServer
+from tests.tables import table
 from tests.wire.raw_server import OK, Exchange, RawServer, answer
 
 ALWAYS_SENT = {"host", "user-agent", "accept", "accept-encoding"}
-AWKWARD = [
-    "/storage/NEWS@Evening%20News?command=SETFIELD&name=comment&val=Ready",
-    "/storage/NEWS@Back%5C%5CSlash%20%5C%2F%20Film%3A%2050%25%20%40%20night%3F",
-    "/storage/NEWS@%D0%9D%D0%BE%D0%B2%D0%BE%D1%81%D1%82%D0%B8",
-    "/storage/NEWS@.",
-    "/storage/NEWS@..",
-    "/storage/NEWS/%2E%2E/%2E",
-    "/storage/NEWS/a/../b",
-    "/storage/NEWS@handle:4711",
-    "/storage/NEWS@%41%2D%7E",
-    "/storage/NEWS@a%2fb%2Fc",
-    "/storage/NEWS@x?val=a%2Bb%26c%3Dd%2Ce%0Af%0af%23",
-    "/storage/NEWS@x?val=%C2%A0%00",
-    "/storage/NEWS@x?val=",
-    "/storage//NEWS@x//y",
-    "/storage/NEWS@%25252F",
-    "/storage/NEWS@(x)!$'*;",
-    "/rss",
-]
 
 
 async def sent(request: Request, auth: Auth | None = None) -> Exchange:
@@ -45,7 +27,7 @@ async def sent(request: Request, auth: Auth | None = None) -> Exchange:
     return exchange
 
 
-@pytest.mark.parametrize("path", AWKWARD)
+@table("addresses/awkward_targets", "path")
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
 def test_request_target_arrives_byte_for_byte(method: str, path: str) -> None:
     request = Request(method, path)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from msauto.errors import InDoubtError, RejectedError
 from msauto.model.plan import Method, Request
 from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.server.client import AsyncMediaServer
+from tests.tables import table
 from tests.wire.raw_server import RawServer, answer, reset
 from tests.wire.time_limit import NoWait
 
@@ -92,32 +93,7 @@ def test_a_proxy_that_lets_nobody_in() -> None:
     assert "a proxy on the way requires authentication" in error.remedy
 
 
-HERE = "http://127.0.0.1:PORT"
-SAME = "the redirect stays on the same server: a login page or a gateway answers there; check `auth`"
-
-
-@pytest.mark.parametrize(
-    ("location", "remedy"),
-    [
-        ("/login?next=%2Fstorage", SAME),
-        ("login", SAME),
-        (f"{HERE}/sso/", SAME),
-        ("//127.0.0.1:PORT/storage/", SAME),
-        (
-            "https://127.0.0.1/storage",
-            "set the server's `url` to https://127.0.0.1:443 if the media server is there, and `tls` to its authority",
-        ),
-        ("http://127.0.0.1:81/", "set the server's `url` to http://127.0.0.1:81 if the media server is there"),
-        ("http://me:geheim@elsewhere/x", "set the server's `url` to http://elsewhere:80 if the media server is there"),
-        ("http://[fe80::1]:7901/", "`url` to http://[fe80::1]:7901 if"),
-        ("https://sso.example/login", "if that is a login, check `auth`"),
-        ("", "check what answers"),
-        ("ftp://elsewhere/", "check what answers"),
-        ("http://[", "check what answers"),
-        ("http://elsewhere:99999/", "check what answers"),
-        ("http:///x", SAME),
-    ],
-)
+@table("server/redirects", "location", "remedy")
 @pytest.mark.parametrize("status", [301, 302, 307])
 def test_where_a_redirect_leads(status: int, location: str, remedy: str) -> None:
     error, clock, sent = refused(status, f"Location: {location}\r\n" if location else "")
@@ -133,15 +109,7 @@ def test_a_short_wait_is_kept(asked: str) -> None:
     assert (sent, clock.pauses) == (4, [7.0, 7.0, 7.0])
 
 
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        ("86400", "24 hours"),
-        ("9" * 400, "more than a year"),
-        ("Sat, 21 Nov 2026 12:00:00 GMT", "24 hours"),
-        ("Fri, 31 Dec 9999 23:59:59 -2359", "more than a year"),
-    ],
-)
+@table("server/long_waits", "asked", "told")
 @pytest.mark.parametrize("status", [429, 503])
 def test_nobody_waits_for_hours(status: int, asked: str, told: str) -> None:
     error, clock, sent = refused(status, f"Retry-After: {asked}\r\n")

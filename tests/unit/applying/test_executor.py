@@ -26,6 +26,7 @@ from msauto.model.live import Asset, RssChannel, RssItem
 from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.result import Difference, Result
 from msauto.model.snapshot import Effect, Seen, digest
+from tests.tables import table
 from tests.unit.applying.applying_world import (
     SOURCE,
     Clock,
@@ -44,10 +45,6 @@ from tests.unit.applying.applying_world import (
 
 def told(result: Result) -> list[tuple[str, list[str]]]:
     return [(target.outcome, [request.outcome for request in target.requests]) for target in result.targets]
-
-
-LOST = {"command:COPY": {"unverified": "run-1"}}
-"""What is remembered of a command that was sent, and whose answer was lost."""
 
 
 def one(result: Result) -> tuple[str, list[str]]:
@@ -77,39 +74,13 @@ def test_each_request_is_journalled_before_it_is_sent() -> None:
     assert stage.run(target).ok
 
 
-# One response of the second of three requests: what comes of the target, of its requests, and how often it was sent.
-RESPONSES = [
-    ("ok", "changed", "done", 1),
-    ("refused", "changed", "done", 1),
-    ("refused refused refused", "failed", "failed", 0),
-    ("cut|before", "unverified", "unverified", 1),
-    ("cut|after", "changed", "done", 1),
-    ("400", "failed", "failed", 1),
-    ("400|after", "changed", "done", 1),
-    ("404", "failed", "failed", 1),
-    ("500", "failed", "failed", 1),
-    ("500|after", "changed", "done", 1),
-    ("502", "unverified", "unverified", 1),
-    ("504|after", "changed", "done", 1),
-    ("503", "changed", "done", 2),
-    ("503|after", "changed", "done", 1),
-    ("503 503 503", "failed", "failed", 3),
-    ("429 refused", "changed", "done", 2),
-    ("swallowed", "failed", "done", 1),
-    ("late|3", "changed", "done", 1),
-    ("cut|late|3", "changed", "done", 1),
-    ("cut|late|30", "unverified", "unverified", 1),
-    ("crash", "unverified", "unverified", 1),
-]
-
-
-@pytest.mark.parametrize(("responses", "outcome", "request_outcome", "sends"), RESPONSES)
-def test_an_outcome(responses: str, outcome: str, request_outcome: str, sends: int) -> None:
+@table("applying/outcomes", "responses", "outcome", "request_outcome", "sends")
+def test_an_outcome(responses: list[str], outcome: str, request_outcome: str, sends: int) -> None:
     stage = Stage()
     target = fields_target(stage.world)
     other = fields_target(stage.world, "Other")
     path = target.requests[1].path
-    stage.world.responses[path] = [response.replace("|", " ") for response in responses.split()]
+    stage.world.responses[path] = responses
     result = stage.run(target, other)
     last = "done" if request_outcome == "done" else "not sent"
     assert told(result) == [(outcome, ["done", request_outcome, last]), ("changed", ["done"] * 3)]
@@ -278,15 +249,7 @@ def test_memories_are_forgotten_before_the_first_request_is_sent() -> None:
     assert seen == [{}]
 
 
-@pytest.mark.parametrize(
-    ("response", "kept"),
-    [
-        ("ok", {"command:COPY": True}),
-        ("cut after", LOST),
-        ("500", {"command:COPY": {"unverified": "run-1", "status": 500}}),
-        ("404", {}),
-    ],
-)
+@table("applying/command_once", "response", "kept")
 def test_a_command_that_runs_once(response: str, kept: dict[str, object]) -> None:
     stage = Stage()
     target = command_target(stage.world)
@@ -305,12 +268,6 @@ def test_a_command_that_ran_once_is_remembered_though_the_rest_fails() -> None:
     stage.world.responses[fields.requests[0].path] = ["swallowed"]
     assert one(stage.run(target))[0] == "failed"
     assert stage.memory.recall(target.id) == {"command:COPY": True}
-
-
-# The executor with many targets: restores, forks, a ledger that fails, a run that is cancelled
-
-
-"""What is remembered of a command that was sent, and whose answer was lost."""
 
 
 # Restores --------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import pytest
 from msauto.errors import LedgerError, LockedError
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope, user_name
+from tests.tables import table
 from tests.unit.ledger.ledger_plans import plan, target
 
 NEWS = LockScope("http://studio-a:7901", "NEWS")
@@ -149,16 +150,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert "--state-dir" in caught.value.remedy
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        "http://127.0.0.1:7901",
-        "http://[::1]:7901",
-        "http://localhost:7901",
-        "http://LocalHost.:7901",
-        "https://127.0.0.1:7901",
-    ],
-)
+@table("model/names_of_a_host", "other")
 def test_names_of_this_host_are_one(place: Path | str, other: str) -> None:
     async def both() -> None:
         with Ledger.open(place) as ledger:

@@ -14,6 +14,7 @@ from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.plan import Address, Plan, Target
 from msauto.model.result import Result, TargetResult
 from tests.entries import listed_entry
+from tests.tables import table
 
 ASSET = Asset(
     "EP 1",
@@ -107,16 +108,7 @@ def test_a_time_with_a_zone_keeps_it() -> None:
     assert facts.get("create_time") == facts.get("rec_time") == datetime(2026, 11, 20, 9, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("frame_time", "why"),
-    [
-        (None, "fps: the clip reports no frame_time"),
-        (" ", "fps: the clip reports no frame_time"),
-        ("0,04", "fps: the clip reports frame_time '0,04', which is not a decimal number"),
-        ("0.0000000000", "fps: the clip reports frame_time '0.0000000000', which is not above 0"),
-        ("9" * 50 + ",", f"fps: the clip reports frame_time '{'9' * 40}', which is not a decimal number"),
-    ],
-)
+@table("model/no_rate", "frame_time", "why")
 def test_why_there_is_no_rate(frame_time: str | None, why: str) -> None:
     asset = Asset("A", attributes={} if frame_time is None else {"frame_time": frame_time})
     with pytest.raises(AttributeError, match=f"^{re.escape(why)}$"):

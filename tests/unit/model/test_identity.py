@@ -11,6 +11,7 @@ from msauto.model.clip_entries import count_clips
 from msauto.model.identity import ClipIdentity, compare_clips, is_another_clip
 from msauto.model.live import Asset
 from tests.entries import listed_entry
+from tests.tables import table
 
 WHOLE = {"orig_name": "film.mxf", "create_time": "2026-11-13T10:00:00", "frames": "100"}
 
@@ -33,24 +34,7 @@ def test_a_length_or_a_name_alone_is_not_enough(identity: ClipIdentity, known: b
 FILM = ClipIdentity(7, "2026-11-13T10:00:00", 100, "film.mxf", "$(video)/film.mxf", "LTO/1")
 
 
-@pytest.mark.parametrize(
-    ("other", "answer"),
-    [
-        ({}, "same"),
-        ({"link_id": 8}, "same"),  # it is of the entry
-        ({"hires": "$(video)/other.mxf"}, "other"),
-        ({"archive": "LTO/2"}, "other"),
-        ({"orig_name": "other.mxf"}, "other"),
-        ({"create_time": "2026-11-13T10:00:01"}, "other"),
-        ({"frames": 101}, "other"),
-        ({"hires": None}, "same"),  # it was archived and purged
-        ({"hires": None, "archive": None, "orig_name": " "}, "same"),
-        ({"hires": None, "archive": None, "orig_name": None, "create_time": ""}, "unknown"),
-        ({"orig_name": None, "create_time": None, "frames": None}, "unknown"),  # two files are one value
-        ({"archive": None, "orig_name": None, "create_time": None}, "same"),
-        ({"hires": None, "orig_name": None, "create_time": None, "frames": 101}, "other"),
-    ],
-)
+@table("model/sightings", "other", "answer")
 def test_two_sightings_are_of_one_clip_or_of_two_or_it_is_unknown(other: dict[str, Any], answer: str) -> None:
     now = structs.replace(FILM, **other)
     assert compare_clips(FILM, now).answer == compare_clips(now, FILM).answer == answer
@@ -84,19 +68,7 @@ def test_another_file_alone_is_another_clip_unless_it_was_archived() -> None:
     assert not is_another_clip(planned, Asset("Film", archive="LTO/1"))
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "differs"),
-    [
-        ("2026-11-20T10:00:00+01:00", "2026-11-20T09:00:00Z", False),
-        ("2026-11-20T10:00:00+01:00", "2026-11-20T10:00:00Z", True),
-        ("2026-11-20T10:00:00", "2026-11-20T09:00:00Z", False),  # the server may be in Oslo
-        ("2026-11-20T10:07:00", "2026-11-20T09:00:00Z", True),  # no time zone has these minutes
-        ("2026-11-21T10:00:00", "2026-11-20T09:00:00Z", True),
-        ("2026-11-20T10:00:00", "2026-11-20T10:00:01", True),
-        ("0001-01-01T00:00:00", "0001-01-01T00:00:00+14:00", False),
-        ("yesterday", "2026-11-20T10:00:00Z", True),
-    ],
-)
+@table("model/times_and_zones", "one", "other", "differs")
 def test_times_with_and_without_a_zone(one: str, other: str, differs: bool) -> None:
     """A time without a zone may be one with a zone, but it does not have to be."""
     clip, its = Asset("Film", link_id=7, attributes={"create_time": one}), {"create_time": other}

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from msauto.model.plan import Target
 from msauto.model.result import Outcome, RequestOutcome, RequestRecord, RequestState, TargetRecord
+from tests.tables import table
 
 TARGET = Target("studio-a", "NEWS", "asset", "Film")
 
 
-@pytest.mark.parametrize(
-    ("states", "outcome", "requests"),
-    [
-        (["planned", "planned"], "not attempted", ["not sent", "not sent"]),
-        (["not sent", "planned"], "not attempted", ["not sent", "not sent"]),
-        (["done", "planned"], "interrupted", ["done", "not sent"]),
-        (["done", "sending"], "unverified", ["done", "unverified"]),
-    ],
-)
+@table("model/recorded_requests", "states", "outcome", "requests")
 def test_without_an_outcome_the_requests_show_how_far_a_target_came(
     states: list[RequestState], outcome: Outcome, requests: list[RequestOutcome]
 ) -> None:

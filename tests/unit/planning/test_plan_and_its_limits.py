@@ -199,14 +199,7 @@ def test_only_what_the_plan_looks_at_and_touches_is_drift(drift: dict[str, Any],
     assert (why_not(target, context.reader) == "") is still
 
 
-@pytest.mark.parametrize(
-    ("fact", "drift"),
-    [
-        ("fps", {"frame_time": "0.02"}),
-        ("create_time", {"create_time": "2026-11-21T08:00:00"}),
-        ("markers", {"markers": [{"uid": 1, "frame": 5}]}),
-    ],
-)
+@table("planning/facts_looked_at_again", "fact", "drift")
 def test_facts_of_every_type_are_looked_at_again(fact: str, drift: dict[str, Any]) -> None:
     context = stage(Clip("Film"))
     target = Target("studio-a", "NEWS", "asset", "Film", address=Address("Film"), requests=(Request("POST", "/x"),))

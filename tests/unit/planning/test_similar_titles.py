@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,15 +38,7 @@ def test_at_most_three_live_titles_are_offered(title: str, live: list[str]) -> N
 # An empty title is desired and the server shows a name: it may be generated, so a warning reports it
 
 
-@pytest.mark.parametrize(
-    ("shown", "title", "told"),
-    [
-        ({"name": "Segment 3"}, "", True),
-        ({"name": "Segment 3"}, "Part 3", False),
-        ({"title": "Part 3"}, "", False),
-        ({}, "", False),
-    ],
-)
+@table("planning/names_made_up", "shown", "title", "told")
 def test_a_name_that_may_be_made_up(shown: dict[str, str], title: str, told: bool) -> None:
     context = stage(Clip("Film", segments={3: {"start": 0, "duration": 10, **shown}}))
     desired = {"number": 3, "start": 0, "duration": 10, "title": title}

@@ -165,16 +165,7 @@ def test_two_clips_of_one_title_are_two_targets() -> None:
     assert [each.error is None for each in found.targets] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("now", "differs"),
-    [
-        ({"hires": "film.mxf", "archive": "LTO/1"}, ""),
-        ({"hires": None}, ""),
-        ({"hires": "other.mxf"}, "it is another clip: hires was film.mxf, and is other.mxf"),
-        ({"link_id": 99}, "it is another clip: link id was 1, and is 99"),
-        ({"link_id": None, "frames": 7}, "it is another clip: frames was 100, and is 7"),
-    ],
-)
+@table("planning/drift_of_identity", "now", "differs")
 def test_which_clip_it_is_is_compared_and_a_difference_is_named(now: dict[str, Any], differs: str) -> None:
     (target,) = plan_of(stage(FILM), *comments("Film")).targets
     clip = structs.replace(target.clip, link_id=1, hires="film.mxf", frames=100)
@@ -184,15 +175,7 @@ def test_which_clip_it_is_is_compared_and_a_difference_is_named(now: dict[str, A
     assert (rest.error or "") == (differs and f"{STALE}{differs}")
 
 
-@pytest.mark.parametrize(
-    ("item", "before", "later"),
-    [
-        ("field:comment", "ours", "theirs"),
-        ("field:first_frame", "10", "12"),
-        ("xmp:dc:a", ["1"], ["2"]),
-        ("field:comment", None, "theirs"),
-    ],
-)
+@table("planning/written_by_another_run", "item", "before", "later")
 def test_what_only_the_ledger_knows_was_written_by_another_run(item: str, before: Any, later: Any) -> None:
     aspect, _, name = item.partition(":")
     context = stage(replace(FILM, fields={}, xmp=None))

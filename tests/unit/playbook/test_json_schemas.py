@@ -23,30 +23,10 @@ from msauto.playbook.resolve import resolve
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.validate import validate
 from msauto.report.event_lines import events_schema
+from tests.tables import table
 
 ROOT = Path(__file__).parents[3]
 SCHEMAS = ROOT / "schemas"
-
-GOOD: list[Any] = [
-    {"hosts": "all", "tasks": [{"asset": {"title": "A", "fields": {"comment": "x", "user_0": 3}}}]},
-    {"hosts": "all", "tasks": [{"asset": {"title": "{{ t }}", "segments": "{{ list }}"}, "when": "asset.frames > 1"}]},
-    {"hosts": ["a", "b"], "tasks": [{"asset": {"select": {"mimetype": "Video"}, "restore": True, "lossy": True}}]},
-    {"hosts": "a", "tasks": [{"asset": {"id": "h:1", "exactly": {"markers": {"tracks": ["Icon"]}}, "markers": []}}]},
-    {"import_playbook": "x.yml"},
-    {"hosts": "a", "tasks": [{"rss": {"channel": "t", "items": [{"guid": "g", "text": "x"}], "exactly": True}}]},
-    {"hosts": "a", "serial": ["10%", 2], "tasks": [{"block": [{"asset": {"title": "A"}}], "tags": "a"}]},
-]
-BAD: list[Any] = [
-    {"hosts": "all", "tasks": [{"asset": {"title": "A", "fields": {"comment": True}}}]},
-    {"hosts": "all", "tasks": [{"asset": {"title": "A", "fieldz": {}}}]},
-    {"hosts": "all", "tasks": [{"asset": {"title": "A", "markers": [{"at": 1.5}]}}]},
-    {"hosts": "all", "tasks": [{"asset": {"title": "A", "markers": [{"at": "1:2"}]}}]},
-    {"hosts": "all", "tasks": [{"asset": {"title": "A", "id": "a:b"}}]},
-    {"hosts": "all", "tasks": [{"asset": {"title": None}}]},
-    {"hosts": "all", "tasks": [{"asset": {"title": "A"}, "rss": {"channel": "x"}}]},
-    {"tasks": []},
-    "text",
-]
 
 
 NAMES = ("playbook", "tasks", "handlers", "inventory", "settings", "plan", "batch", "batch-result", "events")
@@ -69,7 +49,7 @@ def test_file_is_fresh(name: str) -> None:
     assert kept == made, f"make it again: msauto schema {name} > schemas/{name}.json"
 
 
-@pytest.mark.parametrize("play", GOOD)
+@table("playbook/accepted_by_the_schema", "play")
 def test_accepts(play: Any) -> None:
     validator_of("playbook").validate([play])
     validator_of("tasks").validate(play.get("tasks", []))
@@ -77,7 +57,7 @@ def test_accepts(play: Any) -> None:
     assert not validator_of("tasks").is_valid([play])
 
 
-@pytest.mark.parametrize("play", BAD)
+@table("playbook/rejected_by_the_schema", "play")
 def test_rejects(play: Any) -> None:
     with pytest.raises(jsonschema.ValidationError):
         validator_of("playbook").validate([play])

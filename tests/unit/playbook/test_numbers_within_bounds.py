@@ -10,6 +10,7 @@ from msauto.errors import InputError, Problem
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.settings import load_settings
 from msauto.playbook.validate import validate
+from tests.tables import table
 
 BIG = str(10**30)
 NO_WHOLE = ("nan", "inf", "-inf", "1e400", "1.5", "true", '"many"', '"²"', "9" * 5000, "0x" + "f" * 9000)
@@ -61,25 +62,6 @@ PLAYS = {
     "serial: %s": (*NO_COUNT, '"%"', '"0%"', '"-5%"', '"²%"', '"101%"', f'"{"9" * 5000}"'),
     "max_fail_percentage: %s": (*(each for each in NO_COUNT if each != "1.5"), "101"),
 }
-LOOPS = (
-    "range(10**30) | list",
-    "range(10**9) | list",
-    "[1] * 10**9",
-    "9 ** 99999",
-    "1e308 * 10",
-    "0",
-    "true",
-)
-FITS = (
-    "timeouts: {connect: 0.5, read: 604800}",
-    "request_line: 256",
-    f"request_line: {2**20}",
-    "connections: 1",
-    "connections: 1024",
-    "requests_per_second: 0.1",
-    "requests_per_second: 10000",
-    'url: "http://h:65535"',
-)
 
 
 def one_with_its_place(problems: list[Problem], text: str, value: str) -> None:
@@ -128,7 +110,7 @@ def test_a_number_of_a_server(tmp_path: Path, text: str) -> None:
         one_with_its_place(*check(tmp_path, text % value), value)
 
 
-@pytest.mark.parametrize("server", FITS)
+@table("playbook/servers_within_bounds", "server")
 def test_a_server_within_the_bounds(tmp_path: Path, server: str) -> None:
     assert check(tmp_path, server)[0] == []
 
@@ -145,7 +127,7 @@ def test_a_number_of_a_play(tmp_path: Path, text: str) -> None:
         one_with_its_place(*check(tmp_path, "", play=text.replace("%s", value)), value)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@table("playbook/no_loops", "loop")
 def test_what_no_loop_can_go_through(tmp_path: Path, loop: str) -> None:
     task = f"asset: {{title: 'x{{{{ item }}}}'}}, loop: '{{{{ {loop} }}}}'"
     one_with_its_place(*check(tmp_path, "", task=task), "{{ " + loop)

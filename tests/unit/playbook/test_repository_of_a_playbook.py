@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from msauto.file_writing import FileNames, safe_name
 from msauto.playbook.input_files import repository_of
+from tests.tables import table
 
 
 def test_a_mark_above_is_the_repository(tmp_path: Path) -> None:
@@ -74,15 +75,7 @@ def test_no_two_things_share_a_file(things: list[tuple[str, ...]]) -> None:
     assert len({unicodedata.normalize("NFC", str(path)).casefold() for path in paths}) == len(things)
 
 
-@pytest.mark.parametrize(
-    ("name", "safe"),
-    [
-        ("Raw", "Raw"),
-        ("Новости дня", "Новости дня"),
-        ("v1.2 (final)", "v1.2 (final)"),
-        (unicodedata.normalize("NFD", "Été"), "Été"),
-    ],
-)
+@table("playbook/safe_names", "name", "safe")
 def test_what_is_safe_stays(name: str, safe: str) -> None:
     assert safe_name(name) == safe
 

@@ -18,6 +18,7 @@ from msauto.playbook.resolve import resolve
 from msauto.playbook.settings import load_settings
 from msauto.playbook.validate import validate
 from msauto.secrets.commands import SecretCommands
+from tests.tables import table
 
 COUNT = "open('ran', 'a').write('x')"
 """A command runs beside the settings, and leaves a mark there."""
@@ -123,23 +124,7 @@ def test_validate_runs_none_and_tells_what_is_wrong(tmp_path: Path) -> None:
     assert repository.runs == 0
 
 
-@pytest.mark.parametrize(
-    ("program", "told"),
-    [
-        ("print('hunter2'); raise SystemExit(7)", "ended with exit status 7"),
-        ("print('hunter2', flush=True); import os; os.kill(os.getpid(), 9)", "ended with exit status -9"),
-        ("print()", "is empty"),
-        ("import sys; sys.stdout.buffer.write(b'hunter2\\xff')", "is not UTF-8 text"),
-        ("print('hunter2' * 10000)", "is too large"),
-        ("any(print('hunter2' * 10000) for _ in iter(int, 1))", "is too large"),
-        (
-            "print('hunter2', flush=True); import os; os.close(1); import time; time.sleep(100)",
-            "did not end within 2 s",
-        ),
-        ("import sys; print('hunter2', file=sys.stderr); print('abc')", "at least 4 characters"),
-        ("print('hunter2', flush=True); import time; time.sleep(100)", "did not end within 2 s"),
-    ],
-)
+@table("playbook/secret_commands_that_fail", "program", "told")
 def test_a_command_that_gives_no_secret(
     tmp_path: Path, program: str, told: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ from msauto.playbook.templates.environment import render_text
 from msauto.playbook.templates.names import AssetView, SecretTracker
 from msauto.playbook.validate import validate
 from msauto.secrets.redaction import HIDDEN
+from tests.tables import table
 
 
 @pytest.mark.parametrize(
@@ -368,16 +369,7 @@ def test_an_inventory_with_such_a_key_tells_the_rest_too(tmp_path: Path) -> None
     assert "playbook.yml:2: unknown key 'titel'" in told(found)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "server: {auth: {bearer: hunter1}}\nserver: {auth: {bearer: hunter2}}\n",
-        "a: 1\na: {password: hunter2}\n",
-        "1: {password: hunter2}\n",
-        "auth: {1: hunter2}\n",
-        "auth: {[a]: hunter2}\n",
-    ],
-)
+@table("playbook/yaml_in_error_beside_a_secret", "text")
 def test_what_stands_under_such_a_key_is_hidden_as_anywhere(text: str) -> None:
     with pytest.raises(InputError) as caught:
         load_yaml(text.encode(), "f")

@@ -37,13 +37,7 @@ def refused(case: dict[str, Any]) -> pytest.RaisesExc[UnreadableError]:
     return pytest.raises(UnreadableError, match=re.escape(case["error"]))
 
 
-@pytest.mark.parametrize(
-    ("text", "finalized"),
-    [
-        *((text, True) for text in ("true", "TRUE", " True ")),
-        *((text, False) for text in ("false", "recording", "growing", "off", "", "1", "yes", "trueish")),
-    ],
-)
+@table("xml/finalized", "text", "finalized")
 def test_only_true_is_finalized(text: str, finalized: bool) -> None:
     """Any other text may be a clip that is still recorded; without the attribute, it is unknown."""
     clip = f'<Clip link_id="1" finalized="{text}"><Attr name="title">T</Attr></Clip>'

@@ -33,6 +33,7 @@ from msauto.model.server import Auth, Dialect, Secret, ServerSpec, Tls
 from msauto.server.access import spec_of
 from msauto.server.http_client import HttpClient
 from msauto.simulator import SimDialect, Simulator, state_from_seed
+from tests.tables import table
 
 TITLE = "Back\\Slash / Film: 50% @ night?"
 VALUE = "a & b + c, 50% \\ / ?\nnew line “Ё”"
@@ -178,25 +179,22 @@ def test_line_that_is_too_long_is_not_sent(simulator: Simulator, server: MediaSe
     assert len(simulator.writes()) == 1
 
 
-@pytest.mark.parametrize(
-    ("version", "call"),
-    [
-        ((2, 6, 0), lambda s: s.create_marker("NEWS", "x", frame=1)),
-        ((2, 6, 0), lambda s: s.set_user_fields("NEWS", "x", {"a": ["b"]})),
-        ((2, 9, 86), lambda s: s.set_field("NEWS", "x", "user_0", "v")),
-        ((2, 9, 68), lambda s: s.asset("NEWS", Address("1", "handle"))),
-        ((2, 9, 68), lambda s: s.xmp("NEWS", "x")),
-        ((2, 3, 62), lambda s: s.thumbnail("NEWS", "x")),
-        ((2, 0, 59), lambda s: s.load_xmp("NEWS", "c", b"")),
-        ((2, 0, 159), lambda s: s.restore("NEWS", "x")),
-        ((2, 8, 22), lambda s: s.copy_program_fields("NEWS", "x")),
-        ((2, 8, 39), lambda s: s.move_to_asset("NEWS", "x", "1")),
-        ((2, 3, 89), lambda s: s.list_folders("NEWS")),
-    ],
-)
-def test_what_the_version_lacks_is_not_sent(simulator: Simulator, version: tuple[int, ...], call) -> None:  # type: ignore[no-untyped-def]
-    with MediaServer(ServerSpec("old", simulator.url, version=version)) as server, pytest.raises(UnsupportedError):
-        call(server)
+@table("server/calls_of_later_versions", "version", "call", "args", "more")
+def test_what_the_version_lacks_is_not_sent(
+    simulator: Simulator, version: str, call: str, args: list[Any], more: dict[str, Any] | None
+) -> None:
+    numbers = tuple(map(int, version.split(".")))
+    with MediaServer(ServerSpec("old", simulator.url, version=numbers)) as server, pytest.raises(UnsupportedError):
+        getattr(server, call)(*args, **(more or {}))
+    assert simulator.log == []
+
+
+def test_a_version_without_ids_is_not_asked_by_one(simulator: Simulator) -> None:
+    with (
+        MediaServer(ServerSpec("old", simulator.url, version=(2, 9, 68))) as server,
+        pytest.raises(UnsupportedError),
+    ):
+        server.asset("NEWS", Address("1", "handle"))
     assert simulator.log == []
 
 
@@ -223,15 +221,7 @@ def test_login_page_in_place_of_an_answer_leaves_a_write_unknown(simulator: Simu
 # Addresses, secrets ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("url", "name", "expected"),
-    [
-        ("http://studio-a", "studio-a", "http://studio-a:7901"),
-        ("studio-a", "studio-a", "http://studio-a:7901"),
-        ("https://studio-a:443/", "studio-a", "https://studio-a:443"),
-        ("http://[::1]:80", "::1", "http://[::1]:80"),
-    ],
-)
+@table("addresses/urls", "url", "name", "expected")
 def test_url(url: str, name: str, expected: str) -> None:
     spec = spec_of(url)
     assert (spec.name, spec.url) == (name, expected)
@@ -259,13 +249,7 @@ def test_password_in_url_never_shows() -> None:
     assert "geh" not in repr(spec)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "ftp://x", "http://", "http://x/path", "http://x:99999", "http://x:y", "http://[::1", "http://x:0", "x:0",
-        "http://x#part", "http://x:7901/#part", "http://x/?a=b", "http://x?", "http://x#", "http://:word@x", "http://@x",
-    ],
-)  # fmt: skip
+@table("addresses/urls_of_no_server", "url")
 def test_urls_of_no_server(url: str) -> None:
     with pytest.raises(AddressError) as caught:
         spec_of(url)
@@ -398,44 +382,12 @@ def test_marker_by_frames_costs_no_read(simulator: Simulator, server: MediaServe
     assert server.asset("NEWS", "Long Film").markers[-1].fields["rating"] == "3"
 
 
-REFUSED: dict[str, tuple[Callable[[MediaServer], object], str]] = {
-    "field": (
-        lambda server: server.set_field("NEWS", "Film", "coment", "x"),
-        "'coment' is not a link.*'comment'",
-    ),
-    "field of another type": (lambda server: server.set_field("NEWS", "Film", "comment", 5), "comment must be a text"),
-    "number": (lambda server: server.set_field("NEWS", "Film", "layer", "one"), "layer is a number, not 'one'"),
-    "control character": (lambda server: server.set_field("NEWS", "Film", "comment", "a\0"), "holds U\\+0000"),
-    "marker field": (
-        lambda server: server.create_marker("NEWS", "Film", frame=0, fields={"titel": "x"}),
-        "'titel' is not a marker field.*'title'",
-    ),
-    "track": (lambda server: server.create_marker("NEWS", "Film", frame=0, track="Cue"), "not a marker type"),
-    "marker without position": (lambda server: server.create_marker("NEWS", "Film"), "needs a position"),
-    "uid": (lambda server: server.delete_marker("NEWS", "Film", "9"), "uid must be a whole number"),  # type: ignore[arg-type]
-    "time code": (lambda server: server.create_marker("NEWS", "Film", frame="12:30"), "not a valid time code"),
-    "XMP field": (lambda server: server.set_user_fields("NEWS", "Film", {"subject": "x"}), "not the name of an XMP"),
-    "separator": (lambda server: server.set_user_fields("NEWS", "Film", {"dc:subject": ["a,b"]}), "contains ','"),
-    "MIME type": (lambda server: server.list("NEWS", mimetype="Vidio"), "'Vidio' is not a MIME type.*'Video'"),
-    "asset": (lambda server: server.asset("NEWS", 5), "an asset cannot be named by 5"),  # type: ignore[arg-type]
-    "database": (lambda server: server.asset(3, "Film"), "the database must be a text, not 3"),  # type: ignore[arg-type]
-    "channel": (lambda server: server.delete_rss("ticker", 3), "a text is needed in place of 3"),  # type: ignore[arg-type]
-    "true": (lambda server: server.create_marker("NEWS", "Film", frame=True), "a position cannot be True"),
-    "fraction": (lambda server: server.create_marker("NEWS", "Film", frame=1.5), "a position cannot be 1.5"),  # type: ignore[arg-type]
-    "fields": (lambda server: server.create_marker("NEWS", "Film", 3, fields="x"), "fields must be a mapping"),  # type: ignore[arg-type]
-    "XMP fields": (lambda server: server.set_user_fields("NEWS", "Film", "x"), "fields must be a mapping"),  # type: ignore[arg-type]
-    "XMP value": (lambda server: server.set_user_fields("NEWS", "Film", {"dc:subject": 3}), "must be a text or a list"),  # type: ignore[dict-item]
-    "params": (lambda server: server.command("NEWS", "Film", "X", {"a": 3}), "a text is needed in place of 3"),  # type: ignore[dict-item]
-    "folder": (lambda server: server.list("NEWS", 3), "a folder cannot be 3"),  # type: ignore[arg-type]
-    "time": (lambda server: server.list("NEWS", created_after=3), "created_after cannot be 3"),  # type: ignore[arg-type]
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_no_server_accepts_is_not_sent(simulator: Simulator, server: MediaServer, name: str) -> None:
-    call, words = REFUSED[name]
+@table("server/refused_calls", "call", "args", "more", "words")
+def test_what_no_server_accepts_is_not_sent(
+    simulator: Simulator, server: MediaServer, call: str, args: list[Any], more: dict[str, Any] | None, words: str
+) -> None:
     with pytest.raises(AddressError, match=f"(?s){words}") as caught:
-        call(server)
+        getattr(server, call)(*args, **(more or {}))
     assert caught.value.remedy
     assert not simulator.log
 

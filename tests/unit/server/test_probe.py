@@ -19,6 +19,7 @@ from msauto.probe.probe import TrialOptions, probe, probe_by_trial
 from msauto.probe.scratch_channel import probe_by_item
 from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator
 from msauto.simulator.storage import clip_xml
+from tests.tables import table
 
 TITLE = "Scratch / тест"
 FIELD = "dc:rights"
@@ -143,34 +144,12 @@ def try_on(
 # By reading -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("switch", "name", "value"),
-    [
-        ("not_found=404_text", "not_found", "auto"),
-        ("not_found=404_empty", "not_found", "status"),
-        ("not_found=200_text", "not_found", "text"),
-        ("not_found=200_xml", "not_found", "text"),
-        ("not_found=500_text", "not_found", "text"),
-        ("title_address=plain", "title_address", "plain"),
-        ("title_address=ns", "title_address", "ns"),
-        *((f"xmp_shape={shape}", "xmp_read", "auto") for shape in ("attr", "element", "nested", "lines")),
-        ("xmp_shape=unreadable", "xmp_read", "never"),
-        ("xmp_without_field=error", "xmp_read", "auto"),
-        ("rss_guid=file", "rss_guid", "file"),
-    ],
-)
+@table("server/reading_learns", "switch", "name", "value")
 def test_reading_learns(sim: Simulator, switch: str, name: str, value: str) -> None:
     assert read(sim, switch)[name] == value
 
 
-@pytest.mark.parametrize(
-    ("switch", "name", "why"),
-    [
-        ("rss_guid=stem", "rss_guid", "stems"),
-        ("rss_guid=item", "rss_guid", "stems"),
-        ("segment_update=overwrite", "segment_update", "--scratch"),
-    ],
-)
+@table("server/reading_cannot_learn", "switch", "name", "why")
 def test_reading_cannot_learn(sim: Simulator, switch: str, name: str, why: str) -> None:
     assert why in read(sim, switch).missed[name]
 
@@ -212,27 +191,7 @@ def test_hostile_answers_are_an_error_or_missed(sim: Simulator, fault: str) -> N
 # By trial -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("switches", "name", "value"),
-    [
-        ("segment_update=refuse", "segment_update", "recreate"),
-        ("segment_update=overwrite", "segment_update", "overwrite"),
-        ("segment_update=duplicate", "segment_update", "recreate"),
-        ("segment_update=ignore", "segment_update", "recreate"),
-        ("segment_update=overwrite segment_overlap=refuse", "segment_update", "overwrite"),
-        ("segment_numbers=fixed", "segment_numbers", "fixed"),
-        ("marker_update=clear", "marker_update", "full"),
-        ("marker_update=keep", "marker_update", "changed"),
-        ("position_origin=file", "position_origin", "file"),
-        ("position_origin=in", "position_origin", "in"),
-        ("position_origin=in marker_update=keep", "marker_update", "changed"),
-        *((f"list_separator={sign}", "list_separator", sign) for sign in ",;|"),
-        ("list_separator=; xmp_shape=nested", "list_separator", ";"),
-        ("list_separator=; xmp_shape=element xmp_without_field=error", "list_separator", ";"),
-        ("line_limit=3000", "title_address", "plain"),
-        ("errors=200_xml segment_update=refuse", "segment_update", "recreate"),
-    ],
-)
+@table("server/trial_learns", "switches", "name", "value")
 def test_trial_learns_and_puts_back(sim: Simulator, switches: str, name: str, value: str) -> None:
     told = try_on(sim, *switches.split())
     assert told[name] == value
@@ -385,17 +344,7 @@ def test_a_channel_of_texts_shows_the_tags(sim: Simulator) -> None:
     assert {"rss_guid": "stem", "rss_body": "text"}.items() <= {each.name: each.value for each in result.found}.items()
 
 
-@pytest.mark.parametrize(
-    ("fault", "left", "words"),
-    [
-        ("swallow@PUT", 0, "The server has not shown the item"),
-        ("status:400@PUT", 0, ""),
-        ("status:400@DELETE", 1, ""),
-        ("cut_after@PUT", 0, "The trial ends here"),
-        ("cut_after@DELETE", 0, ""),
-        ("status:500@GET /rss/ticker+3", 1, ""),  # from the first read of the removal on
-    ],
-)
+@table("server/trial_of_an_item_fails", "fault", "left", "words")
 def test_an_item_that_is_refused_lost_or_stays_is_reported(sim: Simulator, fault: str, left: int, words: str) -> None:
     sim.faults.add(fault)
     before = list(sim.state.channels["ticker"].items)

@@ -16,21 +16,10 @@ from msauto.model.server import ServerSpec
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 from msauto.simulator import ServerState, SimDialect, Simulator
+from tests.tables import table
 
 AWKWARD = "Back\\Slash / Film: 50% @ night?"
 NEWS = "Новости дня"
-SHAPES = [
-    *(f"listing_depth={value}" for value in ("deep", "shallow")),
-    *(f"xml_wrapper={value}" for value in ("none", "xml", "stray_end")),
-    *(f"xml_encoding={value}" for value in ("utf-8", "windows-1251", "koi8-r", "utf-16")),
-    "xml_namespace=default",
-    *(f"xmp_shape={value}" for value in ("attr", "element", "nested", "lines")),
-    *(f"xmp_without_field={value}" for value in ("error", "empty")),
-    *(f"not_found={value}" for value in ("404_empty", "200_text", "200_xml", "500_text")),
-    *(f"errors={value}" for value in ("200_text", "200_xml")),
-    *(f"rss_shape={value}" for value in ("rss", "atom", "rss_namespaced", "bare")),
-    "datetime_filter=ignored",
-]
 
 
 def small_state() -> ServerState:
@@ -82,7 +71,7 @@ def shown(listing: Listing | None) -> list[tuple[object, str]] | None:
     return [(entry.folder, entry.title) for entry in listing.entries] if listing else None
 
 
-@pytest.mark.parametrize("switch", SHAPES)
+@table("server/dialects_read_alike", "switch")
 def test_live_state_is_the_same(simulator: Simulator, switch: str) -> None:
     simulator.dialect = SimDialect.parse([switch])
     live = asyncio.run(read_all(simulator.url))

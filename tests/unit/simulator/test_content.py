@@ -9,6 +9,7 @@ import pytest
 from msauto import MediaServer
 from msauto.simulator import Simulator
 from msauto.simulator.seed import state_from_content
+from tests.tables import table
 
 CONTENT = {
     "databases": {
@@ -50,15 +51,7 @@ def test_content_is_what_the_server_reports() -> None:
         assert [item.title for item in server.channel("ticker").items] == ["Headline"]
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ({"databases": {"NEWS": [{"tilte": "Film"}]}}, r"unknown field `tilte`.*\$\.databases"),
-        ({"databases": {"NEWS": [{"folder": "Raw"}]}}, "missing required field `title`"),
-        ({"databases": {"NEWS": [{"title": "Film", "markers": [{"at": "12:30"}]}]}}, "not a valid position: '12:30'"),
-        ([], "Expected `object`"),
-    ],
-)
+@table("simulator/wrong_content", "content", "words")
 def test_wrong_content_is_named(content: object, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         state_from_content(content or [1])

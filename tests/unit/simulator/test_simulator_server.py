@@ -22,6 +22,7 @@ import pytest
 
 from msauto.simulator import SimDialect, Simulator, sample_state
 from msauto.simulator.seed import load_state, state_from_json, state_to_json
+from tests.tables import table
 from tests.unit.simulator.asking import Asker, asset, command_query
 
 
@@ -179,16 +180,7 @@ def test_the_foreground_server_on_a_taken_port(sim: Simulator, tmp_path: Path) -
 # The dialect's switches as values; that each is looked at is shown where its subject is tested
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("segment_update=explode", "refuse, overwrite, duplicate, ignore"),
-        ("no_such=1", "segment_update"),
-        ("segment_update", "key=value"),
-        ("line_limit=many", "bytes"),
-        ("list_separator=", "empty"),
-    ],
-)
+@table("simulator/wrong_switches", "text", "names")
 def test_a_wrong_switch_names_the_choices(text: str, names: str) -> None:
     with pytest.raises(ValueError, match=re.escape(names)):
         SimDialect.parse([text])

@@ -13,21 +13,11 @@ from msauto.simulator.wire import (
     decode_query,
     split_escaped,
 )
+from tests.tables import table
 from tests.unit.simulator.asking import Asker
 
 
-@pytest.mark.parametrize(
-    ("raw", "plain"),
-    [
-        ("a%20b", "a b"),
-        ("%D0%96", "Ж"),
-        ("%d0%96%2f", "Ж/"),
-        ("%2F%2f%aF".replace("%aF", "%7e"), "//~"),
-        ("%2520", "%20"),
-        ("a+b", "a+b"),
-        ("", ""),
-    ],
-)
+@table("addresses/percent", "raw", "plain")
 def test_percent_is_decoded_once(raw: str, plain: str) -> None:
     assert decode_percent(raw) == plain
 
