@@ -18,7 +18,7 @@ import yaml
 from msauto.documents.document import Document, SourceNode
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import mark
-from msauto.playbook.schema import batch, settings  # noqa: F401 - their models have rules, too
+from msauto.playbook.schema import batch, inventory, settings  # noqa: F401 - their models have rules, too
 from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.play import AssetArgs, CommandArgs, TaskArgs
 from msauto.playbook.schema.schema_errors import validate_data

@@ -34,7 +34,7 @@ from msauto.model.ports import Answer, DownloadObserver, NamedKind, Reader
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.model.snapshot import Effect, Json, Seen, digest
 from tests.entries import listed_entry
-from tests.unit.applying.dict_memory import DictMemory
+from tests.small_ports import DictMemory
 
 SOURCE = TaskSource("news.yml", 1, 1, "t")
 START = datetime(2026, 11, 20, 10, 15, tzinfo=UTC)

@@ -42,8 +42,8 @@ from msauto.planning.survey import Survey, survey
 from msauto.planning.target_reading import why_title_is_taken
 from msauto.secrets.redaction import Secrets
 from tests.entries import listed_entry
+from tests.small_ports import DictDisk, DictMemory
 from tests.unit.planning.feed_model import drop_items, take_file
-from tests.unit.planning.small_ports import DictDisk, DictMemory
 
 
 @dataclass

@@ -15,10 +15,10 @@ from msauto.model.server import ServerSpec
 from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.similar_titles import nearest_titles
 from msauto.planning.survey import Survey, survey
+from tests.small_ports import DictMemory
 from tests.tables import table
 from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
 from tests.unit.planning.playbook_forms import asset_intent
-from tests.unit.planning.small_ports import DictMemory
 
 LIVE = ["EP001", "EP002", "Evening News", "Вечерние новости", "Promo 7 – Weekend"]
 

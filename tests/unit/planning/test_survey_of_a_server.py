@@ -33,9 +33,9 @@ from msauto.model.snapshot import Json
 from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.handlers import due_handlers
 from msauto.planning.survey import Survey, survey
+from tests.small_ports import DictMemory
 from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
 from tests.unit.planning.playbook_forms import asset_intent
-from tests.unit.planning.small_ports import DictMemory
 
 
 def source(name: str) -> TaskSource:

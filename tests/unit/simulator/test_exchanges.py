@@ -2,8 +2,8 @@
 
 A step is a ``command`` of a clip (``of``, by default Long Film) with its parameters (``to``), or a request that ``ask``
 has whole, with a ``body``. The ``status`` is 200 unless declared, and ``text`` is in the answer. ``attrs`` are those of
-the clip that its answer shows, ``titles`` those of a listing. Other steps set switches of the ``server``, or do what
-``others`` do. ``shows`` is what the server holds (see :mod:`tests.stories`).
+the clip that its answer shows, ``titles`` those of a listing, ``counts`` how often the answer has an XPath. Other steps
+set switches of the ``server``, or do what ``others`` do. ``shows`` is what the server holds (see :mod:`tests.stories`).
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def _take(step: Given, sim: Simulator, ask: Asker, others: Others) -> None:
             assert reply.status == more.pop("status", 200), reply
             for word in texts(more.pop("text", [])):
                 assert word in reply.text
+            for path, count in more.pop("counts", {}).items():
+                assert len(reply.xml.findall(path)) == count, path
             if "titles" in more:
                 found = [each.text or "" for each in reply.xml.iterfind(".//Clip/Attr[@name='title']")]
                 assert found == more.pop("titles")

@@ -1,4 +1,4 @@
-"""Small real ports for planning: a memory and a disk in dicts."""
+"""Small real ports: a memory and a disk in dicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ class DictMemory:
         return {**self.always, **self.items.get(target, {})}
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
-        raise NotImplementedError
+        for target, items in self.items.items():
+            if (target.server, target.database, target.kind) == (server, database, "asset"):
+                self.items[target] = {name: value for name, value in items.items() if not name.startswith(prefix)}
 
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         pending = {target for target, items in self.items.items() if any(name.startswith("pending:") for name in items)}
