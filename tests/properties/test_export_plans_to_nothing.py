@@ -36,47 +36,11 @@ from msauto.simulator import (
     empty_state,
 )
 from tests.examples import examples
+from tests.tables import CASES
 
-TITLES = [
-    "Evening News",
-    "Back\\Slash / Film: 50% @ night? & «Новости», 1+1",
-    "Новости дня",
-    unicodedata.normalize("NFD", "Été à Ålesund"),
-    "{{ episode }} {% raw %}",
-    '{% endraw %}{{ 1/0 }} "it\'s" \\n',
-    "007",
-    "1e3",
-    "10:00:00:00",
-    "no",
-    "null",
-    "- dash: colon #hash",
-    " padded ",
-    "handle:4711",
-    "日本のニュース",
-    "*star &amp; !tag |pipe >fold",
-    "👩‍🚀\u202eevil",
-]
+AWKWARD = yaml.safe_load((CASES / "playbook" / "awkward_values.yml").read_text(encoding="utf-8"))
 TEXTS = st.one_of(
-    st.sampled_from(
-        [
-            "",
-            "Ready",
-            "{{ house }}",
-            "{# none #} {{",
-            "two\nlines",
-            "two\n\n  indented: lines\n",
-            "{{ a }}\nb {% c %}",
-            "\n leading",
-            "trailing \nspace\n\n",
-            "true",
-            "0123",
-            "3.10",
-            "a: b # c",
-            "'single' and \"double\"",
-            "tab\there",
-            "~",
-        ]
-    ),
+    st.sampled_from(AWKWARD["texts"]),
     st.text(
         st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn", "Zl", "Zp"], exclude_characters="\ufeff")
         | st.sampled_from("\n{}%#:\"'\\ "),
@@ -206,7 +170,7 @@ def check(sim: Simulator, own: Mapping[str, str], *arguments: str) -> int:
 @pytest.mark.scale
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    database=st.dictionaries(st.sampled_from(TITLES), clips, min_size=1, max_size=3),
+    database=st.dictionaries(st.sampled_from(AWKWARD["titles"]), clips, min_size=1, max_size=3),
     dialect=st.sampled_from(DIALECTS),
 )
 def test_a_whole_database(sim: Simulator, database: dict[str, Any], dialect: tuple[list[str], dict[str, str]]) -> None:

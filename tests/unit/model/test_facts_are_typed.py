@@ -36,44 +36,16 @@ ASSET = Asset(
 FACTS = Facts(asset=ASSET, xmp={"dc:subject": ("a", "b")}, links=(Link(("Playout",), "EP 1", 9),))
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("title", "EP 1"),
-        ("folder", "Raw/a\\/b"),
-        ("hires", "$(video_path)/x.mxf"),
-        ("archive", ""),
-        ("link_id", 7),
-        ("finalized", True),
-        ("bps", 24),
-        ("channels", 2),
-        ("derived_from", "x"),
-        ("frame_time", 0.0333666667),
-        ("frames", 30000),
-        ("height", 1080),
-        ("width", 1920),
-        ("sample_rate", 48000),
-        ("orig_name", "a.mov"),
-        ("first_frame", 0),
-        ("last_frame", 29999),
-        ("create_time", datetime(2026, 11, 13, 10)),  # noqa: DTZ001 - the server's own
-        ("rec_time", "yesterday"),
-        ("mime_type", 10),
-        ("layer", 1),
-        ("user_0", "007"),
-        ("house-number", "H1"),
-        ("fps", Fraction(30000, 1001)),
-        ("rate", Fraction(30000, 1001)),
-        ("duration", 1001),
-        ("parameters", ["headline"]),
-        ("xmp", {"dc:subject": ["a", "b"]}),
-        ("links", [{"folder": "Playout", "title": "EP 1"}]),
-    ],
-)
+@table("model/facts", "name", "value")
 def test_fact(name: str, value: Any) -> None:
     found = FACTS.get(name)
     assert found == value
     assert type(found) is type(value)
+
+
+def test_a_rate_is_exact() -> None:
+    assert FACTS.get("fps") == FACTS.get("rate") == Fraction(30000, 1001)
+    assert type(FACTS.get("fps")) is type(FACTS.get("rate")) is Fraction
 
 
 def test_markers_and_segments_have_the_names_of_playbooks() -> None:

@@ -17,51 +17,16 @@ NO_WHOLE = ("nan", "inf", "-inf", "1e400", "1.5", "true", '"many"', '"²"', "9" 
 NO_COUNT = (*NO_WHOLE, "-1", BIG)
 YAML = {"nan": ".nan", "inf": ".inf", "-inf": "-.inf"}
 
-SETTINGS = {
-    "forks = {}": (*NO_COUNT, "0", "513"),
-    "[limits]\ndelete_assets = {}": NO_COUNT,
-    "[limits]\nremove_items = {}": NO_COUNT,
-    "[limits]\nrequests = {}": NO_COUNT,
-    "[state]\nkeep_runs = {}": NO_COUNT,
-    "[state]\nkeep_days = {}": NO_COUNT,
-    '[[freeze]]\nto = "10:00"\ntz = "UTC"\nfrom = {}': (*NO_COUNT, "0"),
-}
-NO_TIME = (*(each for each in NO_COUNT if each != "1.5"), "0", "604801")
-SERVER = {
-    "timeouts: {connect: %s}": NO_TIME,
-    "timeouts: {read: %s}": NO_TIME,
-    "timeouts: {listing: %s}": NO_TIME,
-    "timeouts: {proxy: %s}": NO_TIME,
-    "request_line: %s": (*NO_COUNT, "0", "255", str(2**20 + 1)),
-    "connections: %s": (*NO_COUNT, "0", "1025"),
-    "requests_per_second: %s": (*(each for each in NO_COUNT if each != "1.5"), "0", "0.09", "10000.1"),
-    "url: %s": (*NO_COUNT, *(f'"http://h:{port}"' for port in ("0", "65536", "-1", "nan", "²", "9" * 5000))),
-}
-NO_POSITION = NO_COUNT
-NO_SPAN = (*NO_COUNT, "0", '"nan"', '"-1s"', f'"{BIG}d"', '"999999999d"')
-TASKS = {
-    "asset: {title: A, segments: [{start: 0, duration: 5, number: %s}]}": NO_COUNT,
-    "asset: {title: A, segments: [{duration: 5, start: %s}]}": NO_POSITION,
-    "asset: {title: A, segments: [{start: 9, duration: %s}]}": (*NO_POSITION, "0"),
-    "asset: {title: A, markers: [{title: x, uid: %s}]}": NO_COUNT,
-    "asset: {title: A, markers: [{track: Icon, at: %s}]}": NO_POSITION,
-    "asset: {title: A, markers: [{at: 1, track: Icon, rating: %s}]}": (*NO_WHOLE, BIG, "-" + BIG),
-    "asset: {title: A, fields: {first_frame: %s}}": NO_POSITION,
-    "asset: {title: A, origin: %s}": NO_POSITION,
-    "asset: {title: A, segmentation: {duration: %s}}": NO_POSITION,
-    "asset: {title: A, restore: {wait: %s}}": NO_SPAN,
-    "asset: {select: {folder: R, created_within: %s}, fields: {comment: x}}": NO_SPAN,
-    "asset: {select: {folder: R, expect: {min: %s}}, fields: {comment: x}}": NO_COUNT,
-    "asset: {select: {folder: R, expect: {max: %s}}, fields: {comment: x}}": NO_COUNT,
-    "thumbnail: {title: A, dest: a.png, w: %s}": (*NO_COUNT, "0", "16385"),
-    "thumbnail: {title: A, dest: a.png, h: %s}": (*NO_COUNT, "0", "16385"),
-    "thumbnail: {title: A, dest: a.png, pos: %s}": NO_POSITION,
-    "thumbnail: {title: A, dest: a.png, dur: %s}": NO_POSITION,
-}
-PLAYS = {
-    "serial: %s": (*NO_COUNT, '"%"', '"0%"', '"-5%"', '"²%"', '"101%"', f'"{"9" * 5000}"'),
-    "max_fail_percentage: %s": (*(each for each in NO_COUNT if each != "1.5"), "101"),
-}
+NO_DECIMAL = tuple(each for each in NO_COUNT if each != "1.5")
+NO = {"whole": NO_WHOLE, "count": NO_COUNT, "decimal": NO_DECIMAL, "time": (*NO_DECIMAL, "0", "604801")}
+
+
+def wrong(kind: str, nor: list[str] | None) -> list[str]:
+    return [*NO[kind], *(each.replace("9*5000", "9" * 5000).replace("10**30", BIG) for each in nor or ())]
+
+
+def wrong_in_yaml(kind: str, nor: list[str] | None) -> list[str]:
+    return [YAML.get(number, number) for number in wrong(kind, nor)]
 
 
 def one_with_its_place(problems: list[Problem], text: str, value: str) -> None:
@@ -76,11 +41,11 @@ def one_with_its_place(problems: list[Problem], text: str, value: str) -> None:
     assert len(problems[0].message) < 250
 
 
-@pytest.mark.parametrize("text", SETTINGS)
-def test_a_number_of_the_settings(tmp_path: Path, text: str) -> None:
+@table("playbook/numbers_of_settings", "text", "kind", "nor")
+def test_a_number_of_the_settings(tmp_path: Path, text: str, kind: str, nor: list[str] | None) -> None:
     file = tmp_path / "msauto.toml"
-    for number in SETTINGS[text]:
-        written = text.format(number) + "\n"
+    for number in wrong(kind, nor):
+        written = text % number + "\n"
         file.write_text(written, encoding="utf-8")
         with pytest.raises(InputError) as caught:
             load_settings(file)
@@ -104,9 +69,9 @@ def check(tmp_path: Path, server: str, play: str = "", task: str = "asset: {titl
     return list(found), inventory if server else playbook
 
 
-@pytest.mark.parametrize("text", SERVER)
-def test_a_number_of_a_server(tmp_path: Path, text: str) -> None:
-    for value in (YAML.get(number, number) for number in SERVER[text]):
+@table("playbook/numbers_of_servers", "text", "kind", "nor")
+def test_a_number_of_a_server(tmp_path: Path, text: str, kind: str, nor: list[str] | None) -> None:
+    for value in wrong_in_yaml(kind, nor):
         one_with_its_place(*check(tmp_path, text % value), value)
 
 
@@ -115,15 +80,15 @@ def test_a_server_within_the_bounds(tmp_path: Path, server: str) -> None:
     assert check(tmp_path, server)[0] == []
 
 
-@pytest.mark.parametrize("text", TASKS)
-def test_a_number_of_a_task(tmp_path: Path, text: str) -> None:
-    for value in (YAML.get(number, number) for number in TASKS[text]):
+@table("playbook/numbers_of_tasks", "text", "kind", "nor")
+def test_a_number_of_a_task(tmp_path: Path, text: str, kind: str, nor: list[str] | None) -> None:
+    for value in wrong_in_yaml(kind, nor):
         one_with_its_place(*check(tmp_path, "", task=text % value), value)
 
 
-@pytest.mark.parametrize("text", PLAYS)
-def test_a_number_of_a_play(tmp_path: Path, text: str) -> None:
-    for value in (YAML.get(number, number) for number in PLAYS[text]):
+@table("playbook/numbers_of_plays", "text", "kind", "nor")
+def test_a_number_of_a_play(tmp_path: Path, text: str, kind: str, nor: list[str] | None) -> None:
+    for value in wrong_in_yaml(kind, nor):
         one_with_its_place(*check(tmp_path, "", play=text.replace("%s", value)), value)
 
 

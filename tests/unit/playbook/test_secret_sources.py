@@ -20,7 +20,7 @@ from msauto.playbook.hosts import ResolveOptions, named_servers
 from msauto.playbook.settings import load_settings
 from msauto.playbook.validate import validate
 from msauto.secrets.redaction import SECRET_WORDS, is_secret_name, redact_lines
-from tests.tables import table
+from tests.tables import CASES, table
 
 
 def server(folder: Path, **block: Any) -> ServerSpec:
@@ -129,26 +129,7 @@ NAMES = [
     for word in SECRET_WORDS
     for spelt in (word, word.upper(), word.replace("_", "-"), f"studio_{word}", f"{word}s", f"{word}_2")
 ]
-WAYS = [
-    "{name}: hunter2",
-    "a:\n  b:\n    - {name}: hunter2",
-    "a: {{b: {{{name}: hunter2, c: d",
-    'a: {{"b": {{"{name}":"hunter2", "c": "d"',
-    "{name}: |\n  hunter2\n  x: hunter2\n\n  - hunter2",
-    "- {name}: >-\n    hunter2\n    x: hunter2",
-    "{name}:\n  hunter2",
-    "{name}:\n- hunter2\n- x: hunter2",
-    "{name}:  # these\n- hunter2",
-    '{name}: "hunter1\nx: hunter2\n hunter2"',
-    "{name}: 'hunter1 ''\nx: hunter2'",
-    '{name}: &here !x "hunter1\nx: hunter2"',
-    "{name}: [hunter1,\n  x: hunter2,\n hunter2]",
-    "{name}: hunter1\nhunter2",
-    "? {name}\n: hunter2",
-    "{name}: !hunter2 x",
-    "{name}: *hunter2",
-    '{name} = "hunter2"',
-]
+WAYS: list[str] = yaml.safe_load((CASES / "playbook" / "ways_to_write_a_secret.yml").read_text(encoding="utf-8"))
 
 
 def excerpts(text: str) -> str:

@@ -5,70 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.validate import validate
 from msauto.report.text import render_problems
+from tests.tables import CASES
 
-SITE = """\
-- name: Promos
-  hosts: playout
-  become: false
-  pre_tasks:
-    - ansible.builtin.uri: {url: "http://{{ inventory_hostname }}:7901/databases"}
-      register: databases
-    - debug: var=databases
-  roles:
-    - {role: promos, channel: ticker}
-  tasks:
-    - include_tasks: tasks/promos.yml
-      loop: "{{ promos }}"
-    - uri: {url: "http://{{ inventory_hostname }}/rss/ticker", method: PUT, body: "{{ x | urlencode }}"}
-      until: put.status == 200
-    - set_fact: {done: true}
-    - command: ls
-    - ansible.builtin.command: {argv: [ls]}
-"""
-TASKS = """\
-- name: Read
-  ansible.builtin.uri: {url: "http://{{ inventory_hostname }}/storage/NEWS@{{ promo.title | urlencode }}"}
-  register: clip
-- template: {src: a.j2, dest: b}
-- community.general.slack: {msg: done}
-- shell: echo
-- ansible.builtin.yum_repository: {name: x}
-"""
-ROLE = "- copy: {src: a, dest: b}\n- include_vars: x.yml\n- debug: {msg: x}\n"
-FILES = {
-    "site.yml": SITE,
-    "tasks/promos.yml": TASKS,
-    "roles/promos/tasks/main.yml": ROLE,
-    "roles/promos/defaults/main.yml": "channel: x",
-    "requirements.yml": "- src: geerlingguy.java\n  version: '1.0'\n",
-    "collections/requirements.yml": "collections: [{name: community.general}]\n",
-    "ansible.cfg": "[defaults]\ninventory = hosts\n",
-    "hosts": "[playout]\nstudio-a\n",
-    "molecule/default/converge.yml": "- hosts: all\n  tasks: [{include_role: {name: promos}}]\n",
-    "group_vars/all.yml": "promos: [{title: A}]\n",
-}
-EXPECTED = """\
-roles/promos/tasks/main.yml:1:3: written for Ansible (files: 3); msauto has instead: [not-supported]
-  copy, template, community.general.slack, yum_repository: keep it in Ansible:
-    msauto changes media servers only
-  include_vars: use vars_files of the play, or lookup('yaml', …)
-  debug: show values with: msauto vars HOST NAME, msauto show, or msauto plan -v
-  include_tasks: use import_tasks
-  uri: use asset, rss, command, thumbnail or proxy
-  set_fact: use vars
-  command, shell: run shell commands outside of msauto, or by the CI job
-  become, pre_tasks, until, register: keys to replace or remove
-  msauto does not read: ansible.cfg, hosts, molecule/default/converge.yml and 1
-    more
-  no playbook imports these tasks: tasks/promos.yml
-  → convert one file at a time, as in the how-to: Coming from Ansible
-
-1 problem.
-"""
+REPOSITORY = yaml.safe_load((CASES / "playbook" / "for_ansible.yml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(autouse=True)
@@ -77,15 +21,15 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(**more: str) -> str:
-    for name, text in {**FILES, **more}.items():
+    for name, text in {**REPOSITORY["files"], **more}.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text, encoding="utf-8")
     return render_problems(validate(["."], ResolveOptions(())), colour=False)
 
 
 def test_each_module_once() -> None:
-    assert shown() == EXPECTED
-    assert EXPECTED.count("\n") <= 16
+    assert shown() == REPOSITORY["expected"]
+    assert shown().count("\n") <= 16
 
 
 def test_what_is_ours_beside_it_is_checked_in_full() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,41 +15,14 @@ from msauto.documents.loader import load_yaml, parse_yaml
 from msauto.documents.scalars import resolve_scalar
 from msauto.documents.value_types import is_template
 from msauto.documents.writer import WIDTH, CommentedValue, FlowStyle, comment, literal, yaml_lines
-from msauto.errors import InputError, Problem, SourceLocation
-from msauto.playbook.hosts import ResolveOptions
-from msauto.playbook.resolve import resolve
+from msauto.errors import InputError, SourceLocation
 from msauto.playbook.templates.environment import render_text
 from msauto.playbook.templates.names import AssetView, SecretTracker
-from msauto.playbook.validate import validate
 from msauto.secrets.redaction import HIDDEN
-from tests.tables import table
+from tests.tables import CASES, table
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("10:00:00:00", "10:00:00:00"),
-        ("10:00:00", "10:00:00"),
-        ("no", "no"),
-        ("on", "on"),
-        ("012", 12),
-        ("0o14", 12),
-        ("0x1F", 31),
-        ("-7", -7),
-        ("1_000", "1_000"),
-        ("true", True),
-        ("False", False),
-        ("null", None),
-        ("~", None),
-        ("", None),
-        ("3.10", 3.1),
-        ("1e3", 1000.0),
-        ("-.inf", float("-inf")),
-        ("2026-11-13", "2026-11-13"),
-        ("0b1", "0b1"),
-        ("=", "="),
-    ],
-)
+@table("playbook/scalars", "text", "value")
 def test_scalars_of_yaml_1_2(text: str, value: Any) -> None:
     found = resolve_scalar(text)
     assert found == value
@@ -109,31 +81,26 @@ def test_bombs_are_refused() -> None:
         load_yaml("\n".join(lines).encode(), "f")
 
 
+@table("playbook/yaml_in_error", "text", "message")
+def test_one_clear_error(text: str, message: str) -> None:
+    is_one_clear_error(text.encode(), message)
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"a: 1\na: 2", "f:2:1: duplicate key 'a'"),
-        (b"1: x", "f:1:1: the key 1 is not a text"),
-        (b"null: x", "f:1:1: the key null is not a text"),
-        (b"[a]: x", "f:1:1: a key must be a text"),
         (b"a: \xff", "f:1:4: the file is not UTF-8 here"),
         (b"\xff\xfea\x00", "f: the file is UTF-16"),
-        (b"a: &x [*x]", "f:1:8: unknown anchor &x"),
-        (b"a: !vault x", "f:1:4: Ansible Vault is not supported"),
-        (b"a: !secret x", "f:1:4: a secret must have at least 4 characters"),
-        (b"a: !secret {a: eins1}", "f:1:4: !secret marks a text, or names a secret"),
-        (b"a: !secret [eins1, zwei2]", "f:1:4: !secret marks a text, not a list"),
-        (b"a: !secretgeheimnis", "f:1:4: !secret needs a space after it"),
-        (b"!secret geheim: x", "f:1:1: a key cannot be secret"),
         (b"a\x00b", "f:1:2: a character that YAML does not allow"),
         (b"[" * 5000, "f:1:66: nested deeper than 64 levels"),
-        (b"a: b\n---\nc: d", "f:2:1: a second document starts here"),
         (b"a: " + b"9" * 5000, "f:1:4: a number with too many digits"),
-        (b"a:\n\t- b", "f:2:1: a tab cannot indent YAML"),
-        (b"<<: [x]", "<< merges only mappings"),
     ],
 )
-def test_one_clear_error(data: bytes, message: str) -> None:
+def test_one_clear_error_of_what_no_text_holds(data: bytes, message: str) -> None:
+    is_one_clear_error(data, message)
+
+
+def is_one_clear_error(data: bytes, message: str) -> None:
     with pytest.raises(InputError) as caught:
         load_yaml(data, "f")
     assert message in str(caught.value)
@@ -177,24 +144,8 @@ class NoNames(dict[str, Any]):
 signs = st.sampled_from(
     "\n\r\t {}%#:\"'\\-[],&*!|>@`?~.0129eEnoyYtrue_é\u0301\x85\u2028\ufeff\u202e👩日"
 ) | st.characters(exclude_categories=["Cs"], exclude_characters="\x00\ufffe\uffff")
-texts = st.text(signs, max_size=20) | st.sampled_from(
-    [
-        "{{ x }}",
-        "{% endraw %}{{",
-        "{{ '{{' }}\n",
-        "{%",
-        "no",
-        "1_000",
-        "0x1F",
-        "1:30",
-        "2026-11-20",
-        ".5",
-        "=",
-        "<<",
-        "a #b",
-        "a: b",
-    ]
-)
+AWKWARD = yaml.safe_load((CASES / "playbook" / "awkward_values.yml").read_text(encoding="utf-8"))["texts"]
+texts = st.text(signs, max_size=20) | st.sampled_from(AWKWARD)
 values = st.recursive(
     texts | st.integers() | st.booleans(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
@@ -248,35 +199,22 @@ def test_a_comment_is_one_line(text: str) -> None:
     assert yaml.safe_load(f"{line}\na: 1\n") == {"a": 1}
 
 
+@table("playbook/written_yaml", "value", "text")
+def test_how_it_looks(value: Any, text: str) -> None:
+    assert written(value) == text
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ("Evening News", "value: Evening News\n"),
-        ("Новости дня", "value: Новости дня\n"),
-        ("yes", 'value: "yes"\n'),
-        ("007", 'value: "007"\n'),
-        ("10:00:00:00", 'value: "10:00:00:00"\n'),
-        ("", 'value: ""\n'),
-        ('say "no"', "value: 'say \"no\"'\n"),
-        ("AC\\/DC", "value: 'AC\\/DC'\n"),
-        ("a\tb", 'value: "a\\tb"\n'),
-        ("\u202etxt", 'value: "\\u202Etxt"\n'),
-        ("one\n\n  two", "value: |-\n  one\n\n    two\n"),
-        ("one\ntwo\n", "value: |\n  one\n  two\n"),
-        (" one\ntwo", 'value: " one\\ntwo"\n'),
-        ("trailing \nblank", 'value: "trailing \\nblank"\n'),
-        ("{{ house }}", 'value: "{% raw %}{{ house }}{% endraw %}"\n'),
         (FlowStyle(["news", "a, b"]), 'value: [news, "a, b"]\n'),
         (FlowStyle({"at": 5, "title": "x"}), "value: {at: 5, title: x}\n"),
         (FlowStyle(["two\nlines"]), "value:\n  - |-\n    two\n    lines\n"),
         ([CommentedValue(("why",), FlowStyle({"a": True}))], "value:\n  # why\n  - {a: true}\n"),
         ([CommentedValue(("alone",)), 1], "value:\n  # alone\n  - 1\n"),
-        ([], "value: []\n"),
-        ({}, "value: {}\n"),
-        ([[1, 2], {"a": []}], "value:\n  - - 1\n    - 2\n  - a: []\n"),
     ],
 )
-def test_how_it_looks(value: Any, text: str) -> None:
+def test_how_short_forms_and_comments_look(value: Any, text: str) -> None:
     assert written(value) == text
 
 
@@ -288,85 +226,6 @@ def test_what_is_too_long_for_a_line_is_a_block() -> None:
 def test_what_is_no_plain_value_is_refused() -> None:
     with pytest.raises(TypeError, match="bytes"):
         written(b"raw")
-
-
-# A key that is a duplicate, or not a text, hides no other problem: collect, then raise
-
-
-INVENTORY = 'all: {hosts: {studio-a: {server: {url: "http://a"}, database: NEWS}}}\n'
-
-
-def problems_of(tmp_path: Path, playbook: str, inventory: str = INVENTORY, **more: str) -> list[Problem]:
-    """Return the problems that resolving reports; ``validate`` must report as many."""
-    (tmp_path / "msauto.toml").write_text("")
-    for name, text in {"playbook": playbook, "inventory": inventory, **more}.items():
-        (tmp_path / f"{name}.yml").write_text(text)
-    options = ResolveOptions((str(tmp_path / "playbook.yml"),), (str(tmp_path / "inventory.yml"),), env={})
-    with pytest.raises(InputError) as caught:
-        resolve(options)
-    seen = validate([str(tmp_path / "playbook.yml")], ResolveOptions((), options.inventories, env={}))
-    assert {problem.message for problem in caught.value.problems} <= {problem.message for problem in seen}
-    return list(caught.value.problems)
-
-
-def told(found: list[Problem]) -> list[str]:
-    return [f"{Path(each.place.file).name}:{each.place.line}: {each.message}" for each in found if each.place]
-
-
-def test_a_key_that_stands_twice_hides_no_other_error_of_its_file(tmp_path: Path) -> None:
-    found = problems_of(
-        tmp_path,
-        "- hosts: all\n"
-        "  tasks:\n"
-        "    - name: One\n"
-        "      name: Two\n"
-        "      asset: {title: A, fields: {comment: '{{ nobody }}'}}\n"
-        "    - asset: {titel: B}\n",
-    )
-    assert told(found) == [
-        "playbook.yml:4: duplicate key 'name' (first in line 3)",
-        "playbook.yml:5: undefined variable 'nobody'",
-        "playbook.yml:6: unknown key 'titel'",
-    ]
-    assert found[0].remedy == "keep one of them"
-
-
-def test_nor_those_of_other_files(tmp_path: Path) -> None:
-    found = problems_of(
-        tmp_path,
-        "- hosts: all\n  vars_files: [shows.yml]\n"
-        "  tasks:\n    - asset: {title: '{{ show }}', folder: '{{ nowhere }}'}\n",
-        "all:\n  vars: {a: 1}\n  vars: {a: 2}\n  hosts: {studio-a: {server: {url: 'http://a'}, database: NEWS}}\n",
-        shows="show: One\nshow: Two\n",
-    )
-    assert told(found) == [
-        "inventory.yml:3: duplicate key 'vars' (first in line 2)",
-        "playbook.yml:4: undefined variable 'nowhere'",
-        "shows.yml:2: duplicate key 'show' (first in line 1)",
-    ]
-
-
-def test_a_template_without_quotes_is_one_error_and_hides_none(tmp_path: Path) -> None:
-    found = problems_of(
-        tmp_path,
-        "- hosts: all\n"
-        "  tasks:\n"
-        "    - asset: {title: {{ episode }}, folder: News}\n"
-        "    - asset: {title: A, fields: {comment: '{{ nobody }}'}}\n",
-    )
-    assert told(found) == ["playbook.yml:3: a template must be quoted", "playbook.yml:4: undefined variable 'nobody'"]
-
-
-def test_an_inventory_with_such_a_key_tells_the_rest_too(tmp_path: Path) -> None:
-    found = problems_of(
-        tmp_path,
-        "- hosts: all\n  tasks: [{asset: {titel: A}}]\n",
-        "all:\n  vars: {house: {{ house }}}\n  hosts:\n    studio-a: {server: {url: 'http://a', versoin: '2.9'}}\n"
-        "  childern: {}\n",
-    )
-    assert "inventory.yml:2: a template must be quoted" in told(found)
-    assert "inventory.yml:5: unknown key 'childern'" in told(found)
-    assert "playbook.yml:2: unknown key 'titel'" in told(found)
 
 
 @table("playbook/yaml_in_error_beside_a_secret", "text")
