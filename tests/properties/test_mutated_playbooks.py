@@ -87,31 +87,16 @@ def check_problems(error: InputError) -> None:
 
 
 MUTATED = settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
-WHOLE = (Path(__file__).parents[1] / "cases" / "language" / "whole.yml").read_text(encoding="utf-8")
+WHOLE = (CASES / "language" / "whole.yml").read_text(encoding="utf-8")
 PLAYBOOKS = st.one_of(mutated(PLAYBOOK), token_mutated(PLAYBOOK), mutated(WHOLE), token_mutated(WHOLE))
 INVENTORIES = st.one_of(mutated(INVENTORY), token_mutated(INVENTORY))
-SETTINGS = """
-inventory = ["inventory.yml"]
-forks = 8
-state_dir = "state"
-protected = ["Master/*"]
-[limits]
-delete_assets = 0
-requests = 5000
-[[freeze]]
-days = ["mon", "tue"]
-from = "18:00"
-to = 23:30:00
-tz = "Europe/Oslo"
-[lookup]
-folders = ["traffic"]
-"""
+SETTINGS = (CASES / "playbook" / "settings.toml").read_text(encoding="utf-8") + '[lookup]\nfolders = ["traffic"]\n'
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("mutated")
-    for path in (Path(__file__).parents[1] / "cases" / "language").iterdir():
+    for path in (CASES / "language").iterdir():
         (made / path.name).write_bytes(path.read_bytes())
     (made / "whole.yml").unlink()
     return made

@@ -16,19 +16,9 @@ from tests.tables import table
 WHOLE = {"orig_name": "film.mxf", "create_time": "2026-11-13T10:00:00", "frames": "100"}
 
 
-@pytest.mark.parametrize(
-    ("identity", "known"),
-    [
-        (ClipIdentity(), False),
-        (ClipIdentity(frames=100, orig_name="film.mxf"), False),
-        (ClipIdentity(link_id=7), True),
-        (ClipIdentity(create_time="2026-11-13T10:00:00"), True),
-        (ClipIdentity(hires="film.mxf"), True),
-        (ClipIdentity(archive="LTO/1"), True),
-    ],
-)
-def test_a_length_or_a_name_alone_is_not_enough(identity: ClipIdentity, known: bool) -> None:
-    assert identity.is_known is known
+@table("model/known_identities", "identity", "known")
+def test_a_length_or_a_name_alone_is_not_enough(identity: dict[str, Any], known: bool) -> None:
+    assert ClipIdentity(**identity).is_known is known
 
 
 FILM = ClipIdentity(7, "2026-11-13T10:00:00", 100, "film.mxf", "$(video)/film.mxf", "LTO/1")

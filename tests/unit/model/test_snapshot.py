@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, UnsetType
@@ -23,6 +22,7 @@ from msauto.model.snapshot import (
     predict,
     predict_one,
 )
+from tests.tables import table
 
 
 class Items:
@@ -94,29 +94,11 @@ DELETE = Effect("marker", "2", {"at": 9, "title": "b", "user": "eva"}, None)
 CREATE = Effect("marker", "new 1", None, {"at": 7, "title": "c"})
 
 
-@pytest.mark.parametrize(
-    ("effect", "read", "verdict"),
-    [
-        (CHANGE, LIVE, "before"),
-        (CHANGE, with_marker("2", {"at": 9, "title": "new", "user": "eva"}), "predicted"),
-        (CHANGE, with_marker("2", {"at": 9, "title": "new", "user": "bo"}), "predicted"),  # the server's own user
-        (CHANGE, with_marker("2", {"at": 9, "title": "new"}), "else"),  # it lost its user
-        (CHANGE, with_marker("2", {"at": 9, "title": "theirs", "user": "eva"}), "else"),
-        (CHANGE, with_marker("2", {"at": 9, "title": "b", "user": "bo"}), "else"),  # it was changed by another user
-        (CHANGE, with_marker("2", None), "else"),
-        (DELETE, LIVE, "before"),
-        (DELETE, with_marker("2", None), "predicted"),
-        (DELETE, with_marker("2", {"at": 40, "title": "another"}), "else"),  # the key was given again
-        (CREATE, LIVE, "before"),
-        (CREATE, with_marker("3", {"at": 7, "title": "c"}), "predicted"),
-        (CREATE, with_marker("3", {"at": 7, "title": "c", "user": "x"}), "predicted"),
-        (CREATE, with_marker("3", {"at": 7, "title": "theirs"}), "else"),
-        (CREATE, with_marker("3", {"at": 8, "title": "c"}), "before"),
-        (CREATE, {**LIVE, "marker": {**LIVE["marker"], "3": CREATE.after, "4": CREATE.after}}, "else"),
-    ],
-)  # fmt: skip
-def test_a_request_is_done_or_not_or_nobody_knows(effect: Effect, read: Snapshot, verdict: str) -> None:
-    assert found([effect], read).verdicts[effect.thing] == verdict
+@table("model/verdicts", "sent", "now", "verdict")
+def test_a_request_is_done_or_not_or_nobody_knows(sent: str, now: dict[str, Json], verdict: str) -> None:
+    effect = {"change": CHANGE, "delete": DELETE, "create": CREATE}[sent]
+    markers = {key: value for key, value in {**LIVE["marker"], **now}.items() if value is not None}
+    assert found([effect], {**LIVE, "marker": markers}).verdicts[effect.thing] == verdict
 
 
 def test_before_it_is_sent_a_thing_must_be_as_it_was() -> None:

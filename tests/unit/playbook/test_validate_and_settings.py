@@ -15,7 +15,7 @@ from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.validate import validate
-from tests.tables import table
+from tests.tables import CASES, table
 
 NONE = ResolveOptions((), env={})
 
@@ -49,26 +49,7 @@ def test_a_path_that_leads_to_nothing_says_what_to_do(tmp_path: Path, monkeypatc
 
 
 def test_settings(tmp_path: Path) -> None:
-    file = write(
-        tmp_path,
-        "msauto.toml",
-        """
-inventory = "inventory"
-forks = 4
-state_dir = "state"
-protected = ["Master/*"]
-[limits]
-delete_assets = 2
-requests = 500
-[[freeze]]
-days = ["fri"]
-from = "18:00"
-to = 23:30:00
-tz = "Europe/Oslo"
-[state]
-require = true
-""",
-    )
+    file = write(tmp_path, "msauto.toml", (CASES / "playbook" / "settings.toml").read_text(encoding="utf-8"))
     assert load_settings(None, tmp_path) == Settings(
         file=str(file),
         sha256=sha256(Path(file).read_bytes()).hexdigest(),

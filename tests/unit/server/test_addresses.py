@@ -16,17 +16,9 @@ def test_title(title: str, expected: str) -> None:
     assert requests.asset_path("NEWS", Address(title)) == f"/storage/NEWS@{expected}"
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (Address("4711", "handle"), "handle:4711"),
-        (Address("47/11:x y", "handle"), "handle:47%5C%2F11%3Ax%20y"),
-        (Address("Some:Thing", "title"), "title:Some%3AThing"),
-        (Address("x", "my ns"), "my%20ns:x"),
-    ],
-)
-def test_key_id(given: Address, expected: str) -> None:
-    assert requests.asset_path("NEWS", given) == f"/storage/NEWS@{expected}"
+@table("addresses/key_ids", "name", "namespace", "expected")
+def test_key_id(name: str, namespace: str, expected: str) -> None:
+    assert requests.asset_path("NEWS", Address(name, namespace)) == f"/storage/NEWS@{expected}"
 
 
 def test_title_may_be_addressed_as_key_id() -> None:

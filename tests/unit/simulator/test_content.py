@@ -5,33 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+import yaml
 
 from msauto import MediaServer
 from msauto.simulator import Simulator
 from msauto.simulator.seed import state_from_content
-from tests.tables import table
+from tests.tables import CASES, table
 
-CONTENT = {
-    "databases": {
-        "NEWS": [
-            {
-                "title": "Evening News",
-                "folder": "Raw/2026",
-                "frames": 45000,
-                "fields": {"comment": "raw"},
-                "xmp": {"dc:subject": ["news"], "dc:title": "Evening"},
-                "segments": [{"number": 1, "start": 0, "duration": "00:06:00:00", "title": "Part 1", "rating": 2}],
-                "markers": [
-                    {"at": "00:00:10:00", "track": "Cue Point", "title": "Ad", "rating": 3},
-                    {"uid": 9, "at": 5},
-                ],
-                "links": [{"folder": "Playout"}],
-            },
-            {"title": "Film", "fps": "30000/1001"},
-        ]
-    },
-    "channels": {"ticker": [{"file": "n-1.txt", "text": "Headline"}]},
-}
+CONTENT = yaml.safe_load((CASES / "simulator" / "content.yml").read_text(encoding="utf-8"))
 
 
 def test_content_is_what_the_server_reports() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from msauto.simulator import SimDialect, Simulator
@@ -34,24 +36,10 @@ def test_a_backslash_that_escapes_nothing_is_malformed(text: str) -> None:
         split_escaped(text)
 
 
-@pytest.mark.parametrize(
-    ("segments", "address"),
-    [
-        (["NEWS"], RequestAddress("NEWS")),
-        (["NEWS", "Raw", "A%5C%2FB"], RequestAddress("NEWS", ("Raw", "A/B"))),
-        (["NEWS@T"], RequestAddress("NEWS", (), "T")),
-        (["NEWS@a@b"], RequestAddress("NEWS", (), "a@b")),
-        (["NEWS%40x", "T"], RequestAddress("NEWS@x", ("T",))),
-        (["A%5CB", "T"], RequestAddress("A\\B", ("T",))),
-        (["A%5C%5CB@T"], RequestAddress("A\\\\B", (), "T")),
-        (["NEWS@handle:47"], RequestAddress("NEWS", (), "47", "handle")),
-        (["NEWS@a%3Ab"], RequestAddress("NEWS", (), "a:b")),
-        (["NEWS@title:a:b%5C%5C"], RequestAddress("NEWS", (), "a:b\\", "title")),
-        (["NEWS@T", "PVW", "WP1"], RequestAddress("NEWS", (), "T", None, ("PVW", "WP1"))),
-    ],
-)
-def test_addresses(segments: list[str], address: RequestAddress) -> None:
-    assert decode_address(segments) == address
+@table("addresses/requested", "segments", "address")
+def test_addresses(segments: list[str], address: dict[str, Any]) -> None:
+    lists = {name: tuple(value) for name, value in address.items() if isinstance(value, list)}
+    assert decode_address(segments) == RequestAddress(**{**address, **lists})
 
 
 def test_query_keeps_duplicates_and_pluses() -> None:
