@@ -46,7 +46,7 @@ def test_what_is_told_is_true_and_the_next_run_mends(
     sim.dialect = SimDialect.parse(theirs.switches)
     sim.clear_log()
     stage = Stage(sim, tmp_path, dialect={**theirs.ours, **write.ours}, policy=PATIENCE)
-    assert not write.is_there(sim.state)
+    assert not write.is_there(sim)
     sim.faults.clear()
     sim.faults.add(f"{kind}@{write.strikes}*1")
     result = stage.apply(write.task)
@@ -69,7 +69,7 @@ def check_told(result: Result, write: Write, sim: Simulator, *, blind: bool) -> 
     assert result.plan.errors == 0
     (target,) = result.targets
     told = (target.outcome, target.message, target.requests, target.differences)
-    there = write.is_there(sim.state)
+    there = write.is_there(sim)
     assert target.outcome in {"changed", "failed", "unverified"}, told
     if not blind:
         assert target.outcome != "changed" or there, told
@@ -86,6 +86,6 @@ def check_once(sim: Simulator, *, doubled: bool) -> None:
 def check_mended(stage: Stage, write: Write, sim: Simulator) -> None:
     again = stage.apply(write.task)
     assert again.ok, [(each.outcome, each.message, each.target.error, each.differences) for each in again.targets]
-    assert write.is_there(sim.state)
+    assert write.is_there(sim)
     assert twins(sim.state) == []
     assert stage.plan(write.task).requests == 0
