@@ -106,7 +106,6 @@ def _without_restore_reads(progress: TargetProgress) -> TargetProgress:
 
 
 ALL = list(all_transitions())
-MAYBE_DONE = (InDoubt, Rejected)
 
 
 def test_there_are_many_paths(record_property: Callable[[str, object], None]) -> None:

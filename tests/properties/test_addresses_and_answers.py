@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from urllib.parse import parse_qsl, unquote
 
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,52 +20,15 @@ from msauto.server.listing import parse_databases, parse_mam
 from msauto.server.parsers import parse_channel, parse_channels, parse_clip, parse_xmp
 from tests.examples import examples
 from tests.listing_bytes import parse_listing
+from tests.tables import CASES
 
 NAMES = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=. \n'\"")), min_size=1, max_size=30)
 SAFE = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-F]{2}|%0a)*")  # a new line in small letters, as the interface has it
 # Bytes that look like answers find more than bytes that do not.
 PIECES = st.sampled_from(
     [
-        b"<StoredTree>",
-        b"</StoredTree>",
-        b"<Clip>",
-        b"</Clip>",
-        b'<Folder name="a">',
-        b"</Folder>",
-        b"<xml>",
-        b"</xml>",
-        b'<Attr name="dc:x">',
-        b"</Attr>",
-        b"<a:b>",
-        b"</a:b>",
-        b"<?xml version='1.0' encoding='utf-16'?>",
-        b"<!DOCTYPE a [",
-        b"<!--",
-        b"-->",
-        b"<![CDATA[",
-        b"]]>",
-        b"&amp;",
-        b"&#0;",
-        b"\xff\xfe",
-        b"\x00",
-        b"<item>",
-        b"</item>",
-        b"<mam>",
-        b"</mam>",
-        b"<Marker uid='1' pos='x'/>",
-        b"<error>",
-        b"</error>",
-        b"a=b\n",
-        b"<html>",
-        b"text",
-        b"\xef\xbb\xbf",
-        b"xmlns:a='a'",
-        b"<rss>",
-        b"</rss>",
-        b"<Databases>",
-        b"</Databases>",
-        b"<asset>",
-        b"</asset>",
+        *(text.encode() for text in yaml.safe_load((CASES / "xml" / "pieces.yml").read_text(encoding="utf-8"))),
+        *(b"\xff\xfe", b"\x00", b"\xef\xbb\xbf"),
     ]
 )
 ANSWERS = st.one_of(st.binary(max_size=80), st.lists(PIECES, max_size=10).map(b"".join))

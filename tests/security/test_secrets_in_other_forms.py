@@ -57,14 +57,7 @@ def test_other_messages_stay_as_they_are() -> None:
     assert Secrets([NASTY, "Ready"]).redact_message(message) == message
 
 
-@pytest.mark.parametrize(
-    "pin",
-    [
-        "{{ lookup('file', 'pin.txt') | secret }}",
-        "{{ asset.title }} {{ late | secret }}",
-        "{{ lookup('yaml', 'c.yml').pin }}",
-    ],
-)
+@table("security/pins", "pin")
 def test_no_plan_has_the_hash_of_a_file_that_holds_a_secret(desk: Desk, pin: str) -> None:
     """Ten thousand guesses of a PIN take no time."""
     desk.write("pin.txt", TOKEN)

@@ -17,6 +17,7 @@ from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import AsyncMediaServer
 from msauto.server.http_client import ANSWER_BYTES
 from msauto.server.transport import TooSlowError
+from tests.tables import table
 from tests.wire.raw_server import Exchange, Handler, RawServer, answer
 from tests.wire.time_limit import NoWait
 
@@ -170,15 +171,7 @@ def test_a_listing_without_end_is_given_up_by_its_bytes(
     assert asked == 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "says", "most"),
-    [
-        ("blanks", "larger than 512 MiB", 0),
-        ("a comment", "a text or a comment of the answer is larger than 10 MiB", 20),  # it is held until its end
-        ("blanks inside", "a text or a comment of the answer is larger than 10 MiB", 0),
-        ("unknown", "more than 2000000 elements that are neither clip nor folder", 0),
-    ],
-)
+@table("server/endless_listings", "kind", "says", "most")
 def test_a_listing_without_end_stays_within_its_cap(tmp_path: Path, kind: str, says: str, most: float) -> None:
     """With the true cap, in a process of its own."""
     head, unit = ENDLESS[kind]

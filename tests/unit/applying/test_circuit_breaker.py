@@ -21,6 +21,7 @@ from msauto.errors import (
 from msauto.model.desired import Batch
 from msauto.model.plan import Plan, Request, Target
 from msauto.model.result import RequestResult, Result
+from tests.tables import table
 from tests.unit.applying.applying_world import (
     Stage,
     World,
@@ -180,15 +181,8 @@ def test_three_equal_rejections_in_a_row_stop_this_kind_of_request(status: str, 
     )
 
 
-@pytest.mark.parametrize(
-    "responses",
-    [
-        ("400", "400", "409", "400", "400", "409"),
-        ("400", "400", "ok", "400", "400", "ok"),
-        ("400", "refused", "409", "400", "refused", "409"),
-    ],
-)
-def test_different_rejections_and_those_with_a_success_between_stop_nothing(responses: tuple[str, ...]) -> None:
+@table("applying/rejections_that_stop_nothing", "responses")
+def test_different_rejections_and_those_with_a_success_between_stop_nothing(responses: list[str]) -> None:
     stage = Stage()
     targets = many(stage, 12)
     reject(stage, targets, *responses)

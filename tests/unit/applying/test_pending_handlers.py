@@ -15,12 +15,12 @@ from msauto.model.live import Asset
 from msauto.model.plan import Change, Plan, Request, Settlement, Target
 from msauto.model.result import TargetResult
 from msauto.model.snapshot import Effect, Json
+from tests.tables import table
 from tests.unit.applying.applying_world import SOURCE, Stage, asset_target, fields_target, plan_of
 
 RUN = "run-1"
 PENDING: Json = {"run": RUN}
 LOST: Json = {"run": RUN, "unknown": True}
-ANSWERED_500: Json = {"run": RUN, "unknown": True, "status": 500}
 
 
 def target_of(stage: Stage, *, pending: str = "", first: bool = True) -> Target:
@@ -61,22 +61,8 @@ def test_at_every_moment_at_which_a_run_may_die() -> None:
     assert pending_items(stage, target) == {}
 
 
-@pytest.mark.parametrize(
-    ("responses", "left"),
-    [
-        (("ok", "ok", "ok"), {}),
-        (("404", "ok", "ok"), {}),
-        (("refused", "ok", "ok"), {}),
-        (("cut before", "ok", "ok"), {"Export": PENDING, "Copy": PENDING}),
-        (("ok", "404", "ok"), {"Export": PENDING, "Copy": PENDING}),
-        (("ok", "refused", "ok"), {"Export": PENDING, "Copy": PENDING}),
-        (("ok", "cut after", "ok"), {"Export": LOST, "Copy": PENDING}),
-        (("ok", "500", "ok"), {"Export": ANSWERED_500, "Copy": PENDING}),
-        (("ok", "ok", "404"), {"Copy": PENDING}),
-        (("ok", "ok", "cut before"), {"Copy": LOST}),
-    ],
-)
-def test_after_every_outcome(responses: tuple[str, ...], left: Mapping[str, Json]) -> None:
+@table("applying/handlers_after_outcomes", "responses", "left")
+def test_after_every_outcome(responses: list[str], left: Mapping[str, Json]) -> None:
     stage = Stage()
     target = target_of(stage)
     for request, response in zip(target.requests, responses, strict=True):

@@ -14,6 +14,7 @@ from msauto.errors import LedgerError
 from msauto.ledger import sqlite_store, store
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.sqlite_store import SqliteStore
+from tests.tables import table
 from tests.unit.ledger.ledger_plans import plan, target
 
 
@@ -236,22 +237,7 @@ def read_all(ledger: Ledger, run: str) -> None:
     ledger.memory.recall(target().id)
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        "UPDATE target SET planned = '{'",
-        "UPDATE target SET planned = '{}'",
-        "UPDATE target SET planned = '[]'",
-        "UPDATE target SET planned = '{\"requests\": 3}'",
-        "UPDATE record SET requests = '[]x'",
-        'UPDATE record SET requests = \'[{"state": "x"}]\'',
-        "UPDATE record SET differences = 'nope'",
-        "UPDATE record SET left_as = '3'",
-        "UPDATE run SET summary = 'x'",
-        "UPDATE run SET playbooks = '3'",
-        "UPDATE memory SET value = '{'",
-    ],
-)
+@table("ledger/damage", "spoil")
 def test_what_somebody_else_wrote_is_damage(tmp_path: Path, spoil: str) -> None:
     with Ledger.open(tmp_path) as ledger:
         whole = plan(target())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from msgspec import structs
 
 from msauto.model.desired import Intent
@@ -78,17 +77,7 @@ def test_a_channel_that_has_moved_on() -> None:
     assert why(context, target) == "rss_item n was None, is {'title': 'B'}"
 
 
-@pytest.mark.parametrize(
-    ("drift", "words"),
-    [
-        ({"xmp": {"dc:a": ["new"]}}, "xmp dc:a was ['old'], is ['new']"),
-        ({"fields": {"comment": "x" * 99}}, f"field comment was 'raw', is '{'x' * 59}…"),
-        (
-            {"segments": {1: {"start": 0, "duration": 9}}},
-            "segment 1 was None, is {'start': 0, 'duration': 9, 'title': ''}",
-        ),
-    ],
-)
+@table("planning/drift_in_full", "drift", "words")
 def test_what_has_changed_is_told_as_far_as_the_plan_knows(drift: dict[str, Any], words: str) -> None:
     clip = replace(FILM, xmp={"dc:a": ["old"]})
     context = stage(clip)

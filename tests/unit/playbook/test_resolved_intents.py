@@ -23,7 +23,7 @@ from msauto.model.timecode import Timecode
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import chosen, resolve
 from tests.entries import listed_entry
-from tests.tables import table
+from tests.tables import CASES, table
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 FACTS = Facts(asset=Asset("News", attributes={"frames": "300", "frame_time": "0.04"}))
@@ -129,33 +129,8 @@ def test_tags(tags: str, wanted_tags: str, skipped: str, runs: bool) -> None:
 # Where a change comes from: its key (json, «A change»)
 
 
-PLAYBOOK = """\
-- name: Tonight's news is ready for air
-  hosts: all
-  database: NEWS
-  tasks:
-    - name: Describe the episode
-      asset:
-        title: Evening News
-        folder: Raw/2026
-        fields: {comment: Ready, user_0: Kanal 5}
-        xmp:
-          "dc:subject": [news, evening]
-        segments:
-          - {number: 1, start: 0, duration: 9}
-        markers: [{uid: 4, at: 3}]
-        exactly: {markers: true, segments: true}
-        restore: true
-    - rss:
-        channel: ticker
-        items: [{guid: n-1, text: Headline}]
-        exactly: true
-"""
-
-
-def test_a_change_points_at_the_key_that_it_comes_from(tmp_path: Path) -> None:
-    file = tmp_path / "news.yml"
-    file.write_text(PLAYBOOK, encoding="utf-8")
+def test_a_change_points_at_the_key_that_it_comes_from() -> None:
+    file = CASES / "playbook" / "evening_news.yml"
     options = ResolveOptions((str(file),), server_url="http://h", env={}, now=datetime(2026, 11, 20, tzinfo=UTC))
     asset, channel = resolve(options).work[0].intents
     found, feed = asset.evaluate(Facts(asset=Asset("Evening News"))), channel.evaluate(Facts(there=False))

@@ -9,6 +9,7 @@ from typing import Any
 
 import opentimelineio as otio
 import pytest
+import yaml
 from timecode.timecode import Timecode as OtherTimecode
 
 from msauto.errors import nearest
@@ -130,22 +131,7 @@ def test_encodings() -> None:
 
 # Spreadsheets --------------------------------------------------------------------------------------------------------
 
-PARTS = {
-    "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
-    "_rels/.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-    '<Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
-    'Target="xl/workbook.xml"/></Relationships>',
-    "xl/workbook.xml": '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" '
-    'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships">'
-    '<sheets><sheet name="Cues" sheetId="1" r:id="rId1"/></sheets></workbook>',
-    "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-    '<Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" '
-    'Target="worksheets/sheet1.xml"/><Relationship Id="rId2" '
-    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles" Target="styles.xml"/>'
-    "</Relationships>",
-    "xl/styles.xml": '<styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
-    '<cellXfs><xf numFmtId="0"/><xf numFmtId="21"/><xf numFmtId="46"/></cellXfs></styleSheet>',
-}
+PARTS = yaml.safe_load((CASES / "timelines" / "spreadsheet.yml").read_text(encoding="utf-8"))
 
 
 def xlsx(*rows: str) -> bytes:
