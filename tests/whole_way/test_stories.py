@@ -249,6 +249,9 @@ class _Steps:
 
     def _check(self, plan: Plan, expected: Given, said: Given | None = None) -> None:
         said = expected if said is None else said
+        if "hides" in expected:
+            plan = redact_plan(plan)
+            assert expected["hides"] not in _text(plan) + " ".join((*plan.warnings, *errors(plan)))
         found, wanted = errors(plan), expected.get("errors", [])
         assert len(found) == len(wanted), found
         for error, words in zip(found, wanted, strict=True):
@@ -259,9 +262,6 @@ class _Steps:
         text = _text(plan)
         assert [word for word in texts(expected.get("text", [])) if word not in text] == [], text
         assert [word for word in texts(expected.get("text_lacks", [])) if word in text] == [], text
-        if "hides" in expected:
-            hidden = redact_plan(plan)
-            assert expected["hides"] not in _text(hidden) + " ".join((*hidden.warnings, *errors(hidden)))
         every = [change for target in plan.targets for change in target.changes]
         whole: Given = {
             "changes": changes(plan),
