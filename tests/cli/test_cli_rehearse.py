@@ -35,119 +35,6 @@ def test_all_examples_are_rehearsed_and_nothing_is_written(desk: Desk, sim: Simu
     assert (state_to_json(sim.state), desk.files()) == (before, files)
 
 
-def test_what_is_printed(desk: Desk, sim: Simulator) -> None:
-    name = desk.play(
-        {
-            "asset": {
-                "title": "Master Film",
-                "fields": {"comment": "x"},
-                "segments": [{"number": 1, "start": 0, "duration": 50, "title": "New"}],
-                "lossy": True,
-                "links": [{"folder": "Playout/Tonight"}],
-            }
-        },
-        {"asset": {"title": "Promo 1", "state": "absent", "with_links": True}},
-        {"command": {"name": "PARTNER_EXPORT_VERSION", "title": "Long Film"}},
-    )
-    said = rehearse(desk, name, "-v", "--allow-delete", "1")
-    assert said.code == 0, said
-    assert "SETFIELD&name=comment&val=x: done 200" in said.out
-    assert said.out.endswith(
-        "No copy can show what these do:\n"
-        "  studio-a · NEWS · Long Film: command PARTNER_EXPORT_VERSION\n"
-        "Undo does not bring back:\n"
-        "  studio-a · NEWS · Master Film: segment 1\n"
-        "  studio-a · NEWS · Master Film: link Playout/Tonight/Master Film\n"
-        "  studio-a · NEWS · Promo 1: asset Promo 1\n"
-        "Rehearsed on an embedded copy of studio-a: as planned; the second plan is empty. Nothing was written to the "
-        "server.\n"
-    )
-
-
-def test_json_has_the_documents_of_the_parts(desk: Desk) -> None:
-    document = rehearse(desk, desk.comment("x"), "--format", "json").json
-    assert (document["format"], document["ok"], document["unlike"], document["left"]) == (
-        "msauto-rehearsal",
-        True,
-        [],
-        [],
-    )
-    assert document["result"]["result"]["ok"] is True
-    assert document["result"]["targets"][0]["requests"][0]["result"]["outcome"] == "done"
-    assert (document["again"]["targets"], document["undone"]["result"]["changed"]) == ([], 1)
-
-
-def test_an_empty_plan(desk: Desk) -> None:
-    said = rehearse(desk, desk.comment(""), "--format", "json")
-    assert (said.code, said.json["undone"]) == (0, None)
-
-
-@pytest.mark.parametrize(
-    ("fault", "code", "outcome"),
-    [
-        ("cut_after", 0, "changed"),
-        ("status:400", 3, "failed"),
-        ("swallow@SETFIELD", 3, "failed"),
-        ("before:edit:EP001:user_3:theirs", 0, "changed"),
-    ],
-)
-@pytest.mark.usefixtures("hurried")
-def test_faults(fault: str, code: int, outcome: str, desk: Desk, sim: Simulator) -> None:
-    said = rehearse(desk, desk.comment("x"), "--fault", fault, "--format", "json")
-    assert said.json["result"]["targets"][0]["result"]["outcome"] == outcome
-    assert said.code == code
-    assert not sim.writes()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (("absent.yml",), 4, "--allow-delete 1"),
-        (("nobody.yml",), 1, "Nobody"),
-        (("play.yml", "--fault", "nonsense"), 1, "unknown fault 'nonsense'"),
-        (("play.yml", "--fault", "status"), 1, "the fault status needs a number"),
-        (("missing.yml",), 1, "missing.yml"),
-    ],
-)
-def test_what_apply_would_not_do_is_not_rehearsed(
-    arguments: tuple[str, ...], code: int, words: str, desk: Desk, sim: Simulator
-) -> None:
-    desk.comment("x")
-    desk.comment("x", title="Nobody", name="nobody.yml")
-    desk.play({"asset": {"title": "EP001", "state": "absent"}}, name="absent.yml")
-    said = rehearse(desk, *arguments)
-    assert said.code == code
-    said.one_error(words)
-    assert not sim.writes()
-
-
-@pytest.mark.usefixtures("hurried")
-def test_a_rename_whose_answer_is_lost_is_settled_without_its_xmp(desk: Desk) -> None:
-    """What settles the rename does not read the XMP field that changes after it."""
-    asset = {"title": "EP001 new", "was": ["EP001"], "xmp": {"dc:subject": ["x"]}}
-    said = rehearse(desk, desk.play({"asset": asset}), "--fault", "cut_after")
-    assert said.code == 0, said
-
-
-def test_no_run_is_named_that_the_history_does_not_have(desk: Desk) -> None:
-    said = rehearse(desk, desk.comment("x"), "--fault", "status:400")
-    assert (said.code, "msauto history" in said.out) == (3, False)
-    assert "EP001: failed" in said.out
-
-
-def test_keep_going_ends_as_apply_does(desk: Desk) -> None:
-    name = desk.play(*({"asset": {"title": each, "fields": {"comment": "x"}}} for each in ("EP001", "Nobody")))
-    said = rehearse(desk, name, "--keep-going", "--format", "json")
-    assert (said.code, said.json["result"]["result"]["changed"]) == (3, 1)
-
-
-def test_a_freeze_does_not_matter(desk: Desk) -> None:
-    freeze = "[[freeze]]\nstart = 2020-01-01T00:00:00Z\nend = 2040-01-01T00:00:00Z\nreason = 'no changes'\n"
-    desk.write("msauto.toml", freeze)
-    said = rehearse(desk, desk.comment("x"))
-    assert (said.code, "no changes" in said.out + said.err) == (0, False)
-
-
 def test_the_copy_knows_what_the_ledger_does(desk: Desk, sim: Simulator) -> None:
     name = desk.play(
         {"command": {"name": "PARTNER_COPY_PROGRAM_FIELDS", "title": "EP001", "run": "once"}},
@@ -235,15 +122,6 @@ def test_a_server_that_is_left_out_has_no_copy(desk: Desk, sim: Simulator) -> No
         "Rehearsed on an embedded copy of studio-a: not everything was as planned; the second plan is empty; undo "
         "brings everything back. Nothing was written to the server.\n"
     )
-
-
-def test_what_a_server_never_reports_the_copy_does_not_either(desk: Desk, sim: Simulator) -> None:
-    film = sim.state.clip("Long Film")
-    film.omitted, film.markers = ("create_time", "frame_time"), [SimMarker(1, -5, {"title": "before the clip"})]
-    name = desk.play({"asset": {"title": "Long Film", "fields": {"comment": "x", "user_0": "y"}}})
-    assert desk.run("apply", *INV, name, "--yes").code == 0
-    said = rehearse(desk, name)
-    assert (said.code, "No changes" in said.out) == (0, True), said
 
 
 def test_a_copy_that_plans_otherwise_is_told(desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
