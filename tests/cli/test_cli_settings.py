@@ -10,27 +10,10 @@ import pytest
 from msauto.concurrency import SystemClock
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
-from tests.tables import table
 
 INV = ("-i", "inventory.yml")
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)  # a Friday
 DELETE = {"asset": {"title": "Promo 1", "state": "absent", "with_links": True}}
-
-
-@pytest.fixture
-def noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SystemClock, "now", lambda _: NOON)
-
-
-def test_the_ledger_is_at_home(desk: Desk) -> None:
-    desk.comment("new")
-    assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
-    assert (desk.state / "msauto/ledger.sqlite").is_file()
-    desk.environment.update(XDG_STATE_HOME="", HOME=str(desk.folder / "home"))
-    assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
-    assert (desk.folder / "home/.local/state/msauto/ledger.sqlite").is_file()
-    assert desk.run("apply", "--yes", *INV, "play.yml", "--state-dir=~/here").code == 0
-    assert (desk.folder / "home/here/ledger.sqlite").is_file()
 
 
 # Which file ------------------------------------------------------------------------------------------------------
@@ -80,26 +63,6 @@ def test_settings_that_are_a_link_are_one_file_and_a_broken_link_is_no_absence(d
 
 
 # Freezes ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("noon")
-@table("cli/freezes", "freeze", "holds")
-def test_a_freeze(desk: Desk, sim: Simulator, freeze: str, holds: bool) -> None:
-    desk.write("msauto.toml", f"[[freeze]]\n{freeze}\n")
-    desk.comment("new")
-    plan = desk.run("plan", *INV, "play.yml")
-    assert (plan.code, "Refused: msauto.toml has a freeze" in plan.out) == (0, holds)
-    refusals = desk.run("plan", *INV, "play.yml", "--format", "json").json["refusals"]
-    assert [(each["code"], each["remedy"]) for each in refusals] == [("freeze", "--override-freeze REASON")] * holds
-    sourced = desk.run("apply", "--yes", *INV, "play.yml")
-    assert (sourced.code, len(sim.writes())) == ((4, 0) if holds else (0, 1))
-    assert '"new"' in sourced.out  # the plan is shown first
-    if holds:
-        sourced.one_error("msauto.toml has a freeze", "--override-freeze REASON")
-        sourced = desk.run("apply", "--yes", "--override-freeze", "Новости: breaking", *INV, "play.yml")
-        assert (sourced.code, len(sim.writes())) == (0, 1)
-        assert desk.run("history", "last", "--format", "json").json["notes"]["override_freeze"] == "Новости: breaking"
-        assert "Новости: breaking" in desk.run("history", "last").out
 
 
 def test_a_freeze_that_begins_on_the_way(desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,8 @@ A file has ``stories`` (see :mod:`tests.stories`), and ``files`` that all of the
 for the server ``studio-a``. A step can write ``files``: an empty value removes one, and a name with ``/`` at its end
 is a folder. It can write a ``play`` of tasks, a ``comment`` for EP001, or ``hosts`` of the inventory. It can set
 ``env`` variables, the time ``now``, the switches of the ``server`` and its ``faults``, and do what ``others`` do.
-``$URL`` is the address of the server, ``$OTHER`` that of a second one, ``$PYTHON`` the program.
+``$URL`` is the address of the server with its ``$PORT``, ``$OTHER`` that of a second one, ``$PYTHON`` the program, and
+``$FOLDER`` where it runs. A plan as JSON fits its published schema.
 
 ``run`` is a command, in the folder ``at``; ``typed`` is the input at a terminal. Its exit ``code`` is 0 unless
 declared. ``out`` and ``err`` are parts of what it prints; an empty text means that it prints nothing. ``error`` are
@@ -24,15 +25,20 @@ import socket
 import sys
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from msauto.concurrency import SystemClock
 from msauto.simulator import Simulator
 from msauto.version import __version__
 from tests.cli.command_line import Desk, Said, check_golden
 from tests.stories import Given, Others, filled, stories, texts
+
+SCHEMAS = Path(__file__).parents[2] / "schemas"
+PLAN = Draft202012Validator(json.loads((SCHEMAS / "plan.json").read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("session", stories("sessions", "files", "settings"))
@@ -41,7 +47,7 @@ def test_session(
 ) -> None:
     if session["settings"].get("fast"):
         request.getfixturevalue("hurried")
-    known = {"URL": sim.url, "PYTHON": sys.executable}
+    known = {"URL": sim.url, "PYTHON": sys.executable, "FOLDER": str(desk.folder), "PORT": str(sim.port)}
     if "$OTHER" in json.dumps(session, default=str):
         known["OTHER"] = request.getfixturevalue("other_sim").url
     steps = _Steps(desk, sim, monkeypatch, known)
@@ -155,6 +161,8 @@ class _Steps:
             assert [name for name, content in kept.items() if secret.encode() in content] == []
         if "error" in more:
             said.one_error(*texts(more.pop("error")), "→")
+        if said.out.startswith('{\n  "format": "msauto-plan"'):
+            PLAN.validate(said.json)
         for place, value in more.pop("json", {}).items():
             assert _at(said.json, place) == value, said
         for name, place in more.pop("keep", {}).items():
