@@ -155,7 +155,9 @@ class _InventoryBuilder:
                 if name in known:
                     level = Level.HOST_VARS if of_host else Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS
                     variables = self.host_variables if of_host else self.group_variables
-                    variables[name] += read_variables(document.data or {}, level, SourceNode(document))
+                    variables[name] += read_variables(
+                        {} if document.data is None else document.data, level, SourceNode(document)
+                    )
                     continue
                 hint = nearest(name, known)
                 unknown = f"{document.file}: unknown {'host' if of_host else 'group'} {name!r}"

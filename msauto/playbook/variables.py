@@ -279,7 +279,7 @@ def read_extra(texts: Sequence[str], files: Files) -> list[Variable]:
 def _read(text: str, files: Files) -> list[Variable]:
     if text.startswith("@"):
         document = files.document(text[1:])
-        return read_variables(document.data or {}, Level.EXTRA, SourceNode(document))
+        return read_variables({} if document.data is None else document.data, Level.EXTRA, SourceNode(document))
     if re.match(r"\s*\w+=", text):
         data: dict[str, str] = {}
         node = SourceNode(Document("-e", data, {(): (1, 1)}))

@@ -345,7 +345,7 @@ class GivenContent(Struct, forbid_unknown_fields=True, omit_defaults=True):
 def state_from_content(data: Any) -> ServerState:
     """Return the state of a server with this content, as YAML gives it; ValueError names what is wrong."""
     try:
-        content = convert(data or {}, GivenContent)
+        content = convert({} if data is None else data, GivenContent)
     except ValidationError as error:
         raise ValueError(f"not the content of a media server: {error}") from error
     state = empty_state()
