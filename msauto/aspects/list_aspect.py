@@ -23,6 +23,7 @@ from msauto.model.plan import Basis, Change, Outside, ShownItem, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import started
 from msauto.model.snapshot import NEW, TWINS, Effect, Json, Part, Thing, is_equal
+from msauto.secrets.redaction import HIDDEN
 
 Item = dict[str, Json]
 """An item by its attributes; positions are frames of the file while planning, else as the server counts them."""
@@ -452,18 +453,21 @@ class ListAspect(Aspect):
                 )
                 context.notes.append(f"{what} is left alone: it is not known {why}")
                 continue
+            was, *twins = each_of(each.before)
+            named = dict.fromkeys(mapping(each.after), "")
+            kept = was if key in deleted or self.replaces else {n: was[n] for n in named if n in was}
+            value = was if key in deleted else {**named, **kept}
+            if HIDDEN in value.values():
+                context.notes.append(f"{self.called} {self.prefix}{key} is left alone: what was there before is hidden")
+                continue
             live_key, context.still[f"{self.name}:{left[0]}"] = left
             if each.before is None:
                 items.append(self.absent(live_key))
                 continue
-            was, *twins = each_of(each.before)
             for twin in twins:
                 title = str(twin.get("title") or twin.get("description") or "")
                 why = f"because a {self.key_called} names one {self.called}"
                 context.notes.append(f"{self.called} {key}: a second one ({title!r}) does not come back, {why}")
-            named = dict.fromkeys(mapping(each.after), "")
-            kept = was if key in deleted or self.replaces else {n: was[n] for n in named if n in was}
-            value = was if key in deleted else {**named, **kept}
             items.append(
                 self.former(live_key, self.shifted(value, context.origin), besides if key in deleted else None)
             )

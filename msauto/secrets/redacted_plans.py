@@ -81,7 +81,9 @@ class Redactor:
         return self._redacted(part)
 
     def _target(self, target: Target) -> Target:
-        changes, requests = self._redacted(target.changes), self._redacted(target.requests)
+        changes = self._redacted(target.changes)
+        hidden = {number for number, each in enumerate(changes) if each.secret}
+        requests = tuple(self._request(each, plain=hidden.isdisjoint(each.changes)) for each in target.requests)
         secret = any(each.secret for each in (*changes, *requests)) or target.looked.private or target.others.private
         return structs.replace(
             target,
@@ -111,19 +113,21 @@ class Redactor:
             value, key=key, before=before, after=after, reversible=False, secret=True, outside=outside
         )
 
-    def _request(self, request: Request) -> Request:
+    def _request(self, request: Request, *, plain: bool = False) -> Request:
+        """Return a request as it may be shown; ``plain``: none of its changes holds a secret."""
         path, body = self._secrets.redact_path(request.path), request.body
         if body is not None and self._secrets.occurs_in(body.content.decode("utf-8", "replace")):
             body = Body(body.media_type)
         secret = request.secret or path != request.path or body is not request.body
-        return structs.replace(request, path=path, body=body, effects=self._redacted(request.effects), secret=secret)
+        effects = tuple(self._effect(each, plain=plain) for each in request.effects)
+        return structs.replace(request, path=path, body=body, effects=effects, secret=secret)
 
-    def _effect(self, effect: Effect) -> Effect:
+    def _effect(self, effect: Effect, *, plain: bool = False) -> Effect:
         """Return an effect as it may be shown; a secret that no request sends is not compared.
 
-        One that holds no secret stays as it is: undo writes what was there before.
+        Undo writes what was there before, so the effect of a ``plain`` request stays whole if it holds no secret.
         """
-        if not any(map(self._holds, (effect.key, effect.before, effect.after))):
+        if plain and not any(map(self._holds, (effect.key, effect.before, effect.after))):
             return effect
         after = self._mask(effect.after)
         return structs.replace(

@@ -9,12 +9,16 @@ from threading import Event
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import msauto
 from msauto import MediaServer
 from msauto.applying.states import RetryPolicy
 from msauto.errors import UnreadableError
+from msauto.ledger.ledger import Ledger
 from msauto.planning.saved_plan import plan_from_json
+from msauto.secrets.redacted_plans import Redactor
+from msauto.secrets.redaction import HIDDEN
 from msauto.simulator import Fault, ServerState, SimClip, SimDialect, SimMarker, Simulator, empty_state
 from msauto.simulator.rss import put_item
 from tests.cli.command_line import Desk
@@ -183,3 +187,23 @@ def test_a_killed_run_does_not_forget_how_msauto_left_a_field(stage: Stage) -> N
     result = msauto.apply(msauto.load(next(files), inventory=next(files), state_dir=stage.place))
     (change,) = json.loads(result.to_json())["targets"][0]["changes"]
     assert change["outside"]["left"] == "one"
+
+
+def test_an_item_of_which_the_ledger_has_only_asterisks_is_left_alone(stage: Stage, monkeypatch: Any) -> None:
+    hide = monkeypatch.setattr
+    hide(Redactor, "_effect", lambda _, effect, **__: structs.replace(effect, before={"title": HIDDEN}))
+    secret = {"asset": {"title": "Film", "fields": {"user_1": "{{ 'tok-5521' | secret }}"}}}
+    item = {"rss": {"channel": "ticker", "items": [{"guid": "n-1", "text": "Storm"}]}}
+    assert stage.apply(secret, item).ok
+    plan = stage.undo(dry=True)
+    assert any("item n-1 is left alone: what was there before is hidden" in warning for warning in plan.warnings)
+    assert plan.requests == 0
+
+
+def test_the_earlier_secret_of_a_thing_that_is_made_anew_is_not_in_the_ledger(stage: Stage) -> None:
+    for secret in ("tok-5521", "tok-9999"):
+        segment = {"number": 1, "start": 0, "duration": 5, "title": f"{{{{ '{secret}' | secret }}}}"}
+        assert stage.apply({"asset": {"title": "Film", "segments": [segment], "lossy": True}}).ok
+    with Ledger.open(stage.place, readonly=True) as ledger:
+        requests = [record.target.requests for record in ledger.run_details("last").targets]
+    assert "tok-" not in repr(requests)
