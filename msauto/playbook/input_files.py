@@ -282,6 +282,15 @@ def _read(path: str) -> bytes:
     raise outside_node(path).error(f"the file cannot be read: {why}", remedy, kind="file")
 
 
+def is_encrypted(file: Path) -> bool:
+    """Return whether ansible-vault has encrypted a file; false where that cannot be read."""
+    try:
+        with file.open("rb") as content:
+            return content.read(len(_VAULT)) == _VAULT
+    except OSError:
+        return False
+
+
 def how_to_find(path: str, shown: str = "") -> str:
     """Return the remedy for a path that does not exist, ``shown`` as it was written: a similar name, or the folder."""
     folder, name = Path(path).parent, Path(path).name

@@ -21,7 +21,7 @@ from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.timecode import DROP_FRAME_RATES
 from msauto.playbook.file_kinds import FileKind, kind_of_file
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
-from msauto.playbook.input_files import Files, how_to_find
+from msauto.playbook.input_files import Files, how_to_find, is_encrypted
 from msauto.playbook.plays import Loader, Play
 from msauto.playbook.resolve import resolve_plays, tag_problems
 from msauto.playbook.roles import role_of
@@ -56,9 +56,13 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     if alone and by_kind["playbook"]:
         remedy = "let a play import them: import_tasks: FILE"
         files.problems.add(_about("no playbook imports these tasks:", alone, remedy))
-    if by_kind["foreign"]:
-        remedy = "write inventories as YAML; leave the rest to the programs that read it"
-        files.problems.add(_about("msauto does not read:", by_kind["foreign"], remedy))
+    named = {Path(each.folder, word) for each in options.secrets.declared.values() for word in each.words}
+    reported = {Path(problem.place.file) for problem in files.problems.ordered() if problem.place}
+    read = {path.absolute() for path in named | reported}
+    if foreign := [path for path in by_kind["foreign"] if Path(path).absolute() not in read]:
+        remedy = "write inventories as YAML, name encrypted files in a command of [secrets] in msauto.toml;"
+        remedy += " leave the rest to the programs that read it"
+        files.problems.add(_about("msauto does not read:", foreign, remedy))
     for node in (SourceNode(files.flawed(path)) for path in by_kind["batch"]):
         from msauto.playbook.schema.batch import BatchFileArgs
 
@@ -170,7 +174,8 @@ def _walked(paths: Sequence[str], problems: Problems, foreign: list[str]) -> Ite
                 parts = file.relative_to(path).parts
                 if any(part.startswith(".") for part in parts) or not file.is_file():
                     continue
-                if "molecule" in parts or file.suffix in {".ini", ".cfg"} or file.name == "hosts":
+                is_foreign = "molecule" in parts or file.suffix in {".ini", ".cfg"} or file.name == "hosts"
+                if is_foreign or (file.suffix in _ENDINGS and is_encrypted(file)):
                     foreign.append(str(file))
                 elif file.suffix in _ENDINGS:
                     yield str(file)

@@ -162,3 +162,15 @@ def test_a_file_that_ansible_vault_has_encrypted_is_recognized(tmp_path: Path) -
     problem = repository.problem()
     assert "encrypted with ansible-vault" in problem.message
     assert '{command = ["ansible-vault", "view", ' in problem.remedy
+
+
+def test_only_an_encrypted_file_that_a_playbook_reads_is_an_error(tmp_path: Path) -> None:
+    for name in ("alone", "named", "read"):
+        (tmp_path / f"{name}.yml").write_text("$ANSIBLE_VAULT;1.1;AES256\n6133\n")
+    (tmp_path / "p.yml").write_text("- hosts: all\n  vars_files: [read.yml]\n  tasks: [{asset: {title: A}}]\n")
+    (tmp_path / "i.yml").write_text("all: {hosts: {a: {server: {url: 'http://h'}, database: N}}}\n")
+    (tmp_path / "msauto.toml").write_text('[secrets]\ntoken = {command = ["ansible-vault", "view", "named.yml"]}\n')
+    secrets = SecretCommands(load_settings(tmp_path / "msauto.toml").secrets)
+    alone, read = validate([str(tmp_path)], ResolveOptions((), secrets=secrets))
+    assert (alone.level, alone.message) == ("warning", f"msauto does not read: {tmp_path / 'alone.yml'}")
+    assert (read.level, "encrypted with ansible-vault" in read.message) == ("error", True)
