@@ -248,10 +248,12 @@ class AssetSurvey:
     def _another_recording(self, clip: FoundClip) -> Iterator[str]:
         """Yield that runs knew another clip under the title: what others changed since is not known of this one."""
         clips = self._context.memory.clips_of(self._context.server.name, self._group.database, clip.title)
-        now, was = clip.asset.attributes.get("create_time"), [each.create_time for each in clips if each.create_time]
-        if now and was:
-            told = f"{clip.title}: this is another recording (created {now}) than the one that earlier runs wrote to"
-            yield f"{told} (created {was[0]})"
+        now, known = clip.asset.attributes.get("create_time"), [each for each in clips if each.create_time]
+        if now and known:
+            what, is_now, was = "recording", f"created {now}", f"created {known[0].create_time}"
+            if is_now == was:
+                what, is_now, was = "entry", f"link_id {clip.asset.link_id}", f"link_id {known[0].link_id}"
+            yield f"{clip.title}: this is another {what} ({is_now}) than the one that earlier runs wrote to ({was})"
 
     def _may_go_on(self, clip: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset) -> bool:
         """Return whether no task skips a clip that is still recorded; an error unless all tasks skip or allow it.
