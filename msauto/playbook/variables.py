@@ -79,6 +79,8 @@ class Variable(Struct, frozen=True):
     node: SourceNode
 
 
+_SET_IN_DATA = "set it in `vars` or `extra_vars`: an inventory that is data has no group_vars beside it"
+_SET_FOR_URL = "set it with -e, or take the variables of an inventory: -i FILE beside --server"
 _SOPS = 'declare in msauto.toml: [secrets] NAME = {command = ["sops", "decrypt", …]}, and write !secret {name: NAME}'
 
 
@@ -209,10 +211,12 @@ class TemplateScope:
         return {name for name in (*self._given, *self.variables) if name in self and name != "omit"}
 
     @property
-    def of_data(self) -> bool:
-        """Whether the inventory is data, not a file."""
+    def where_to_set(self) -> str:
+        """Where a name can be set if the server is of no file: it is data, or the URL of ``--server``."""
         server = self.variables.winner("server")
-        return server is not None and server.node.document.is_data
+        if server is None or not server.node.document.is_data:
+            return _SET_FOR_URL if server and server.node.document.file == "--server" else ""
+        return _SET_IN_DATA
 
     def _render(self, name: str, variable: Variable) -> Any:
         if name in self._busy:

@@ -88,8 +88,8 @@ class TemplateNames(Protocol):
         """Return all names."""
 
     @property
-    def of_data(self) -> bool:
-        """Whether the inventory is data, not a file."""
+    def where_to_set(self) -> str:
+        """Where a name can be set if the server is of no file: it is data, or the URL of ``--server``."""
 
     def with_given(self, *, asset: AssetView) -> TemplateNames:
         """Return the same names for another asset."""

@@ -423,14 +423,15 @@ _NAMES: Mapping[str, str] = {
     **{name: f"facts are in asset: asset.{name}" for name in (*Facts().names(), "frames", "create_time", "finalized")},
 }
 """What to use instead of a name that is not defined."""
-_SET_IN_DATA = "set it in `vars` or `extra_vars`: an inventory that is data has no group_vars beside it"
 
 
 def explain(error: MissingNameError, names: TemplateNames) -> tuple[str, str]:
     """Explain an undefined name and suggest another; returns message and remedy."""
     owner, name = error.owner, error.name
     if owner is missing:
-        hint = did_you_mean(name, names.known(), _SET_IN_DATA) if names.of_data else nearest(name, names.known())
+        hint = nearest(name, names.known())
+        if names.where_to_set:
+            hint = did_you_mean(name, names.known(), names.where_to_set, cutoff=0.75)
         return f"undefined variable {name!r}", _NAMES.get(name, hint)
     if isinstance(owner, EnvView):
         remedy = f"set it where msauto runs, or write env.{name} | default('')"

@@ -129,7 +129,7 @@ def test_caret_stands_under_the_value_behind_a_secret() -> None:
 
 class NoNames(dict[str, Any]):
     tracker = SecretTracker()
-    of_data = False
+    where_to_set = ""
 
     def known(self) -> list[str]:
         return []
