@@ -201,7 +201,7 @@ def _find_run(inputs: Inputs, name: str, *, to_undo: bool = False) -> RunDetails
         details = ledger.run_details(name, repository)
         run = details.summary.run
         if name == "last" and (newest := ledger.find(name, repository)).run != run:
-            why = visible(f"{newest.status}: {newest.reason}")
+            why = visible(": ".join(filter(None, (newest.status, newest.reason))))
             inputs.tell(f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run}")
         if not to_undo or name != "last" or details.summary.status == "running" or servers_of(details):
             return details

@@ -127,7 +127,8 @@ class Ledger:
         """
         summary = self._newest(self.history(), repository) if run == "last" else self.find(run)
         if not self.is_run(summary.run):
-            why = "is a batch, not a run" if summary.is_batch else f"wrote nothing: {summary.reason or summary.status}"
+            nothing = ": ".join(filter(None, ("wrote nothing", summary.reason)))
+            why = "is a batch, not a run" if summary.is_batch else nothing
             raise RefusedError(f"{summary.run} {why}", remedy=history.HISTORY)
         return history.read_run(self._store, self._locks, summary.run)
 
