@@ -17,7 +17,7 @@ import yaml
 from msgspec import Struct, structs
 
 from msauto.documents.document import MAX_DEPTH, Document, Hidden, Path, outside_node
-from msauto.documents.scalars import resolve_scalar
+from msauto.documents.scalars import JOINED, resolve_scalar
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.secrets.redaction import HIDDEN, USER_IN_URL, can_redact, is_secret_name, redact_lines
 from msauto.secrets.sources import NAMED, TAG, MarkedText, why_too_short
@@ -375,8 +375,6 @@ def _secrecy(name: str) -> int:
     return _AUTH if name == "auth" else int(is_secret_name(name))
 
 
-JOINED: Final = re.compile(r"(\w+)(?: *|:)([{\[])")
-"""A key that no colon and space follow: ``asset {title: …}``, ``asset:{title: …}``."""
 _KEY_FORM: Final = "write a colon and a space after its key"
 
 

@@ -12,6 +12,8 @@ _NAMED: Final = {
 }
 BOOLEAN_WORDS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 """The words for true and false in YAML 1.1, which are texts in YAML 1.2."""
+JOINED: Final = re.compile(r"(\w+)(?: *|:)([{\[])")
+"""A scalar that was meant as a key, which no colon and space follow: ``asset {title: …}``, ``asset:{title: …}``."""
 
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(

@@ -11,8 +11,7 @@ from pydantic.fields import FieldInfo
 
 from msauto.documents.document import Path, SourceNode
 from msauto.documents.key_rules import BrokenRule
-from msauto.documents.loader import JOINED
-from msauto.documents.scalars import BOOLEAN_WORDS
+from msauto.documents.scalars import BOOLEAN_WORDS, JOINED
 from msauto.documents.strict_model import Model, ValidationRecord, fields_of
 from msauto.documents.value_types import as_list, kind_of, shown_value
 from msauto.documents.writer import FlowStyle, yaml_lines
