@@ -145,7 +145,7 @@ class _AssetEnd:
             live = {number: each for number, each in live.items() if each | {"titles": each["titles"][:1]} not in gone}
         for sourced in (each for each in desired if each.get("state") != "absent"):
             want = self._segment(clip, sourced)
-            found = live.pop(self._match(want, live), None)
+            found = live.pop(self._match(want, live) or self._moved(want, live), None)
             base = self._interrupted(want) if found is None else found
             made: Store = base | want
             if found is not None and made != found:
@@ -179,6 +179,18 @@ class _AssetEnd:
         )
         return next((number for test in tests for number, each in live.items() if test(each)), None)
 
+    def _moved(self, want: Store, live: Mapping[int, Store]) -> int | None:
+        """Return the number of a segment that a run left at this place, and that others have moved."""
+        if self.server.segment_numbers == "by_start" or "start" not in want:
+            return None
+        place = [want["start"], want.get("duration")]
+        for number, each in live.items():
+            was = self.case.ledger.get(f"left:segment:{number}", [{}])[0]
+            is_ours = each["start"] == place[0] or each["duration"] == place[1]  # with both changed it is another's
+            if is_ours and [was.get("start"), was.get("duration")] == place:
+                return number
+        return None
+
     def _grid(self, clip: Store, sourced: Store, only: bool, lossy: bool) -> None:
         step, title = frames(sourced["duration"], clip), sourced.get("title")
         live, end = list(clip["segments"]), []
@@ -186,6 +198,9 @@ class _AssetEnd:
         is_there = {*places} <= {(each["start"], each["duration"]) for each in live}
         for index, place in enumerate(places):
             found = next((each for each in live if (each["start"], each["duration"]) == place), None)
+            if found is None:
+                ours = self._moved({"start": place[0], "duration": place[1]}, {each["number"]: each for each in live})
+                found = next((each for each in live if each["number"] == ours), None)
             new = {"name": "", "titles": [], "track": "", "rating": 0, "keywords": ""}
             made: Store = (new if found is None else found) | {"number": ANY, "start": place[0], "duration": place[1]}
             if lossy and not is_there:

@@ -59,6 +59,9 @@ def wish_of(tasks: Iterable[Task]) -> Wish:
     def each(key: str) -> Iterator[Any]:
         return (thing for task in every for thing in task.get(key, ()))
 
+    xmp: dict[str, list[str]] = {}  # the values of several tasks are one list
+    for name, values in (pair for task in every for pair in task.get("xmp", {}).items()):
+        xmp[name] = [*dict.fromkeys([*xmp.get(name, ()), *([values] if isinstance(values, str) else values)])]
     return Wish(
         titles=frozenset(task["title"] for task in every if "title" in task),
         former=frozenset(each("was")),
@@ -69,7 +72,7 @@ def wish_of(tasks: Iterable[Task]) -> Wish:
         notify=any("notify" in task for task in tasks),
         exactly=frozenset(each("exactly")),
         fields={name: text for task in every for name, text in task.get("fields", {}).items()},
-        xmp={name: values for task in every for name, values in task.get("xmp", {}).items()},
+        xmp=xmp,
         markers=tuple(each("markers")),
         segments=tuple(each("segments")),
         links=tuple(each("links")),

@@ -313,6 +313,7 @@ class Judge:
                 value
                 for each, value in self.watch.end.items()
                 if each[:2] == thing[:2] and each not in self.watch.before and _keyless(value) == _keyless(left)
+                if thing.what != "field"  # that of another entry is another field
             ]
             is_lost = edited not in (left, now) if edited is not None else now is not None or bool(again)
             if is_lost and thing.what not in hidden:
