@@ -34,8 +34,8 @@ def test_nothing_has_changed() -> None:
 
 def test_an_agreed_target_is_the_same_in_whatever_order_a_server_shows_its_attributes() -> None:
     target = planned(stage(FILM), {"fields": {"comment": "x"}})
-    befores: tuple[dict[str, Any], ...] = ({"track": "General", "title": "a"}, {"title": "a", "track": "General"})
-    changes = ((structs.replace(target.changes[0], before=each),) for each in befores)
+    orders: tuple[dict[str, Any], ...] = ({"track": "General", "title": "a"}, {"title": "a", "track": "General"})
+    changes = ((structs.replace(target.changes[0], before=each),) for each in orders)
     one, other = (Plan("", "", targets=(structs.replace(target, changes=each),)) for each in changes)
     assert differences(one, other) == {}
 
