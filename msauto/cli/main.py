@@ -157,11 +157,6 @@ def _exit_code(arguments: list[str]) -> int:
     except MsautoError as error:
         return _report(error, arguments)
     except Exception as error:  # noqa: BLE001 - a bug of msauto must not look like an error of the user
-        if "KeyboardInterrupt: " in str(
-            error
-        ):  # pydantic raises an error of its own if Ctrl-C comes while it builds a model
-            print_message("Interrupted.")
-            return INTERRUPTED
         print_message(
             f"Error: {bug_text(error)}\n"
             "  → this is a bug of msauto: report it with the output of the same command under MSAUTO_DEBUG=1"

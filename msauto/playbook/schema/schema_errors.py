@@ -8,6 +8,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import SchemaError
 
 from msauto.documents.document import Path, SourceNode
 from msauto.documents.key_rules import BrokenRule
@@ -52,6 +53,10 @@ def validate_data(model: type[M], data: Any, node: SourceNode) -> tuple[M | None
         shown = (each for each in errors if each["type"] != "missing" or each["loc"][:-1] not in groups)
         findings += [_finding(each, data, node, record.mappings) for each in shown]
         findings = _with_indentation(findings, data, node, record.mappings)
+    except SchemaError as error:  # a model is built when it is first used; what comes meanwhile is only in the text
+        if "KeyboardInterrupt" in str(error):
+            raise KeyboardInterrupt from error
+        raise
     if record.broken:
         findings += _rule_findings(data, node, record.broken, ())
     at = ((node.child(*each[0]), each) for each in findings)

@@ -4,15 +4,20 @@ import os
 from datetime import UTC, datetime, time
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from pydantic_core import core_schema
 
+from msauto.documents.document import outside_node
+from msauto.documents.strict_model import Model
 from msauto.errors import InputError
 from msauto.model.plan import Limits
 from msauto.playbook.change_windows import DatedFreeze, Freeze
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files, how_to_find
+from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.validate import validate
 from tests.tables import CASES, table
@@ -102,3 +107,24 @@ def test_a_file_above_the_limit_is_refused_unread(tmp_path: Path) -> None:
     os.truncate(playbook, 64 * 2**20 + 1)
     (problem,) = validate([str(playbook)], ResolveOptions((), env={}))
     assert problem.message == "the file cannot be read: its size is 65 MiB, and the limit is 64 MiB"
+
+
+class Interrupted:
+    """A bound that is asked for while the model is built, as Ctrl-C comes."""
+
+    def __index__(self) -> int:
+        raise KeyboardInterrupt
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> core_schema.CoreSchema:
+        bound: Any = cls()
+        return core_schema.list_schema(min_length=bound)
+
+
+class Interrupting(Model):
+    key: Interrupted
+
+
+def test_ctrl_c_while_pydantic_builds_a_model_stays_ctrl_c() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        read_as(Interrupting, {}, outside_node("x.yml"))
