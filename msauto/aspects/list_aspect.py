@@ -15,7 +15,7 @@ from msgspec import structs
 
 from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, mapping, text_of
-from msauto.aspects.matching import ListItem, Pairing, match
+from msauto.aspects.matching import ListItem, Matching, match
 from msauto.aspects.plan_builder import LEFT, MADE, PlanContext, is_kept, left_alone, refuse
 from msauto.aspects.positions import check_in_point_stays, in_point
 from msauto.model.desired import DesiredList, Sourced, TaskSource
@@ -122,21 +122,21 @@ class ListAspect(Aspect):
         resolved = self.with_keys_of_ours(context, resolved, everything)
         items = self.unite([item for item in resolved if not self.is_left_alone(context, item, everything)])
         twins = self.twins(context, everything, items, desired)
-        pairing = match(items, live, self.handles, self.differs, self.prefix)
-        self._refuse_contradictions(items, pairing)
-        self._refuse_what_stays_and_changes(desired, pairing, live)
-        surplus = {k: desired.exactly for k in pairing.others if desired.exactly and self.covers(desired, live[k])}
-        self._warn_of_spared(context, live, pairing, surplus)
+        matching = match(items, live, self.handles, self.differs, self.prefix)
+        self._refuse_contradictions(items, matching)
+        self._refuse_what_stays_and_changes(desired, matching, live)
+        surplus = {k: desired.exactly for k in matching.others if desired.exactly and self.covers(desired, live[k])}
+        self._warn_of_spared(context, live, matching, surplus)
         self._expect_no_others(context, desired, items, everything)
         for key, source in twins.items():
-            (surplus if source is desired.exactly else pairing.removed)[key] = source
-        pairing, surplus = self.without_kept(context, pairing, everything, surplus)
-        self.write(context, pairing, everything, surplus)
+            (surplus if source is desired.exactly else matching.removed)[key] = source
+        matching, surplus = self.without_kept(context, matching, everything, surplus)
+        self.write(context, matching, everything, surplus)
         if not surplus:
             return
-        gone = {**pairing.removed, **surplus}
+        gone = {**matching.removed, **surplus}
         left = [each for key, value in everything.items() if key not in gone for each in each_of(value)]
-        if not any(self.covers(desired, each) for each in (*left, *(new.named for new in pairing.created))):
+        if not any(self.covers(desired, each) for each in (*left, *(new.named for new in matching.created))):
             context.builder.emptied.append((self.name, sum(len(each_of(everything[key])) for key in surplus)))
 
     def with_keys_of_ours(
@@ -176,11 +176,11 @@ class ListAspect(Aspect):
         return not (self.numbered and context.server.dialect.numbers_by_start)
 
     def without_kept(
-        self, context: PlanContext, pairing: Pairing[Item], live: Mapping[str, Item], surplus: dict[str, TaskSource]
-    ) -> tuple[Pairing[Item], dict[str, TaskSource]]:
+        self, context: PlanContext, matching: Matching[Item], live: Mapping[str, Item], surplus: dict[str, TaskSource]
+    ) -> tuple[Matching[Item], dict[str, TaskSource]]:
         """Return what is to be written, without what was changed outside and is kept."""
         if not context.memory or not self.tells_by_key(context):
-            return pairing, surplus
+            return matching, surplus
         left = self.left(context)
         gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
 
@@ -195,12 +195,12 @@ class ListAspect(Aspect):
                 context, (self.name, called), outside, there, source, dict(named or {})
             )
 
-        present = [(i, key) for i, key in pairing.present if not stays(i.label, key or i.key, i.named, i.source)]
+        present = [(i, key) for i, key in matching.present if not stays(i.label, key or i.key, i.named, i.source)]
         removed, others = (
             {key: each for key, each in keys.items() if not stays(f"{self.prefix}{key}", key, None, each)}
-            for keys in (pairing.removed, surplus)
+            for keys in (matching.removed, surplus)
         )
-        return pairing._replace(present=present, removed=removed), others
+        return matching._replace(present=present, removed=removed), others
 
     def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
         """Return how a run left each item, in frames of the file, and that run, by live key."""
@@ -272,15 +272,19 @@ class ListAspect(Aspect):
         return any(each.items() <= value.items() for each in self.covered(desired))
 
     def write(
-        self, context: PlanContext, pairing: Pairing[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+        self,
+        context: PlanContext,
+        matching: Matching[Item],
+        live: Mapping[str, Item],
+        surplus: Mapping[str, TaskSource],
     ) -> None:
         """Add the changes and requests: deletions first, so that an old and a new item never share a place."""
-        for gone, exactly in ((pairing.removed, False), (surplus, True)):
+        for gone, exactly in ((matching.removed, False), (surplus, True)):
             for key, source in gone.items():
                 self.delete(context, key, live[key], source, exactly=exactly)
-        for item, key in pairing.kept:
+        for item, key in matching.kept:
             self.keep(context, item, key, live[key])
-        for item in pairing.created:
+        for item in matching.created:
             self.create(context, item)
 
     def keep(self, context: PlanContext, item: ListItem, key: str, live: Item) -> None:
@@ -329,16 +333,22 @@ class ListAspect(Aspect):
         return True
 
     def _warn_of_spared(
-        self, context: PlanContext, live: Mapping[str, Item], pairing: Pairing[Item], surplus: Mapping[str, TaskSource]
+        self,
+        context: PlanContext,
+        live: Mapping[str, Item],
+        matching: Matching[Item],
+        surplus: Mapping[str, TaskSource],
     ) -> None:
         """Warn of the items that stay: a task names them as absent, and they have other attributes or are desired."""
-        for key, item in pairing.spared.items():
+        for key, item in matching.spared.items():
             if key not in surplus:
                 differs = self.differs(item.named, live[key])
                 why = " and ".join(
                     f"its {name} is {live[key].get(name)!r}, not {item.named[name]!r}" for name in differs
                 )
-                why = why or f"it is what {next(each.source.place for each, its in pairing.kept if its == key)} desires"
+                why = (
+                    why or f"it is what {next(each.source.place for each, its in matching.kept if its == key)} desires"
+                )
                 what = f"{context.title}: {self.called} {item.label} is left alone"
                 context.builder.warnings.append(f"{what}: {why} ({item.source.place})")
 
@@ -393,14 +403,14 @@ class ListAspect(Aspect):
         each = " and ".join(repr(mapping(one).get("title", "")) for one in twins)
         return f"{len(twins)} live {self.called}s have the {self.key_called} {key}: {each}"
 
-    def _refuse_contradictions(self, items: Sequence[ListItem], pairing: Pairing[Item]) -> None:
+    def _refuse_contradictions(self, items: Sequence[ListItem], matching: Matching[Item]) -> None:
         """Refuse an item that one task removes and another one desires.
 
         What is removed by its key may be desired by its place only where another item is at that place.
         """
         if all(item.present for item in items):
             return
-        new = {item.handles for item in pairing.created}
+        new = {item.handles for item in matching.created}
         present, there = [item for item in items if item.present], defaultdict[Hashable, list[ListItem]](list)
         for item in present:
             for handle in item.handles:
@@ -414,12 +424,12 @@ class ListAspect(Aspect):
                     what = f"{self.called} {gone.label} is removed here and desired at {desired.source.place}"
                     raise refuse(what, gone.source, "remove one of the two")
 
-    def _refuse_what_stays_and_changes(self, desired: Any, pairing: Pairing[Item], live: Mapping[str, Item]) -> None:
+    def _refuse_what_stays_and_changes(self, desired: Any, matching: Matching[Item], live: Mapping[str, Item]) -> None:
         """Refuse an item that one task names by its place as it is, and another one by its key as something else."""
-        kept = [(item, live[key]) for item, key in pairing.kept if pairing.created]
+        kept = [(item, live[key]) for item, key in matching.kept if matching.created]
         there = {handle: (item, value) for item, value in kept for handle in self.handles(value)[:1]}
         parts = {each.source: each.part for each in desired.items} if there else {}
-        for stays in (item for item in pairing.created if there and item.key is None and item.besides is None):
+        for stays in (item for item in matching.created if there and item.key is None and item.besides is None):
             changed, value = there.get(next(iter(stays.handles), None), (stays, {}))
             if parts[changed.source] == parts[stays.source] or self.differs(stays.named, value):
                 continue

@@ -19,7 +19,7 @@ from msauto.aspects import arguments
 from msauto.aspects.aspect import Live, Shown, TimelineItem, TimelinePlace, frames_of, part_of
 from msauto.aspects.comparison import Attributes, as_number, mapping, same_value, text_of, track_of
 from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
-from msauto.aspects.matching import ListItem, Pairing
+from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import position_at, to_frames, to_point, to_wire
@@ -371,16 +371,20 @@ class Markers(ListAspect):
         context.builder.checks.append(self._unpaired)
 
     def write(
-        self, context: PlanContext, pairing: Pairing[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+        self,
+        context: PlanContext,
+        matching: Matching[Item],
+        live: Mapping[str, Item],
+        surplus: Mapping[str, TaskSource],
     ) -> None:
         """Add the changes and requests, and warn of new markers that others may only have moved."""
         others: dict[tuple[str, str], list[tuple[int, str]]] = {}
-        for uid in pairing.others if pairing.created else ():
+        for uid in matching.others if matching.created else ():
             if uid not in surplus:
                 others.setdefault(_called(live[uid]), []).append((int(str(live[uid]["frame"])), uid))
         for each in others.values():
             each.sort()
-        for item in pairing.created:
+        for item in matching.created:
             frame, alike = int(str(item.named["frame"])), others.get(_called(item.named), ())
             at = bisect(alike, (frame, ""))
             for other, uid in alike[max(0, at - 1) : at + 1] if item.named.get("title") else ():
@@ -391,7 +395,7 @@ class Markers(ListAspect):
                         f"if others have moved that one, name `uid: {uid}` to move it back"
                     )
                     break
-        super().write(context, pairing, live, surplus)
+        super().write(context, matching, live, surplus)
 
     def _unpaired(self, context: PlanContext, after: Callable[[], Snapshot]) -> Iterator[str]:
         """Yield the profanity starts without an end, and ends without a start, that the run makes."""

@@ -38,7 +38,7 @@ class ListItem(Struct, frozen=True, eq=False):
     ours: bool = False
 
 
-class Pairing(NamedTuple, Generic[L]):
+class Matching(NamedTuple, Generic[L]):
     """Desired items of a list and live ones, in pairs.
 
     ``present`` are the desired items in the order of the tasks, each with its live key, ``None`` for a new one. Of the
@@ -70,7 +70,7 @@ def match(
     handles_of: Callable[[L], Collection[Hashable]],
     misses: Callable[[Attributes, L], Collection[str]],
     prefix: str = "",
-) -> Pairing[L]:
+) -> Matching[L]:
     """Match what tasks ask with the live items by their keys; ``misses`` names in what a live item differs.
 
     A task that removes or changes one of several live items at its place is refused: it may mean any of them. What is
@@ -78,7 +78,7 @@ def match(
     """
     present, explicit = [item for item in items if item.present], {item.key for item in items}
     if not live:
-        return Pairing([(item, None) for item in present], {}, [], {}, explicit)
+        return Matching([(item, None) for item in present], {}, [], {}, explicit)
     alike: dict[Hashable, dict[str, L]] = defaultdict(dict)
     for key, each in live.items():
         for handle in handles_of(each):
@@ -100,7 +100,7 @@ def match(
         spared |= {key: item for key in keys if key not in meant}
         if item.key is not None and item.key in kept and not misses(item.named, live[item.key]):
             spared[item.key] = item
-    return Pairing(
+    return Matching(
         [(item, paired.get(index)) for index, item in enumerate(present)],
         removed,
         [key for key in live if key not in kept and key not in removed],

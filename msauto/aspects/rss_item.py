@@ -16,7 +16,7 @@ from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.aspect import Shown, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, mapping
 from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
-from msauto.aspects.matching import ListItem, Pairing
+from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.rss_arguments import RssArgs, RssItemArgs, body_texts, check_items, file_name
@@ -197,18 +197,22 @@ class RssItems(ListAspect):
             )
 
     def write(
-        self, context: PlanContext, pairing: Pairing[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+        self,
+        context: PlanContext,
+        matching: Matching[Item],
+        live: Mapping[str, Item],
+        surplus: Mapping[str, TaskSource],
     ) -> None:
         """Add the changes and requests in the order of the list; what is removed comes last."""
         files = {value["file"]: key for key, value in live.items() if "file" in value}
-        for item, key in pairing.present:
+        for item, key in matching.present:
             if key is None or self.differs(item.named, live[key]):
                 self._check_room(context, item, live, files)
             if key is None:
                 self.create(context, item)
             else:
                 self.keep(context, item, key, live[key])
-        super().write(context, pairing._replace(present=[]), live, surplus)
+        super().write(context, matching._replace(present=[]), live, surplus)
 
     def create(self, context: PlanContext, item: ListItem) -> None:
         """Put a new item."""

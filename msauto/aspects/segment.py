@@ -8,7 +8,7 @@ from typing import Any
 from msauto.aspects.aspect import SEGMENTS, TimelinePlace, UndoContext, frames_of
 from msauto.aspects.comparison import Attributes, mapping, same_value, text_of
 from msauto.aspects.list_aspect import Item, by_key
-from msauto.aspects.matching import ListItem, Pairing
+from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.plan_builder import PlanContext, length_of, refuse
 from msauto.aspects.positions import beyond, position_at, to_frames
 from msauto.aspects.segment_arguments import DesiredSegment, DesiredSegments, SegmentArguments, attributes
@@ -104,17 +104,21 @@ class Segments(SegmentArguments):
         return ListItem(key, label, named, source, handles, value.present, value.besides)
 
     def write(
-        self, context: PlanContext, pairing: Pairing[Item], live: Mapping[str, Item], surplus: Mapping[str, TaskSource]
+        self,
+        context: PlanContext,
+        matching: Matching[Item],
+        live: Mapping[str, Item],
+        surplus: Mapping[str, TaskSource],
     ) -> None:
         """Add the changes and their requests, and warn of what is odd about the list that they leave."""
         todo, builder = SegmentRequests(self, context, live), context.builder
         names = {str(each.number): each.name for each in context.asset.segments if not each.titles}
-        for key in (key for item, key in pairing.kept if item.named.get("title") == "" and names.get(key)):
+        for key in (key for item, key in matching.kept if item.named.get("title") == "" and names.get(key)):
             builder.warnings.append(
                 f"{context.title}: segment {key} shows the name {names[key]!r} and no title; "
                 'if the server generates names, `title: ""` never matches: omit `title`'
             )
-        todo.write(pairing, surplus)
+        todo.write(matching, surplus)
         if todo.send():
             builder.warnings += [f"{context.title}: {odd}" for odd in gaps_and_overlaps(todo.there)]
 

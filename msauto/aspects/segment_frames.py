@@ -13,7 +13,7 @@ from msgspec import structs
 from msauto.aspects.aspect import part_of
 from msauto.aspects.comparison import Attributes, mapping, text_of
 from msauto.aspects.list_aspect import Item, ListAspect, each_of
-from msauto.aspects.matching import ListItem, Pairing
+from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.plan_builder import BETWEEN, Phase, PlanContext, refuse
 from msauto.aspects.positions import to_wire
 from msauto.aspects.segment_arguments import NEVER_WRITTEN, cannot_write_back
@@ -84,20 +84,20 @@ class SegmentRequests:
         """Return the attributes that the server never shows and no run has written: recreating loses them."""
         return [name for name in self._never_shown if name not in self.live[key]]
 
-    def write(self, pairing: Pairing[Item], surplus: Mapping[str, TaskSource]) -> None:
+    def write(self, matching: Matching[Item], surplus: Mapping[str, TaskSource]) -> None:
         """Add the changes that make the live segments the desired ones."""
         rule, live = self.rule, self.live
-        moves = [(span_of(live[key]), span_of({**live[key], **item.named})) for item, key in pairing.kept]
+        moves = [(span_of(live[key]), span_of({**live[key], **item.named})) for item, key in matching.kept]
         for index in range(len(moves)) if self.recreates else free_first(moves):  # all else is deleted before
-            item, key = pairing.kept[index]
+            item, key = matching.kept[index]
             if rule.differs(item.named, live[key]):
                 self._rewrite(item, key)
             else:  # what reading does not show of it is not looked at again
                 desired = rule.shifted(item.named, -self._origin)
                 self.context.builder.hold(rule.effect(key, dict(mapping(self._shown[key])), desired))
-        new = self._number_new(pairing, surplus)
+        new = self._number_new(matching, surplus)
         over = {instead for _, _, instead in new}
-        for gone, exactly in ((pairing.removed, False), (surplus, True)):
+        for gone, exactly in ((matching.removed, False), (surplus, True)):
             for key in (key for key in gone if key not in over):
                 self.delete(key, gone[key], exactly=exactly)
         for number, item, instead in new:
@@ -162,16 +162,16 @@ class SegmentRequests:
         self._made.append((number, made, None if over is None else self.there[int(over)], change))
 
     def _number_new(
-        self, pairing: Pairing[Item], surplus: Mapping[str, TaskSource]
+        self, matching: Matching[Item], surplus: Mapping[str, TaskSource]
     ) -> list[tuple[int, ListItem, str | None]]:
         """Return the new segments with the lowest free numbers, or those of surplus ones that they are written over."""
-        live, memory, going = self.live, self.context.memory, {*pairing.removed, *surplus}
-        created = [_interrupted(item, memory, live) for item in pairing.created]
+        live, memory, going = self.live, self.context.memory, {*matching.removed, *surplus}
+        created = [_interrupted(item, memory, live) for item in matching.created]
         over = [] if self.recreates else [key for key in surplus if TWINS not in live[key]]
         between = {name.removeprefix(BETWEEN) for name in memory if name.startswith(BETWEEN)}
-        held = between | {*pairing.explicit} | (live.keys() - (going - {*over}))
+        held = between | {*matching.explicit} | (live.keys() - (going - {*over}))
         free = (number for number in count(1) if str(number) not in held)
-        places = self._places(pairing, created, going) if self._by_start else {}
+        places = self._places(matching, created, going) if self._by_start else {}
         new: list[tuple[int, ListItem, str | None]] = []
         for item in created:
             if item.key is not None:
@@ -186,12 +186,12 @@ class SegmentRequests:
         return new
 
     def _places(
-        self, pairing: Pairing[Item], created: Sequence[ListItem], going: Collection[str]
+        self, matching: Matching[Item], created: Sequence[ListItem], going: Collection[str]
     ) -> dict[ListItem, int]:
         """Return the numbers that a server gives by the starts of segments; refuse any other that a task names."""
-        after = {item: span_of({**self.live[key], **item.named})[0] for item, key in pairing.kept}
+        after = {item: span_of({**self.live[key], **item.named})[0] for item, key in matching.kept}
         after |= {item: span_of(item.named)[0] for item in created}
-        untouched = self.live.keys() - going - {key for _, key in pairing.kept}
+        untouched = self.live.keys() - going - {key for _, key in matching.kept}
         starts = sorted([*after.values(), *(span_of(self.live[key])[0] for key in untouched)])
         places = {item: bisect_left(starts, start) + 1 for item, start in after.items()}
         for item, number in places.items():
@@ -201,7 +201,7 @@ class SegmentRequests:
                     item.source,
                     f"write number: {number}, or leave the numbers out (dialect `segment_numbers`)",
                 )
-        for key in pairing.removed.keys() & {*pairing.explicit}:
+        for key in matching.removed.keys() & {*matching.explicit}:
             if int(key) <= len(starts):
                 told = "another segment gets its number, and goes in the next run: name it by start and duration"
                 self.context.builder.warnings.append(f"{self.context.title}: segment {key} goes; {told}")

@@ -62,21 +62,21 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
     live = rule.live(context)
     pieces = rule.with_keys_of_ours(context, pieces, live)
     twins = rule.twins(context, live, pieces, desired)
-    pairing = match(pieces, {k: v for k, v in live.items() if TWINS not in v}, rule.handles, rule.differs)
-    surplus = {**(dict.fromkeys(pairing.others, exactly) if exactly else {}), **twins}
-    pairing, surplus = rule.without_kept(context, pairing, live, surplus)
+    matching = match(pieces, {k: v for k, v in live.items() if TWINS not in v}, rule.handles, rule.differs)
+    surplus = {**(dict.fromkeys(matching.others, exactly) if exactly else {}), **twins}
+    matching, surplus = rule.without_kept(context, matching, live, surplus)
     todo = SegmentRequests(rule, context, live)
-    renamed = {key for item, key in pairing.kept if rule.differs(item.named, live[key])}
-    again = sorted((key for _, key in pairing.kept), key=renamed.__contains__)
+    renamed = {key for item, key in matching.kept if rule.differs(item.named, live[key])}
+    again = sorted((key for _, key in matching.kept), key=renamed.__contains__)
     # One request makes all where that takes fewer, none must stay, and none loses what is known of it.
     segments, extra = (sum(len(each_of(live[key])) for key in keys) for keys in (live, surplus))
-    singly = len(pairing.created) + (2 if todo.recreates else 1) * len(renamed) + extra
+    singly = len(matching.created) + (2 if todo.recreates else 1) * len(renamed) + extra
     loses = any(cannot_write_back(live[key]) or any(map(live[key].get, UNREPORTED)) for key in again)
     may_go = len(again) + len(surplus) == len(live) and (context.lossy or not loses)
     if singly and (not live or (may_go and segments + 1 < singly)):
         _plan_whole(todo, duration, pieces, again, surplus)
     else:
-        todo.write(pairing, surplus)
+        todo.write(matching, surplus)
         todo.send()
 
 
