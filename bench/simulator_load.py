@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 
-from msauto.simulator import Simulator, bulk_state
+from msauto.plugins.simulator.embedded import Simulator, bulk_state
 
 CONNECTIONS = 16
 GOAL = 2000

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from msauto import aio as aio
     from msauto.api.export import Export as Export
     from msauto.api.loading import Loaded as Loaded
-    from msauto.api.rehearsal import Rehearsal as Rehearsal
     from msauto.api.values import Plan as Plan
     from msauto.api.values import Result as Result
     from msauto.blocking import apply as apply
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
     from msauto.model.server import ServerSpec as ServerSpec
     from msauto.model.server import Timeouts as Timeouts
     from msauto.model.server import Tls as Tls
+    from msauto.plugins.simulator.rehearsal import Rehearsal as Rehearsal
     from msauto.server.client import AsyncMediaServer as AsyncMediaServer
     from msauto.server.sync import MediaServer as MediaServer
 
@@ -87,7 +87,7 @@ _HOMES = {
     "msauto.blocking": "apply export history load plan rehearse undo",
     "msauto.api.export": "Export",
     "msauto.api.loading": "Loaded",
-    "msauto.api.rehearsal": "Rehearsal",
+    "msauto.plugins.simulator.rehearsal": "Rehearsal",
     "msauto.api.values": "Plan Result",
     "msauto.errors": "AddressError DownloadError InDoubtError InputError LedgerError LockedError MsautoError "
     "NotFoundError NotSentError PlanningError RefusedError RejectedError ServerError UnreachableError UnreadableError "

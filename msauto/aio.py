@@ -44,7 +44,7 @@ from msauto.model.server import Transport
 from msauto.secrets.redacted_plans import redact_plan
 
 if TYPE_CHECKING:
-    from msauto.api.rehearsal import Rehearsal
+    from msauto.plugins.simulator.rehearsal import Rehearsal
 
 __all__ = ["apply", "export", "history", "load", "plan", "rehearse", "undo"]
 
@@ -176,7 +176,7 @@ async def rehearse(
     >>> rehearsal.ok, rehearsal.repeated, rehearsal.left
     (True, (), ())
     """
-    from msauto.api.rehearsal import rehearse
+    from msauto.plugins.simulator.rehearsal import rehearse
 
     return await rehearse(play, RunOptions.of(locals()), texts_of(fault), guarded(observer))
 

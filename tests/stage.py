@@ -28,7 +28,7 @@ from msauto.model.ports import Clock
 from msauto.model.result import Result
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
-from msauto.simulator import LogEntry, Simulator
+from msauto.plugins.simulator.embedded import LogEntry, Simulator
 from tests.dialects.fitting import auth_of, ours_of, server_of
 from tests.dialects.pairwise import Row
 

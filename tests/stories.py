@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from msauto.simulator import Item, SimChannel, SimClip, SimMarker, SimSegment, Simulator
-from msauto.simulator.faults import parse_change
-from msauto.simulator.rss import put_item
-from msauto.simulator.state import SimDatabase, SimEntry
+from msauto.plugins.simulator.embedded import Item, SimChannel, SimClip, SimMarker, SimSegment, Simulator
+from msauto.plugins.simulator.embedded.faults import parse_change
+from msauto.plugins.simulator.embedded.rss import put_item
+from msauto.plugins.simulator.embedded.state import SimDatabase, SimEntry
 from tests.dialects.fitting import some_rows
 
 Given = dict[str, Any]
@@ -61,7 +61,7 @@ class Others:
     """What other users do: each change names its clip, link, channel or item first, then what of it is new.
 
     ``add_clip``, ``remove_clip``, ``add_link`` (to a clip), ``remove_link``, ``move`` (``title``, ``folder``), ``put``
-    (a ``text`` in a file), or a text such as ``swap:A:B``, see :mod:`msauto.simulator.faults`. Lists are replaced;
+    (a ``text`` in a file), or a text such as ``swap:A:B``, see :mod:`msauto.plugins.simulator.embedded.faults`. Lists are replaced;
     those that begin with ``+`` are added to.
     """
 

@@ -31,10 +31,10 @@ from msauto.playbook.export import (
     task_lines,
 )
 from msauto.playbook.hosts import NamedServer, named_servers
+from msauto.plugins.timelines.formats import WRITERS
+from msauto.plugins.timelines.timeline import TimelineError, parse_origin
 from msauto.server.reader import ServerReader
 from msauto.server.snapshots import ReadEach, Snapshots, channel_snapshot
-from msauto.timelines.formats import WRITERS
-from msauto.timelines.timeline import TimelineError, parse_origin
 
 Snapshot = live.AssetSnapshot | live.RssChannel | live.SkippedEntry
 

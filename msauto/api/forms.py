@@ -27,7 +27,7 @@ FORMS: Final[Mapping[str, str]] = {
     "text": "msauto.report.text",
     "json": __name__,
     "markdown": "msauto.report.markdown",
-    "html": "msauto.report.html",
+    "html": "msauto.plugins.pages.html",
     "junit": "msauto.report.ci_forms",
 }
 """The forms, each with the module of its ``render_plan`` and ``render_result``."""

@@ -45,7 +45,7 @@ def workplace_on(address: str | None) -> Workplace:
     """Return the workers of the Dask cluster at an address, such as ``dask://HOST:PORT``; without one, this process."""
     if address is None:
         return ThisProcess()
-    from msauto.api.on_workers import OnWorkers
+    from msauto.plugins.dask.workplace import OnWorkers
 
     return OnWorkers(address)
 

@@ -76,7 +76,7 @@ class RunDialog(Struct, frozen=True):
             plan = run_async(self._watched(plan_only(loaded, self.options, self.clock, self.watch.notify)))
             stills = NO_STILLS
             if self.stills:
-                from msauto.cli.stills import fetch_stills
+                from msauto.plugins.pages.stills import fetch_stills
 
                 folder, forks = loaded.inputs.state_dir / "stills", loaded.inputs.forks
                 stills = run_async(fetch_stills(plan, loaded.resolved.specs, folder, most=self.stills, forks=forks))

@@ -298,7 +298,7 @@ class Ledger:
 
 
 def _open_shared(url: LedgerUrl, *, readonly: bool) -> tuple[Store, Locks]:
-    from msauto.ledger.postgres_store import PostgresStore
+    from msauto.plugins.postgres.postgres_store import PostgresStore
 
     store = PostgresStore(url, readonly=readonly)
     return store, AdvisoryLocks(store)

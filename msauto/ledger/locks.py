@@ -33,7 +33,7 @@ from msauto.model.result import user_at
 from msauto.model.server import server_key
 
 if TYPE_CHECKING:
-    from msauto.ledger.postgres_store import PostgresStore
+    from msauto.plugins.postgres.postgres_store import PostgresStore
 
 _POLL = 0.2  # seconds between tries to take a lock
 

@@ -26,7 +26,7 @@ def is_transport(value: object) -> bool:
 # The dialect: the registry of its switches
 #
 # The inventory schema and ``docs/reference/dialect.md`` follow from it. A new switch has its name, choices, default and
-# description here, and acts in one other module. Its place in ``msauto probe`` is :mod:`msauto.probe.probe`.
+# description here, and acts in one other module. Its place in ``msauto probe`` is :mod:`msauto.plugins.probe.probe`.
 
 
 def _switch(default: str, description: str) -> Any:

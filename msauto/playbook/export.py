@@ -25,10 +25,17 @@ from msauto.model import live
 from msauto.model.requests import RSS_FIELDS, bad_character, default_file, file_key, form_of, stem_of, text_of
 from msauto.model.server import Dialect
 from msauto.model.timecode import Timecode
-from msauto.simulator.seed import GivenClip, GivenItem, GivenLink, GivenMarker, GivenSegment, state_from_content
-from msauto.simulator.state import ServerState
-from msauto.timelines import timeline as timelines
-from msauto.timelines.formats import WRITERS
+from msauto.plugins.simulator.embedded.seed import (
+    GivenClip,
+    GivenItem,
+    GivenLink,
+    GivenMarker,
+    GivenSegment,
+    state_from_content,
+)
+from msauto.plugins.simulator.embedded.state import ServerState
+from msauto.plugins.timelines import timeline as timelines
+from msauto.plugins.timelines.formats import WRITERS
 
 HEADER = "Exported by msauto"
 """How the first line of every exported file begins, after ``#``: such a file may be replaced."""

@@ -64,7 +64,7 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
         remedy += " leave the rest to the programs that read it"
         files.problems.add(_about("msauto does not read:", foreign, remedy))
     for node in (SourceNode(files.flawed(path)) for path in by_kind["batch"]):
-        from msauto.playbook.schema.batch import BatchFileArgs
+        from msauto.plugins.batch.schema import BatchFileArgs
 
         with files.problems.gather():
             read_as(BatchFileArgs, node.document.data, node)

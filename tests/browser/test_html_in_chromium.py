@@ -22,11 +22,11 @@ import pytest
 from msgspec import structs
 from PIL import Image
 
-from msauto.batch import pages
 from msauto.model.plan import Target
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
+from msauto.plugins.batch import pages
+from msauto.plugins.simulator.embedded import Simulator, state_from_seed
 from msauto.report import html
-from msauto.simulator import Simulator, state_from_seed
 from tests.browser.chromium import chromium
 from tests.unit.batch.test_pages import OSLO, bad_night
 from tests.unit.batch.test_pages import night as good_night

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from msauto.concurrency import SystemClock
-from msauto.simulator import SimDialect, Simulator, sample_state
+from msauto.plugins.simulator.embedded import SimDialect, Simulator, sample_state
 from tests.cli.command_line import Desk
 
 

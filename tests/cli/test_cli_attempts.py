@@ -11,7 +11,7 @@ import pytest
 from msauto.concurrency import SystemClock
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk, Said
 
 APPLY = ("apply", "play.yml", "-i", "inventory.yml", "--state-dir", "state", "--yes")

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from msauto.cli.main import COMMANDS, group
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 from tests.tables import table
 

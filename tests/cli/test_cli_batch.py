@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 import msauto
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk, Said, check_golden
 from tests.unit.batch.recorder import Recorder, recording
 

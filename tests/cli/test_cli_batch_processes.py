@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 from tests.cli.test_cli_batch import STATE, batch, history
 from tests.cli.test_cli_interrupts import ended, episodes, until

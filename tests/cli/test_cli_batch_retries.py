@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk, Said
 from tests.cli.test_cli_batch import RETRY, batch, run
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from msauto.batch.batch_file import load_batch
-from msauto.batch.batch_job import BatchSignals
-from msauto.batch.batch_result import BatchResult
-from msauto.batch.batch_run import BatchSession, JobChoice
 from msauto.concurrency import SystemClock
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
-from msauto.simulator import Simulator
+from msauto.plugins.batch.batch_file import load_batch
+from msauto.plugins.batch.batch_job import BatchSignals
+from msauto.plugins.batch.batch_result import BatchResult
+from msauto.plugins.batch.batch_run import BatchSession, JobChoice
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 from tests.cli.test_cli_batch import batch
 from tests.cli.test_cli_interrupts import episodes

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk, check_golden
 
 LANGUAGE = Path(__file__).parents[1] / "cases" / "language"

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from msauto.cli.commands.demo import STEPS
+from msauto.plugins.simulator.demo import STEPS
 from tests.cli.command_line import Desk
 
 HINT = "Press Enter for the next scene"

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from msauto.plugins.simulator.embedded import Simulator
 from msauto.report.event_lines import events_schema
-from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 
 INV = ("-i", "inventory.yml", "--state-dir", "state")

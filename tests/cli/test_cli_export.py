@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from msauto.playbook.export import load_content
-from msauto.simulator import Item, SimMarker, SimSegment, Simulator
+from msauto.plugins.simulator.embedded import Item, SimMarker, SimSegment, Simulator
 from tests.cli.command_line import Desk, Said
 
 INV = ("-i", "inventory.yml")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk, Said
 from tests.wire.authority import OPENSSL, PASSWORD, Authority
 from tests.wire.front_door import FrontDoor

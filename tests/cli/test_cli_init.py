@@ -17,7 +17,7 @@ import yaml
 
 from msauto.cli.commands.init import repository
 from msauto.playbook.settings import load_settings
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 from tests.docs.pages import ROOT
 

@@ -16,7 +16,7 @@ import pytest
 
 from msauto.cli.interrupts import importing
 from msauto.cli.main import COMMANDS, group
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 
 pytestmark = pytest.mark.scale
@@ -289,7 +289,7 @@ _ENGINE = {
     "msauto.server.client",
 }
 _SCHEMAS = {"msauto.aspects", "msauto.playbook.schema.play"}
-_REPORTS = {"msauto.report.text", "msauto.report.html", "msauto.report.ci_forms"}
+_REPORTS = {"msauto.report.text", "msauto.plugins.pages.html", "msauto.report.ci_forms"}
 
 
 @pytest.mark.parametrize(
@@ -298,11 +298,14 @@ _REPORTS = {"msauto.report.text", "msauto.report.html", "msauto.report.ci_forms"
         ("plan --help", _SCHEMAS | _REPORTS | {"jinja2", "msgspec", "pydantic", "yaml"}),
         ("apply --help", _SCHEMAS | _REPORTS | {"jinja2", "msgspec", "pydantic", "yaml"}),
         ("undo --help", _SCHEMAS | _REPORTS | {"jinja2", "msgspec", "pydantic", "yaml"}),
-        ("vars studio-a -i inventory.yml", _SCHEMAS | _REPORTS | {"msauto.ledger.ledger", "msauto.timelines.formats"}),
+        (
+            "vars studio-a -i inventory.yml",
+            _SCHEMAS | _REPORTS | {"msauto.ledger.ledger", "msauto.plugins.timelines.formats"},
+        ),
         ("history", _SCHEMAS | _REPORTS | {"jinja2", "msauto.playbook.hosts", "pydantic", "statistics", "yaml"}),
         ("history --config own.toml", _SCHEMAS | {"jinja2", "msauto.playbook.schema.inventory", "yaml"}),
         ("doc asset", _REPORTS | {"jinja2", "msauto.ledger.ledger", "msauto.playbook.hosts", "yaml"}),
-        ("validate .", _REPORTS | {"msauto.ledger.ledger", "msauto.timelines.formats"}),
+        ("validate .", _REPORTS | {"msauto.ledger.ledger", "msauto.plugins.timelines.formats"}),
     ],
 )
 def test_a_command_imports_what_it_uses(desk: Desk, command: str, unused: set[str]) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Simulator
-from msauto.simulator.state import SimClip
+from msauto.plugins.simulator.embedded import Simulator
+from msauto.plugins.simulator.embedded.state import SimClip
 from tests.cli.command_line import Desk, Said
 
 LONG = "Длинное имя / с косой чертой: " + "ж" * 60

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 from tests.clusters import Cluster, threads_cluster
 from tests.tables import table
@@ -143,7 +143,7 @@ def test_another_address_is_an_error_of_usage(desk: Desk, address: str) -> None:
 
 
 def test_without_the_extra_one_error_names_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "msauto.applying.cluster", None)
+    monkeypatch.setitem(sys.modules, "msauto.plugins.dask.cluster", None)
     said = desk.run("plan", desk.comment("x"), *BASIC, "--on", "dask://scheduler:8786")
     assert said.code == 1
     assert said.err.endswith(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 from tests.tables import table
 

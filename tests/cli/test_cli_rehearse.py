@@ -9,8 +9,8 @@ import pytest
 
 import msauto
 from msauto.api import rehearsal as rehearsals
-from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator
-from msauto.simulator.seed import state_to_json
+from msauto.plugins.simulator.embedded import SimDialect, SimMarker, SimSegment, Simulator
+from msauto.plugins.simulator.embedded.seed import state_to_json
 from tests.cli.command_line import Desk, Said
 
 INV = ("-i", "inventory.yml")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 
 pytestmark = pytest.mark.usefixtures("hurried")

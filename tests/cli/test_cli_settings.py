@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 
 from msauto.concurrency import SystemClock
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 
 INV = ("-i", "inventory.yml")

@@ -17,7 +17,7 @@ import pytest
 
 from msauto.errors import LedgerError
 from msauto.ledger import postgres_store
-from msauto.simulator import Simulator, empty_state
+from msauto.plugins.simulator.embedded import Simulator, empty_state
 from tests import postgres
 from tests.cli.command_line import Desk, Said
 from tests.conftest import require_postgres

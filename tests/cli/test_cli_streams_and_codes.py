@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import MSAUTO, Desk
 
 pytestmark = pytest.mark.scale

@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from msauto.cli.commands.show import render_csv
+from msauto.plugins.simulator.embedded import SimMarker, Simulator
 from msauto.report.sanitizing import display_width
-from msauto.simulator import SimMarker, Simulator
 from tests.cli.command_line import Desk
 from tests.cli.test_cli_streams_and_codes import on_a_terminal
 

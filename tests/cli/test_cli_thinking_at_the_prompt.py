@@ -24,8 +24,8 @@ from msauto.errors import RefusedError
 from msauto.exit_codes import OK
 from msauto.model.plan import Limits, PlanOptions
 from msauto.playbook.settings import Settings
-from msauto.simulator import Simulator, empty_state
-from msauto.simulator.faults import parse_change
+from msauto.plugins.simulator.embedded import Simulator, empty_state
+from msauto.plugins.simulator.embedded.faults import parse_change
 from tests.stage import Stage
 
 Step = tuple[float, str, str]

@@ -17,7 +17,7 @@ from msauto.cli import plan_and_apply
 from msauto.concurrency import SystemClock
 from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Plan
-from msauto.simulator import SimMarker, Simulator, empty_state
+from msauto.plugins.simulator.embedded import SimMarker, Simulator, empty_state
 from tests.cli.command_line import Desk
 
 FLAGS = ("-i", "inventory.yml", "--state-dir", "state")

@@ -12,7 +12,7 @@ import yaml
 
 from msauto.cli.main import main
 from msauto.playbook.hosts import ResolveOptions, named_servers
-from msauto.simulator import SimDialect, Simulator
+from msauto.plugins.simulator.embedded import SimDialect, Simulator
 
 TITLE = "Evening News raw"
 HABITS = "segment_update=overwrite marker_update=keep position_origin=in list_separator=; not_found=200_text"

@@ -32,7 +32,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from msauto.concurrency import SystemClock
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from msauto.version import __version__
 from tests.cli.command_line import Desk, Said, check_golden
 from tests.stories import Given, Others, filled, stories, texts

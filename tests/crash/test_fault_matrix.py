@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from msauto.model.result import Result
-from msauto.simulator import SimDialect, Simulator
+from msauto.plugins.simulator.embedded import SimDialect, Simulator
 from tests.conftest import COUNTED
 from tests.crash.faulty import DIALECTS, KINDS, PATIENCE, WRITES, Write, initial_state, twins, until_late_work_is_done
 from tests.stage import Stage

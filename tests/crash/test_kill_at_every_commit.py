@@ -16,9 +16,9 @@ from msgspec import structs
 
 from msauto.ledger import sqlite_store
 from msauto.ledger.ledger import Ledger
-from msauto.ledger.postgres_store import PostgresStore
 from msauto.model.plan import Target
 from msauto.model.result import Result
+from msauto.plugins.postgres.postgres_store import PostgresStore
 from tests.conftest import COUNTED
 from tests.unit.applying.applying_world import Stage, apply, fields_target, marker_target, plan_of
 

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
-from msauto.simulator import SimChannel, SimClip, SimMarker, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded import SimChannel, SimClip, SimMarker, SimSegment, Simulator, empty_state
 from tests.conftest import COUNTED
 
 pytestmark = pytest.mark.scale

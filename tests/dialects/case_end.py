@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from fractions import Fraction
 from typing import Any
 
-from msauto.simulator import SimDialect
+from msauto.plugins.simulator.embedded import SimDialect
 from tests.dialects.case_seed import Case, file_of
 
 Store = dict[str, Any]

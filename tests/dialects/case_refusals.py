@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from msauto.simulator import SimDialect
+from msauto.plugins.simulator.embedded import SimDialect
 from tests.dialects.case_end import path_of
 from tests.dialects.case_seed import Case
 

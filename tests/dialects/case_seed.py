@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator, empty_state
-from msauto.simulator.state import Item
+from msauto.plugins.simulator.embedded import ServerState, SimDialect, SimMarker, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded.state import Item
 
 ROOT = Path(__file__).resolve().parents[1] / "cases"
 NOT_WHOLE_WAY = frozenset(

@@ -14,7 +14,7 @@ from typing import get_args, get_type_hints
 from zlib import crc32
 
 from msauto.model.server import Dialect
-from msauto.simulator import SimDialect
+from msauto.plugins.simulator.embedded import SimDialect
 from tests.dialects.pairwise import Row, pairwise
 
 SEPARATORS = (",", ";", "|")

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from msauto.simulator import Simulator
-from msauto.simulator.seed import state_to_json
+from msauto.plugins.simulator.embedded import Simulator
+from msauto.plugins.simulator.embedded.seed import state_to_json
 from tests.dialects.case_end import MARKER_FIELDS, Store, rating_of, text_of, track_of
 
 LISTS = frozenset({"databases", "channels", "clips", "markers", "segments", "entries", "items"})

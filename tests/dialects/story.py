@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from msauto.simulator import SimClip, SimDialect, SimMarker, SimSegment, Simulator, empty_state
-from msauto.simulator.rss import put_item
+from msauto.plugins.simulator.embedded import SimClip, SimDialect, SimMarker, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded.rss import put_item
 
 FILM = "Back\\Slash / Film: 50% @ night? «Новости», 1+1"
 LINK = "Другое: имя/2"

@@ -20,7 +20,7 @@ from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import Plan, TargetId
 from msauto.model.result import Result
-from msauto.simulator import LogEntry, SimDialect, Simulator
+from msauto.plugins.simulator.embedded import LogEntry, SimDialect, Simulator
 from tests.dialects.case_end import end_of
 from tests.dialects.case_refusals import BY_DIALECT, refusal, told_by_server
 from tests.dialects.case_seed import CREATED, Case, ledger_of, load_cases, pins_of, put_case, tags_of, tasks_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import SimClip, SimMarker, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded import SimClip, SimMarker, SimSegment, Simulator, empty_state
 from tests.dialects.fitting import ours_of, rows, server_of
 from tests.dialects.pairwise import Row
 from tests.stage import Stage, lines

@@ -15,7 +15,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.plan import Plan
 from msauto.model.server import Dialect
-from msauto.simulator import SimDialect, Simulator
+from msauto.plugins.simulator.embedded import SimDialect, Simulator
 from tests.dialects.fitting import APART, FITTING, LOOKS_AT, ours_of, parameters, possible, rows, server_of
 from tests.dialects.pairwise import Row, all_pairs, pairs_of
 from tests.dialects.story import FILM, LINK, STORY, check_end, put_story

@@ -14,10 +14,10 @@ import pytest
 
 from msauto.model.live import Asset
 from msauto.model.server import Auth, Secret, ServerSpec
-from msauto.probe.observations import ProbeResult
-from msauto.probe.probe import TrialOptions, probe, probe_by_trial
-from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator, empty_state
-from msauto.simulator.rss import put_item
+from msauto.plugins.probe.observations import ProbeResult
+from msauto.plugins.probe.probe import TrialOptions, probe, probe_by_trial
+from msauto.plugins.simulator.embedded import SimDialect, SimMarker, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded.rss import put_item
 from tests.dialects.fitting import FITTING, rows, server_of
 from tests.dialects.pairwise import Row
 from tests.dialects.store import differences, plain_store

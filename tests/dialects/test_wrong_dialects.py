@@ -12,8 +12,8 @@ from msauto.model.live import Asset, Marker
 from msauto.model.plan import Limits
 from msauto.model.ports import LiveTarget
 from msauto.model.snapshot import compare, predict
+from msauto.plugins.simulator.embedded import SimDialect, Simulator
 from msauto.report.text import render_result
-from msauto.simulator import SimDialect, Simulator
 from tests.dialects.story import FILM, LINK, STORY, TICKER, put_story
 from tests.stage import Stage
 

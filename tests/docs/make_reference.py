@@ -11,7 +11,6 @@ from typing import Any, get_args, get_type_hints
 
 import click
 
-from msauto.batch.batch_result import batch_result_schema
 from msauto.cli import flags as cli_flags
 from msauto.cli.help import SECTIONS, in_sections
 from msauto.cli.main import group
@@ -19,6 +18,7 @@ from msauto.model.server import Dialect
 from msauto.playbook.reference import TOPICS, module, render_topic, table
 from msauto.playbook.templates import reference
 from msauto.playbook.templates.filters import REMOVED
+from msauto.plugins.batch.batch_result import batch_result_schema
 from msauto.report.event_lines import LINES, events_schema
 from tests.docs.error_index import error_index_page
 from tests.docs.pages import ROOT

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import click
 
-from msauto.cli.commands.simulate import command as simulate
 from msauto.cli.main import main
-from msauto.simulator import SimDialect, Simulator, state_from_seed
+from msauto.plugins.simulator.embedded import SimDialect, Simulator, state_from_seed
+from msauto.plugins.simulator.simulate import command as simulate
 from tests.docs.pages import ROOT, Block
 
 HOME = "127.0.0.1:7901"
@@ -123,7 +123,15 @@ class Session:
 
     def _pytest(self, words: Sequence[str], step: Step) -> str:
         del step
-        plugins = ("-p", "msauto.pytest_plugin", "-p", "no:cacheprovider", "--strict-markers", "-W", "error")
+        plugins = (
+            "-p",
+            "msauto.plugins.simulator.pytest_fixture",
+            "-p",
+            "no:cacheprovider",
+            "--strict-markers",
+            "-W",
+            "error",
+        )
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *plugins, *words],
             env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,

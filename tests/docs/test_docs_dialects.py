@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from msauto.simulator import SimDialect
+from msauto.plugins.simulator.embedded import SimDialect
 from tests.dialects.fitting import FITTING
 from tests.docs.pages import ROOT
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from msauto.batch.batch_file import load_batch
 from msauto.errors import InputError, SourceLocation
 from msauto.playbook.file_kinds import kind_of_file
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files
 from msauto.playbook.validate import validate
+from msauto.plugins.batch.batch_file import load_batch
+from msauto.plugins.simulator.embedded.seed import state_from_content
 from msauto.secrets.commands import SecretCommand, SecretCommands
-from msauto.simulator.seed import state_from_content
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks
 from tests.docs.session import Session, alike, session, steps
 

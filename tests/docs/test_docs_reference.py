@@ -13,7 +13,6 @@ import pytest
 from pydantic import BaseModel, RootModel
 
 import msauto
-from msauto.cli.commands.simulate import command as simulate
 from msauto.cli.main import COMMANDS, group
 from msauto.errors import ProblemKind
 from msauto.model import facts
@@ -26,8 +25,9 @@ from msauto.playbook.schema import inventory as schema_inventory
 from msauto.playbook.schema import settings as schema_settings
 from msauto.playbook.templates.filters import FILTERS, TESTS
 from msauto.playbook.variables import GIVEN
-from msauto.simulator.commands import COMMANDS as ASSET_COMMANDS
-from msauto.simulator.faults import CHANGES, KINDS
+from msauto.plugins.simulator.embedded.commands import COMMANDS as ASSET_COMMANDS
+from msauto.plugins.simulator.embedded.faults import CHANGES, KINDS
+from msauto.plugins.simulator.simulate import command as simulate
 from tests.docs.error_index import MEANINGS, output_of
 from tests.docs.make_reference import MADE_PARTS, flags_table, with_made_parts
 from tests.docs.pages import ROOT

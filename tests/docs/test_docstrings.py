@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import msauto
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 
 PLAYBOOK = """\
 - name: Tonight's news

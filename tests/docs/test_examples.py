@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 import msauto
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.docs.pages import ROOT
 
 EXAMPLES = ROOT / "docs/examples"
@@ -49,7 +49,15 @@ def example(name: str) -> ModuleType:
 
 
 def test_the_tests_of_a_playbook() -> None:
-    flags = ("-p", "msauto.pytest_plugin", "-p", "no:cacheprovider", "-c", os.devnull, "--strict-markers")
+    flags = (
+        "-p",
+        "msauto.plugins.simulator.pytest_fixture",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+        "--strict-markers",
+    )
     done = python("-m", "pytest", "-q", *flags, "test_news.py")
     assert "3 passed" in done.stdout, done.stdout
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Simulator, empty_state
+from msauto.plugins.simulator.embedded import Simulator, empty_state
 from tests.stage import Stage
 
 TASKS: list[dict[str, Any]] = [

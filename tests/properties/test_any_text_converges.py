@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from msauto.errors import InputError
-from msauto.simulator import Simulator, empty_state
+from msauto.plugins.simulator.embedded import Simulator, empty_state
 from tests.examples import examples
 from tests.stage import Stage
 

@@ -24,7 +24,7 @@ from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Limits, Plan
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
-from msauto.simulator import (
+from msauto.plugins.simulator.embedded import (
     Item,
     ServerState,
     SimChannel,

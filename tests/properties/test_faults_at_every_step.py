@@ -21,7 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from msauto.simulator import SimClip, Simulator, empty_state
+from msauto.plugins.simulator.embedded import SimClip, Simulator, empty_state
 from tests.crash.faulty import KINDS, PATIENCE, until_late_work_is_done
 from tests.properties.test_whole_way import NAMES, XMP_NAMES, State, put_live, task
 from tests.stage import Stage

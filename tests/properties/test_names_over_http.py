@@ -12,7 +12,7 @@ from msauto import MediaServer
 from msauto.errors import NotSentError
 from msauto.model.fields import unreportable
 from msauto.model.plan import Address
-from msauto.simulator import ServerState, Simulator
+from msauto.plugins.simulator.embedded import ServerState, Simulator
 from tests.examples import examples
 from tests.tables import table
 

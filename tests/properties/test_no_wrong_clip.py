@@ -18,7 +18,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from msauto.simulator import SimClip, SimDialect, Simulator, empty_state
+from msauto.plugins.simulator.embedded import SimClip, SimDialect, Simulator, empty_state
 from tests.examples import examples
 from tests.stage import Stage
 

@@ -24,10 +24,10 @@ from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.plays import Loader
 from msauto.playbook.reference import TOPICS, module
-from msauto.playbook.schema.batch import BatchFileArgs
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.schema.schema_errors import validate_data
+from msauto.plugins.batch.schema import BatchFileArgs
 from tests.docs.pages import ROOT, Block, all_blocks
 from tests.tables import CASES
 

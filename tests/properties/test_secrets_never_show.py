@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from msauto.errors import MsautoError
 from msauto.model.server import Auth, Secret, ServerSpec, Tls
-from msauto.probe.probe import probe
+from msauto.plugins.probe.probe import probe
+from msauto.plugins.simulator.embedded import Simulator, state_from_seed
 from msauto.server.access import spec_of
 from msauto.server.client import AsyncMediaServer
-from msauto.simulator import Simulator, state_from_seed
 from tests.examples import examples
 
 SIGNS = st.one_of(
@@ -169,7 +169,7 @@ def test_no_failure_on_the_way_makes_a_secret_show(way: str, tmp_path: Path) -> 
 
 
 def test_probe_shows_no_secret_that_a_server_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
-    from msauto.simulator import wire
+    from msauto.plugins.simulator.embedded import wire
 
     secret = "geheim-und-lang"
 

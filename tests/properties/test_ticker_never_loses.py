@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from msauto.model.requests import default_file, file_key
 from msauto.model.server import Dialect
+from msauto.plugins.simulator.embedded import SimDialect, Simulator, empty_state
 from msauto.report.text import render_result
-from msauto.simulator import SimDialect, Simulator, empty_state
 from tests.examples import examples
 from tests.stage import Stage
 from tests.unit.planning.planning_world import stage

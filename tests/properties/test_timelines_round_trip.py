@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from msauto.model.fields import TRACKS
 from msauto.model.timecode import Timecode
-from msauto.timelines.formats import WRITERS, read_timeline
-from msauto.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineClock, TimelineError
+from msauto.plugins.timelines.formats import WRITERS, read_timeline
+from msauto.plugins.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineClock, TimelineError
 from tests.examples import examples
 
 TEXTS = st.one_of(

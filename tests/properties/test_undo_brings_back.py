@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from msauto.simulator import SimClip, Simulator, empty_state
-from msauto.simulator.wire import folder_of_text
+from msauto.plugins.simulator.embedded import SimClip, Simulator, empty_state
+from msauto.plugins.simulator.embedded.wire import folder_of_text
 from tests.examples import examples
 from tests.properties.test_whole_way import FRAMES, NAMES, State, put_live, states, task
 from tests.stage import Stage

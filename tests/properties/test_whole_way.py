@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from msauto.simulator import SimClip, SimMarker, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded import SimClip, SimMarker, SimSegment, Simulator, empty_state
 from tests.examples import examples
 from tests.stage import Stage
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from msauto.plugins.simulator.embedded import Simulator, bulk_state, empty_state
 from msauto.secrets.redaction import encoded_forms
-from msauto.simulator import Simulator, bulk_state, empty_state
 from tests.cli.command_line import Desk
 from tests.cli.test_cli_shared_ledger import machine, said
 from tests.clusters import Cluster, SeparateCluster, process_cluster, separate_cluster

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator
-from msauto.simulator.seed import bulk_state
+from msauto.plugins.simulator.embedded import Simulator
+from msauto.plugins.simulator.embedded.seed import bulk_state
 
 pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("large-server")]
 

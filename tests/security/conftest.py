@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator, sample_state
+from msauto.plugins.simulator.embedded import Simulator, sample_state
 from tests.cli.command_line import Desk
 from tests.security.marked import ENV
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 from tests.security.marked import ENV, INV, OTHER, TOKEN, comment, plans, silent, write
 

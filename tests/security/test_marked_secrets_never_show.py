@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk, Said
 from tests.security.canaries import OURS, bytes_below, canary, environment, leaks, parrot, write_play
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 from tests.security.marked import INV, TOKEN, comment, plans, silent, write
 from tests.tables import table

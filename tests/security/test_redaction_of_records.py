@@ -18,8 +18,8 @@ from msauto.errors import MsautoError
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import PlanOptions
 from msauto.playbook.settings import Settings
+from msauto.plugins.simulator.embedded import Simulator
 from msauto.secrets.redaction import Secrets
-from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.security.marked import ENV, INV, TOKEN, comment
 from tests.security.security_desk import leaks

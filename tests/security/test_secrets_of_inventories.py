@@ -7,7 +7,7 @@ import json
 import pytest
 
 import msauto
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 from tests.tables import table
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Item
+from msauto.plugins.simulator.embedded import Item
 from tests.security.security_desk import CANARY, FORMATS, leaks, plan_and_apply, repository, server
 from tests.wire.raw_server import RawServer, answer, beside
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 from tests.security.security_desk import CANARY, forge, repository, server
 from tests.tables import table

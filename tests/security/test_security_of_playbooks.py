@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 from tests.security.security_desk import CANARY, leaks, plan_and_apply, repository, server
 from tests.tables import table

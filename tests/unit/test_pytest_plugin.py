@@ -42,7 +42,7 @@ def test_the_fixture_gives_a_server_with_the_content_of_the_test(tmp_path: Path)
         "pytest",
         "-q",
         "-p",
-        "msauto.pytest_plugin",
+        "msauto.plugins.simulator.pytest_fixture",
         "-p",
         "no:cacheprovider",
         "--strict-markers",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator, empty_state
+from msauto.plugins.simulator.embedded import Simulator, empty_state
 
 _CODE = """
 import os, sys

@@ -13,7 +13,7 @@ import httpx2
 
 import msauto
 from msauto import aio
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 
 PLAYS = [
     {

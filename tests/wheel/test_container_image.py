@@ -21,7 +21,7 @@ TEXT: Final = (ROOT / "Containerfile").read_text(encoding="utf-8")
 INSTRUCTIONS: Final = re.findall(
     r"^([A-Z]+) (.*)$", re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", TEXT, flags=re.MULTILINE)), re.MULTILINE
 )
-CRON_JOB: Final = (ROOT / "msauto/batch/scheduler_files/kubernetes.yaml.j2").read_text(encoding="utf-8")
+CRON_JOB: Final = (ROOT / "msauto/plugins/batch/scheduler_files/kubernetes.yaml.j2").read_text(encoding="utf-8")
 
 
 def test_it_is_the_image_of_the_cron_job() -> None:

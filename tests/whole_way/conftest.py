@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator, empty_state
+from msauto.plugins.simulator.embedded import Simulator, empty_state
 from tests.dialects.fitting import some_rows
 from tests.dialects.keeping_switches import kept_by
 from tests.stage import Stage

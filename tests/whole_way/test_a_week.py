@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from msauto.batch.batch_file import load_batch
-from msauto.batch.batch_job import BatchSignals
-from msauto.batch.batch_run import BatchSession, JobChoice
-from msauto.batch.summary import render_text
 from msauto.concurrency import SystemClock
-from msauto.simulator import ServerState, SimSegment, Simulator, empty_state
-from msauto.simulator.faults import parse_change
+from msauto.plugins.batch.batch_file import load_batch
+from msauto.plugins.batch.batch_job import BatchSignals
+from msauto.plugins.batch.batch_run import BatchSession, JobChoice
+from msauto.plugins.batch.summary import render_text
+from msauto.plugins.simulator.embedded import ServerState, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded.faults import parse_change
 from tests.cli.command_line import Desk
 
 PROMOS = [f"PROMO {number:03}" for number in range(1, 5)]

@@ -12,7 +12,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.plan import Plan
 from msauto.playbook.resolve import divide
-from msauto.simulator import Simulator, empty_state
+from msauto.plugins.simulator.embedded import Simulator, empty_state
 from tests.dialects.pairwise import Row
 from tests.stage import Stage, outcomes
 from tests.tables import table

@@ -17,10 +17,10 @@ from msauto.applying.states import RetryPolicy
 from msauto.errors import UnreadableError
 from msauto.ledger.ledger import Ledger
 from msauto.planning.saved_plan import plan_from_json
+from msauto.plugins.simulator.embedded import Fault, ServerState, SimClip, SimDialect, SimMarker, Simulator, empty_state
+from msauto.plugins.simulator.embedded.rss import put_item
 from msauto.secrets.redacted_plans import Redactor
 from msauto.secrets.redaction import HIDDEN
-from msauto.simulator import Fault, ServerState, SimClip, SimDialect, SimMarker, Simulator, empty_state
-from msauto.simulator.rss import put_item
 from tests.cli.command_line import Desk
 from tests.plan_documents import plan_to_json
 from tests.stage import Stage

@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from msauto.errors import InputError
-from msauto.simulator import Simulator, empty_state
+from msauto.plugins.simulator.embedded import Simulator, empty_state
 from tests.dialects.pairwise import Row
 from tests.stage import Stage, changes, errors, outcomes
 

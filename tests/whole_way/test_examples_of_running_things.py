@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 

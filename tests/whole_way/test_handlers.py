@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from msauto.planning.saved_plan import plan_from_json
-from msauto.simulator import Simulator, empty_state
+from msauto.plugins.simulator.embedded import Simulator, empty_state
 from tests.dialects.keeping_switches import keeps
 from tests.dialects.pairwise import Row
 from tests.plan_documents import plan_to_json

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.simulator import SimDialect, Simulator, sample_state
-from msauto.simulator.state import SimMarker
+from msauto.plugins.simulator.embedded import SimDialect, Simulator, sample_state
+from msauto.plugins.simulator.embedded.state import SimMarker
 from tests.stage import BOLD, Stage, errors
 from tests.tables import table
 

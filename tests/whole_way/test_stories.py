@@ -37,9 +37,7 @@ from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError
 from msauto.model.plan import Limits, Plan
 from msauto.model.result import Result
-from msauto.report.text import render_plan, render_result
-from msauto.secrets.redacted_plans import redact_plan
-from msauto.simulator import (
+from msauto.plugins.simulator.embedded import (
     Fault,
     ServerState,
     SimDialect,
@@ -47,6 +45,8 @@ from msauto.simulator import (
     empty_state,
     sample_state,
 )
+from msauto.report.text import render_plan, render_result
+from msauto.secrets.redacted_plans import redact_plan
 from tests.cli.command_line import Desk
 from tests.stage import Stage, changes, errors
 from tests.stories import Given, Others, filled, part_of, stories, texts

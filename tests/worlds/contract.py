@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 from unicodedata import normalize
 
-from msauto.simulator import SimDialect
+from msauto.plugins.simulator.embedded import SimDialect
 from tests.worlds.picture import Asset, Effect, Mark, News, Part, Picture, Thing, clips, entries, of
 from tests.worlds.world import PROTECTED, Task
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from msauto.simulator import Item, ServerState, SimClip, SimDialect, SimMarker, SimSegment
-from msauto.simulator.rss import shown_guid
+from msauto.plugins.simulator.embedded import Item, ServerState, SimClip, SimDialect, SimMarker, SimSegment
+from msauto.plugins.simulator.embedded.rss import shown_guid
 
 CHANNEL = 0
 

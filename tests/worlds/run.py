@@ -16,7 +16,7 @@ from unittest import mock
 import msauto
 from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.worlds.oracle import Judge
 from tests.worlds.picture import Camera, Picture
 from tests.worlds.scenario import Scenario

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from random import Random
 
-from msauto.simulator import ServerState, SimDialect
+from msauto.plugins.simulator.embedded import ServerState, SimDialect
 from tests.worlds.troubles import ANYWHERE, KINDS
 from tests.worlds.world import Change, Hook, Task, make_world
 

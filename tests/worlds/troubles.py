@@ -10,9 +10,9 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from msauto.simulator import Item, ServerState, SimClip, SimDialect, SimMarker, SimSegment
-from msauto.simulator.faults import parse_change
-from msauto.simulator.rss import put_item
+from msauto.plugins.simulator.embedded import Item, ServerState, SimClip, SimDialect, SimMarker, SimSegment
+from msauto.plugins.simulator.embedded.faults import parse_change
+from msauto.plugins.simulator.embedded.rss import put_item
 from tests.worlds.world import FIELDS, TITLES, Change, Task, World
 
 Trouble = Callable[[World], None]

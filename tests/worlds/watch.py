@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 from msauto.model.events import Event as RunEvent
 from msauto.model.events import PlanningEnded, TargetFinished
-from msauto.simulator import Fault, LogEntry, ServerState, Simulator
-from msauto.simulator.wire import ResourceNotFoundError, decode_address
+from msauto.plugins.simulator.embedded import Fault, LogEntry, ServerState, Simulator
+from msauto.plugins.simulator.embedded.wire import ResourceNotFoundError, decode_address
 from tests.worlds.picture import CHANNEL, Camera, Effect, Picture, effects
 from tests.worlds.scenario import Scenario
 from tests.worlds.world import Hook

@@ -8,8 +8,8 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from msauto.simulator import ServerState, SimClip, SimDialect, SimMarker, SimSegment, empty_state
-from msauto.simulator.rss import put_item
+from msauto.plugins.simulator.embedded import ServerState, SimClip, SimDialect, SimMarker, SimSegment, empty_state
+from msauto.plugins.simulator.embedded.rss import put_item
 
 TITLES = ("EP 1", "EP 2", "Film", "film", "Caf\u00e9", "Cafe\u0301", "Spare", "Keep 1")
 FOLDERS = ("Raw", "Raw/2026", "Films", "Keep", "Playout")

@@ -13,9 +13,9 @@ from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
 from msauto.exit_codes import ERROR, OK
+from msauto.plugins.timelines.formats import WRITERS
 from msauto.report.sanitizing import visible
 from msauto.report.texts import plural
-from msauto.timelines.formats import WRITERS
 
 
 @click.command("export", cls=HelpCommand)

@@ -125,8 +125,8 @@ def _list_runs(found: PastRuns, flags: Flags) -> None:
 
 def _show_batch(summary: RunSummary, flags: Flags) -> None:
     """Show a batch: its summary, and what was delivered to other systems."""
-    from msauto.batch.batch_result import read_result
-    from msauto.batch.summary import render_text
+    from msauto.plugins.batch.batch_result import read_result
+    from msauto.plugins.batch.summary import render_text
 
     result = read_result(flags.inputs.ledger, summary)
     if flags.format == "json":
@@ -138,8 +138,8 @@ def _show_batch(summary: RunSummary, flags: Flags) -> None:
 
 def _show_attempt(summary: RunSummary, flags: Flags) -> None:
     """Show what came of a job that wrote nothing: why targets are not done, and what differs."""
-    from msauto.batch.batch_result import last_job
-    from msauto.batch.summary import render_job
+    from msauto.plugins.batch.batch_result import last_job
+    from msauto.plugins.batch.summary import render_job
 
     job = last_job(flags.inputs.ledger, summary)
     if job is not None:

@@ -9,13 +9,13 @@ import click
 from msgspec import structs
 
 from msauto.api.forms import FORMS, report_form
-from msauto.batch.batch_result import read_result
-from msauto.batch.summary import SUMMARY_FORMS
 from msauto.cli.flags import Flags, layout_of, shared_flags_of, summary_flag
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
 from msauto.ledger.ledger import Ledger
 from msauto.playbook.input_files import find_repository
+from msauto.plugins.batch.batch_result import read_result
+from msauto.plugins.batch.summary import SUMMARY_FORMS
 
 
 @click.command("report", cls=HelpCommand)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from msauto.batch.batch_result import batch_result_schema
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
 from msauto.planning.saved_plan import plan_schema
 from msauto.playbook.schema.json_schema import MODELS, json_schema
+from msauto.plugins.batch.batch_result import batch_result_schema
 from msauto.report.event_lines import events_schema
 from msauto.report.json import dump
 

@@ -441,7 +441,7 @@ def _rate(context: Context, fps: Any) -> Fraction:
     """Return the given rate, or that of the asset: 25, ``29.97``, ``30000/1001``."""
     if fps is None:
         fps = context.environment.getattr(context.resolve("asset"), "fps")
-    from msauto.timelines.timeline import parse_rate
+    from msauto.plugins.timelines.timeline import parse_rate
 
     return parse_rate(fps)  # raises for an undefined one, with the name
 

@@ -49,9 +49,9 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding:
 
     Example: lookup('csv', 'promos.csv')
     """
-    from msauto.timelines.formats import decode
-    from msauto.timelines.tables import header_delimiter
-    from msauto.timelines.timeline import TimelineError
+    from msauto.plugins.timelines.formats import decode
+    from msauto.plugins.timelines.tables import header_delimiter
+    from msauto.plugins.timelines.timeline import TimelineError
 
     content, place, line = context.read(name), context.shown(name), 1
     rows: list[tuple[int, list[str]]] = []
@@ -154,8 +154,8 @@ def lookup_timeline(
 
     Example: lookup('timeline', 'cuts.edl', rate=25, origin='10:00:00:00').markers
     """
-    from msauto.timelines.formats import read_timeline
-    from msauto.timelines.timeline import TimelineClock, TimelineError, joined, parse_origin, parse_rate
+    from msauto.plugins.timelines.formats import read_timeline
+    from msauto.plugins.timelines.timeline import TimelineClock, TimelineError, joined, parse_origin, parse_rate
 
     content = context.read(name)
     try:

@@ -32,7 +32,7 @@ from msauto.ledger.locks import this_user
 from msauto.model.events import Event, RequestSending, RunStarted
 from msauto.model.plan import PlanOptions
 from msauto.model.result import RunDetails
-from msauto.simulator import Simulator, empty_state
+from msauto.plugins.simulator.embedded import Simulator, empty_state
 
 COMMENT = {"name": "Describe", "asset": {"title": "Film", "fields": {"comment": "Ready"}}}
 DELETED = {"asset": {"title": "Film", "state": "absent"}}

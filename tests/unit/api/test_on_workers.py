@@ -12,10 +12,8 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from msauto.api.on_workers import Belongings, ServerApplying, SharedRun, apply_on_worker
 from msauto.api.workplace import never_frozen
 from msauto.applying import cluster
-from msauto.applying.cluster import Parcel, WorkerTask
 from msauto.applying.executor import BatchFailures
 from msauto.circuit_breaker import BreakerState
 from msauto.errors import LedgerError, SourceLocation
@@ -27,6 +25,8 @@ from msauto.model.server import ServerSpec
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.templates.names import TemplateFunctionError
+from msauto.plugins.dask.cluster import Parcel, WorkerTask
+from msauto.plugins.dask.workplace import Belongings, ServerApplying, SharedRun, apply_on_worker
 from msauto.secrets.commands import SecretCommand, SecretCommands
 from msauto.secrets.redaction import Secrets
 from tests.entries import listed_entry

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from distributed import Client
 
-from msauto.applying.cluster import (
+from msauto.errors import ClusterError, PlanningError
+from msauto.model.server import ServerSpec
+from msauto.plugins.dask.cluster import (
     Cluster,
     Parcel,
     TaskResult,
@@ -19,9 +21,7 @@ from msauto.applying.cluster import (
     open_cluster,
     run_task,
 )
-from msauto.errors import ClusterError, PlanningError
-from msauto.model.server import ServerSpec
-from msauto.simulator import Simulator, empty_state
+from msauto.plugins.simulator.embedded import Simulator, empty_state
 from tests import clusters
 from tests.clusters import threads_cluster
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from msauto.batch.batch_file import BatchFile, check_batch, load_batch
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.variables import read_extra
+from msauto.plugins.batch.batch_file import BatchFile, check_batch, load_batch
 from msauto.secrets.redaction import HIDDEN
 from msauto.secrets.sources import holds_secret
 from tests.tables import table
@@ -238,7 +238,7 @@ def test_folders_that_cannot_be_written(folder: Path) -> None:
 def test_a_notice_that_cannot_be_sent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"{HEAD}notify: [{{to: 'mailto://a@b', on: [failed]}}]\njobs: {{a: {{playbooks: site.yml}}}}\n"
     assert found(folder, text) == []
-    monkeypatch.setattr("msauto.batch.batch_file.find_spec", lambda _: None)
+    monkeypatch.setattr("msauto.plugins.batch.batch_file.find_spec", lambda _: None)
     assert found(folder, text) == [
         "error batch.yml:3: no notice can be sent: the package apprise is not installed",
     ]

@@ -13,21 +13,21 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from msauto.batch.batch_file import BatchFile, Job, load_batch
-from msauto.batch.batch_job import JobAttempt
-from msauto.batch.batch_result import (
+from msauto.playbook.change_windows import DatedFreeze, freeze_at
+from msauto.plugins.batch.batch_file import BatchFile, Job, load_batch
+from msauto.plugins.batch.batch_job import JobAttempt
+from msauto.plugins.batch.batch_result import (
     BatchResult,
     DifferingTarget,
     JobResult,
     code_of,
     outcome_of,
 )
-from msauto.batch.batch_run import BatchRun, failed_jobs, why_missed
-from msauto.batch.causes import Cause
-from msauto.batch.monitoring import events_of
-from msauto.batch.schedule import due_starts
-from msauto.batch.summary import SUMMARY_FORMS, render_text
-from msauto.playbook.change_windows import DatedFreeze, freeze_at
+from msauto.plugins.batch.batch_run import BatchRun, failed_jobs, why_missed
+from msauto.plugins.batch.causes import Cause
+from msauto.plugins.batch.monitoring import events_of
+from msauto.plugins.batch.schedule import due_starts
+from msauto.plugins.batch.summary import SUMMARY_FORMS, render_text
 
 START = datetime.fromisoformat("2026-11-20T03:10:00+00:00")
 HEAD = 'name: nightly\nschedule: {at: "03:10", tz: UTC}\nwindow: {from: "02:00", to: "05:00"}\n'

@@ -12,7 +12,8 @@ import pytest
 from lxml import etree
 from msgspec import structs
 
-from msauto.batch.batch_result import (
+from msauto.model.result import format_time
+from msauto.plugins.batch.batch_result import (
     BatchResult,
     DifferingTarget,
     JobResult,
@@ -22,9 +23,8 @@ from msauto.batch.batch_result import (
     show_status,
     status_of,
 )
-from msauto.batch.causes import Cause
-from msauto.batch.summary import SUMMARY_FORMS
-from msauto.model.result import format_time
+from msauto.plugins.batch.causes import Cause
+from msauto.plugins.batch.summary import SUMMARY_FORMS
 from tests.unit.report.made_plans import without_assets
 
 GOLDEN = Path(__file__).parent / "golden"

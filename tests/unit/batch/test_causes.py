@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from msauto.batch.causes import Cause, causes_of, may_get_better
 from msauto.model.plan import CauseKind, Request, Target
 from msauto.model.result import Outcome, RequestResult, TargetResult
+from msauto.plugins.batch.causes import Cause, causes_of, may_get_better
 
 POST = Request("POST", "/storage/NEWS@X?command=SETFIELD&name=comment&val=x")
 

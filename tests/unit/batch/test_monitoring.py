@@ -23,10 +23,10 @@ import yaml
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
-from msauto.batch.batch_file import BatchFile, load_batch
-from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, SentMessage
-from msauto.batch.monitoring import Message, Monitor, deliver, metrics_text, notify_systemd
-from msauto.cli.commands.batch import JournalStream
+from msauto.plugins.batch.batch_command import JournalStream
+from msauto.plugins.batch.batch_file import BatchFile, load_batch
+from msauto.plugins.batch.batch_result import BatchResult, DifferingTarget, JobResult, SentMessage
+from msauto.plugins.batch.monitoring import Message, Monitor, deliver, metrics_text, notify_systemd
 from tests.unit.batch.recorder import Recorder, recording
 
 HEAD = 'name: nightly\nschedule: {at: "03:10", tz: Europe/Oslo}\njobs: {news: {playbooks: p.yml}, old: {plan: p}}\n'

@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 
 from msgspec import structs
 
-from msauto.batch.batch_file import load_batch
-from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult, record_result
-from msauto.batch.causes import Cause
-from msauto.batch.monitoring import Monitor
-from msauto.batch.pages import page_name, render_index
 from msauto.ledger.ledger import Ledger
+from msauto.plugins.batch.batch_file import load_batch
+from msauto.plugins.batch.batch_result import BatchResult, DifferingTarget, JobResult, record_result
+from msauto.plugins.batch.causes import Cause
+from msauto.plugins.batch.monitoring import Monitor
+from msauto.plugins.batch.pages import page_name, render_index
 
 OSLO = ZoneInfo("Europe/Oslo")
 LAST = datetime(2026, 11, 26, 2, 10, tzinfo=UTC)

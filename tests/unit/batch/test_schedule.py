@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from msauto.batch.schedule import Schedule, clock_changes, due_starts
 from msauto.playbook.change_windows import DAYS, Window, parse_window
+from msauto.plugins.batch.schedule import Schedule, clock_changes, due_starts
 from tests.tables import table
 
 ZONES = (

@@ -18,9 +18,9 @@ import pytest
 import yaml
 from lxml import etree
 
-from msauto.batch.batch_file import load_batch
-from msauto.batch.schedule import Schedule, clock_changes
-from msauto.batch.schedulers import SCHEDULERS, ScheduledStart, SchedulerFiles, calendar, scheduler_files
+from msauto.plugins.batch.batch_file import load_batch
+from msauto.plugins.batch.schedule import Schedule, clock_changes
+from msauto.plugins.batch.schedulers import SCHEDULERS, ScheduledStart, SchedulerFiles, calendar, scheduler_files
 
 HERE = Path(__file__).parent
 FULL = """

@@ -18,10 +18,10 @@ from msauto.ledger import journal, postgres_store
 from msauto.ledger.journal import PlanMemory
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
-from msauto.ledger.postgres_store import PostgresStore
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.plugins.postgres.postgres_store import PostgresStore
 from msauto.secrets.redacted_plans import SALT, SecretMemory
 from msauto.secrets.redaction import Secrets
 from tests.postgres import PostgresServer

@@ -11,7 +11,7 @@ from msauto.api.stages import undo_of
 from msauto.errors import RefusedError
 from msauto.ledger.ledger import Ledger
 from msauto.model.server import ServerSpec
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.stage import Stage
 
 

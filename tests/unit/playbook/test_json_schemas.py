@@ -13,7 +13,6 @@ import jsonschema
 import pytest
 from pydantic import BeforeValidator
 
-from msauto.batch.batch_result import batch_result_schema
 from msauto.documents.loader import load_yaml
 from msauto.documents.strict_model import Model, ValidationRecord
 from msauto.errors import InputError
@@ -22,6 +21,7 @@ from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.validate import validate
+from msauto.plugins.batch.batch_result import batch_result_schema
 from msauto.report.event_lines import events_schema
 from tests.tables import table
 

@@ -30,9 +30,9 @@ from msauto.errors import (
 )
 from msauto.model.plan import Address, Request
 from msauto.model.server import Auth, Dialect, Secret, ServerSpec, Tls
+from msauto.plugins.simulator.embedded import SimDialect, Simulator, state_from_seed
 from msauto.server.access import spec_of
 from msauto.server.http_client import HttpClient
-from msauto.simulator import SimDialect, Simulator, state_from_seed
 from tests.tables import table
 
 TITLE = "Back\\Slash / Film: 50% @ night?"

@@ -13,9 +13,9 @@ import pytest
 from msauto.errors import LedgerError, MsautoError, RejectedError, ServerError, UnreachableError
 from msauto.model.plan import Request
 from msauto.model.server import ServerSpec, Timeouts
+from msauto.plugins.simulator.embedded import Simulator
 from msauto.server.client import AsyncMediaServer
 from msauto.server.pacing import Pacer
-from msauto.simulator import Simulator
 from tests.unit.applying.virtual_time import VirtualClock, run_in_virtual_time
 
 BEYOND_ALL_TIME = f"Mon, 01 Jan {9**30} 00:00:00 GMT"

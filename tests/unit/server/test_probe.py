@@ -14,11 +14,11 @@ import pytest
 from msauto.errors import MsautoError, NotSentError, RefusedError, RejectedError
 from msauto.model.live import Asset, Link
 from msauto.model.server import Auth, Dialect, Secret, ServerSpec
-from msauto.probe.observations import ProbeResult
-from msauto.probe.probe import TrialOptions, probe, probe_by_trial
-from msauto.probe.scratch_channel import probe_by_item
-from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator
-from msauto.simulator.storage import clip_xml
+from msauto.plugins.probe.observations import ProbeResult
+from msauto.plugins.probe.probe import TrialOptions, probe, probe_by_trial
+from msauto.plugins.probe.scratch_channel import probe_by_item
+from msauto.plugins.simulator.embedded import ServerState, SimDialect, SimMarker, SimSegment, Simulator
+from msauto.plugins.simulator.embedded.storage import clip_xml
 from tests.tables import table
 
 TITLE = "Scratch / тест"
@@ -41,7 +41,7 @@ def state() -> ServerState:
 
 
 def _item(file: str) -> Any:
-    from msauto.simulator.rss import read_item
+    from msauto.plugins.simulator.embedded.rss import read_item
 
     return read_item(file, b"Headline", SimDialect())
 

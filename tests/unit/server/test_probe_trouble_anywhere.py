@@ -9,8 +9,8 @@ import pytest
 
 from msauto.errors import MsautoError
 from msauto.model.server import Dialect, ServerSpec
-from msauto.probe.probe import TrialOptions, probe_by_trial
-from msauto.simulator import SimDialect, Simulator
+from msauto.plugins.probe.probe import TrialOptions, probe_by_trial
+from msauto.plugins.simulator.embedded import SimDialect, Simulator
 from tests.unit.server.test_probe import FIELD, TITLE, Still, let_all, shown, state
 
 pytestmark = pytest.mark.scale

@@ -13,9 +13,9 @@ from msauto.model.desired import SelectRef
 from msauto.model.live import Listing
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
+from msauto.plugins.simulator.embedded import ServerState, SimDialect, Simulator
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
-from msauto.simulator import ServerState, SimDialect, Simulator
 from tests.tables import table
 
 AWKWARD = "Back\\Slash / Film: 50% @ night?"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.unit.simulator.asking import Asker
 
 

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from msauto import MediaServer
-from msauto.simulator import Simulator
-from msauto.simulator.seed import state_from_content
+from msauto.plugins.simulator.embedded import Simulator
+from msauto.plugins.simulator.embedded.seed import state_from_content
 from tests.tables import CASES, table
 
 CONTENT = yaml.safe_load((CASES / "simulator" / "content.yml").read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ import json
 
 import pytest
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.stories import Given, Others, stories, texts
 from tests.unit.simulator.asking import Asker
 

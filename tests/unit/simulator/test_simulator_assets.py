@@ -6,7 +6,7 @@ import io
 
 from PIL import Image
 
-from msauto.simulator import Simulator
+from msauto.plugins.simulator.embedded import Simulator
 from tests.unit.simulator.asking import Asker, asset
 
 

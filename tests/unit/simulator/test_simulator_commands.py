@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from msauto.simulator import SimClip, Simulator
+from msauto.plugins.simulator.embedded import SimClip, Simulator
 from tests.tables import table
 from tests.unit.simulator.asking import Asker
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from msauto.simulator import Fault, Simulator
+from msauto.plugins.simulator.embedded import Fault, Simulator
 from tests.tables import table
 from tests.unit.simulator.asking import Asker, asset, command_query
 

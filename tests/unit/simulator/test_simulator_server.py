@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import SimDialect, Simulator, sample_state
-from msauto.simulator.seed import load_state, state_from_json, state_to_json
+from msauto.plugins.simulator.embedded import SimDialect, Simulator, sample_state
+from msauto.plugins.simulator.embedded.seed import load_state, state_from_json, state_to_json
 from tests.tables import table
 from tests.unit.simulator.asking import Asker, asset, command_query
 
@@ -142,7 +142,7 @@ def test_a_broken_state_file_is_named(tmp_path: Path, content: str) -> None:
 
 SERVE = textwrap.dedent("""
     import sys
-    from msauto.simulator import Simulator
+    from msauto.plugins.simulator.embedded import Simulator
     Simulator("bulk:3", ["command_body=ok_text"], ["status:500@GET /rss*1"], port=int(sys.argv[1]),
               state_file=sys.argv[2]).run(lambda url: print(url, flush=True))
 """)

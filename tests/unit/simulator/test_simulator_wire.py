@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import SimDialect, Simulator
-from msauto.simulator.wire import (
+from msauto.plugins.simulator.embedded import SimDialect, Simulator
+from msauto.plugins.simulator.embedded.wire import (
     MalformedRequestError,
     RequestAddress,
     decode_address,

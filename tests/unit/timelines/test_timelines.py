@@ -13,8 +13,8 @@ import yaml
 from timecode.timecode import Timecode as OtherTimecode
 
 from msauto.errors import nearest
-from msauto.timelines.formats import WRITERS, read_timeline
-from msauto.timelines.timeline import (
+from msauto.plugins.timelines.formats import WRITERS, read_timeline
+from msauto.plugins.timelines.timeline import (
     EditMarker,
     EditSegment,
     EditTimeline,

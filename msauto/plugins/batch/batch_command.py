@@ -1,0 +1,175 @@
+"""``msauto batch``: scheduled jobs from a ``batch.yml``."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import nullcontext, redirect_stderr, suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import click
+
+from msauto.api.inputs import ledger_place
+from msauto.cli.flags import Display, flag, layout_of, no_color_flag, parse_age
+from msauto.cli.help import HelpGroup
+from msauto.cli.output import (
+    OutputError,
+    ReaderGoneError,
+    print_message,
+    print_problems,
+    print_result,
+    terminal_width,
+    use_colour,
+)
+from msauto.codec import to_json
+from msauto.errors import InputError, MsautoError, nearest
+from msauto.exit_codes import ERROR, INCOMPLETE, OK
+from msauto.ledger.ledger import Ledger
+from msauto.playbook.settings import load_settings
+from msauto.plugins.batch.batch_file import BatchFile, check_batch, load_batch
+from msauto.plugins.batch.batch_job import BatchLog, BatchSignals
+from msauto.plugins.batch.batch_result import last_result, past_results, show_status, status_of
+from msauto.plugins.batch.batch_run import BatchSession, JobChoice, open_batch
+from msauto.plugins.batch.monitoring import unreachable_addresses
+from msauto.plugins.batch.summary import render_json, render_text
+from msauto.report.json import dump
+from msauto.report.texts import plural
+
+
+@click.group("batch", cls=HelpGroup)
+def command() -> None:
+    """Run scheduled jobs, each isolated, and check them."""
+
+
+@command.command("run")
+@click.argument("file", type=click.Path(), metavar="FILE")
+@click.argument("names", nargs=-1, metavar="[JOB...]")
+@click.option("--failed", is_flag=True, help="Run only jobs that failed, were skipped or were not attempted.")
+@click.option("--check", is_flag=True, help="Plan only: write nothing anywhere.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the summary.")
+@flag("state_dir")
+@flag("on")
+@flag("secret_commands")
+@no_color_flag
+def run(*, file: str, form: str, state_dir: str | None, no_color: bool, **choice: Any) -> int:
+    """Run the jobs in order, each isolated, within the limits and the window; show a summary.
+
+    With JOBs or --failed only these. A job is applied as with `msauto apply --yes`.
+    """
+    given = {name: choice.pop(name) for name in ("on", "secret_commands")}
+    env, chosen = dict(os.environ), JobChoice(**choice)
+    with redirect_stderr(JournalStream(sys.stderr)) if is_journal(sys.stderr, env) else nullcontext():
+        batch = open_batch(file, state_dir, print_message, check=chosen.check)
+        known = [job.name for job in batch.jobs]
+        for name in chosen.names:
+            if name not in known:
+                raise MsautoError(f"job {name!r} not found in {file}", remedy=nearest(name, known))
+        layout = layout_of(Display(no_color=True), stream=sys.stderr)
+        log = BatchLog(print_message, partial(print_message, rendered=True), layout)
+        signals = BatchSignals()
+        with signals.noted():
+            session = BatchSession(batch, chosen, state_dir, signals, log, env=env, given=given)
+            result = session.run()
+    colour = use_colour(sys.stdout, no_color=no_color)
+    try:
+        print_result(render_json(result) if form == "json" else render_text(result, colour=colour))
+    except OutputError as error:
+        if not isinstance(error, ReaderGoneError):
+            print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
+            return result.code or INCOMPLETE
+    return result.code if result.code is not None else ERROR
+
+
+@command.command("check")
+@click.argument("file", type=click.Path(), metavar="FILE")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
+@click.option("--notify", is_flag=True, help="Send a test to every address.")
+@flag("state_dir")
+@no_color_flag
+def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color: bool) -> int:
+    """Find all errors of a batch file and its jobs that need no server; warnings do not change the exit code."""
+    now = datetime.now(UTC)
+    batch: BatchFile | None = None
+    try:
+        batch = load_batch(file)
+        env = dict(os.environ)
+        problems = check_batch(batch, env, now, state_dir)
+        problems += [*unreachable_addresses(batch, env)] if notify else []
+    except InputError as error:
+        problems = list(error.problems)
+    code = print_problems(problems, form, no_color=no_color)
+    if batch is not None and code == OK:
+        start = batch.schedule.next_start(now).astimezone(batch.schedule.zone)
+        jobs = plural(len(batch.jobs), "job")
+        print_message(f"No errors found. {batch.name} starts {jobs} next on {start:%a %Y-%m-%d %H:%M %Z}.")
+    return code
+
+
+@command.command("status")
+@click.argument("file", type=click.Path(), metavar="[FILE]", required=False)
+@click.option("--max-age", callback=parse_age, default="26h", metavar="AGE", help="Such as 26h, the default, or 7d.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
+@flag("state_dir")
+@no_color_flag
+def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | None, no_color: bool) -> int:
+    """Show the last outcome and why, the last success and the next start of each job; 3 if a success is older than AGE.
+
+    Without FILE, show all batches of the ledger; 3 if it contains no batch.
+    """
+    now = datetime.now(UTC)
+    batch = load_batch(file) if file is not None else None
+    place = ledger_place(state_dir, load_settings(None, Path(file or ".").parent))
+    with Ledger.open(place, readonly=True) as ledger:
+        names = [batch.name] if batch is not None else dict.fromkeys(each.batch for each in past_results(ledger))
+        rows = [row for name in names for row in status_of(last_result(ledger, name), batch, now, max_age)]
+    if form == "json":
+        print_result(dump([to_json(each) for each in rows]))
+    elif not rows:
+        print_message(f"No batches in {ledger.name}.")
+    else:
+        colour = use_colour(sys.stdout, no_color=no_color)
+        print_result(f"{line}\n" for line in show_status(rows, now, terminal_width(sys.stdout), colour=colour))
+    return OK if rows and not any(each.late for each in rows) else INCOMPLETE
+
+
+# The journal of systemd -----------------------------------------------------------------------------------------------
+
+_PRIORITIES: Final = {"Error": 3, "Warning": 4, "Refused": 4}
+_INFO: Final = 6
+_PROBLEMS: Final = (" problem.\n", " problems.\n")  # the end of a list of errors
+
+
+def is_journal(stream: TextIO, env: Mapping[str, str]) -> bool:
+    """Return whether a stream goes to the journal of systemd."""
+    with suppress(OSError, ValueError):
+        status = os.fstat(stream.fileno())
+        return env.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
+    return False
+
+
+class JournalStream(StringIO):
+    """Writes each line to the journal with the priority of its message: 3 for an error, 4 for a warning, else 6."""
+
+    def __init__(self, journal: TextIO) -> None:
+        super().__init__()
+        self._journal = journal
+        self._in_line = False
+
+    def write(self, text: str) -> int:
+        """Write one message, or a part of the result of a job; the end of a line may follow."""
+        head = "Error" if text.endswith(_PROBLEMS) else text.partition(":")[0]
+        mark = f"<{_PRIORITIES.get(head, _INFO)}>"
+        if text:
+            self._journal.write(("" if self._in_line else mark) + re.sub(r"\n(?!\Z)", f"\n{mark}", text))
+            self._in_line = not text.endswith("\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        self._journal.flush()

@@ -1,0 +1,304 @@
+"""``batch.yml`` as values: the schedule, the window, and the jobs with their defaults and paths.
+
+:func:`load_batch` finds what is wrong with the file, :func:`check_batch` what is wrong with the files that it names, or
+will be within a year, without a server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct, structs
+
+from msauto.api.inputs import tell_nothing
+from msauto.api.keywords import inputs_of
+from msauto.documents.document import Problems, SourceNode
+from msauto.documents.value_types import as_list
+from msauto.documents.writer import flow
+from msauto.errors import InputError, Problem, nearest
+from msauto.planning.saved_plan import plan_from_json
+from msauto.playbook.change_windows import DAYS, Window, freezes_between
+from msauto.playbook.file_kinds import check_kind
+from msauto.playbook.hosts import ResolveOptions
+from msauto.playbook.input_files import Files, beside, how_to_find
+from msauto.playbook.schema.schema_errors import read_as
+from msauto.playbook.settings import Settings, load_settings
+from msauto.playbook.settings_file import state_folder
+from msauto.playbook.validate import validate
+from msauto.playbook.variables import Level, read_variables
+from msauto.plugins.batch.schedule import Schedule, clock_changes, closing_of, time_between
+from msauto.plugins.batch.schema import BatchFileArgs, DefaultArgs, JobArgs, PagesArgs, SecretSource
+
+_YEAR: Final = timedelta(days=365)
+_KEYS: Final = {"--limit": "limit", "-e": "extra_vars", "--tags": "tags"}
+"""The keys that become flags: what is wrong with their values has its place in the batch file."""
+
+
+class Job(Struct, frozen=True):
+    """One job. ``args`` are its keys, with those of ``defaults``; its paths are ready to open.
+
+    ``inventories`` is empty for those of the settings.
+    """
+
+    name: str
+    args: JobArgs
+    node: SourceNode
+    playbooks: tuple[str, ...]
+    inventories: tuple[str, ...]
+    plan: str | None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of its plan by their keywords; variables are texts for ``-e``, whose secrets keep their tag."""
+        args = self.args
+        return {
+            "inventory": self.inventories,
+            "extra_vars": () if args.extra_vars is None else (flow(args.extra_vars),),
+            "limit": args.limit,
+            "tags": tuple(map(str, as_list(args.tags or []))),
+            "forks": args.forks,
+        }
+
+    def place_of(self, key: str) -> SourceNode:
+        """Return the node of a key: in the job, or in the defaults."""
+        own = self.node.child(key)
+        return own if self.node.document.places.get(own.path) else SourceNode(self.node.document).child("defaults", key)
+
+    def settings(self) -> Settings:
+        """Read the settings: the nearest of the first playbook, else of the batch file."""
+        return load_settings(None, *(Path(each).parent for each in (*self.playbooks[:1], self.node.document.file)))
+
+
+class BatchFile(Struct, frozen=True):
+    """A batch file. ``args`` are its keys: those of monitoring are read by what uses them."""
+
+    args: BatchFileArgs
+    node: SourceNode
+    schedule: Schedule
+    window: Window | None
+    jobs: tuple[Job, ...]
+
+    @property
+    def file(self) -> str:
+        """The path as it was given."""
+        return self.node.document.file
+
+    @property
+    def name(self) -> str:
+        """The name of the batch."""
+        return self.args.name
+
+    @property
+    def pages(self) -> PagesArgs | None:
+        """Where the pages of the nights are kept."""
+        pages = self.args.pages
+        return PagesArgs(dir=pages) if isinstance(pages, str) else pages
+
+    @property
+    def credentials(self) -> list[str]:
+        """The names of systemd credentials that the batch reads."""
+        addresses = (self.args.heartbeat, *(notify.to for notify in self.args.notify or ()))
+        names = (each.credential for each in addresses if isinstance(each, SecretSource))
+        return [name for name in names if name is not None]
+
+
+def load_batch(path: str, files: Files | None = None) -> BatchFile:
+    """Read a batch file; raises :class:`InputError` with all that is wrong."""
+    files = files or Files()
+    node = SourceNode(files.flawed(path))
+    files.problems.check()
+    check_kind(node.document, "batch")
+    args = read_as(BatchFileArgs, node.document.data, node)
+    start, hours = args.schedule, args.window
+    days = tuple(day for day in DAYS if day in (start.days or DAYS))
+    schedule = Schedule(start.at, start.tz, days, start.spread or timedelta())
+    window = Window(hours.start, hours.to, start.tz) if hours else None
+    jobs = tuple(_job(name, each, args.defaults, node.child("jobs", name)) for name, each in args.jobs.items())
+    problems = Problems()
+    problems.add(*_schedule_problems(schedule, window, node))
+    for earlier, job in enumerate(jobs):
+        problems.add(*_job_problems(job, [each.name for each in jobs[:earlier]]))
+        with problems.gather():
+            read_variables(job.args.extra_vars, Level.EXTRA, job.place_of("extra_vars"))
+    if args.metrics is not None and not args.metrics.file.endswith(".prom"):
+        remedy = "use a name such as msauto.prom: the node exporter reads no others"
+        problems.add(node.child("metrics", "file").problem("the metrics file does not end with .prom", remedy))
+    problems.check()
+    return BatchFile(args, node, schedule, window, jobs)
+
+
+def _job(name: str, args: JobArgs, defaults: DefaultArgs | None, node: SourceNode) -> Job:
+    """Return a job with the defaults for the keys that it does not set; a saved plan takes only those that fit it."""
+    missing = (defaults.model_fields_set if defaults else set()) - args.model_fields_set
+    missing -= {"extra_vars", "limit", "tags", "do", "drift"} if args.plan is not None else set()
+    args = args.model_copy(update={each: getattr(defaults, each) for each in missing})
+    playbooks, inventories, plans = (
+        () if paths is None else tuple(beside(node.document.file, str(path)) for path in as_list(paths))
+        for paths in (args.playbooks, args.inventory, args.plan)
+    )
+    return Job(name, args, node, playbooks, inventories, plans[0] if plans else None)
+
+
+def _schedule_problems(schedule: Schedule, window: Window | None, node: SourceNode) -> Iterator[Problem]:
+    if window is None:
+        return
+    if window.start == window.end:
+        yield node.child("window", "to").problem("from and to are equal", "remove the window, or correct it")
+        return
+    length, start = time_between(window.start, window.end), time_between(window.start, schedule.at)
+    shown = f"the window {window}"
+    if start >= length:
+        yield node.child("schedule", "at").problem(
+            f"{schedule.at:%H:%M} is outside of {shown}, so every start is missed", "move the start or the window"
+        )
+    elif start + schedule.spread >= length:
+        place = node.child("schedule", "spread")
+        yield place.problem(f"the latest start is outside of {shown}", "use a shorter spread, or a longer window")
+
+
+def _job_problems(job: Job, earlier: list[str]) -> Iterator[Problem]:
+    for name in job.args.needs or ():
+        if name not in earlier:
+            hint = nearest(name, earlier) or "remove it: this is the first job"
+            yield job.node.child("needs").problem(f"{name!r} is not an earlier job", hint, key=True)
+    if job.args.drift is not None and job.args.do != "plan":
+        remedy = "add do: plan, or remove drift"
+        yield job.place_of("drift").problem("drift is only for jobs with do: plan", remedy, key=True)
+
+
+def check_batch(batch: BatchFile, env: Mapping[str, str], now: datetime, state_dir: str | None) -> list[Problem]:
+    """Return errors and warnings: playbooks, saved plans, freezes, clock changes, and paths that cannot be written.
+
+    ``now`` is in UTC, ``state_dir`` the folder of the ledger if it is not that of the settings.
+    """
+    problems = Problems()
+    settings: dict[str | None, Settings] = {}
+    for job in batch.jobs:
+        with problems.gather():
+            given = {**job.options, "state_dir": state_dir, "beside": batch.file, "now": now}
+            inputs = inputs_of(paths=job.playbooks, **given, tell=tell_nothing)
+            settings[inputs.settings.file] = inputs.settings
+            problems.add(*_input_problems(job, structs.replace(inputs.resolving, env=env)))
+    problems.add(*_clock_problems(batch, now))
+    for each in settings.values():
+        problems.add(*_freeze_problems(batch, each, now))
+    with problems.gather():
+        state = state_folder(state_dir, load_settings(None, Path(batch.file).parent).state_dir)
+        problems.add(*_folder_problems(state, batch.node, "the state directory"))
+    problems.add(*_output_problems(batch))
+    return problems.ordered()
+
+
+# Jobs -------------------------------------------------------------------------------------------------------------
+
+
+def _input_problems(job: Job, options: ResolveOptions) -> Iterator[Problem]:
+    if job.playbooks and not options.inventories:
+        yield job.node.problem(f"the job {job.name} has no inventory", "add it here, or to msauto.toml", key=True)
+    yield from _missing_files(job.inventories, job.place_of("inventory"))
+    yield from _missing_files(job.playbooks, job.node.child("playbooks"))
+    existing = [*filter(os.path.exists, job.playbooks)]
+    for problem in validate(existing, options) if existing else ():
+        key = _KEYS.get(problem.place.file if problem.place else "")
+        yield problem if key is None else job.place_of(key).problem(problem.message, problem.remedy)
+    if job.plan is not None:
+        yield from _plan_problems(job, job.plan)
+
+
+def _missing_files(paths: Sequence[str], node: SourceNode) -> Iterator[Problem]:
+    for path in paths:
+        if not Path(path).exists():
+            yield node.problem(f"{path!r} not found", how_to_find(path))
+
+
+def _plan_problems(job: Job, path: str) -> Iterator[Problem]:
+    node = job.node.child("plan")
+    try:
+        plan_from_json(json.loads(Path(path).read_bytes()), path=path)
+    except FileNotFoundError:
+        if not job.args.optional:
+            problem = node.problem(f"{path!r} does not exist yet", "save it in time, or add optional: true")
+            yield replace(problem, level="warning")
+    except InputError as error:
+        yield from error.problems
+    except (OSError, ValueError, RecursionError) as error:
+        yield node.problem(f"cannot read {path!r}: {error}", "save it with msauto plan --out")
+
+
+# The coming year --------------------------------------------------------------------------------------------------
+
+
+def _clock_problems(batch: BatchFile, now: datetime) -> Iterator[Problem]:
+    schedule, window = batch.schedule, batch.window
+    today = now.astimezone(schedule.zone).date()
+    for change in clock_changes(schedule, today, today + _YEAR):
+        start = f"{change.start.astimezone(schedule.zone):%H:%M %Z}"
+        message = f"on {change.day:%a %Y-%m-%d}, {schedule.at:%H:%M} is {change.kind} in {schedule.timezone}"
+        if window is not None and not window.is_open(change.start):
+            message += f": the start would be at {start}, outside of the window {window}, so it is missed"
+        elif change.kind == "skipped":
+            message += f": the batch starts at {start}, which cron and Kubernetes may leave out"
+        else:
+            message += f": the batch starts at the earlier, {start}"
+        problem = batch.node.child("schedule", "at").problem(message, "choose a time that each night has exactly once")
+        yield replace(problem, level="warning")
+
+
+def _freeze_problems(batch: BatchFile, settings: Settings, now: datetime) -> Iterator[Problem]:
+    starts, window = list(batch.schedule.starts_between(now, now + _YEAR)), batch.window
+    ends = [
+        closing_of(window, start) if window is not None and window.is_open(start) else start + timedelta(minutes=1)
+        for start in starts
+    ]
+    refused: set[datetime] = set()
+    node = batch.node.child("schedule", "at")
+    for freeze in settings.freezes:
+        nights = zip(starts, ends, strict=True)
+        hits = [(start, frozen) for start, end in nights for frozen in freezes_between([freeze], start, end)]
+        at_start = [(start, frozen) for start, frozen in hits if frozen.since <= start]
+        later = [hit for hit in hits if hit not in at_start]
+        refused |= {start for start, _ in at_start}
+        for nights_hit, what in ((at_start, "start in"), (later, "run into")):
+            if nights_hit:
+                first, frozen = nights_hit[0]
+                count = f"{len(nights_hit)} of the {len(starts)} nights until {(now + _YEAR):%Y-%m-%d}"
+                when = f"{first.astimezone(batch.schedule.zone):%a %Y-%m-%d}"
+                message = f"{count} {what} a freeze of {settings.file}, first on {when}: {frozen}"
+                yield replace(node.problem(message, "nothing is changed in a freeze"), level="warning")
+    if starts and refused == set(starts):
+        message = "every start is in a freeze, so the batch never changes anything"
+        yield node.problem(message, "move the start or the freeze")
+
+
+# What is written besides ---------------------------------------------------------------------------------
+
+
+def _output_problems(batch: BatchFile) -> Iterator[Problem]:
+    metrics = batch.args.metrics
+    if batch.args.notify and find_spec("apprise") is None:
+        message = "no notice can be sent: the package apprise is not installed"
+        yield batch.node.child("notify").problem(message, "pip install 'msauto[notify]'")
+    for key, args in (("reports", batch.args.reports), ("pages", batch.pages)):
+        if args is not None:
+            folder = Path(beside(batch.file, args.dir))
+            yield from _folder_problems(folder, batch.node.child(key, "dir"), f"the folder of the {key}")
+    if metrics is not None:
+        folder, node = Path(beside(batch.file, metrics.file)).parent, batch.node.child("metrics", "file")
+        if not folder.is_dir():
+            yield node.problem(f"folder {str(folder)!r} not found", "create it, and let the node exporter read it")
+        yield from _folder_problems(folder, node, "the folder of the metrics")
+
+
+def _folder_problems(folder: Path, node: SourceNode, what: str) -> Iterator[Problem]:
+    """Yield why a folder cannot be written, or cannot be created."""
+    existing = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        why = f"{str(existing)!r} is not writable" if existing.is_dir() else f"{str(existing)!r} is a file"
+        yield node.problem(f"{what} {str(folder)!r} cannot be written: {why}", "correct the path or its permissions")

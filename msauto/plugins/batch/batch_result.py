@@ -1,0 +1,315 @@
+"""What came of a batch: one value, which the ledger keeps; and the status of its jobs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct, structs
+
+from msauto import codec
+from msauto.errors import LedgerError
+from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
+from msauto.ledger.ledger import Ledger, LedgerPlace
+from msauto.model.result import RunSummary, format_time, key_of, parse_time
+from msauto.playbook.change_windows import freeze_at
+from msauto.plugins.batch.batch_file import BatchFile
+from msauto.plugins.batch.causes import Cause
+from msauto.report.layout import Style, aligned, paint
+from msauto.report.result_view import NOT_DONE
+from msauto.report.sanitizing import display_width, split_at_width, visible
+from msauto.report.texts import local_time, plural
+
+EndOutcome = Literal["ok", "failed", "refused", "locked", "interrupted"]
+JobOutcome = Literal[EndOutcome, "skipped", "not attempted"]
+MessageKind = Literal["heartbeat", "notice", "metrics", "report", "program"]
+BatchOutcome = Literal["running", "ok", "failed", "refused", "locked", "missed", "interrupted"]
+FORMAT: Final = "msauto-batch"
+DIFFERING: Final = "differing"
+"""In the summary of a plan: how many targets differ."""
+_OUTCOMES: Final[dict[int, EndOutcome]] = {OK: "ok", REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
+
+Moment = Annotated[str, Meta(description="a time, ISO 8601 in UTC")]
+
+
+class DifferingTarget(Struct, frozen=True, kw_only=True):
+    """A target that differs from the playbooks, or that others have changed since the last run."""
+
+    server: Annotated[str, Meta(description="its name in the inventory")]
+    database: Annotated[str, Meta(description="its media database; empty for an RSS channel")]
+    kind: Annotated[str, Meta(description="asset, rss_channel or database")]
+    name: Annotated[str, Meta(description="its title or name")]
+    changes: Annotated[tuple[str, ...], Meta(description="what differs: aspect and key")]
+    nights: Annotated[int, Meta(ge=1, description="how many runs in a row found it to differ")] = 1
+    reported: Annotated[bool, Meta(description="whether it differs long enough to be reported")] = True
+    seen: Annotated[bool, Meta(description="whether this run found it; otherwise it is known from an earlier one")] = (
+        True
+    )
+    by: Annotated[tuple[str, ...], Meta(description="the users that the server names in what differs")] = ()
+
+    @property
+    def id(self) -> tuple[str, str, str, str]:
+        """What identifies it from one night to the next."""
+        return (self.server, self.database, self.kind, self.name)
+
+
+class JobResult(Struct, frozen=True, kw_only=True):
+    """What came of one job."""
+
+    job: Annotated[str, Meta(description="its name")]
+    outcome: Annotated[JobOutcome, Meta(description="how it ended")] = "not attempted"
+    code: Annotated[int | None, Meta(description="its exit code; null if it was not run")] = None
+    reason: Annotated[str, Meta(description="why it is not ok, or was not run")] = ""
+    attempts: Annotated[int, Meta(ge=0, description="how often it was planned")] = 0
+    started: Annotated[Moment | None, Meta(description="null if it was not run")] = None
+    ended: Annotated[Moment | None, Meta(description="null if it was not run")] = None
+    runs: Annotated[tuple[str, ...], Meta(description="the runs in the history that sent requests")] = ()
+    summary: Annotated[dict[str, int], Meta(description="the counts of the plan, and of the outcomes")] = {}
+    causes: Annotated[tuple[Cause, ...], Meta(description="why targets are not done, worst first")] = ()
+    changed: Annotated[dict[str, int], Meta(description="how many targets were changed, by server")] = {}
+    outside: Annotated[
+        tuple[DifferingTarget, ...], Meta(description="what others have changed since the last run, and it changes")
+    ] = ()
+    warnings: Annotated[tuple[str, ...], Meta(description="what its plan warned of")] = ()
+    drift: Annotated[tuple[DifferingTarget, ...], Meta(description="with do: plan, what was last seen to differ")] = ()
+    would_change: Annotated[
+        tuple[DifferingTarget, ...], Meta(description="with --check, what it would change, each with its action")
+    ] = ()
+    last_success: Annotated[Moment | None, Meta(description="the end of its last run that was ok")] = None
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do: it was ok, or an optional plan is missing."""
+        return self.code == 0
+
+    @property
+    def reported_drift(self) -> tuple[DifferingTarget, ...]:
+        """The targets that this run found to differ, long enough to be reported."""
+        return tuple(each for each in self.drift if each.reported and each.seen)
+
+    @property
+    def written(self) -> tuple[int, int]:
+        """How many targets were written, and how many were to be."""
+        changed = self.summary.get("changed", 0)
+        return changed, changed + sum(self.summary.get(key_of(each), 0) for each in NOT_DONE)
+
+
+class SentMessage(Struct, frozen=True, kw_only=True):
+    """A message to another system; ``error`` never contains a secret."""
+
+    kind: Annotated[MessageKind, Meta(description="what was delivered")]
+    to: Annotated[str, Meta(description="where, without secrets")] = ""
+    events: Annotated[tuple[str, ...], Meta(description="why: the events of a notice")] = ()
+    error: Annotated[str, Meta(description="why it was not delivered; empty: it was")] = ""
+
+
+class BatchResult(Struct, frozen=True, kw_only=True):
+    """A batch: its jobs in their order. Times are ISO 8601 in UTC."""
+
+    format: Literal["msauto-batch"] = FORMAT
+    version: Literal[1] = 1
+    run: Annotated[str, Meta(description="its id in the history")]
+    batch: Annotated[str, Meta(description="the name of the batch")]
+    file: Annotated[str, Meta(description="the batch file")]
+    outcome: Annotated[BatchOutcome, Meta(description="how it ended")] = "running"
+    code: Annotated[int | None, Meta(description="its exit code; null while it runs")] = None
+    reason: Annotated[str, Meta(description="why no job was run")] = ""
+    scheduled: Annotated[Moment | None, Meta(description="the start of the schedule; null: by hand")] = None
+    started: Annotated[Moment, Meta(description="when it started")]
+    ended: Annotated[Moment | None, Meta(description="null while it runs")] = None
+    missed: Annotated[tuple[Moment, ...], Meta(description="starts of the schedule that were not run")] = ()
+    handled: Annotated[Moment | None, Meta(description="starts until then are run, missed or refused")] = None
+    jobs: Annotated[tuple[JobResult, ...], Meta(description="its jobs")] = ()
+    earlier: Annotated[
+        tuple[JobResult, ...], Meta(description="the last results of jobs that this batch did not include")
+    ] = ()
+    deliveries: Annotated[tuple[SentMessage, ...], Meta(description="messages to other systems")] = ()
+    recovered: Annotated[bool, Meta(description="it is ok, and the batch before it was not")] = False
+    drift_changed: Annotated[bool, Meta(description="other targets differ than the night before")] = False
+    check: Annotated[bool, Meta(description="only planned (--check)")] = False
+    msauto: Annotated[str, Meta(description="the version of msauto")] = ""
+    user: Annotated[str, Meta(description="who started it")] = ""
+    host: Annotated[str, Meta(description="on which machine")] = ""
+    traceparent: Annotated[str, Meta(description="W3C trace context of what started it")] = ""
+
+    def last_of(self, job: str) -> JobResult | None:
+        """Return the last result of a job, also of one that this batch did not include."""
+        return next((each for each in (*self.jobs, *self.earlier) if each.job == job), None)
+
+    @property
+    def heading(self) -> str:
+        """The outcome in one line."""
+        return f"{self.batch}: {self.outcome}: {self.sentence}"
+
+    @property
+    def sentence(self) -> str:
+        """What came of the jobs, or why none was run."""
+        if not self.jobs:
+            return self.reason
+        left = sum(not each.done for each in self.jobs)
+        shown = f"{left} of {plural(len(self.jobs), 'job')} not ok" if left else f"{plural(len(self.jobs), 'job')} ok"
+        changed, wanted = (sum(counts) for counts in zip(*(each.written for each in self.jobs), strict=True))
+        more = f", {plural(changed, 'target')} changed" if changed else ""
+        more = f"; {changed} of {plural(wanted, 'target')} written" if wanted > changed else more
+        why = f" ({self.reason})" if self.reason else ""
+        return f"{shown}{more}{why}"
+
+
+def outcome_of(code: int) -> EndOutcome:
+    """Return how a job or batch with this exit code ended."""
+    return _OUTCOMES.get(code, "failed")
+
+
+def code_of(jobs: Iterable[JobResult]) -> int:
+    """Return the exit code of a batch: of one job its own, of several the one in which all failures agree, else 3.
+
+    A job that was skipped because of another has no code, and does not count.
+    """
+    codes = {each.code for each in jobs if each.code}
+    if INTERRUPTED in codes:
+        return INTERRUPTED
+    return codes.pop() if len(codes) == 1 else INCOMPLETE if codes else 0
+
+
+def batch_result_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the summary (``msauto schema batch-result``)."""
+    _, parts = codec.describe_types(BatchResult)
+    return codec.schema_document("msauto batch result", parts.pop("BatchResult"), parts)
+
+
+def record_result(ledger: Ledger, result: BatchResult, folder: str, repository: str = "") -> None:
+    """Record a batch as far as it got; ``folder`` is the working directory, ``repository`` that of its file."""
+    summary = RunSummary(
+        run=result.run,
+        started=result.started,
+        ended=result.ended,
+        status=result.outcome,
+        playbooks=(result.file,),
+        summary=dict(Counter(each.outcome.replace(" ", "_") for each in result.jobs)),
+        code=result.code,
+        reason=result.heading.partition(": ")[2] if result.ended else "",
+        user=result.user,
+        host=result.host,
+        folder=folder,
+        batch=result.batch,
+        repository=repository,
+    )
+    ledger.record_batch(summary, codec.dump(result), ran=bool(result.jobs))
+
+
+def past_results(ledger: Ledger, batch: str | None = None) -> Iterator[BatchResult]:
+    """Yield the results of a batch, or of all, newest first; one whose process died is interrupted."""
+    for summary, record in ledger.batches():
+        if batch is None or summary.batch == batch:
+            try:
+                result = codec.load(BatchResult, record)
+            except ValueError as error:
+                raise LedgerError(
+                    f"the ledger {ledger.name} has a batch that this msauto cannot read: {error}",
+                    remedy="use the msauto that wrote it, or choose another --state-dir",
+                ) from None
+            died = summary.status == "died"
+            yield structs.replace(result, outcome="interrupted", reason="its process died") if died else result
+
+
+def read_result(place: LedgerPlace, summary: RunSummary) -> BatchResult:
+    """Return the result of a batch of the ledger."""
+    with Ledger.open(place, readonly=True) as ledger:
+        return next(each for each in past_results(ledger, summary.batch) if each.run == summary.run)
+
+
+def last_job(place: LedgerPlace, attempt: RunSummary) -> JobResult | None:
+    """Return what came of the job to which an attempt belongs, in the batch that made the attempt."""
+    with Ledger.open(place, readonly=True) as ledger:
+        for batch in past_results(ledger, attempt.batch):
+            if batch.started <= attempt.started <= (batch.ended or attempt.started):
+                return batch.last_of(attempt.job)
+    return None
+
+
+def last_result(ledger: Ledger, batch: str) -> BatchResult | None:
+    """Return the newest result, with the jobs of the one before as ``earlier`` if it ran none."""
+    results = list(past_results(ledger, batch))
+    if not results:
+        return None
+    handled = max((each.handled for each in results if each.handled is not None), default=None)
+    newest = structs.replace(results[0], handled=handled)
+    ran = next((each for each in results if each.jobs), newest)
+    return newest if ran.run == newest.run else structs.replace(newest, earlier=(*ran.jobs, *ran.earlier))
+
+
+def outcome_text(outcome: str, code: int | None) -> str:
+    """Return how a job ended, with its exit code."""
+    return f"{outcome} ({code})" if code else outcome
+
+
+class JobStatus(Struct, frozen=True, kw_only=True):
+    """The keys of ``msauto batch status --format json``. Times are ISO 8601 in UTC.
+
+    ``outcome`` is the last one; in a batch that runs, ``running`` or ``waiting`` of a job that has not ended.
+    ``frozen`` is the freeze at the next start; ``late``: there is no recent success, or its time is in the future.
+    """
+
+    batch: str
+    job: str
+    outcome: str
+    code: int | None
+    reason: str
+    last_success: str | None
+    late: bool
+    next_start: str | None = None
+    frozen: str | None = None
+    causes: tuple[Cause, ...] = ()
+
+
+def status_of(
+    last: BatchResult | None, batch: BatchFile | None, now: datetime, max_age: timedelta
+) -> Iterator[JobStatus]:
+    """Yield the status of each job of a batch file; without it, of each job in the last result."""
+    results = {each.job: each for each in (*last.jobs, *last.earlier)} if last is not None else {}
+    jobs = dict.fromkeys(results) if batch is None else {job.name: job for job in batch.jobs}
+    start = None if batch is None else batch.schedule.next_start(now)
+    waiting = [each.job for each in last.jobs if each.attempts == 0 and each.outcome == "not attempted"] if last else []
+    for name, job in jobs.items():
+        result = results.get(name) or JobResult(job=name)
+        outcome: str = result.outcome
+        if last is not None and last.outcome == "running" and name in waiting:
+            outcome = "running" if name == waiting[0] else "waiting"
+        frozen = freeze_at(job.settings().freezes, start) if job is not None and start is not None else None
+        success = result.last_success
+        yield JobStatus(
+            batch=batch.name if batch is not None else last.batch if last is not None else "",
+            job=name,
+            outcome=outcome,
+            code=result.code,
+            reason=result.reason,
+            causes=result.causes,
+            last_success=success,
+            late=success is None or not now - max_age <= parse_time(success) <= now,
+            next_start=None if start is None else format_time(start),
+            frozen=None if frozen is None else str(frozen),
+        )
+
+
+def show_status(statuses: Sequence[JobStatus], now: datetime, width: int | None, *, colour: bool) -> Iterator[str]:
+    """Yield the lines of each status: batch, job, last outcome and why; below it last success, next start and freeze.
+
+    ``width``: the columns of the terminal, at which the reason is cut; ``None``: nothing is cut.
+    """
+    heads = aligned([[each.batch, each.job, outcome_text(each.outcome, each.code)] for each in statuses])
+    for each, head in zip(statuses, heads, strict=True):
+        causes = (f"{cause.count} {cause.kind or cause.outcome} on {cause.server}" for cause in each.causes)
+        first = visible(f"{head}  {', '.join(causes) or each.reason}".rstrip())
+        if width is not None and display_width(first) > width:
+            first = f"{split_at_width(first, width - 1)[0]}…"
+        style: Style = "red" if each.code else "yellow" if each.late else ""
+        yield paint(first, style, colour=colour)
+        success = f"last ok {local_time(each.last_success)}" if each.last_success else "never ok"
+        if each.last_success and each.late:
+            success += " (in the future)" if parse_time(each.last_success) > now else " (too long ago)"
+        start = f"next {local_time(each.next_start)}" if each.next_start else "next start unknown"
+        yield f"  {success}, {start}"
+        if each.frozen:
+            yield f"  frozen: {visible(each.frozen)}"

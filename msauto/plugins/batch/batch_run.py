@@ -1,0 +1,423 @@
+"""``msauto batch run``: the frame around a run, which jobs are due, and each job isolated from the others.
+
+Whatever happens inside, the result is recorded, reported and returned: bad playbooks, signals, errors of our own. How a
+job is run, the clock and the record are parameters. No job starts after the window has closed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import structs
+
+from msauto.api.attempts import Attempt, origin_of, reason_of
+from msauto.api.inputs import Tell, ledger_place
+from msauto.concurrency import SystemClock
+from msauto.errors import InputError, MsautoError, bug_text, exit_code_of
+from msauto.exit_codes import ERROR, INTERRUPTED, OK, REFUSED
+from msauto.ledger.history import FOLDER, REPOSITORY, USER
+from msauto.ledger.journal import new_run_name
+from msauto.ledger.ledger import Ledger, LedgerPlace
+from msauto.model.ports import Clock
+from msauto.model.result import TargetResult, format_time, parse_time
+from msauto.playbook.input_files import beside
+from msauto.playbook.settings import load_settings
+from msauto.playbook.settings_file import state_folder
+from msauto.plugins.batch.batch_file import BatchFile, Job, load_batch
+from msauto.plugins.batch.batch_job import BatchJobs, BatchLog, BatchSignals, JobAttempt
+from msauto.plugins.batch.batch_result import (
+    BatchResult,
+    DifferingTarget,
+    JobResult,
+    SentMessage,
+    code_of,
+    last_result,
+    outcome_of,
+    record_result,
+)
+from msauto.plugins.batch.monitoring import Monitor, notify_systemd
+from msauto.plugins.batch.schedule import DueStarts, due_starts, open_until, outside_of
+from msauto.report.sanitizing import visible
+from msauto.report.text import render_error
+from msauto.version import __version__
+
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_PROGRAM_SECONDS: Final = 60
+_STDERR: Final = 2  # stdout is for the summary
+
+
+def open_batch(file: str, state_dir: str | None, tell: Tell, *, check: bool) -> BatchFile:
+    """Read a batch file; an attempt with a bad one is in the history as well."""
+    try:
+        return load_batch(file)
+    except InputError as error:
+        with suppress(MsautoError):
+            place = ledger_place(state_dir, load_settings(None, Path(file).parent))
+            Attempt(place, (file,), reason=reason_of(error), check=check, tell=tell).record(ERROR)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class JobChoice:
+    """Which jobs to run: those that are named, those that failed, or all, as the scheduler starts them."""
+
+    names: tuple[str, ...] = ()
+    failed: bool = False
+    check: bool = False
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether the run counts as a start of the schedule."""
+        return not (self.names or self.failed or self.check)
+
+
+@dataclass(slots=True)
+class BatchSession:
+    """One call of ``msauto batch run``; :meth:`run` never raises. ``result`` is what came of it so far.
+
+    ``given`` are the options of the command that hold for all jobs, by their keywords.
+    """
+
+    batch: BatchFile
+    choice: JobChoice
+    state_dir: str | None
+    signals: BatchSignals
+    log: BatchLog = field(default_factory=BatchLog)
+    clock: Clock = field(default_factory=SystemClock)
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    given: Mapping[str, Any] = field(default_factory=dict)
+    result: BatchResult = field(init=False)
+    _last: BatchResult | None = None
+    _due: DueStarts = field(default_factory=DueStarts)
+    _keeps: bool = False
+    _ledger: LedgerPlace = Path()
+    _deliveries: list[SentMessage] = field(default_factory=list)
+    _monitor: Monitor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._monitor = Monitor(self.batch, self.env, not self.choice.names)
+        now = format_time(self.clock.now())
+        trace = self.env.get("TRACEPARENT", "")
+        self.result = BatchResult(
+            run=new_run_name(self.clock.now()),
+            batch=self.batch.name,
+            file=self.batch.file,
+            started=now,
+            handled=now if self.choice.scheduled else None,
+            check=self.choice.check,
+            msauto=__version__,
+            user=origin_of(())[USER],
+            host=socket.gethostname(),
+            traceparent=trace if _TRACEPARENT.fullmatch(trace) else "",
+        )
+
+    def run(self) -> BatchResult:
+        """Run the batch; return its result, which is recorded unless nothing may be written."""
+        try:
+            state_dir = self._open_state()
+            with self._locked():
+                result = self._run(state_dir)
+        except MsautoError as error:
+            self.log.tell(render_error(error, colour=False))
+            result = self._ended(exit_code_of(error), reason_of(error))
+        except Exception as error:  # noqa: BLE001 - a bug of msauto must not leave the night unreported
+            result = self._ended(ERROR, bug_text(error))
+            self.log.tell(f"Error: {result.reason}")
+        now = format_time(self.clock.now())
+        recovered = result.code == OK and bool(result.jobs) and self._last is not None and bool(self._last.code)
+        result = structs.replace(result, ended=now, recovered=recovered)
+        if self.choice.scheduled:
+            result = structs.replace(result, handled=now)
+        self._record(result)
+        notify_systemd(self.env, result.heading)
+        if not self.choice.check and (result.code != OK or result.jobs):  # without a job, nothing is known
+            result = self._reported(result)
+            if result.deliveries:
+                self._record(result)
+        return self.result
+
+    def _reported(self, result: BatchResult) -> BatchResult:
+        """Return the result with what was delivered of it; monitoring never changes its outcome."""
+        try:
+            self._deliveries += self._monitor.ended(result)
+        except Exception as error:  # noqa: BLE001 - its text may hold a secret
+            self.log.tell(f"Warning: this batch cannot be reported: {type(error).__name__}")
+        for each in self._deliveries:
+            if each.error:
+                self.log.tell(f"Warning: {each.kind} {visible(each.to)}: not delivered: {visible(each.error)}")
+        return structs.replace(result, deliveries=tuple(self._deliveries))
+
+    # Before the jobs ----------------------------------------------------------------------------------------------
+
+    def _open_state(self) -> Path:
+        """Find the ledger, and what it knows of the batch; without an expected ledger, nothing is recorded."""
+        settings = load_settings(None, Path(self.batch.file).parent)
+        self._ledger = self._monitor.ledger = ledger_place(self.state_dir, settings)
+        self._keeps = not self.choice.check and (not settings.require_state or Ledger.exists(self._ledger))
+        with Ledger.open(self._ledger, readonly=True) as ledger:
+            last = self._last = last_result(ledger, self.batch.name)
+        if last is not None:
+            self.result = structs.replace(self.result, earlier=(*last.jobs, *last.earlier))
+        if self.choice.scheduled:
+            handled = parse_time(last.handled) if last is not None and last.handled is not None else None
+            due = self._due = due_starts(self.batch.schedule, self.batch.window, handled, self.clock.now())
+            scheduled = format_time(due.now) if due.now is not None else None
+            self.result = structs.replace(self.result, scheduled=scheduled, missed=tuple(map(format_time, due.missed)))
+        return state_folder(self.state_dir, settings.state_dir)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of the batch, and the one that shows that this run is alive."""
+        if not self._keeps:
+            yield
+            return
+        with Ledger.open(self._ledger) as ledger, ledger.running_batch(self.batch.name, self.result.run):
+            yield
+
+    # The jobs -----------------------------------------------------------------------------------------------------
+
+    def _run(self, state_dir: Path) -> BatchResult:
+        now, window = self.clock.now(), self.batch.window
+        if self.choice.scheduled:
+            why = why_missed(self.batch, self._due, now)
+            if why is not None:
+                self.log.tell(f"Warning: {why}: no job was run")
+                return structs.replace(self.result, outcome="missed", code=REFUSED, reason=why)
+        elif not self.choice.check and window is not None and not window.is_open(now):
+            why = outside_of(window, now)
+            self.log.tell(f"Refused: {why}\n  → run it within the window")
+            return self._ended(REFUSED, why)
+        names = self.choice.names or [job.name for job in self.batch.jobs]
+        left = failed_jobs(self._last, self.batch) if self.choice.failed else names
+        jobs = [job for job in self.batch.jobs if job.name in names and job.name in left]
+        if not jobs:
+            return self._ended(OK, "no job is left to run again")
+        if not self.choice.check:
+            self._deliveries += self._monitor.started(self.result.run)
+        notes = {"traceparent": self.result.traceparent} if self.result.traceparent else {}
+        batch, signals, clock, check = self.batch, self.signals, self.clock, self.choice.check
+        runner = BatchJobs(batch, state_dir, self._ledger, signals, notes, self.log, clock, check, self.given)
+        run = BatchRun(batch, runner, clock, signals.wait, self._record, self._job_started, self._job_ended, check)
+        return run.run(jobs, self.result, self._last)
+
+    def _job_started(self, job: Job) -> None:
+        self.log.tell(f"=== {self.batch.name}: {job.name}")
+        notify_systemd(self.env, f"job {job.name} of {self.batch.name}")
+
+    def _job_ended(self, job: Job, result: JobResult) -> None:
+        self.log.tell(f"=== {self.batch.name}: {job.name}: {result.outcome}")
+        if not self.choice.check:
+            self._deliveries += run_end_programs(job, result, self.result, self.env)
+
+    # The result ---------------------------------------------------------------------------------------------------
+
+    def _ended(self, code: int, reason: str) -> BatchResult:
+        return structs.replace(self.result, outcome=outcome_of(code), code=code, reason=reason)
+
+    def _record(self, result: BatchResult) -> None:
+        """Record the result so far; a failure is a warning, except before the first job."""
+        first = not self.result.jobs and bool(result.jobs)
+        self.result = result
+        if not self._keeps:
+            return
+        try:
+            with Ledger.open(self._ledger) as ledger:
+                origin = origin_of((result.file,))
+                record_result(ledger, result, origin[FOLDER], origin[REPOSITORY])
+        except MsautoError as error:
+            if first and result.ended is None:
+                raise
+            self.log.tell(f"Warning: this batch is missing from the history: {error.message}")
+
+
+def why_missed(batch: BatchFile, due: DueStarts, now: datetime) -> str | None:
+    """Return why a start by the scheduler runs no job: it is outside its window; ``None``: it runs."""
+    window = batch.window
+    if window is not None and not window.is_open(now):
+        return outside_of(window, now)
+    if due.missed and due.now is None:
+        start = due.missed[-1].astimezone(batch.schedule.zone)
+        return f"the start of {start:%a %Y-%m-%d %H:%M %Z} was missed, and its window has closed"
+    return None
+
+
+def failed_jobs(last: BatchResult | None, batch: BatchFile) -> tuple[str, ...]:
+    """Return the jobs that are not done, in the order of the file: all of them after a start that ran none.
+
+    A start that another run of the batch locked out does not count: the jobs are those of that run.
+    """
+    if last is None or (not last.jobs and last.code and last.outcome != "locked"):
+        return tuple(job.name for job in batch.jobs)
+    results = [(job.name, last.last_of(job.name)) for job in batch.jobs]
+    return tuple(name for name, result in results if result is None or not result.done)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRun:
+    """A run of some jobs of a batch. ``record`` is called with the result so far, after each job.
+
+    ``run_job`` makes an attempt of a job (from 1), begins no target at or after a moment, and never raises; it gets
+    what earlier attempts made of the targets. ``stopped`` waits so many seconds, or until the batch is asked to stop,
+    and returns whether it was.
+    """
+
+    batch: BatchFile
+    run_job: Callable[[Job, int, datetime | None, tuple[TargetResult, ...]], JobAttempt]
+    clock: Clock
+    stopped: Callable[[float], bool]
+    record: Callable[[BatchResult], None]
+    started_job: Callable[[Job], None]
+    ended_job: Callable[[Job, JobResult], None]
+    check: bool = False
+
+    def run(self, jobs: Sequence[Job], result: BatchResult, last: BatchResult | None) -> BatchResult:
+        """Run the jobs in their order; return the result with their results."""
+        before = {job.name: last.last_of(job.name) if last else None for job in self.batch.jobs}
+        results = dict[str, JobResult]()
+        for job in jobs:
+            known = before[job.name] or JobResult(job=job.name)
+            drift = tuple(structs.replace(each, seen=False) for each in known.drift)
+            results[job.name] = JobResult(job=job.name, last_success=known.last_success, drift=drift)
+        drifted = _reported(results.values())
+        earlier = tuple(each for name, each in before.items() if each is not None and name not in results)
+        result = structs.replace(result, jobs=tuple(results.values()), earlier=earlier)
+        self.record(result)
+        closing = open_until(self.batch.window, self.clock.now())
+        for job in jobs:
+            results[job.name] = self._job(job, results, closing)
+            result = structs.replace(result, jobs=tuple(results.values()))
+            self.record(result)
+        changed, code = drifted != _reported(results.values()), code_of(results.values())
+        return structs.replace(result, drift_changed=changed, code=code, outcome=outcome_of(code))
+
+    def _job(self, job: Job, results: dict[str, JobResult], closing: datetime | None) -> JobResult:
+        pending = results[job.name]
+        unmet = _unmet_need(job, results)
+        if self.stopped(0) or any(each.code == INTERRUPTED for each in results.values()):
+            return structs.replace(pending, code=INTERRUPTED, reason="the batch was interrupted")
+        if closing is not None and self.clock.now() >= closing:
+            return structs.replace(pending, code=REFUSED, reason=f"the window {self.batch.window} has closed")
+        if unmet is not None:
+            return structs.replace(pending, outcome="skipped", reason=unmet)
+        self.started_job(job)
+        result = self._attempts(job, pending, closing)
+        self.ended_job(job, result)
+        return result
+
+    def _attempts(self, job: Job, pending: JobResult, closing: datetime | None) -> JobResult:
+        started = self.clock.now()
+        until = started + job.args.max_time if job.args.max_time is not None else None
+        ends = [end for end in (until, closing) if end is not None]
+        runs, outside = list[str](), dict[tuple[str, ...], DifferingTarget]()
+        targets: tuple[TargetResult, ...] = ()
+        for number in count(1):
+            result, again, targets = self.run_job(job, number, until, targets)
+            runs += result.runs
+            for each in result.outside:  # a later attempt does not find what this one overwrote
+                known = outside.get(each.id, each).changes
+                outside[each.id] = structs.replace(each, changes=tuple(dict.fromkeys((*known, *each.changes))))
+            if not again or not self._wait(job, number, ends):
+                break
+        now = format_time(self.clock.now())
+        return structs.replace(
+            result,
+            attempts=number,
+            started=format_time(started),
+            ended=now,
+            runs=tuple(runs),
+            outside=tuple(outside.values()),
+            drift=_drift(job, result, pending.drift),
+            last_success=now if result.code == 0 and not self.check else pending.last_success,
+        )
+
+    def _wait(self, job: Job, number: int, ends: Sequence[datetime]) -> bool:
+        """Wait before the next attempt; return whether there is one: never after the window or ``max_time``."""
+        retry = job.args.retry
+        if retry is None or number > retry.times:
+            return False
+        again = self.clock.now() + retry.wait
+        return all(again < end for end in ends) and not self.stopped(retry.wait.total_seconds())
+
+
+def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:
+    """Return which need of a job is not met; a need that is not part of this run is not looked at."""
+    for name, required in (job.args.needs or {}).items():
+        need = results.get(name)
+        if need is not None and not need.done and required == "ok":
+            return f"needs {name}, which ended with {need.outcome!r}"
+    return None
+
+
+# Drift ------------------------------------------------------------------------------------------------------------
+
+
+def _drift(job: Job, result: JobResult, known: tuple[DifferingTarget, ...]) -> tuple[DifferingTarget, ...]:
+    """Return what differs, with the number of nights; a target is reported once it differs long enough.
+
+    Where a job could not plan all targets of a server, it did not see all that differs there: what is known from the
+    night before is kept.
+    """
+    unseen = {each.server for each in result.causes}
+    nothing_seen = result.code != 0 and not result.causes
+    nights = {each.id: each.nights for each in known}
+    after = job.args.drift.after if job.args.drift else 1
+    counted = [structs.replace(each, nights=nights.get(each.id, 0) + 1) for each in result.drift]
+    counted_ids = {each.id for each in counted}
+    kept = (each for each in known if (nothing_seen or each.server in unseen) and each.id not in counted_ids)
+    return (*(structs.replace(each, reported=each.nights >= after) for each in counted), *kept)
+
+
+def _reported(results: Iterable[JobResult]) -> set[tuple[str, ...]]:
+    """Return what identifies the drift of jobs that is reported."""
+    return {(job.job, *each.id) for job in results for each in job.drift if each.reported}
+
+
+# Programs -------------------------------------------------------------------------------------------------------------
+
+
+def run_end_programs(job: Job, result: JobResult, batch: BatchResult, env: Mapping[str, str]) -> Iterator[SentMessage]:
+    """Run the programs of a job one after another; yield what came of each. What they print goes to stderr."""
+    about = {
+        "MSAUTO_BATCH": batch.batch,
+        "MSAUTO_BATCH_RUN": batch.run,
+        "MSAUTO_JOB": job.name,
+        "MSAUTO_OUTCOME": result.outcome,
+        "MSAUTO_CODE": str(result.code),
+        "MSAUTO_REASON": result.reason,
+        "MSAUTO_ATTEMPTS": str(result.attempts),
+        "MSAUTO_RUNS": " ".join(result.runs),
+    }
+    folder = Path(batch.file).parent
+    for program, *arguments in job.args.on_end or ():
+        path = str(Path(beside(batch.file, program)).absolute()) if "/" in program else program
+        error = _run([path, *arguments], folder, {**env, **about})
+        yield SentMessage(kind="program", to=program, error=error)
+
+
+def _run(command: list[str], folder: Path, env: Mapping[str, str]) -> str:
+    """Run a program; return why it failed, or nothing."""
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the programs of the batch file, without a shell
+            command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=_STDERR, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        return f"it cannot be started: {getattr(error, 'strerror', None) or error}"
+    try:
+        code = process.wait(_PROGRAM_SECONDS)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return f"it did not end within {_PROGRAM_SECONDS} s, and was killed"
+    return f"it ended with {code}" if code else ""

@@ -1,0 +1,349 @@
+"""Messages about a batch to other systems: heartbeats, notices, report files, metrics, and a line for systemd.
+
+They have 10 seconds in all, and never change what a batch does, or its exit code.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from threading import Thread
+from typing import Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+from uuid import NAMESPACE_URL, uuid5
+
+from msgspec import Struct, structs
+
+from msauto.documents.document import SourceNode
+from msauto.errors import InputError, MsautoError, Problem
+from msauto.exit_codes import LOCKED, OK, REFUSED
+from msauto.file_writing import write_file
+from msauto.ledger.ledger import Ledger, LedgerPlace
+from msauto.model.result import parse_time, seconds_between
+from msauto.playbook.hosts import secret_of
+from msauto.playbook.input_files import beside
+from msauto.plugins.batch.batch_file import BatchFile
+from msauto.plugins.batch.batch_result import BatchResult, MessageKind, SentMessage, past_results
+from msauto.plugins.batch.pages import page_name, render_index
+from msauto.plugins.batch.schema import Event, PagesArgs, ReportArgs, SecretSource
+from msauto.plugins.batch.summary import SUMMARY_FORMS, BatchForm, render_text
+from msauto.report.layout import template
+from msauto.secrets.redaction import Secrets
+
+_SECONDS: Final = 10.0
+_AT_START: Final = 2.0
+_MARGIN: Final = 0.5  # seconds, so that a process that hangs is killed within the time of the message
+_MOST_BYTES: Final = 90_000  # healthchecks keeps 100 kB of a body
+_REPORT_MODE, _METRICS_MODE = 0o640, 0o644
+_SHORTEST_PART: Final = 4
+_TO_THE_INDEX: Final = '<p class="more"><a href="index.html">All nights</a></p></header>'
+"""What closes the header of the page of a night, which a report does not have: there is no index beside it."""
+
+
+def events_of(result: BatchResult) -> tuple[Event, ...]:
+    """Return what happened, in the order of its urgency."""
+    was_missed = result.outcome == "missed"
+    codes: set[int | None] = set() if was_missed else {each.code for each in result.jobs if each.code} or {result.code}
+    happened: dict[Event, bool] = {
+        "failed": bool(codes - {None, OK, REFUSED, LOCKED}),
+        "refused": REFUSED in codes,
+        "locked": LOCKED in codes,
+        "missed": was_missed or bool(result.missed),
+        "drift": result.drift_changed,
+        "changed": any(each.summary.get("changed") for each in result.jobs),
+        "recovered": result.recovered,
+        "ok": result.code == 0,
+    }
+    return tuple(event for event, did in happened.items() if did)
+
+
+class Message(Struct, frozen=True):
+    """A message that is still to be sent.
+
+    ``send`` gets the address, if the message has one, and the seconds it has; it raises an error if the message was not
+    delivered. ``address`` raises ``MsautoError`` if it is a secret that cannot be read.
+    """
+
+    unsent: SentMessage
+    send: Callable[[str, float], object]
+    address: Callable[[], str] = str
+
+
+class Monitor(Struct):
+    """What a batch reports to other systems.
+
+    ``heartbeat``: whether this run counts for the check. ``ledger`` holds the runs. ``left``: seconds that monitoring
+    still has.
+    """
+
+    batch: BatchFile
+    env: Mapping[str, str]
+    heartbeat: bool = True
+    ledger: LedgerPlace | None = None
+    left: float = _SECONDS
+
+    def started(self, run: str) -> tuple[SentMessage, ...]:
+        """Report that the jobs start."""
+        return self._deliver([*self._heartbeats("start", run, "")], _AT_START)
+
+    def ended(self, result: BatchResult) -> tuple[SentMessage, ...]:
+        """Report a result: files, the heartbeat, and notices to those who subscribed to what happened."""
+        recap = render_text(result)
+        messages = [*self._files(result), *self._heartbeats(str(result.code), result.run, recap)]
+        for subscribed, value, node in self._subscribers():
+            events = tuple(event for event in events_of(result) if event in subscribed)
+            if events:
+                kind = "failure" if result.code else "warning" if "drift" in events else "success"
+                send = partial(_send_notice, f"msauto {result.heading}", recap, kind)
+                messages.append(self._to(value, node, "notice", send, events))
+        return self._deliver(messages, self.left)
+
+    def test(self) -> tuple[SentMessage, ...]:
+        """Send a test to every address; it does not change the state of a check."""
+        text = f"This is a test: the batch {self.batch.name} of msauto can reach this address."
+        send = partial(_send_notice, f"msauto {self.batch.name}: test", text, "info")
+        notices = [self._to(value, node, "notice", send) for _, value, node in self._subscribers()]
+        return self._deliver([*self._heartbeats("log", f"test of {self.batch.name}", text), *notices], self.left)
+
+    def _deliver(self, messages: Sequence[Message], seconds: float) -> tuple[SentMessage, ...]:
+        begun = time.monotonic()
+        delivered = deliver(messages, min(seconds, self.left))
+        self.left -= time.monotonic() - begun
+        return delivered
+
+    def _heartbeats(self, signal: str, run: str, body: str) -> Iterator[Message]:
+        value = self.batch.args.heartbeat
+        if value is not None and self.heartbeat:
+            send = partial(_send_heartbeat, signal, run, body)
+            yield self._to(value, self.batch.node.child("heartbeat"), "heartbeat", send)
+
+    def _subscribers(self) -> Iterator[tuple[list[Event], str | SecretSource, SourceNode]]:
+        for index, notify in enumerate(self.batch.args.notify or ()):
+            yield notify.on, notify.to, self.batch.node.child("notify", index, "to")
+
+    def _to(
+        self,
+        value: str | SecretSource,
+        node: SourceNode,
+        kind: MessageKind,
+        send: Callable[[str, float], object],
+        events: tuple[Event, ...] = (),
+    ) -> Message:
+        """Return a message to an address: a text, or the source of a secret one.
+
+        Of a text only the scheme is shown: other parts of a URL may be secret.
+        """
+        if isinstance(value, SecretSource):
+            ((source, name),) = value.model_dump(exclude_none=True).items()
+            shown = f"{source} {name}"
+            address = partial(_secret_address, source, name, node.child(source), self.env, self.batch.name)
+        else:
+            scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)", value)
+            shown, address = f"{scheme[0] if scheme else ''}://…", partial(str, value)
+        return Message(SentMessage(kind=kind, to=shown, events=events), send, address)
+
+    def _files(self, result: BatchResult) -> Iterator[Message]:
+        """Yield the dated summaries, each of which removes those older than ``keep_days``, and the metrics."""
+        batch, metrics, reports = self.batch, self.batch.args.metrics, self.batch.args.reports
+        kept: dict[str, list[ReportArgs | PagesArgs]] = {}
+        if reports is not None:
+            kept |= {form: [reports] for form in reports.formats or ["text"]}
+        if batch.pages is not None:
+            kept.setdefault("html", []).append(batch.pages)
+        for form, those in kept.items():
+            ending, render = SUMMARY_FORMS[form]
+            name = f"{page_name(result, batch.schedule.zone)}.{ending}"
+            files = [(Path(beside(batch.file, args.dir)) / name, args) for args in those]
+            shown = ", ".join(str(path) for path, _ in files)
+            yield Message(SentMessage(kind="report", to=shown), partial(self._write_reports, result, render, files))
+        if metrics is not None and result.outcome != "locked":  # those of the run in progress stay
+            path = Path(beside(batch.file, metrics.file))
+            write = partial(write_file, path, [metrics_text(result)], _METRICS_MODE)
+            yield Message(SentMessage(kind="metrics", to=str(path)), lambda *_: write())
+
+    def _write_reports(
+        self, result: BatchResult, render: BatchForm, files: Sequence[tuple[Path, ReportArgs | PagesArgs]], *_: object
+    ) -> None:
+        """Write a form of the summary, and remove older files; beside the page of a night, the index."""
+        batch, text = self.batch, render(result, self.ledger)
+        started = parse_time(result.started).astimezone(batch.schedule.zone)
+        for path, args in files:
+            folder = path.parent
+            folder.mkdir(parents=True, exist_ok=True)
+            is_page = isinstance(args, PagesArgs)
+            write_file(path, [text.replace("</header>", _TO_THE_INDEX, 1) if is_page else text], _REPORT_MODE)
+            oldest = "" if args.keep_days is None else f"{started.date() - timedelta(days=args.keep_days)}"
+            dated = re.compile(rf"{re.escape(batch.name)}-(\d{{4}}-\d\d-\d\d)T\d{{6}}{re.escape(path.suffix)}")
+            for each in folder.iterdir():
+                if (report := dated.fullmatch(each.name)) and report[1] < oldest:
+                    each.unlink(missing_ok=True)
+            if is_page:
+                with Ledger.open(self.ledger, readonly=True) if self.ledger is not None else nullcontext() as ledger:
+                    past = past_results(ledger, batch.name) if ledger is not None else ()
+                    nights = [result, *(each for each in past if each.run != result.run)]
+                index = render_index(nights, batch.schedule.zone, {each.name for each in folder.iterdir()})
+                write_file(folder / "index.html", index, _REPORT_MODE)
+
+
+def unreachable_addresses(batch: BatchFile, env: Mapping[str, str]) -> Iterator[Problem]:
+    """Send a test to every address; yield an error for each that did not accept it."""
+    places = [batch.node.child("heartbeat")] if batch.args.heartbeat is not None else []
+    places += [batch.node.child("notify", index, "to") for index in range(len(batch.args.notify or ()))]
+    for node, sent in zip(places, Monitor(batch, env).test(), strict=True):
+        if sent.error:
+            problem = node.problem(f"the test to {sent.to} was not delivered: {sent.error}", "correct the address")
+            yield replace(problem, excerpt="")  # it would show the address
+
+
+def deliver(messages: Sequence[Message], seconds: float) -> tuple[SentMessage, ...]:
+    """Send messages at the same time; return what came of each after at most so many seconds.
+
+    An error never shows an address that is a secret.
+    """
+    errors: dict[int, str] = {}
+
+    def send(number: int, message: Message) -> None:
+        secrets = Secrets()
+        try:
+            if address := message.address():
+                parts = re.split(r"[/:@?&=,]+", address.partition("://")[2])  # messages of libraries repeat them
+                secrets = Secrets([address, *(part for part in parts if len(part) >= _SHORTEST_PART)])
+            message.send(address, seconds)
+        except Exception as error:  # noqa: BLE001 - monitoring never stops a batch
+            errors[number] = secrets.redact_message(_reason(error))
+        else:
+            errors[number] = ""
+
+    threads = [Thread(target=send, args=each, daemon=True) for each in enumerate(messages)]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    late = f"no answer within {seconds:.1f} s"
+    return tuple(structs.replace(each.unsent, error=errors.get(number, late)) for number, each in enumerate(messages))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, InputError) and error.problems:
+        return error.problems[0].message
+    if isinstance(error, MsautoError):
+        return error.message
+    return " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
+
+
+def _secret_address(source: str, name: str, node: SourceNode, env: Mapping[str, str], batch: str) -> str:
+    """Return the address; ``batch`` is the keyring's user. Raises ``InputError``, which does not show it."""
+    if source == "env":
+        if not env.get(name):
+            remedy = "set it in the environment of the scheduled run"
+            raise node.error(f"the environment variable {name} is not set", remedy)
+        return env[name]
+    if source == "credential":
+        folder = env.get("CREDENTIALS_DIRECTORY")
+        if folder is None:
+            raise node.error("$CREDENTIALS_DIRECTORY is not set", "systemd sets it: see `msauto schedule print`")
+        name = str(Path(folder).absolute() / name)
+    return secret_of(source, name, batch, node).reveal().strip()
+
+
+# Heartbeats -----------------------------------------------------------------------------------------------------------
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Makes a redirect an error: urllib would follow it with a GET, without the body."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Return no request."""
+
+
+def _send_heartbeat(signal: str, run: str, body: str, url: str, seconds: float) -> None:
+    """POST in the protocol of healthchecks: ``start``, an exit code or ``log``; the run id is made from ``run``."""
+    try:
+        parts = urlsplit(url)
+        is_web = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_web = False
+    if not is_web:
+        raise MsautoError("the heartbeat is not an http or https URL", remedy="use the ping URL of the check")
+    query = "&".join(filter(None, (parts.query, f"rid={uuid5(NAMESPACE_URL, run)}")))
+    login, _, host = parts.netloc.rpartition("@")
+    path = f"{parts.path.rstrip('/')}/{signal}"
+    address = urlunsplit(parts._replace(netloc=host, path=path, query=query, fragment=""))
+    headers = {"Content-Type": "text/plain; charset=utf-8", "User-Agent": "msauto"}
+    if login:
+        user, _, password = login.partition(":")
+        headers["Authorization"] = f"Basic {b64encode(unquote_to_bytes(f'{user}:{password}')).decode()}"
+    request = Request(address, body.encode()[-_MOST_BYTES:], headers, method="POST")  # noqa: S310 - http, above
+    try:
+        with build_opener(_NoRedirects).open(request, timeout=seconds):
+            pass
+    except HTTPError as error:
+        error.close()
+        raise MsautoError(f"the answer has the status {error.code}", remedy="check the URL") from None
+    except URLError as error:
+        raise MsautoError(f"it cannot be reached: {error.reason}", remedy="check the URL") from None
+
+
+# Notices --------------------------------------------------------------------------------------------------------------
+
+
+def _send_notice(title: str, body: str, kind: str, url: str, seconds: float) -> None:
+    """Send a notice to an Apprise URL; ``kind`` is info, success, warning or failure.
+
+    Apprise runs in a process of its own: a service that hangs would otherwise hold up the end of this one.
+    """
+    message = {"url": url, "title": title, "body": body, "kind": kind}
+    command = [sys.executable, "-P", "-m", "msauto.plugins.batch.send_notice"]
+    try:
+        done = subprocess.run(  # noqa: S603 - this program
+            command,
+            input=json.dumps(message),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=max(0.1, seconds - _MARGIN),
+            check=False,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise MsautoError(f"no answer within {seconds:.1f} s", remedy="check the address") from None
+    if done.returncode != 0:
+        lines = done.stdout.strip().splitlines() or ["the service did not accept it"]
+        raise MsautoError(lines[-1], remedy="check the address")
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+def metrics_text(result: BatchResult) -> str:
+    """Return the metrics for Prometheus. Jobs that this run did not include keep their last result."""
+    return template("plugins/batch/metrics.prom.j2").render(
+        result=result,
+        jobs=(*result.jobs, *result.earlier),
+        duration=seconds_between,
+        timestamp=lambda moment: 0.0 if moment is None else parse_time(moment).timestamp(),
+    )
+
+
+def notify_systemd(env: Mapping[str, str], text: str) -> None:
+    """Show a text in ``systemctl status``, where systemd runs this process."""
+    address = env.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.connect(f"\0{address[1:]}" if address.startswith("@") else address)
+        channel.send(f"STATUS={' '.join(text.split())}".encode())

@@ -1,0 +1,83 @@
+"""The index of the pages of the nights: the last 90 as a strip, with what was done and what was not on each server."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from msauto.model.result import parse_time
+from msauto.plugins.batch.batch_result import BatchResult, JobResult
+from msauto.plugins.pages.html import PageHead, render_page
+from msauto.report.sanitizing import show, visible
+from msauto.report.texts import local_time, plural
+
+MOST_NIGHTS: Final = 90
+_BARS: Final = {"changed": "changed", "failed": "not done", "differs": "differing", "outside": "changed outside"}
+"""What is counted, by the class of its bar."""
+
+
+class Night(NamedTuple):
+    """A run of a batch on the index; visible.
+
+    ``page``: the file of its page, empty if it is gone. ``counts``: for each server, how many targets each bar counts.
+    """
+
+    outcome: str
+    started: str
+    text: str
+    page: str
+    counts: Mapping[str, Mapping[str, int]]
+
+    @property
+    def servers(self) -> list[str]:
+        """What was done on each server, in words."""
+        shown = (
+            (server, [f"{number} {_BARS[bar]}" for bar, number in bars.items()]) for server, bars in self.counts.items()
+        )
+        return [f"{server}: {', '.join(numbers)}" for server, numbers in shown]
+
+
+def page_name(result: BatchResult, zone: ZoneInfo) -> str:
+    """Return the name of the dated files of a run, without an ending."""
+    return f"{result.batch}-{parse_time(result.started).astimezone(zone):%Y-%m-%dT%H%M%S}"
+
+
+def render_index(results: Sequence[BatchResult], zone: ZoneInfo, pages: Collection[str]) -> Iterator[str]:
+    """Yield the index of runs, the newest first; ``pages`` are the files that exist."""
+    nights = [_night(each, f"{page_name(each, zone)}.html", pages) for each in results[:MOST_NIGHTS]]
+    newest, tallest = results[0], Counter[str]()
+    for night in nights:
+        tallest |= Counter({server: max(bars.values()) for server, bars in night.counts.items()})
+    facts = (nights[0].started, plural(len(nights), "night"), f"msauto {newest.msauto}")
+    return render_page(
+        PageHead(newest.batch, newest.outcome, newest.sentence, facts),
+        name="plugins/batch/index.html.j2",
+        nights=nights,
+        tallest=dict(sorted(tallest.items())),
+        bars=_BARS,
+    )
+
+
+def _night(result: BatchResult, page: str, pages: Collection[str]) -> Night:
+    writing = [job for job in result.jobs if job.written[1]]
+    # A job with ``do: plan`` finds again what the others have not written.
+    bars = _counts(writing) | _counts(job for job in result.jobs if job not in writing)
+    counts: dict[str, dict[str, int]] = {}
+    for server, bar in sorted(bars, key=lambda key: (key[0], [*_BARS].index(key[1]))):
+        counts.setdefault(show(server), {})[bar] = bars[server, bar]
+    text, page = visible(result.sentence), page if page in pages else ""
+    return Night(result.outcome, local_time(result.started), text, page, counts)
+
+
+def _counts(jobs: Iterable[JobResult]) -> Counter[tuple[str, str]]:
+    """Return how many targets each bar of each server counts."""
+    counts = Counter[tuple[str, str]]()
+    for job in jobs:
+        counts.update({(server, "changed"): number for server, number in job.changed.items()})
+        counts.update((target.server, "outside") for target in job.outside)
+        for cause in job.causes:
+            counts[cause.server, "failed"] += cause.count
+        counts.update((target.server, "differs") for target in job.reported_drift)
+    return counts

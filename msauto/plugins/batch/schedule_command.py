@@ -1,0 +1,69 @@
+"""``msauto schedule print``: what starts a batch. msauto installs nothing and schedules nothing itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from msauto.cli.help import HelpGroup
+from msauto.cli.output import print_message, print_result
+from msauto.errors import MsautoError
+from msauto.file_writing import write_file
+from msauto.playbook.settings import load_settings
+from msauto.playbook.settings_file import state_folder
+from msauto.plugins.batch.batch_file import load_batch
+from msauto.plugins.batch.schedulers import SCHEDULERS, ScheduledStart, scheduler_files
+
+
+@click.group("schedule", cls=HelpGroup)
+def command() -> None:
+    """Print what starts a batch: msauto has no scheduler of its own."""
+
+
+@command.command("print")
+@click.argument("file", type=click.Path(), metavar="FILE")
+@click.option("--for", "scheduler", type=click.Choice(SCHEDULERS), required=True, help="The scheduler.")
+@click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="Write the files to DIR.")
+def print_(*, file: str, scheduler: str, out: str | None) -> None:
+    """Print the files that start a batch, and the commands that install them."""
+    printed = scheduler_files(scheduler, _start(file, scheduler), "" if out is None else f", in {out}")
+    if out is not None:
+        folder = Path(out)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, text in printed.files.items():
+                write_file(folder / name, [text])
+        except OSError as error:
+            raise MsautoError(f"cannot write to {folder}: {error.strerror}", remedy="name another folder") from error
+        print_result("".join(f"{folder / name}\n" for name in printed.files))
+    elif len(printed.files) == 1:
+        print_result("".join(printed.files.values()))
+    else:
+        print_result("\n".join(f"# {name}\n{text}" for name, text in printed.files.items()))
+    print_message(printed.install)
+
+
+def _start(file: str, scheduler: str) -> ScheduledStart:
+    batch = load_batch(file)
+    settings = load_settings(None, Path(file).parent)
+    state_home = state_folder(None, settings.state_dir).absolute().parent
+    start = ScheduledStart(batch, _program(), state_home, Path(settings.state_dir) if settings.state_dir else None)
+    refused = re.compile(r"[\x00-\x1f\x7f-\x9f]" if scheduler != "systemd" else r'[\x00-\x1f\x7f-\x9f"]')
+    for path in map(str, (*start.argv, start.state_home, *start.written_folders)):
+        if found := refused.search(path):
+            message = f"the path {path!r} contains {found[0]!r}, which is not supported for {scheduler}"
+            raise MsautoError(message, remedy="rename the file or folder")
+    return start
+
+
+def _program() -> tuple[str, ...]:
+    """Return this program with its full path."""
+    found = shutil.which(sys.argv[0])
+    if found is not None and Path(found).stem == "msauto":
+        return (os.path.abspath(found),)  # noqa: PTH100 - a link may be what is kept when msauto is installed again
+    return (sys.executable, "-m", "msauto")

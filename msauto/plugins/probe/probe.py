@@ -1,0 +1,511 @@
+"""``msauto probe``: learns the dialect of a live server, by reading or by trials on a scratch asset.
+
+A trial changes only a new segment, a new marker, ``first_frame`` and one XMP field; the latter two are restored. What a
+write may leave behind is noted before it. At the end the asset is read again, in any case, our changes are undone, and
+what remains is reported. A new dialect key has its question in :mod:`.observations`, in ``_TRIALS``, or its reason in
+``_NEVER_TRIED``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from operator import ne
+from typing import Any, Final, NamedTuple, TypeVar
+
+from msauto import errors
+from msauto.circuit_breaker import UNINFORMATIVE_STATUSES
+from msauto.concurrency import finish
+from msauto.model import requests
+from msauto.model.live import Asset, Link, Marker, Segment
+from msauto.model.plan import Address, Request
+from msauto.model.ports import Clock
+from msauto.model.server import Dialect, ServerSpec
+from msauto.plugins.probe.observations import ProbeNotes, ProbeResult, ReadOnlyProbe
+from msauto.server.client import AsyncMediaServer
+from msauto.server.error_answers import RawAnswer
+from msauto.server.parsers import parse_xmp
+from msauto.server.reader import ServerReader
+
+_ROUNDS: Final = 3
+"""The number of attempts to undo a change."""
+
+SETTLING: Final = 2.0
+"""Seconds to wait after a lost answer, or for a write that is not visible: the server may still be working."""
+
+PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.5)
+"""Seconds between reads of what was written: some servers show it late."""
+
+T = TypeVar("T")
+Refuse = Callable[[Asset, tuple[Link, ...] | None], None]
+"""Gets the asset of a trial and its links, and raises for one that must not be changed."""
+
+
+Trials = Mapping[Callable[[Any], Awaitable[None]], tuple[tuple[str, ...], str]]
+"""Trials on a :class:`Scratch`, each with the keys that it answers, and its options besides ``--scratch``."""
+
+
+class TrialOptions(NamedTuple):
+    """The asset of a trial, and an XMP field that may be written."""
+
+    title: str
+    xmp_field: str | None = None
+
+
+class TrialWords(NamedTuple):
+    """What is reported of a trial; ``{0}`` is its :class:`Scratch`."""
+
+    stopped: str = "Stopped. Undoing: {0.changed}"
+    still: str = "Still undoing {0.changed} of {0.name!r}. Stopping once more leaves it there"
+    left: str = "Left on {0.name!r}"
+    unseen: str = "The server took what it has not shown: look once more, later, for {unseen}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Scratch:
+    """The asset or channel that a trial writes to, by its ``name``; ``report`` prints a line at once.
+
+    ``made`` maps what a write may leave behind to its description. ``undoing`` undo it, and return what remains.
+    ``unseen`` are accepted writes that are not visible yet, ``slowest`` the longest time in seconds until one was.
+    ``lost``: an answer was lost, so that a write may still be done.
+    """
+
+    client: AsyncMediaServer
+    name: str
+    notes: ProbeNotes
+    clock: Clock
+    report: Callable[[str], None]
+    words: TrialWords = field(default_factory=TrialWords)
+    token: str = field(default_factory=lambda: f"msauto-probe-{secrets.token_hex(6)}")
+    made: dict[str, str] = field(default_factory=dict)
+    undoing: list[Callable[[], Awaitable[tuple[str, ...]]]] = field(default_factory=list)
+    unseen: set[str] = field(default_factory=set)
+    slowest: float = 0.0
+    lost: bool = False
+
+    @property
+    def changed(self) -> str:
+        """What writes may have left behind."""
+        return "; ".join(self.made.values())
+
+    async def look(self, what: str, read: Callable[[], Awaitable[T]], shows: Callable[[T], bool]) -> T:
+        """Read until the write is visible, for a limited time; return the last state.
+
+        Does not wait for a write that was not accepted.
+        """
+        waited = 0.0
+        live = await read()
+        for pause in PAUSES if what in self.unseen else ():
+            if shows(live):
+                break
+            await self.clock.sleep(pause)
+            waited += pause
+            live = await read()
+        if shows(live):
+            self.unseen.discard(what)
+            self.slowest = max(self.slowest, waited)
+        return live
+
+    async def settle(self) -> None:
+        """Wait until the server must have finished: longer if some write was never visible."""
+        late = 2 * self.slowest
+        await self.clock.sleep(max(late, SETTLING) if self.lost or self.unseen else late)
+
+
+@dataclass(slots=True, kw_only=True)
+class ScratchAsset(Scratch):
+    """The asset of a trial: its state before, and the number of a new segment."""
+
+    database: str
+    xmp_field: str | None
+    before: Asset = field(init=False)
+    number: int = 0
+
+    @property
+    def path(self) -> str:
+        """The asset's path."""
+        return self.client.path(self.database, self.name)
+
+    async def open(self, refuse: Refuse, *, all_links: bool) -> None:
+        """Read the asset; raise ``RefusedError`` for one that is still being recorded, or that ``refuse`` refuses.
+
+        ``all_links``: find the links of the asset for ``refuse``, which may need a listing of the whole database.
+        """
+        asset = await self.read()
+        if asset.finalized is False:
+            why = f"{self.name!r} is still being recorded: nothing is tried on it"
+            raise errors.RefusedError(why, remedy="name another")
+        reader = ServerReader(self.client, clock=self.clock)
+        refuse(asset, await reader.read_links(self.database, asset) if all_links else asset.links)
+        self.before = asset
+        self.number = max((segment.number for segment in asset.segments), default=0) + 1
+        self.undoing.append(partial(_put_asset_back, self))
+
+    async def read(self) -> Asset:
+        """Read the asset; raise ``NotFoundError`` if the server has none."""
+        reader = ServerReader(self.client, clock=self.clock)
+        asset = await reader.read_asset(self.database, Address(self.name))
+        if asset is None:
+            raise errors.NotFoundError(
+                f"{self.database} has no asset {self.name!r}",
+                status=404,
+                server=self.client.spec.name,
+                remedy="name one that `msauto show assets` lists",
+            )
+        return asset
+
+    async def write(self, request: Request, what: str, words: str) -> bool:
+        """Note what a write may leave behind, and send it; return whether it was accepted."""
+        self.made[what] = words
+        try:
+            await self.client.send(request)
+        except errors.RejectedError as error:
+            if error.status in UNINFORMATIVE_STATUSES:
+                raise
+            return False
+        except errors.NotSentError:
+            raise
+        except BaseException:  # a lost answer, or Ctrl-C: it may have been done
+            self.lost = True
+            raise
+        self.unseen.add(what)
+        return True
+
+    def segments(self, asset: Asset) -> list[Segment]:
+        """Return our own segments: those with our token, or else new ones with our number."""
+        named = [segment for segment in asset.segments if segment.title == self.token]
+        known = {(segment.start, segment.duration) for segment in self.before.segments}
+        new = [each for each in asset.segments if (each.start, each.duration) not in known]
+        return named or [segment for segment in new if segment.number == self.number]
+
+    def markers(self, asset: Asset) -> list[Marker]:
+        """Return our own markers: new ones with our token, or the only new one."""
+        known = {marker.uid for marker in self.before.markers}
+        new = [marker for marker in asset.markers if marker.uid not in known]
+        named = [marker for marker in new if any(self.token in text for text in marker.fields.values())]
+        return named or ([new[0]] if "marker" in self.made and len(new) == 1 else [])
+
+
+# Restoring -----------------------------------------------------------------------------------------------------
+
+
+async def put_back(bench: Scratch) -> tuple[str, ...]:
+    """Undo our changes, read the asset again, and return what remains: nothing, if it is unchanged."""
+    await bench.settle()
+    left: list[str] = []
+    for undo in bench.undoing:
+        try:
+            left += await undo()
+        except errors.MsautoError as error:
+            left.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
+    if bench.lost:
+        what = f"{bench.changed} of {bench.name!r}"
+        bench.report(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
+    elif unseen := [bench.made[what] for what in sorted(bench.unseen) if what in bench.made]:
+        bench.report(bench.words.unseen.format(bench, unseen="; ".join(unseen)))
+    return tuple(dict.fromkeys(left))
+
+
+async def _put_asset_back(bench: ScratchAsset) -> tuple[str, ...]:
+    """Undo what was made; return how the asset differs from before, in what a trial could have changed."""
+    before, live = bench.before, await take_back(bench, bench.read, partial(_undoing, bench))
+    segments = [f"segment {each.number}" for each in live.segments if each not in before.segments]
+    segments += [f"segment {each.number} is gone" for each in before.segments if each not in live.segments]
+    markers = [f"marker {each.uid}" for each in live.markers if each not in before.markers]
+    markers += [f"marker {each.uid} is gone" for each in before.markers if each not in live.markers]
+    old, new = (asset.attributes.get("first_frame") for asset in (before, live))
+    return (*segments, *markers, *([f"first_frame {new} instead of {old}"] if old != new else []))
+
+
+async def take_back(bench: Scratch, read: Callable[[], Awaitable[T]], undoing: Callable[[T], Sequence[Request]]) -> T:
+    """Send what undoes our changes until nothing is left to undo, at most ``_ROUNDS`` times; return the last state."""
+    for _ in range(_ROUNDS):
+        left = undoing(await read())
+        if not left:
+            break
+        for request in left:
+            with suppress(errors.RejectedError):  # what remains is reported
+                try:
+                    await bench.client.send(request)
+                except errors.InDoubtError:
+                    await bench.clock.sleep(SETTLING)
+        bench.unseen.add("taken back")
+        await bench.look("taken back", read, lambda live: not undoing(live))
+    return await read()
+
+
+def _undoing(bench: ScratchAsset, live: Asset) -> list[Request]:
+    sent = [requests.delete_segment(bench.path, each.number) for each in bench.segments(live)[:1]]
+    sent += [requests.delete_marker(bench.path, each.uid) for each in bench.markers(live)]
+    old = bench.before.attributes.get("first_frame")
+    if "first_frame" in bench.made and old is not None and live.attributes.get("first_frame") != old:
+        sent.append(requests.set_field(bench.path, "first_frame", old))
+    return sent
+
+
+_SEPARATORS: Final = (",", ";", "|")
+_SHIFT: Final = 7
+_MARKER_FRAME: Final = 11
+_LEAST_FRAMES: Final = 25
+"""A clip must have room for our marker, also after the shift of the IN point."""
+
+
+# Segments and markers ------------------------------------------------------------------------------------------
+
+
+async def try_segments(bench: ScratchAsset) -> None:
+    """Are segments numbered by their starts, and does CREATESEGMENT on an existing number overwrite?"""
+    keys, start = ("segment_update", "segment_numbers"), _free_frames(bench.before)
+    if start is None:
+        bench.notes.miss("no two frames of the asset are free of segments: name another asset", *keys)
+        return
+    words = f"segment {bench.number}, titled {bench.token}"
+    first = requests.create_segment(bench.path, bench.number, start, 1, {"title": bench.token})
+    await bench.write(first, "segment", words)
+    made = bench.segments(await bench.look("segment", bench.read, lambda live: bool(bench.segments(live))))
+    if [(each.start, each.duration) for each in made] != [(start, 1)]:
+        spans = ", ".join(f"{each.start}+{each.duration}" for each in made) or "none"
+        bench.notes.miss(f"a new segment was not shown as it was made: {spans}", *keys)
+        return
+    number, later = made[0].number, any(each.start > start for each in bench.before.segments)
+    if number != bench.number or later:
+        evidence = f"CREATESEGMENT of number {bench.number} {'before' if later else 'after'} others: it shows {number}"
+        bench.notes.learn("segment_numbers", "fixed" if number == bench.number else "by_start", evidence)
+    else:
+        bench.notes.miss("the new segment was the last of the clip: name an asset with a later one", "segment_numbers")
+    again = requests.create_segment(bench.path, number, start, 2, {"title": bench.token})
+    accepted = await bench.write(again, "segment", words)
+    asset = await bench.look("segment", bench.read, lambda live: bench.segments(live) != made)
+    bench.unseen.discard("segment")  # a server may accept it and keep the old one
+    live = [(each.start, each.duration) for each in bench.segments(asset)]
+    value = "overwrite" if live == [(start, 2)] else "recreate"
+    answer = "accepted" if accepted else "refused"
+    shown = "the new one alone" if value == "overwrite" else "both" if len(live) > 1 else "the old one"
+    bench.notes.learn("segment_update", value, f"CREATESEGMENT on an existing number: {answer}; it shows {shown}")
+
+
+async def try_markers(bench: ScratchAsset) -> None:
+    """Are unsent fields of a marker kept (dialect ``marker_update``), and where do positions count from?"""
+    keys = ("marker_update", "position_origin")
+    if (bench.before.frames or 0) < _LEAST_FRAMES:
+        bench.notes.miss(f"the asset has fewer than {_LEAST_FRAMES} frames: name another", *keys)
+        return
+    fields = {"title": bench.token, "comment": "kept?", "user": "msauto", "keywords": "a b"}
+    create = requests.create_marker(bench.path, requests.NEW_MARKER, _MARKER_FRAME, "Cue Point", fields)
+    await bench.write(create, "marker", f"a marker titled {bench.token}")
+    made = bench.markers(await bench.look("marker", bench.read, lambda live: bool(bench.markers(live))))
+    if len(made) != 1:
+        bench.notes.miss("a new marker was not shown", *keys)
+        return
+    await _change_marker(bench, made[0])
+    await _move_in_point(bench)
+
+
+async def _change_marker(bench: ScratchAsset, marker: Marker) -> None:
+    title = f"{bench.token} changed"
+    change = requests.create_marker(bench.path, marker.uid, fields={"title": title})
+    accepted = await bench.write(change, "marker", f"a marker titled {bench.token}")
+    asset = await bench.look("marker", bench.read, lambda live: marker not in bench.markers(live))
+    bench.unseen.discard("marker")  # a server may accept it and change nothing
+    live = next((each for each in bench.markers(asset) if each.uid == marker.uid), None)
+    if live is None or live.fields.get("title") != title:
+        answer = "accepted, and nothing changed" if accepted else "refused"
+        bench.notes.learn("marker_update", "full", f"CREATEMARKER with uid and title alone: {answer}")
+        return
+    lost = [name for name, value in marker.fields.items() if name != "title" and live.fields.get(name) != value]
+    lost += ["frame"] if live.frame != marker.frame else []
+    effect = f"cleared {', '.join(lost)}" if lost else f"kept {', '.join(sorted(marker.fields.keys() - {'title'}))}"
+    bench.notes.learn("marker_update", "full" if lost else "changed", f"CREATEMARKER with uid and title alone {effect}")
+
+
+async def _move_in_point(bench: ScratchAsset) -> None:
+    old = bench.before.first_frame
+    live = await bench.read()
+    marker = next(iter(bench.markers(live)), None)
+    if old is None or marker is None:
+        bench.notes.miss("first_frame is not reported, so that it could not be put back", "position_origin")
+        return
+    move = requests.set_field(bench.path, "first_frame", str(old + _SHIFT))
+    await bench.write(move, "first_frame", f"first_frame {old + _SHIFT} instead of {old}")
+    moved = await bench.look("first_frame", bench.read, lambda asset: asset.first_frame == old + _SHIFT)
+    shown = next((each.frame for each in bench.markers(moved) if each.uid == marker.uid), None)
+    if moved.first_frame != old + _SHIFT or shown is None:
+        bench.notes.miss("SETFIELD first_frame did not move the IN point", "position_origin")
+        return
+    evidence = f"IN point {old} → {old + _SHIFT}: a marker at {marker.frame} shows at {shown}"
+    if shown in {marker.frame, marker.frame - _SHIFT}:
+        bench.notes.learn("position_origin", "file" if shown == marker.frame else "in", evidence)
+    else:
+        bench.notes.miss(f"neither from the file's first frame nor from the IN point: {evidence}", "position_origin")
+
+
+def _free_frames(asset: Asset) -> int | None:
+    """Return the first of two frames that no segment covers: some servers refuse segments that overlap."""
+    at = 0
+    for segment in sorted(asset.segments, key=lambda each: each.start):
+        if segment.start - at >= 2:
+            return at
+        at = max(at, segment.start + segment.duration)
+    return at if (asset.frames or 0) - (asset.first_frame or 0) - at >= 2 else None
+
+
+# XMP ------------------------------------------------------------------------------------------------------------
+
+
+async def try_separators(bench: ScratchAsset) -> None:
+    """Which separator makes several values of one text (dialect ``list_separator``)?"""
+    name = bench.xmp_field
+    if name is None:
+        bench.notes.miss("no field to try it on: --xmp-field NAME", "list_separator")
+        return
+    before = await _values(bench, name)
+    if before is None or len(before) > 1 or any(sign in value for value in before for sign in _SEPARATORS):
+        why = "cannot be read" if before is None else f"holds {before!r}, which could not be put back for certain"
+        bench.notes.miss(f"the field {name} {why}: name one that holds no list", "list_separator")
+        return
+    old = before[0] if before else ""
+    bench.undoing.insert(0, partial(_restore_field, bench, name, old))
+    shown: list[str] = []
+    live: tuple[str, ...] | None = before
+    for sign in _SEPARATORS:
+        written = live
+        await bench.write(_write(bench, name, f"one{sign}two"), "xmp", f"values of {name} instead of {old!r}")
+        live = await bench.look("xmp", lambda: _values(bench, name), partial(ne, written))
+        shown.append(f"one{sign}two is shown as {list(live or ())}")
+        if live == ("one", "two"):
+            bench.notes.learn("list_separator", sign, shown[-1])
+            return
+    bench.notes.miss("; ".join(shown), "list_separator")
+
+
+async def _values(bench: ScratchAsset, name: str) -> tuple[str, ...] | None:
+    """Return the values as the server separates them; ``None`` if they cannot be read."""
+
+    def parse(reply: RawAnswer) -> tuple[str, ...] | None:
+        fields = parse_xmp(reply.data, "", reply.charset, asked=name)
+        return None if fields is None else fields.get(name, ())
+
+    try:
+        return await bench.client.read(requests.get_user_fields(bench.path, name), parse)
+    except errors.RejectedError:
+        return None
+
+
+def _write(bench: ScratchAsset, name: str, value: str) -> Request:
+    return requests.command(bench.path, "SETUSERFIELDS", [(name, value)])
+
+
+async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str, ...]:
+    desired = (old,) if old else ()
+    if not old and "xmp" in bench.made:
+        bench.report(
+            f"The field {name} had no value. If it did not exist before, it stays empty, because no request deletes it"
+        )
+    back = _write(bench, name, old)
+    live = await take_back(bench, lambda: _values(bench, name), lambda live: () if live == desired else (back,))
+    return () if live == desired else (f"the field {name} is {list(live or ())} instead of {list(desired)}",)
+
+
+_TRIALS: Trials = {
+    try_segments: (("segment_update", "segment_numbers"), ""),
+    try_markers: (("marker_update", "position_origin"), ""),
+    try_separators: (("list_separator",), " with --xmp-field NAME"),
+}
+"""The trials on an asset. Other keys: :mod:`.observations`."""
+
+_NEVER_TRIED = {
+    "folder_missing": "the trial would create a folder, which the interface cannot delete",
+    "link_delete": "trying could delete the clip instead of its link",
+    "rss_update": "the trial would change a channel that is on air",
+    "rss_body": "the trial would change a channel that is on air",
+}
+
+
+async def probe(
+    spec: ServerSpec, database: str, *, title: str | None = None, xmp_field: str | None = None
+) -> ProbeResult:
+    """Return what reading shows; sends GET only, never for all of ``/storage`` or a web proxy.
+
+    ``title`` is a clip to read, else one is searched for; ``xmp_field`` is a field that it has. Raises ``MsautoError``
+    if the server cannot be reached, rejects the credentials, or has no such database.
+    """
+    async with AsyncMediaServer(spec, read_only=True) as client:
+        notes = ProbeNotes(client.hide)
+        await ReadOnlyProbe(client, database, notes, title=title, field=xmp_field).run()
+    return result_of(spec, database, notes, None)
+
+
+async def probe_by_trial(
+    spec: ServerSpec,
+    database: str,
+    trial: TrialOptions,
+    *,
+    clock: Clock,
+    report: Callable[[str], None],
+    refuse: Refuse,
+    all_links: bool = False,
+) -> ProbeResult:
+    """Read as :func:`probe` does, then try the rest on one asset, and undo the changes.
+
+    Changes are undone after an error or interruption as well; ``left`` and ``report`` name what could not be undone.
+    """
+    title, xmp_field = trial
+    async with AsyncMediaServer(spec) as client:
+        notes = ProbeNotes(client.hide)
+        bench = ScratchAsset(
+            client=client, name=title, notes=notes, clock=clock, report=report, database=database, xmp_field=xmp_field
+        )
+        await bench.open(refuse, all_links=all_links)
+        await ReadOnlyProbe(client, database, notes, title=title, field=xmp_field).run()
+        left = await try_all(bench, _TRIALS)
+    return result_of(spec, database, notes, left)
+
+
+async def try_all(bench: Scratch, trials: Trials) -> tuple[str, ...]:
+    """Try, then undo all changes; return what is left.
+
+    A first interruption of the undoing only prints a message; a second one stops, and names what to check.
+    """
+    stopped = None
+    try:
+        for trial, (keys, _) in trials.items():
+            with bench.notes.trying(*keys):
+                await trial(bench)
+    except errors.ServerError as error:
+        bench.report(f"The trial ends here: {error}")
+        lost = isinstance(error, errors.InDoubtError)
+        why = "an answer was lost before" if lost else "the server could no longer be reached"
+        for keys, _ in trials.values():
+            bench.notes.miss(why, *keys)
+    except BaseException as error:  # noqa: BLE001 - Ctrl-C as well: changes are always undone
+        stopped = error
+        if bench.made:
+            bench.report(bench.words.stopped.format(bench))
+    left: tuple[str, ...] = ()
+    if bench.made:
+        try:
+            left, interrupted = await finish(put_back(bench), partial(bench.report, bench.words.still.format(bench)))
+        except asyncio.CancelledError:
+            what = f"{bench.changed} of {bench.name!r}"
+            bench.report(f"Stopped while undoing: it is not known what is left. Look for {what}")
+            raise
+        stopped = stopped or (asyncio.CancelledError() if interrupted else None)
+    if stopped is not None:
+        for each in left:
+            bench.report(f"{bench.words.left.format(bench)}: {each}")
+        raise stopped
+    return left
+
+
+def result_of(spec: ServerSpec, database: str, notes: ProbeNotes, left: tuple[str, ...] | None) -> ProbeResult:
+    """Return the findings; the questions that neither reading nor a trial answered get the reason why."""
+    for keys, options in _TRIALS.values():
+        notes.miss(f"reading does not show it: --scratch TITLE{options} tries it", *keys)
+    for key in (each.name for each in dataclasses.fields(Dialect)):
+        notes.miss(_NEVER_TRIED.get(key, "msauto has no trial for it"), key)
+    return ProbeResult(spec.name, database, tuple(notes.learned.values()), tuple(notes.missed.values()), left)

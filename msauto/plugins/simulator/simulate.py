@@ -1,0 +1,81 @@
+"""``msauto simulate``: the embedded media server, until Ctrl-C."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import click
+
+from msauto.cli.help import HelpCommand
+from msauto.cli.output import print_message
+from msauto.errors import MsautoError
+
+_KINDS = """\b
+Kinds of faults:
+  status:CODE[:RETRY_AFTER]         answer with the status, do nothing
+  done_status:CODE[:RETRY_AFTER]    do the work, then answer with the status
+  lag:SECONDS[:CODE[:RETRY_AFTER]]  answer now, do the work later
+  delay:SECONDS                     wait, then work normally
+  cut_before, cut_after             no answer; the work is not done, is done
+  late:SECONDS                      no answer; the work is done later
+  deferred:REQUESTS[:CODE[:RETRY_AFTER]]  answer 202, or the code; do the work
+                                    before so many requests from now
+  swallow                           report success, do nothing
+  garbage, truncate, html           garbage, half an answer, a login page
+  cut_at:BYTES[:SECONDS]            a part of the answer
+  slow_body[:SECONDS]               a slow answer
+  before:CHANGE, after:CHANGE       change the content as another user does
+CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE,
+        edit:TITLE:FIELD:VALUE, delete:TITLE
+"""
+
+
+@click.command("simulate", cls=HelpCommand, epilog=_KINDS)
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
+@click.option("--port", default=7901, metavar="N", type=click.IntRange(0, 65535), help="Default 7901; 0: a free port.")
+@click.option(
+    "--state",
+    "state_file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Keep the state in FILE; a .yml file is the content at the start, and stays as it is.",
+)
+@click.option(
+    "--dialect",
+    multiple=True,
+    metavar="K=V",
+    help="Behaviour of the server, such as segment_update=overwrite (repeatable).",
+)
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="KIND@REGEX[*TIMES][+SKIP]",
+    help="Fault: 'status:503@SETFIELD*2' answers 503 to two SETFIELDs (repeatable). Kinds: see below.",
+)
+@click.option(
+    "--seed", default="sample", show_default=True, metavar="sample|empty|bulk:N", help="Content of the server."
+)
+@click.option("--log", "log_file", type=click.Path(dir_okay=False), metavar="FILE", help="Log each request as JSON.")
+def command(
+    *, seed: str, dialect: tuple[str, ...], faults: tuple[str, ...], state_file: str | None, **options: Any
+) -> None:
+    """Run a media server to try playbooks on: the whole interface, realistic content, dialects, faults."""
+    from msauto.playbook.export import load_content
+    from msauto.plugins.simulator.embedded import ServerState, Simulator
+
+    content: ServerState | str = seed
+    try:
+        if state_file is not None and state_file.lower().endswith((".yml", ".yaml")):
+            content, state_file = load_content(Path(state_file)), None
+        simulator = Simulator(content, dialect, faults, state_file=state_file, restore_seconds=10, **options)
+        simulator.run(lambda url: print_message(f"A media server listens at {url} (Ctrl-C stops it)."))
+    except OSError as error:
+        in_use = error.errno == errno.EADDRINUSE
+        remedy = "use --port 0 for a free port" if in_use else "see msauto simulate --help"
+        name = f"{error.filename}: " if error.filename else ""
+        raise MsautoError(f"{name}{error.strerror}" if in_use or name else str(error), remedy=remedy) from error
+    except ValueError as error:
+        raise MsautoError(str(error), remedy="see msauto simulate --help") from error

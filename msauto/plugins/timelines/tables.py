@@ -1,0 +1,250 @@
+"""Tables: cue sheets (CSV, TSV, XLSX) with named columns, also of Premiere and Frame.io, and marker lists of Avid.
+
+Formats: Premiere, "Export > Markers", UTF-16 with tabs: ``Marker Name, Description, In, Out, Duration, Marker Type``
+(read by PremiereMarkerTools, ``import_premiere``; the duration is that of Out less In). Frame.io, "Export comments as
+CSV": ``Comment, Commenter, Timecode`` and ``Duration`` in frames (repository logik-portal/python, frame_io). Quoting
+against spreadsheets: https://owasp.org/www-community/attacks/CSV_Injection.
+
+Avid Media Composer writes a line for each marker, with tabs between user, time code, track, color, comment and length
+in frames (repository adamhawkey/EDL_tools, Marker_tools/README.md). A line break in a comment continues it below.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from typing import Any, Final
+
+from msauto.plugins.timelines.timeline import (
+    MARKER_TEXTS,
+    EditMarker,
+    EditTimeline,
+    TimelineClock,
+    TimelineError,
+    WrittenTimeline,
+    color_of,
+    show_clock,
+)
+
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "start": ("start", "in", "timecode in", "tc in", "timecode", "tc", "at", "position", "time", "start time",
+              "timecode source", "frame"),
+    "end": ("end", "out", "timecode out", "tc out", "end time"),
+    "duration": ("duration", "length"),
+    "title": ("title", "name", "marker name", "label", "clip name", "chapter", "cue"),
+    "comment": ("comment", "comments", "description", "note", "notes", "text"),
+    "color": ("color", "colour", "marker color", "marker type", "type"),
+    "track": ("track",),
+    "user": ("user", "commenter", "user name", "author"),
+    "keywords": ("keywords", "tags"),
+    "rating": ("rating",),
+    "number": ("number",),
+}  # fmt: skip
+"""The columns of a cue sheet, each with the names that it may have; of several, the first one counts."""
+_MOST_BYTES: Final = 256 * 2**20  # of an XLSX file, unpacked
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_EDIT_TRACK = re.compile(r"(?i)(?:V|A|TC|D)\d*")
+_WRITTEN = ("Start", "Duration", "Title", "Comment", "Color", "Track", "User", "Keywords", "Rating", "Number")
+
+Row = tuple[int, Sequence[str]]
+"""A row and its number, from 1."""
+
+
+def header_delimiter(text: str) -> str:
+    """Return what separates the names of a CSV header: the most frequent of comma, semicolon and tab outside quotes."""
+    header = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
+    best = max(";\t,", key=header.count)  # of as many, not the comma: it occurs in names
+    return best if best in header else ","
+
+
+# Reading -------------------------------------------------------------------------------------------------------
+
+
+def is_table(text: str) -> bool:
+    """Return whether a text begins with a header that names where markers start."""
+    try:
+        header = next(csv.reader(io.StringIO(text), delimiter=header_delimiter(text)), [])
+    except csv.Error:
+        return False
+    return any(cell.strip().casefold() in COLUMNS["start"] for cell in header)
+
+
+def read_csv(text: str, clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
+    """Read a text with a header; ``columns``: headers by column, in addition to :data:`COLUMNS`."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=header_delimiter(text), strict=True)
+    try:
+        rows = [(reader.line_num, row) for row in reader]
+    except csv.Error as error:
+        raise TimelineError(f"invalid CSV: {error}", "check its quotes", reader.line_num) from error
+    return read_rows(rows, clock, columns)
+
+
+def read_rows(rows: Iterable[Row], clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
+    """Read rows, the first of which is the header: a row with a duration is a segment, any other one a marker."""
+    filled = [(line, row) for line, row in rows if any(cell.strip() for cell in row)]
+    timeline = EditTimeline()
+    if not filled:
+        raise TimelineError("the table is empty", "add a header with a column Start")
+    places = _places(filled[0], columns)
+    for line, row in filled[1:]:
+        if len(row) > len(filled[0][1]) and any(row[len(filled[0][1]) :]):
+            raise TimelineError("the row has more cells than the header", "quote cells that hold the separator", line)
+        cells = {name: unquoted(row[at]) if at < len(row) else "" for name, at in places.items()}
+        _add_row(timeline, dict.fromkeys(COLUMNS, "") | cells, line, clock)
+    return timeline
+
+
+def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
+    """Return where each column is; raises :class:`TimelineError` without one for the start."""
+    named = [cell.strip().casefold() for cell in header[1]]
+    own = {str(column): str(name).strip().casefold() for column, name in columns.items()}
+    for column, name in own.items():
+        if column not in COLUMNS:
+            raise TimelineError(f"columns: unknown column {column!r}", unknown=(column, COLUMNS))
+        if name not in named:
+            raise TimelineError(f"the header has no column {columns[column]!r}", line=header[0], unknown=(name, named))
+    places = {}
+    for column, names in COLUMNS.items():
+        header_name = next((name for name in ([own[column]] if column in own else names) if name in named), None)
+        if header_name is not None:
+            places[column] = named.index(header_name)
+    if "start" not in places:
+        shown = ", ".join(header[1][:12])
+        raise TimelineError(
+            f"the header has no column for the start: {shown}",
+            "name it Start, or set columns={'start': 'its name'}",
+            header[0],
+        )
+    return places
+
+
+def _add_row(timeline: EditTimeline, row: Mapping[str, str], line: int, clock: TimelineClock) -> None:
+    if not row["start"].strip():
+        raise TimelineError("the row has no position", "add a time code, or delete the row", line)
+    start, duration = clock.position(row["start"], line), 0
+    if row["duration"].strip():
+        duration = clock.duration(row["duration"], line)
+    elif row["end"].strip():
+        duration = clock.position(row["end"], line) - start
+        if duration < 0:
+            raise TimelineError("the row ends before it starts", "correct its time codes", line)
+    numbers: dict[str, int | None] = {"rating": None, "number": None}
+    for column in numbers:
+        if text := row[column].strip():
+            if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
+                raise TimelineError(f"{column} {text[:40]!r} is not a whole number", "write digits", line)
+            numbers[column] = int(text)
+    track = row["track"].strip()
+    marker = EditMarker(
+        start,
+        **{name: row[name] for name in MARKER_TEXTS},
+        rating=numbers["rating"] or 0,
+        track="" if _EDIT_TRACK.fullmatch(track) else track,
+        color=row["color"].strip(),
+        line=line,
+    )
+    timeline.add(marker, duration, numbers["number"])
+
+
+# Cue sheets as XLSX: the first sheet, by python-calamine (extra ``xlsx``) ----------------------------------------
+
+
+def read_xlsx(content: bytes, clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
+    """Read the first sheet as a table; raises :class:`TimelineError`, also if the extra is missing."""
+    try:
+        import python_calamine as calamine
+    except ImportError as error:
+        raise TimelineError("reading XLSX needs python-calamine", "pip install 'msauto[xlsx]'") from error
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if sum(each.file_size for each in archive.infolist()) > _MOST_BYTES:
+                raise TimelineError(f"the file is larger than {_MOST_BYTES >> 20} MiB unpacked", "save it as CSV")
+        rows = calamine.load_workbook(io.BytesIO(content)).get_sheet_by_index(0).to_python(skip_empty_area=False)
+    except (calamine.CalamineError, zipfile.BadZipFile) as error:
+        raise TimelineError(f"not a valid XLSX file: {error}", "save it again as XLSX, or as CSV") from error
+    return read_rows([(number, [_text(cell) for cell in row]) for number, row in enumerate(rows, 1)], clock, columns)
+
+
+def _text(cell: Any) -> str:
+    """Return a cell as text: a time and a duration as ``HH:MM:SS.ffffff``, a whole number without a point."""
+    match cell:
+        case float() if cell.is_integer():
+            return str(int(cell))
+        case time():
+            return cell.isoformat("microseconds")
+        case datetime():  # Excel has times above 24 hours as dates from its first day on
+            return _text(cell - datetime(1899, 12, 31, tzinfo=cell.tzinfo))
+        case timedelta():
+            return show_clock(cell // timedelta(microseconds=1), 6)
+        case date():
+            return cell.isoformat()
+    return str(cell)
+
+
+# Writing -------------------------------------------------------------------------------------------------------
+
+
+def write_csv(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
+    """Write a row for each segment and marker. It begins with a byte order mark: spreadsheets look for one."""
+    rows: list[tuple[int, tuple[str, ...]]] = []
+    for segment in timeline.segments:
+        times = (clock.show(segment.start), clock.show_duration(segment.duration))
+        number = "" if segment.number is None else str(segment.number)
+        rows.append((segment.start, (*times, segment.title, "", "", "", "", segment.keywords, "", number)))
+    for marker in timeline.markers:
+        texts = (marker.title, marker.comment, color_of(marker.track), marker.track, marker.user, marker.keywords)
+        rows.append((marker.frame, (clock.show(marker.frame), "", *texts, str(marker.rating or ""), "")))
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(_WRITTEN)
+    writer.writerows([quoted(cell) for cell in row] for _, row in sorted(rows, key=lambda each: each[0]))
+    return WrittenTimeline(f"\ufeff{out.getvalue()}")
+
+
+def quoted(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula.
+
+    >>> quoted("=1+1"), quoted("'=1+1"), quoted("1=1")
+    ("'=1+1", "''=1+1", '1=1')
+    """
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def unquoted(cell: str) -> str:
+    """Return what :func:`quoted` quoted."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+_MARKER = re.compile(r"[^\t]*\t\d{1,2}[:;]\d{2}[:;]\d{2}[:;]\d{2,3}\t")
+
+
+def is_marker_list(text: str) -> bool:
+    """Return whether a text looks like a marker list of Avid."""
+    return any(map(_MARKER.match, text.splitlines()[:20]))
+
+
+def read_marker_list(text: str, clock: TimelineClock) -> EditTimeline:
+    """Read markers; one of more than one frame becomes a segment."""
+    lines: list[tuple[int, str]] = []  # those that a comment continues on joined
+    for number, line in enumerate(text.splitlines(), 1):
+        if _MARKER.match(line):
+            lines.append((number, line))
+        elif line.strip() and lines:
+            lines[-1] = (lines[-1][0], f"{lines[-1][1]} {line.strip(' ')}")
+        elif line.strip():
+            raise TimelineError(
+                f"the line is not a marker of Avid: {line[:60]!r}",
+                "export the markers as text again: user, time code, track, color, comment",
+                number,
+            )
+    timeline = EditTimeline()
+    for number, line in lines:
+        user, at, _, color, comment, length = [*line.split("\t"), "", "", ""][:6]
+        frames = clock.duration(length, number) if length.strip() else 1
+        marker = EditMarker(clock.position(at, number), comment.strip(), user=user.strip(), color=color.strip())
+        timeline.add(marker, frames if frames > 1 else 0)
+    return timeline
