@@ -30,6 +30,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from msauto import sockets
 from msauto.api import export as exporting
 from msauto.api import loading
 from msauto.api.export import Export, ExportSelection
@@ -176,9 +177,10 @@ async def rehearse(
     >>> rehearsal.ok, rehearsal.repeated, rehearsal.left
     (True, (), ())
     """
-    from msauto.plugins.simulator.rehearsal import rehearse
-
-    return await rehearse(play, RunOptions.of(locals()), texts_of(fault), guarded(observer))
+    options = RunOptions.of(locals())
+    run_rehearsal = sockets.find("functions", "rehearse")
+    rehearsal: Rehearsal = await run_rehearsal(play, options, texts_of(fault), guarded(observer))
+    return rehearsal
 
 
 @checked

@@ -61,8 +61,8 @@ class Others:
     """What other users do: each change names its clip, link, channel or item first, then what of it is new.
 
     ``add_clip``, ``remove_clip``, ``add_link`` (to a clip), ``remove_link``, ``move`` (``title``, ``folder``), ``put``
-    (a ``text`` in a file), or a text such as ``swap:A:B``, see :mod:`msauto.plugins.simulator.embedded.faults`. Lists are replaced;
-    those that begin with ``+`` are added to.
+    (a ``text`` in a file), or a text such as ``swap:A:B``, see :mod:`msauto.plugins.simulator.embedded.faults`.
+    Lists are replaced; those that begin with ``+`` are added to.
     """
 
     def __init__(self, sim: Simulator) -> None:

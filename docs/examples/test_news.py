@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import msauto
-from msauto.plugins.simulator.embedded import Simulator
+from msauto.simulator import Simulator
 
 PLAYBOOK = Path(__file__).with_name("news.yml")
 

@@ -9,32 +9,50 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, ClassVar, Protocol
 
 from msgspec import Struct
 
+from msauto import sockets
 from msauto.api.inputs import Inputs, require_database
 from msauto.api.stages import workplace_on
-from msauto.documents.writer import yaml_lines
 from msauto.errors import MsautoError, RefusedError
 from msauto.file_writing import FileNames, NewFile, write_file
 from msauto.model import live
 from msauto.model.server import Dialect
 from msauto.playbook.export import (
     HEADER,
-    TimelineForm,
-    channel_content,
-    clip_content,
-    content_lines,
     header_lines,
     play_lines,
     task_lines,
 )
 from msauto.playbook.hosts import NamedServer, named_servers
-from msauto.plugins.timelines.formats import WRITERS
-from msauto.plugins.timelines.timeline import TimelineError, parse_origin
 from msauto.server.reader import ServerReader
 from msauto.server.snapshots import ReadEach, Snapshots, channel_snapshot
+
+
+class WrittenTimeline(Protocol):
+    """A timeline as a text, and what it cannot hold."""
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was left out."""
+
+
+class TimelineForm(Protocol):
+    """A format of timelines, which a plugin brings; ``ending`` is that of its files."""
+
+    @property
+    def ending(self) -> str:
+        """The ending of its files, without the dot."""
+
+    def write(self, snapshot: live.AssetSnapshot) -> WrittenTimeline:
+        """Write an asset that has a frame rate; raises :class:`MsautoError` for what the format cannot hold."""
+
 
 Snapshot = live.AssetSnapshot | live.RssChannel | live.SkippedEntry
 
@@ -57,20 +75,18 @@ class ExportSelection(Struct, frozen=True):
 
 def timeline_form(ending: str, origin: str | None, selection: ExportSelection) -> TimelineForm | None:
     """Return the format of timelines, ``None`` for playbooks; raises :class:`MsautoError` for what does not fit."""
-    if ending not in WRITERS:
-        if ending != "text":
-            raise MsautoError(f"{ending!r} is not a form of an export", remedy=f"use text, {', '.join(WRITERS)}")
+    if ending == "text":
         if origin is not None:
             raise MsautoError("--origin is for timelines", remedy="add --format edl, otio or csv")
         return None
+    place = sockets.place_of("timeline_formats", ending)
+    if place is None:
+        known = ["text", *sockets.names_of("timeline_formats")]
+        raise MsautoError(f"{ending!r} is not a form of an export", remedy=f"use {', '.join(known)}")
     if selection.channels:
         raise MsautoError("a channel has no timeline", remedy="export it without --format")
-    if origin is not None and ending == "vtt":
-        raise MsautoError("the times of WebVTT count from the first frame", remedy="leave out --origin")
-    try:
-        return TimelineForm(ending, None if origin is None else parse_origin(origin))
-    except TimelineError as error:
-        raise MsautoError(str(error), remedy="write --origin 10:00:00:00") from error
+    form: TimelineForm = sockets.load_place(place).of(ending, origin)
+    return form
 
 
 @dataclass
@@ -118,7 +134,7 @@ async def export(
     if content is not None:
         if form is not None or out is not None:
             raise MsautoError("--content writes one file", remedy="leave out --out and --format")
-        output = ContentExport(content, force=force)
+        output = sockets.find("functions", "export_content")(content, force=force)
     elif form is not None:
         output = TimelineFiles(form, out, force=force)
     else:
@@ -141,7 +157,9 @@ class ExportedPlay(Struct, frozen=True):
 
 
 class TextExport:
-    """All plays as one playbook."""
+    """All plays as one playbook. ``holds_one_server``: the export is the content of one server, with empty folders."""
+
+    holds_one_server: ClassVar = False
 
     def __init__(self) -> None:
         self.written: list[Path] = []
@@ -185,43 +203,10 @@ class TextExport:
         self._file.close()
 
 
-class ContentExport(TextExport):
-    """The content of one server, in one file, in place of playbooks."""
-
-    def __init__(self, path: Path, *, force: bool) -> None:
-        _check_exported([path], force=force)
-        super().__init__()
-        self._path, self.written = path, [path]
-        self._part, self._plays = ("", ""), 1
-        self.write([f"# {HEADER}: what a server holds, for msauto simulate --state and tests."])
-
-    def begin(self, play: ExportedPlay, head: Iterable[str]) -> None:
-        """Begin nothing: clips belong to a database, whatever their folder."""
-
-    def add(self, snapshot: Snapshot, dialect: Dialect, database: str | None) -> None:
-        """Add a clip, which has its links, or the items of a channel."""
-        if isinstance(snapshot, live.AssetSnapshot):
-            self.add_part("databases", str(database), [clip_content(snapshot)])
-        elif isinstance(snapshot, live.RssChannel):
-            self.add_part("channels", snapshot.name, channel_content(snapshot, dialect.rss_guid))
-
-    def add_part(self, section: str, name: str, items: Iterable[Any]) -> None:
-        """Add items to the list of this name in a section of the file."""
-        if self._part != (section, name):
-            key = next(yaml_lines({name: []}, 2)).removesuffix(" []")
-            self.write([key] if section == self._part[0] else [f"{section}:", key])
-            self._part = section, name
-        self.write(content_lines(items))
-
-    def finish(self) -> Iterable[str]:
-        """Write the file, and return nothing."""
-        with _file_errors(self._path):
-            write_file(self._path, super().finish())
-        return ()
-
-
 class FolderExport:
     """A file for each play, in one folder; replaces only files exported by msauto, unless ``force``."""
+
+    holds_one_server: ClassVar = False
 
     def __init__(self, folder: Path, *, force: bool) -> None:
         self._folder = folder
@@ -235,12 +220,12 @@ class FolderExport:
     def expect(self, plays: Iterable[ExportedPlay]) -> None:
         """Refuse, before anything is read or written, to replace files that msauto did not export."""
         paths = [self._path(play) for play in plays]
-        _check_exported(paths, force=self._force)
+        check_exported(paths, force=self._force)
 
     def begin(self, play: ExportedPlay, head: Iterable[str]) -> None:
         """Begin a file beside the one that it will replace."""
         self._target = self._path(play)
-        with _file_errors(self._target):
+        with file_errors(self._target):
             _make_folder(self._target.parent, self._folder)
             self._file = NewFile(self._target)
         self.write([*header_lines(play.about), *head])
@@ -253,13 +238,13 @@ class FolderExport:
     def write(self, lines: Iterable[str]) -> None:
         """Add lines to the file."""
         assert self._file is not None
-        with _file_errors(self._target):
+        with file_errors(self._target):
             self._file.write(f"{line}\n" for line in lines)
 
     def end(self) -> None:
         """Move the complete file into its place."""
         assert self._file is not None
-        with _file_errors(self._target):
+        with file_errors(self._target):
             self._file.keep()
         self._file = None
         self.written.append(self._target)
@@ -290,6 +275,8 @@ class TimelineFiles:
     A file with other contents is replaced only with ``force``.
     """
 
+    holds_one_server: ClassVar = False
+
     def __init__(self, form: TimelineForm, folder: Path | None, *, force: bool) -> None:
         self._form = form
         self._folder = folder
@@ -299,7 +286,7 @@ class TimelineFiles:
         self.written: list[Path] = []
 
     def add(self, folder: tuple[str, ...], snapshot: live.AssetSnapshot) -> tuple[str, ...]:
-        """Write an asset, or keep its text; return the warnings. Raises :class:`TimelineError`."""
+        """Write an asset, or keep its text; return the warnings."""
         timeline = self._form.write(snapshot)
         if self._folder is not None:
             names = (*folder, snapshot.asset.title or snapshot.title)
@@ -322,7 +309,7 @@ class TimelineFiles:
 
     def _write(self, path: Path, text: str) -> None:
         assert self._folder is not None
-        with _file_errors(path):
+        with file_errors(path):
             _make_folder(path.parent, self._folder)
             if path.exists() and not self._force and path.read_bytes() != text.encode():
                 raise RefusedError(
@@ -340,7 +327,7 @@ def _make_folder(folder: Path, root: Path) -> None:
 
 
 @contextmanager
-def _file_errors(path: Path) -> Iterator[None]:
+def file_errors(path: Path) -> Iterator[None]:
     """Name the file that cannot be read or written, and the reason."""
     try:
         yield
@@ -355,14 +342,14 @@ async def _read_folders(reader: ServerReader, database: str) -> tuple[str, ...] 
 
 
 def _is_exported(path: Path) -> bool:
-    with _file_errors(path):
+    with file_errors(path):
         if not path.is_file():
             return False
         with path.open("rb") as file:
             return file.readline(256).startswith(f"# {HEADER}".encode())
 
 
-def _check_exported(paths: Iterable[Path], *, force: bool) -> None:
+def check_exported(paths: Iterable[Path], *, force: bool) -> None:
     """Refuse to replace files that msauto did not export."""
     others = [] if force else [path for path in paths if path.exists() and not _is_exported(path)]
     if others:
@@ -382,7 +369,7 @@ class _Exporter(Struct):
 
     async def run(self) -> None:
         servers = named_servers(self.inputs.resolving)
-        if isinstance(self.output, ContentExport) and len(servers) > 1:
+        if self.output.holds_one_server and len(servers) > 1:
             raise MsautoError("--content is the content of one server", remedy="choose the server with -l HOST")
         specs = [server.spec for server in servers]
         async with workplace_on(self.inputs.on).reading(specs) as read_server:
@@ -412,7 +399,7 @@ class _Exporter(Struct):
             await self._write(play, server, database, snapshots.of_listed(listed))
         if not isinstance(self.output, TimelineFiles):
             self._warn_of_xmp(server, snapshots)
-        if self.selection.whole and isinstance(self.output, ContentExport):
+        if self.selection.whole and self.output.holds_one_server:
             async for names in read_each(_read_folders, [database]):
                 self.output.add_part("folders", database, names or ())
         if self.selection.whole and isinstance(self.output, FolderExport):
@@ -481,10 +468,7 @@ class _Exporter(Struct):
                 self.exported.broken += bool(self.selection.titles)
                 self.exported.warnings.append(f"{snapshot.title} is left out: {live.why_no_rate(snapshot.asset)}")
                 continue
-            try:
-                warnings = output.add(play.names, snapshot)
-            except TimelineError as error:
-                raise MsautoError(str(error), remedy=error.remedy) from error
+            warnings = output.add(play.names, snapshot)
             self._count(snapshot)
             self.exported.warnings += [f"{snapshot.title}: {warning}" for warning in warnings]
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from msauto import sockets
 from msauto.api.workplace import Frozen, ServerPlanning, StageContext, ThisProcess, Workplace, never_frozen
 from msauto.concurrency import concurrent_list
 from msauto.errors import RefusedError
@@ -42,12 +43,11 @@ _URL_NOTE = "url of "
 
 
 def workplace_on(address: str | None) -> Workplace:
-    """Return the workers of the Dask cluster at an address, such as ``dask://HOST:PORT``; without one, this process."""
+    """Return what works at an address, such as ``dask://HOST:PORT``, by its scheme; without one, this process."""
     if address is None:
         return ThisProcess()
-    from msauto.plugins.dask.workplace import OnWorkers
-
-    return OnWorkers(address)
+    workplace: Workplace = sockets.find("workplaces", address.partition("://")[0])(address)
+    return workplace
 
 
 def scopes_of(resolved: ResolvedPlaybooks) -> frozenset[LockScope]:

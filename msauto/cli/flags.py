@@ -9,13 +9,14 @@ import functools
 import re
 import shutil
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
-from msauto.api.forms import FORMS, report_name
+from msauto import sockets
+from msauto.api.forms import form_names, report_name
 from msauto.api.options import OPTIONS
 from msauto.cli.interrupts import importing
 from msauto.cli.output import can_draw, print_message, use_colour
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from msauto.api.inputs import Inputs
     from msauto.report.layout import Layout
 
-PLAN_FORMS: Final = tuple(form for form in FORMS if form != "junit")
+PLAN_FORMS: Final = tuple(form for form in form_names() if form != "junit")
 """The forms of ``msauto plan``: JUnit XML is for what came of a run."""
 
 
@@ -99,7 +100,7 @@ def _age(text: str) -> Any:
 
 
 def _cluster(text: str) -> str:
-    if not re.fullmatch(r"(dask|tls)://(\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):\d{1,5}", text):
+    if not re.fullmatch(r"[a-z][a-z0-9+.-]*://(\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):\d{1,5}", text):
         raise ValueError
     return text
 
@@ -150,18 +151,43 @@ TASKS: Final = ("tags", "skip_tags")
 WORK: Final = (*LIVE, *TASKS, "forks", "state_dir", "verbose")
 
 
-def shared_flags_of(*forms: str, uses: Collection[str] = WORK, more: tuple[Decorator, ...] = ()) -> Decorator:
+class FormChoice(click.Choice[str]):
+    """The forms of a command (``--format``): those that are listed, and those of others' plugins."""
+
+    def __init__(self, forms: Sequence[str], socket: sockets.Socket) -> None:
+        super().__init__(forms)
+        self._socket = socket
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name of a form; an unknown one names the plugin that would bring it."""
+        if value in self.choices or sockets.place_of(self._socket, value) is not None:
+            return value
+        home = sockets.home_of(self._socket, value)
+        if home:
+            self.fail(f"{value!r} comes with the plugin {home} of msauto, which is not installed", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def shared_flags_of(
+    *forms: str,
+    uses: Collection[str] = WORK,
+    more: tuple[Decorator, ...] = (),
+    socket: sockets.Socket | None = None,
+) -> Decorator:
     """Give a command the shared flags, with these choices of ``--format``, and ``more`` of them.
+
+    With a ``socket``, the forms that plugins bring for it can be chosen as well.
 
     The command gets them as one ``flags`` value beside its own arguments. It accepts all of them, so that a script can
     give every command the same; its help shows those that it ``uses``.
     """
     form = f"Result as {', '.join(forms[:-1])} or {forms[-1]}."
     verbose = "Also the requests; -vv: also the source lines."
+    choice = click.Choice(forms) if socket is None else FormChoice(forms, socket)
     options: tuple[Decorator, ...] = (
         *(flag(each, hidden=each not in uses) for each in WORK if each in OPTIONS),
         flag("config"),
-        click.option("--format", "form", type=click.Choice(forms), default="text", metavar="FORM", help=form),
+        click.option("--format", "form", type=choice, default="text", metavar="FORM", help=form),
         click.option("-v", "--verbose", count=True, hidden="verbose" not in uses, help=verbose),
         no_color_flag,
         *more,
@@ -193,7 +219,8 @@ _SHARED: Final = {each.keyword for each in OPTIONS.values() if each.field} | {
 
 def run_planning_flags(*forms: str, uses: Collection[str] = WORK) -> Decorator:
     """Return the shared flags of a command that makes a plan; by default, it also shows what came of it."""
-    return shared_flags_of(*(forms or FORMS), uses=uses, more=(flag("target"), flag("on"), summary_flag))
+    more = (flag("target"), flag("on"), summary_flag)
+    return shared_flags_of(*(forms or form_names()), uses=uses, more=more, socket="report_forms")
 
 
 def _flags(given: Mapping[str, Any]) -> Flags:

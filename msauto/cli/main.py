@@ -8,13 +8,13 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import click
 
+from msauto import sockets
 from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import importing, restored_handler
 from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, terminal_width, use_colour
@@ -26,7 +26,6 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Plan and apply": {
         "plan": "Show what would change.",
         "apply": "Bring the assets to the desired state.",
-        "rehearse": "Apply to an embedded copy of the servers.",
         "validate": "Find errors without a server.",
         "show": "Show live state.",
         "export": "Write live state as playbooks.",
@@ -37,26 +36,20 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "undo": "Undo a run.",
         "state": "Check or copy the ledger.",
     },
-    "Every night": {
-        "batch": "Run and check scheduled jobs.",
-        "schedule": "Print what starts a batch.",
-    },
+    "Every night": {},
     "Set up": {
         "init": "Create an automation repository.",
         "vars": "Show the variables of a host and their precedence.",
-        "probe": "Learn the dialect of a server.",
         "schema": "Print a JSON Schema, for editors and CI.",
         "completion": "Print the completion script of a shell.",
     },
     "Try and learn": {
-        "demo": "Show a complete example in a scratch folder.",
-        "simulate": "Run a media server to try playbooks on.",
         "doc": "Show the reference.",
     },
 }
-"""The commands in the order of the help, with their short help; each is ``msauto.cli.commands.<name>.command``.
+"""The commands of the kernel in the order of the help, with their short help; those of plugins follow in their section.
 
-A new command is a module with a ``command``, and its row here.
+Each is ``msauto.cli.commands.<name>.command``. A new command is a module with a ``command``, and its row here.
 """
 COMMANDS: Final = {name: words for commands in SECTIONS.values() for name, words in commands.items()}
 
@@ -66,23 +59,30 @@ class Commands(HelpGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order of the help."""
-        del ctx
-        return list(COMMANDS)
+        return [name for commands in self.sections(ctx).values() for name, _ in commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command."""
+        """Import one command, of the kernel or of a plugin."""
         del ctx
-        if cmd_name not in COMMANDS:
-            return None
+        if cmd_name in COMMANDS:
+            place, short_help = f"msauto.cli.commands.{cmd_name}:command", COMMANDS[cmd_name]
+        else:
+            brought: sockets.PluginCommand | None = sockets.place_of("commands", cmd_name)
+            if brought is None:
+                return None
+            place, short_help = brought.place, brought.short_help
         with importing():
-            command: click.Command = import_module(f"msauto.cli.commands.{cmd_name}").command
-        command.short_help = COMMANDS[cmd_name]
+            command: click.Command = sockets.load_place(place)
+        command.short_help = short_help
         return command
 
     def sections(self, ctx: click.Context) -> Mapping[str, Sequence[tuple[str, str]]]:
         """Return the list of commands without loading them."""
         del ctx
-        return {name: [*commands.items()] for name, commands in SECTIONS.items()}
+        listed = {section: [*commands.items()] for section, commands in SECTIONS.items()}
+        for name, brought in sockets.names_of("commands").items():
+            listed.setdefault(brought.section, []).append((name, brought.short_help))
+        return {section: commands for section, commands in listed.items() if commands}
 
 
 _EPILOG = """\b

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 from msgspec import Struct, field, structs
 
+from msauto import sockets
 from msauto.api.attempts import Attempt
 from msauto.api.forms import report_form
 from msauto.api.loading import Loaded, load
@@ -76,8 +77,7 @@ class RunDialog(Struct, frozen=True):
             plan = run_async(self._watched(plan_only(loaded, self.options, self.clock, self.watch.notify)))
             stills = NO_STILLS
             if self.stills:
-                from msauto.plugins.pages.stills import fetch_stills
-
+                fetch_stills = sockets.find("functions", "fetch_stills")
                 folder, forks = loaded.inputs.state_dir / "stills", loaded.inputs.forks
                 stills = run_async(fetch_stills(plan, loaded.resolved.specs, folder, most=self.stills, forks=forks))
         self.attempt.plan = plan

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
+from msauto import sockets
 from msauto.codec import dump
 from msauto.errors import LedgerError, LockedError, MsautoError, RefusedError
 from msauto.ledger import history, locks
 from msauto.ledger.journal import LedgerJournal, LedgerMemory, PlanMemory
-from msauto.ledger.locks import AdvisoryLocks, FileLocks, Locks, LockScope, this_process
+from msauto.ledger.locks import FileLocks, Locks, LockScope, SharedLocks, this_process
 from msauto.ledger.sqlite_store import SqliteStore
 from msauto.ledger.store import Properties, Row, Store, Upsert
 from msauto.model.ledger_url import LedgerUrl, is_ledger_url, parse_ledger_url
@@ -231,7 +232,7 @@ class Ledger:
         """
         shared = self._shared_locks()
         shared.admits = True
-        return shared.store.url, shared.store.session
+        return shared.session
 
     @asynccontextmanager
     async def join(
@@ -277,8 +278,8 @@ class Ledger:
                 records = history.read_targets(self._store, number, positions) if positions else {}
             yield from ((run, records[position]) for position in sorted(records))
 
-    def _shared_locks(self) -> AdvisoryLocks:
-        if not isinstance(self._locks, AdvisoryLocks):
+    def _shared_locks(self) -> SharedLocks:
+        if isinstance(self._locks, FileLocks):
             raise LedgerError(
                 f"the ledger {self.name} is local, and workers on other machines cannot write to it",
                 remedy="apply on Dask needs a shared ledger: url in [state] of msauto.toml",
@@ -297,11 +298,11 @@ class Ledger:
         self.close()
 
 
-def _open_shared(url: LedgerUrl, *, readonly: bool) -> tuple[Store, Locks]:
-    from msauto.plugins.postgres.postgres_store import PostgresStore
-
-    store = PostgresStore(url, readonly=readonly)
-    return store, AdvisoryLocks(store)
+def _open_shared(url: LedgerUrl, *, readonly: bool) -> tuple[Store, SharedLocks]:
+    """Open a shared ledger by what brings the scheme of its URL."""
+    open_store = sockets.find("stores", url.scheme)
+    opened: tuple[Store, SharedLocks] = open_store(url, readonly=readonly)
+    return opened
 
 
 # What a ledger is -----------------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """Access to the tables of the ledger: what the local and the shared one have in common.
 
-:class:`~msauto.ledger.sqlite_store.SqliteStore` is the local ledger,
-:class:`~msauto.plugins.postgres.postgres_store.PostgresStore` the shared one. The statements are the same for both: values are
-``?``, and a text is compared by its code points.
+:class:`~msauto.ledger.sqlite_store.SqliteStore` is the local ledger; a plugin brings the shared one. The statements are
+the same for both: values are ``?``, and a text is compared by its code points.
 """
 
 from __future__ import annotations

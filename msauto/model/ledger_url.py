@@ -30,6 +30,11 @@ class LedgerUrl(Struct, frozen=True):
     password: PasswordSource | None = None
 
     @property
+    def scheme(self) -> str:
+        """The scheme of the URL, which tells what opens it."""
+        return urlsplit(self.url).scheme.lower()
+
+    @property
     def user(self) -> str:
         """The user that the URL names, or nothing."""
         parts = urlsplit(self.url)

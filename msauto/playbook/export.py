@@ -1,4 +1,4 @@
-"""Live state to playbooks that plan to nothing, to timelines for other programs, and to the content of a test server.
+"""Live state to playbooks that plan to nothing.
 
 What a task cannot express is a comment beside it: a segment's track, a marker of an unknown type, a value that holds
 the list separator. If an entry of a list is left out, ``exactly`` does not name the list.
@@ -8,34 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from operator import attrgetter
-from pathlib import Path
-from typing import Any, Final
-
-from msgspec import Struct, to_builtins
+from typing import Any
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.list_aspect import ListAspect
-from msauto.documents.loader import load_yaml, plain
-from msauto.documents.writer import CommentedValue, FlowStyle, comment, verbatim, yaml_lines
-from msauto.errors import InputError
-from msauto.model import fields as registry
+from msauto.documents.writer import CommentedValue, FlowStyle, comment, yaml_lines
 from msauto.model import live
 from msauto.model.requests import RSS_FIELDS, bad_character, default_file, file_key, form_of, stem_of, text_of
 from msauto.model.server import Dialect
-from msauto.model.timecode import Timecode
-from msauto.plugins.simulator.embedded.seed import (
-    GivenClip,
-    GivenItem,
-    GivenLink,
-    GivenMarker,
-    GivenSegment,
-    state_from_content,
-)
-from msauto.plugins.simulator.embedded.state import ServerState
-from msauto.plugins.timelines import timeline as timelines
-from msauto.plugins.timelines.formats import WRITERS
 
 HEADER = "Exported by msauto"
 """How the first line of every exported file begins, after ``#``: such a file may be replaced."""
@@ -164,140 +145,3 @@ def rss_item(item: live.RssItem, rss_guid: str) -> dict[str, Any]:
 
 def _is_file(guid: str) -> bool:
     return "/" not in guid and "\\" not in guid
-
-
-_HELD = frozenset({*timelines.MARKER_TEXTS, "rating", "track"})
-
-
-class TimelineForm(Struct, frozen=True):
-    """The format to write, by its ending, and the time code of the first frame, if it is not 0."""
-
-    ending: str
-    origin: Timecode | None = None
-
-    def write(self, snapshot: live.AssetSnapshot) -> timelines.WrittenTimeline:
-        """Write an asset; raises :class:`TimelineError` if it has no frame rate."""
-        rate = snapshot.asset.rate
-        if rate is None:
-            raise timelines.TimelineError(live.why_no_rate(snapshot.asset))
-        timeline, warnings = timeline_of(snapshot)
-        written = WRITERS[self.ending](timeline, timelines.TimelineClock(rate, self.origin))
-        return replace(written, warnings=(*warnings, *written.warnings))
-
-
-def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, tuple[str, ...]]:
-    """Return the markers and segments of an asset, and what a timeline cannot hold."""
-    asset = snapshot.asset
-    timeline = timelines.EditTimeline(title=asset.title or snapshot.title)
-    warnings = []
-    for marker in asset.markers:
-        frame = marker.frame + snapshot.origin
-        if frame < 0 or (asset.frames is not None and frame >= asset.frames):
-            warnings.append(f"marker {marker.uid} is left out: it lies outside the clip, at frame {frame}")
-            continue
-        texts: dict[str, Any] = {name: marker.fields.get(name, "") for name in timelines.MARKER_TEXTS}
-        track, rating = registry.track_named(marker.track), live.whole(marker.fields.get("rating")) or 0
-        known = track if track in registry.TRACKS else registry.DEFAULT_TRACK
-        timeline.markers.append(timelines.EditMarker(frame, **texts, rating=rating, track=known))
-        if known != track:
-            warnings.append(f"track of marker {marker.uid}, which no task can set: {marker.track}")
-        others = [name for name, text in marker.fields.items() if text and name not in _HELD]
-        if others:
-            warnings.append(f"marker {marker.uid} has attributes that no timeline holds: {', '.join(sorted(others))}")
-    for segment in asset.segments:
-        start = segment.start + snapshot.origin
-        if start < 0 or segment.duration <= 0:
-            length = f"it starts at frame {start} and is {segment.duration} frames long"
-            warnings.append(f"segment {segment.number} is left out: {length}")
-            continue
-        texts = {name: segment.text(name) or "" for name in timelines.SEGMENT_TEXTS}
-        number = segment.number if segment.number >= 0 else None
-        timeline.segments.append(timelines.EditSegment(start, segment.duration, **texts, number=number))
-    return timeline, tuple(warnings)
-
-
-# The content of a server: what ``msauto simulate --state`` and the pytest fixture take --------------------------
-
-_NUMBERS: Final = ("frames", "mime_type", "width", "height", "channels", "sample_rate", "bps")
-_TEXTS: Final = ("create_time", "orig_name", "orig_type", "derived_from", "rec_time")
-_MARKER_TEXTS: Final = registry.names(registry.MARKER_ATTRIBUTES, "text")
-
-
-def load_content(path: Path) -> ServerState:
-    """Return the content of a file; raises ``OSError``, ``InputError``, or ``ValueError`` for another content."""
-    document = load_yaml(path.read_bytes(), str(path))
-    if document.flaws:
-        raise InputError(document.flaws)
-    try:
-        return state_from_content(plain(document.data))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
-def clip_content(snapshot: live.AssetSnapshot) -> GivenClip:
-    """Return an asset as content: all that its answers show."""
-    asset, origin, texts = snapshot.asset, snapshot.origin, snapshot.asset.attributes
-    title, is_gone = asset.title or snapshot.title, asset.hires == ""
-    texts = {name: text for name, text in texts.items() if text or name != "orig_name"}
-    own: dict[str, Any] = {name: texts[name] for name in _TEXTS if name in texts}
-    own |= {"orig_name": ""} if own.get("orig_name") == title else {}  # the default
-    own |= {name: number for name in _NUMBERS if (number := live.whole(texts.get(name))) is not None}
-    own |= {} if asset.rate is None else {"fps": asset.fps if isinstance(asset.fps, int) else str(asset.fps)}
-    return GivenClip(
-        title,
-        live.show_folder(asset.folder or ()),
-        asset.link_id,
-        finalized=asset.finalized is not False,
-        archived=is_gone,
-        hires=asset.hires or "",
-        proxy=asset.proxy or "",
-        archive=asset.archive or (None if is_gone else ""),
-        params=asset.parameters,
-        hidden=tuple(name for name in ("frame_time", *_NUMBERS, *_TEXTS) if name not in texts),
-        fields=entry_fields(texts),
-        xmp={name: [*values] if values[1:] else values[0] for name, values in (snapshot.xmp or {}).items() if values},
-        segments=[_segment(each, origin) for each in asset.segments],
-        markers=[_marker(each, origin) for each in asset.markers],
-        links=[GivenLink(live.show_folder(each.folder), each.title, each.link_id) for each in snapshot.links or ()],
-        **own,
-    )
-
-
-def entry_fields(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Return the link fields that an entry shows; but not an in point or out point at the ends of the clip."""
-    ends = {"first_frame": 0, "last_frame": (live.whole(attributes.get("frames")) or 0) - 1}
-    kept = {name: text for name, text in attributes.items() if name in registry.LINK_FIELD and text}
-    return {name: text for name, text in kept.items() if name not in ends or live.whole(text) != ends[name]}
-
-
-def _segment(segment: live.Segment, origin: int) -> GivenSegment:
-    titles, rating = [*segment.titles], live.whole(segment.rating) or 0
-    given: dict[str, Any] = {name: getattr(segment, name) or "" for name in ("keywords", "name", "track")}
-    given |= {"titles": titles} if titles[1:] else {"title": "".join(titles)}
-    return GivenSegment(segment.number, segment.start + origin, segment.duration, rating=rating, **given)
-
-
-def _marker(marker: live.Marker, origin: int) -> GivenMarker:
-    texts = {name: marker.fields.get(name, "") for name in _MARKER_TEXTS}
-    more = {name: text for name, text in marker.fields.items() if text and name not in {*texts, "track", "rating"}}
-    rating = live.whole(marker.fields.get("rating"))
-    return GivenMarker(marker.frame + origin, marker.uid, marker.track, rating=rating, more=more, **texts)
-
-
-def channel_content(channel: live.RssChannel, rss_guid: str) -> Iterator[GivenItem]:
-    """Yield the items of a channel as content."""
-    for item in channel.items:
-        shown = rss_item(item, rss_guid)
-        usual = default_file(item.guid, text="text" in shown) if item.guid else "item.txt"
-        yield GivenItem(**{"file": usual, **shown})
-
-
-def content_lines(contents: Iterable[Any]) -> Iterator[str]:
-    """Yield the lines of clips, items or names of folders, as items of a list; no text of them is a template."""
-    for each in contents:
-        shown = verbatim(to_builtins(each))
-        for name, value in shown.items() if isinstance(shown, dict) else ():
-            if isinstance(value, list | tuple | dict):
-                lists = isinstance(value, list) and isinstance(value[0], dict)
-                shown[name] = [FlowStyle(item) for item in value] if lists else FlowStyle(value)
-        yield from yaml_lines([shown], 4)

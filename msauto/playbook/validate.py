@@ -64,10 +64,8 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
         remedy += " leave the rest to the programs that read it"
         files.problems.add(_about("msauto does not read:", foreign, remedy))
     for node in (SourceNode(files.flawed(path)) for path in by_kind["batch"]):
-        from msauto.plugins.batch.schema import BatchFileArgs
-
         with files.problems.gather():
-            read_as(BatchFileArgs, node.document.data, node)
+            read_as(file_model("batch"), node.document.data, node)
     for node in (SourceNode(files.flawed(path)) for path in by_kind["vars"]):
         if not isinstance(node.document.data, dict | None):
             files.problems.add(node.problem("this is neither plays nor variables", _WHAT_IT_READS, kind="wrong-type"))
@@ -110,7 +108,8 @@ def _each_once(problems: list[Problem], files: Files) -> list[Problem]:
 
 def _about_ansible(problems: Sequence[Problem], files: int, notes: Sequence[str]) -> Problem:
     """Return what replaces each module, which keys are not supported, and notes about other files."""
-    from msauto.playbook.schema.play import FOREIGN_MODULES
+    from msauto.playbook.schema.json_schema import file_model
+from msauto.playbook.schema.play import FOREIGN_MODULES
 
     names_by_remedy: dict[str, dict[str, None]] = {"": {}}
     for each in problems:

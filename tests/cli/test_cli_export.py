@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.playbook.export import load_content
+from msauto.plugins.simulator.content import load_content
 from msauto.plugins.simulator.embedded import Item, SimMarker, SimSegment, Simulator
 from tests.cli.command_line import Desk, Said
 

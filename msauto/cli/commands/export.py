@@ -7,15 +7,17 @@ from typing import Any
 
 import click
 
+from msauto import sockets
 from msauto.api.export import Export, ExportSelection, export, timeline_form
 from msauto.cli.flags import LIVE, Flags, flag, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
 from msauto.exit_codes import ERROR, OK
-from msauto.plugins.timelines.formats import WRITERS
 from msauto.report.sanitizing import visible
 from msauto.report.texts import plural
+
+_ENDINGS = sockets.names_of("timeline_formats")
 
 
 @click.command("export", cls=HelpCommand)
@@ -38,7 +40,7 @@ from msauto.report.texts import plural
 @click.option(
     "--origin", metavar="TIMECODE", help="The time code of the first frame, for edl, otio and csv; default 00:00:00:00."
 )
-@shared_flags_of("text", *WRITERS, uses=(*LIVE, "forks"), more=(flag("on"),))
+@shared_flags_of("text", *_ENDINGS, uses=(*LIVE, "forks"), more=(flag("on"),), socket="timeline_formats")
 def command(
     *, flags: Flags, out: str | None, content: str | None, force: bool, origin: str | None, **selection: Any
 ) -> int:

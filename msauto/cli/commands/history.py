@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from msauto import sockets
 from msauto.api.history import PastRuns, list_changes, list_runs, read_attempt
 from msauto.cli.flags import Flags, layout_of, parse_age, shared_flags_of
 from msauto.cli.help import HelpCommand
@@ -125,25 +126,15 @@ def _list_runs(found: PastRuns, flags: Flags) -> None:
 
 def _show_batch(summary: RunSummary, flags: Flags) -> None:
     """Show a batch: its summary, and what was delivered to other systems."""
-    from msauto.plugins.batch.batch_result import read_result
-    from msauto.plugins.batch.summary import render_text
-
-    result = read_result(flags.inputs.ledger, summary)
-    if flags.format == "json":
-        print_result(dump({**to_json(result), "status": summary.status}))
-        return
-    deliveries = [f"{each.kind} {each.to}: {each.error or 'delivered'}" for each in result.deliveries]
-    print_result("".join([render_text(result), *(f"{visible(each)}\n" for each in deliveries)]))
+    past_batches = sockets.find("records", "batch")
+    print_result(past_batches.render_history(flags.inputs.ledger, summary, flags.format))
 
 
 def _show_attempt(summary: RunSummary, flags: Flags) -> None:
     """Show what came of a job that wrote nothing: why targets are not done, and what differs."""
-    from msauto.plugins.batch.batch_result import last_job
-    from msauto.plugins.batch.summary import render_job
-
-    job = last_job(flags.inputs.ledger, summary)
-    if job is not None:
-        print_result(f"\n{render_job(job)}")
+    job = sockets.find("records", "batch").render_attempt(flags.inputs.ledger, summary)
+    if job:
+        print_result(f"\n{job}")
 
 
 def _show_journal(found: Sequence[PastTarget], flags: Flags) -> None:

@@ -8,27 +8,26 @@ from pathlib import Path
 import click
 from msgspec import structs
 
-from msauto.api.forms import FORMS, report_form
+from msauto import sockets
+from msauto.api.forms import form_names, report_form
 from msauto.cli.flags import Flags, layout_of, shared_flags_of, summary_flag
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
 from msauto.ledger.ledger import Ledger
 from msauto.playbook.input_files import find_repository
-from msauto.plugins.batch.batch_result import read_result
-from msauto.plugins.batch.summary import SUMMARY_FORMS
 
 
 @click.command("report", cls=HelpCommand)
 @click.argument("run")
-@shared_flags_of(*FORMS, uses=["state_dir", "verbose"], more=(summary_flag,))
+@shared_flags_of(*form_names(), uses=["state_dir", "verbose"], more=(summary_flag,), socket="report_forms")
 def command(*, flags: Flags, run: str) -> None:
     """Show a past run again, in any form: by its name in `msauto history`, the start of it, or `last`."""
     with Ledger.open(flags.inputs.ledger, readonly=True) as ledger:
         found = ledger.find(run, find_repository(Path()))
         details = None if found.is_batch else ledger.run_details(found.run)
     if details is None:
-        result = read_result(flags.inputs.ledger, found)
-        print_result(SUMMARY_FORMS[flags.format][1](result, flags.inputs.ledger))
+        past_batches = sockets.find("records", "batch")
+        print_result(past_batches.render_report(flags.inputs.ledger, found, flags.format))
         return
     form, past = report_form(flags.format), details.result
     layout = structs.replace(layout_of(flags), by=details.summary.who, keep_going=True)  # it was applied

@@ -6,11 +6,11 @@ What no schema can express is listed in ``docs/reference/json.md``.
 from __future__ import annotations
 
 from collections.abc import Set
-from importlib import import_module
 from typing import Any, Final
 
 from pydantic import BaseModel
 
+from msauto import sockets
 from msauto.documents.strict_model import VARIABLES
 from msauto.documents.value_types import KIND
 from msauto.errors import InputError, Problem, nearest
@@ -27,9 +27,8 @@ MODELS: Final = {
     "handlers": "play.HandlerFile",
     "inventory": "inventory.InventoryArgs",
     "settings": "settings.SettingsArgs",
-    "batch": "batch.BatchFileArgs",
 }
-"""The models of whole files, each in its module."""
+"""The models of the files of the kernel, each in its module; plugins bring those of their own files."""
 
 
 def json_schema(name: str) -> dict[str, Any]:
@@ -40,12 +39,23 @@ def json_schema(name: str) -> dict[str, Any]:
     >>> json_schema("playbook")["title"]
     'msauto playbook'
     """
-    if name not in MODELS:
-        raise InputError([Problem(f"schema {name!r} not found", None, nearest(name, MODELS))])
-    module, _, model = MODELS[name].rpartition(".")
-    schema = schema_of_model(getattr(import_module(f"{__package__}.{module}"), model))
+    schema = schema_of_model(file_model(name))
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"msauto {name}"}
     return {**head, **{key: value for key, value in schema.items() if key != "title"}}
+
+
+def file_model(name: str) -> type[BaseModel]:
+    """Return the model of a kind of files, of the kernel or of a plugin."""
+    if name in MODELS:
+        module, _, model = MODELS[name].rpartition(".")
+        place = f"{__package__}.{module}:{model}"
+    else:
+        place = sockets.place_of("file_models", name)
+    if place is None:
+        known = [*MODELS, *sockets.names_of("file_models")]
+        raise InputError([Problem(f"schema {name!r} not found", None, nearest(name, known))])
+    loaded: type[BaseModel] = sockets.load_place(place)
+    return loaded
 
 
 def schema_of_model(model: type[BaseModel], *, kinds: bool = False) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
+from msauto.api.forms import page_writer
 from msauto.model.result import parse_time
 from msauto.plugins.batch.batch_result import BatchResult, JobResult
-from msauto.plugins.pages.html import PageHead, render_page
+from msauto.report.page_parts import PageHead
 from msauto.report.sanitizing import show, visible
 from msauto.report.texts import local_time, plural
 
@@ -44,13 +45,14 @@ def page_name(result: BatchResult, zone: ZoneInfo) -> str:
     return f"{result.batch}-{parse_time(result.started).astimezone(zone):%Y-%m-%dT%H%M%S}"
 
 
-def render_index(results: Sequence[BatchResult], zone: ZoneInfo, pages: Collection[str]) -> Iterator[str]:
-    """Yield the index of runs, the newest first; ``pages`` are the files that exist."""
+def render_index(results: Sequence[BatchResult], zone: ZoneInfo, pages: Collection[str]) -> Iterable[str]:
+    """Return the index of runs, the newest first; ``pages`` are the files that exist."""
     nights = [_night(each, f"{page_name(each, zone)}.html", pages) for each in results[:MOST_NIGHTS]]
     newest, tallest = results[0], Counter[str]()
     for night in nights:
         tallest |= Counter({server: max(bars.values()) for server, bars in night.counts.items()})
     facts = (nights[0].started, plural(len(nights), "night"), f"msauto {newest.msauto}")
+    render_page = page_writer()
     return render_page(
         PageHead(newest.batch, newest.outcome, newest.sentence, facts),
         name="plugins/batch/index.html.j2",

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from msgspec import structs
 
 from msauto import codec
+from msauto.api.forms import page_writer
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.plan import Action
 from msauto.model.result import OUTCOMES, TargetResult, key_of, seconds_between, user_at
@@ -19,6 +20,7 @@ from msauto.plugins.batch.causes import results_so_far
 from msauto.report.ci_forms import TestCase, render_xml, suite_of
 from msauto.report.json import dump
 from msauto.report.layout import PLAIN, Line, aligned, paint, render_lines, template, words
+from msauto.report.page_parts import PageHead, run_part
 from msauto.report.sanitizing import display_width, name_ranges, pad, show, show_range, visible
 from msauto.report.texts import count_outcomes, count_outside, local_time, plural, show_seconds
 
@@ -177,8 +179,7 @@ def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Line]:
 
 def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:
     """Return a page like that of a run, with the targets of all jobs, as long as there are not too many."""
-    from msauto.plugins.pages.html import PageHead, render_page, run_part
-
+    render_page = page_writer()
     parts, left, unread = [], _MOST_TARGETS, []
     ran = [job for job in result.jobs if job.runs]
     with Ledger.open(place, readonly=True) if ran and place is not None else nullcontext() as ledger:

@@ -1,0 +1,1 @@
+"""Servers planned, read and applied by the workers of a Dask cluster."""

@@ -24,12 +24,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
+import dask
 from distributed import Client, Future, get_worker
 from distributed.client import FutureCancelledError
 from distributed.scheduler import KilledWorker
 from msgspec import Struct
 
-import dask
 from msauto.errors import ClusterError, MsautoError
 from msauto.model.server import ServerSpec
 from msauto.version import __version__

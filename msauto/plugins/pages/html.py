@@ -18,7 +18,7 @@ from functools import cache
 from importlib import resources
 from itertools import chain
 from pathlib import PurePath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import quote
 
 from msauto.model.plan import Change, Plan, Target
@@ -26,8 +26,9 @@ from msauto.model.result import Result
 from msauto.report import texts
 from msauto.report.clip_timeline import NO_STILLS, Stills, clip_timeline
 from msauto.report.layout import PLAIN, Layout, template
-from msauto.report.plan_view import Block, PlanView, shown_blocks, view_plan
-from msauto.report.result_view import ResultView, result_lines, view_result
+from msauto.report.page_parts import PageHead, PagePart, run_part
+from msauto.report.plan_view import view_plan
+from msauto.report.result_view import result_lines
 from msauto.report.sanitizing import message_lines, show, visible
 
 _SCRIPTS: Final = ("elements.js", "timecode.js", "timeline.js", "page.js")
@@ -35,46 +36,6 @@ _MOST_PLAYBOOKS: Final = 3
 _PLAIN_LIMIT: Final = 256 * 1024
 """Characters of JSON up to which the data stays readable in the file."""
 _UNSAFE: Final = re.compile("[<>&\u2028\u2029]")
-
-
-class PageHead(NamedTuple):
-    """The head of a page. ``status``: what the plan is, or how the run ended; ``facts``: by whom, when, with what."""
-
-    subject: str
-    status: str
-    sentence: str
-    facts: Sequence[str]
-
-
-class PagePart(NamedTuple):
-    """A plan, or a run with the plan that it applied, on a page; ``job`` is its job in a batch."""
-
-    view: PlanView
-    result: ResultView | None = None
-    job: str = ""
-
-    @property
-    def targets(self) -> tuple[Target, ...]:
-        """Its targets, in the order of the plan."""
-        if self.result is None:
-            return self.view.plan.targets
-        return tuple(each.target for each in self.result.result.targets)
-
-    @property
-    def sentence(self) -> str:
-        """What comes or came of it, in one sentence or more."""
-        return self.view.sentence if self.result is None else self.result.sentence
-
-    @property
-    def shown(self) -> tuple[list[Block], int]:
-        """The blocks that are shown, and how many targets are in the others."""
-        return shown_blocks(self.view.blocks)
-
-
-def run_part(result: Result, job: str = "") -> PagePart:
-    """Return the part of a run."""
-    shown = view_result(result)
-    return PagePart(view_plan(shown.result.plan), shown, job)
 
 
 def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""The ledger that machines share, in PostgreSQL."""

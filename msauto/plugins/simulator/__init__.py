@@ -1,0 +1,1 @@
+"""The embedded media server, and what works on it: simulate, demo, rehearse and the pytest fixture."""

@@ -45,7 +45,7 @@ def media_server(
 
 
 def _server(folder: Path, content: object = None, *, dialect: Mapping[str, str] = {}, **options: Any) -> Simulator:
-    from msauto.playbook.export import load_content
+    from msauto.plugins.simulator.content import load_content
     from msauto.plugins.simulator.embedded import Simulator, sample_state
     from msauto.plugins.simulator.embedded.seed import state_from_content
 

@@ -39,7 +39,7 @@ from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.requests import PROFILES
 from msauto.model.server import Auth, Dialect, ServerSpec, Tls
 from msauto.planning.undo import servers_of
-from msauto.playbook.export import channel_content, clip_content, entry_fields
+from msauto.plugins.simulator.content import channel_content, clip_content, entry_fields
 from msauto.plugins.simulator.embedded import Fault, ServerState, SimClip, SimDialect, Simulator
 from msauto.plugins.simulator.embedded.seed import clip_from_content, item_from_content
 from msauto.plugins.simulator.embedded.wire import decode_address

@@ -63,7 +63,7 @@ def command(
     *, seed: str, dialect: tuple[str, ...], faults: tuple[str, ...], state_file: str | None, **options: Any
 ) -> None:
     """Run a media server to try playbooks on: the whole interface, realistic content, dialects, faults."""
-    from msauto.playbook.export import load_content
+    from msauto.plugins.simulator.content import load_content
     from msauto.plugins.simulator.embedded import ServerState, Simulator
 
     content: ServerState | str = seed

@@ -1,0 +1,154 @@
+"""The content of a server: what ``simulate --state`` and the pytest fixture take, and ``export --content`` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from msgspec import to_builtins
+
+from msauto.api.export import ExportedPlay, Snapshot, TextExport, check_exported, file_errors
+from msauto.documents.loader import load_yaml, plain
+from msauto.documents.writer import FlowStyle, verbatim, yaml_lines
+from msauto.errors import InputError
+from msauto.file_writing import write_file
+from msauto.model import fields as registry
+from msauto.model import live
+from msauto.model.requests import default_file
+from msauto.model.server import Dialect
+from msauto.playbook.export import HEADER, rss_item
+from msauto.plugins.simulator.embedded.seed import (
+    GivenClip,
+    GivenItem,
+    GivenLink,
+    GivenMarker,
+    GivenSegment,
+    state_from_content,
+)
+from msauto.plugins.simulator.embedded.state import ServerState
+
+_NUMBERS: Final = ("frames", "mime_type", "width", "height", "channels", "sample_rate", "bps")
+
+
+_TEXTS: Final = ("create_time", "orig_name", "orig_type", "derived_from", "rec_time")
+
+
+_MARKER_TEXTS: Final = registry.names(registry.MARKER_ATTRIBUTES, "text")
+
+
+def load_content(path: Path) -> ServerState:
+    """Return the content of a file; raises ``OSError``, ``InputError``, or ``ValueError`` for another content."""
+    document = load_yaml(path.read_bytes(), str(path))
+    if document.flaws:
+        raise InputError(document.flaws)
+    try:
+        return state_from_content(plain(document.data))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def clip_content(snapshot: live.AssetSnapshot) -> GivenClip:
+    """Return an asset as content: all that its answers show."""
+    asset, origin, texts = snapshot.asset, snapshot.origin, snapshot.asset.attributes
+    title, is_gone = asset.title or snapshot.title, asset.hires == ""
+    texts = {name: text for name, text in texts.items() if text or name != "orig_name"}
+    own: dict[str, Any] = {name: texts[name] for name in _TEXTS if name in texts}
+    own |= {"orig_name": ""} if own.get("orig_name") == title else {}  # the default
+    own |= {name: number for name in _NUMBERS if (number := live.whole(texts.get(name))) is not None}
+    own |= {} if asset.rate is None else {"fps": asset.fps if isinstance(asset.fps, int) else str(asset.fps)}
+    return GivenClip(
+        title,
+        live.show_folder(asset.folder or ()),
+        asset.link_id,
+        finalized=asset.finalized is not False,
+        archived=is_gone,
+        hires=asset.hires or "",
+        proxy=asset.proxy or "",
+        archive=asset.archive or (None if is_gone else ""),
+        params=asset.parameters,
+        hidden=tuple(name for name in ("frame_time", *_NUMBERS, *_TEXTS) if name not in texts),
+        fields=entry_fields(texts),
+        xmp={name: [*values] if values[1:] else values[0] for name, values in (snapshot.xmp or {}).items() if values},
+        segments=[_segment(each, origin) for each in asset.segments],
+        markers=[_marker(each, origin) for each in asset.markers],
+        links=[GivenLink(live.show_folder(each.folder), each.title, each.link_id) for each in snapshot.links or ()],
+        **own,
+    )
+
+
+def entry_fields(attributes: Mapping[str, str]) -> dict[str, str]:
+    """Return the link fields that an entry shows; but not an in point or out point at the ends of the clip."""
+    ends = {"first_frame": 0, "last_frame": (live.whole(attributes.get("frames")) or 0) - 1}
+    kept = {name: text for name, text in attributes.items() if name in registry.LINK_FIELD and text}
+    return {name: text for name, text in kept.items() if name not in ends or live.whole(text) != ends[name]}
+
+
+def _segment(segment: live.Segment, origin: int) -> GivenSegment:
+    titles, rating = [*segment.titles], live.whole(segment.rating) or 0
+    given: dict[str, Any] = {name: getattr(segment, name) or "" for name in ("keywords", "name", "track")}
+    given |= {"titles": titles} if titles[1:] else {"title": "".join(titles)}
+    return GivenSegment(segment.number, segment.start + origin, segment.duration, rating=rating, **given)
+
+
+def _marker(marker: live.Marker, origin: int) -> GivenMarker:
+    texts = {name: marker.fields.get(name, "") for name in _MARKER_TEXTS}
+    more = {name: text for name, text in marker.fields.items() if text and name not in {*texts, "track", "rating"}}
+    rating = live.whole(marker.fields.get("rating"))
+    return GivenMarker(marker.frame + origin, marker.uid, marker.track, rating=rating, more=more, **texts)
+
+
+def channel_content(channel: live.RssChannel, rss_guid: str) -> Iterator[GivenItem]:
+    """Yield the items of a channel as content."""
+    for item in channel.items:
+        shown = rss_item(item, rss_guid)
+        usual = default_file(item.guid, text="text" in shown) if item.guid else "item.txt"
+        yield GivenItem(**{"file": usual, **shown})
+
+
+def content_lines(contents: Iterable[Any]) -> Iterator[str]:
+    """Yield the lines of clips, items or names of folders, as items of a list; no text of them is a template."""
+    for each in contents:
+        shown = verbatim(to_builtins(each))
+        for name, value in shown.items() if isinstance(shown, dict) else ():
+            if isinstance(value, list | tuple | dict):
+                lists = isinstance(value, list) and isinstance(value[0], dict)
+                shown[name] = [FlowStyle(item) for item in value] if lists else FlowStyle(value)
+        yield from yaml_lines([shown], 4)
+
+
+class ContentExport(TextExport):
+    """The content of one server, in one file, in place of playbooks."""
+
+    holds_one_server: ClassVar = True
+
+    def __init__(self, path: Path, *, force: bool) -> None:
+        check_exported([path], force=force)
+        super().__init__()
+        self._path, self.written = path, [path]
+        self._part, self._plays = ("", ""), 1
+        self.write([f"# {HEADER}: what a server holds, for msauto simulate --state and tests."])
+
+    def begin(self, play: ExportedPlay, head: Iterable[str]) -> None:
+        """Begin nothing: clips belong to a database, whatever their folder."""
+
+    def add(self, snapshot: Snapshot, dialect: Dialect, database: str | None) -> None:
+        """Add a clip, which has its links, or the items of a channel."""
+        if isinstance(snapshot, live.AssetSnapshot):
+            self.add_part("databases", str(database), [clip_content(snapshot)])
+        elif isinstance(snapshot, live.RssChannel):
+            self.add_part("channels", snapshot.name, channel_content(snapshot, dialect.rss_guid))
+
+    def add_part(self, section: str, name: str, items: Iterable[Any]) -> None:
+        """Add items to the list of this name in a section of the file."""
+        if self._part != (section, name):
+            key = next(yaml_lines({name: []}, 2)).removesuffix(" []")
+            self.write([key] if section == self._part[0] else [f"{section}:", key])
+            self._part = section, name
+        self.write(content_lines(items))
+
+    def finish(self) -> Iterable[str]:
+        """Write the file, and return nothing."""
+        with file_errors(self._path):
+            write_file(self._path, super().finish())
+        return ()

@@ -1,0 +1,79 @@
+"""Live markers and segments as timelines of other programs: ``msauto export --format``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from msgspec import Struct
+
+from msauto.errors import MsautoError
+from msauto.model import fields as registry
+from msauto.model import live
+from msauto.model.timecode import Timecode
+from msauto.plugins.timelines import timeline as timelines
+from msauto.plugins.timelines.formats import WRITERS
+from msauto.plugins.timelines.timeline import TimelineError, parse_origin
+
+_HELD = frozenset({*timelines.MARKER_TEXTS, "rating", "track"})
+
+
+class TimelineForm(Struct, frozen=True):
+    """The format to write, by its ending, and the time code of the first frame, if it is not 0."""
+
+    ending: str
+    origin: Timecode | None = None
+
+    @classmethod
+    def of(cls, ending: str, origin: str | None) -> TimelineForm:
+        """Return the format, with an origin such as ``10:00:00:00``; raises :class:`MsautoError`."""
+        if origin is None:
+            return cls(ending)
+        if ending == "vtt":
+            raise MsautoError("the times of WebVTT count from the first frame", remedy="leave out --origin")
+        try:
+            return cls(ending, parse_origin(origin))
+        except TimelineError as error:
+            raise MsautoError(str(error), remedy="write --origin 10:00:00:00") from error
+
+    def write(self, snapshot: live.AssetSnapshot) -> timelines.WrittenTimeline:
+        """Write an asset that has a frame rate; raises :class:`MsautoError` for what the format cannot hold."""
+        rate = snapshot.asset.rate
+        assert rate is not None
+        timeline, warnings = timeline_of(snapshot)
+        try:
+            written = WRITERS[self.ending](timeline, timelines.TimelineClock(rate, self.origin))
+        except TimelineError as error:
+            raise MsautoError(str(error), remedy=error.remedy) from error
+        return replace(written, warnings=(*warnings, *written.warnings))
+
+
+def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, tuple[str, ...]]:
+    """Return the markers and segments of an asset, and what a timeline cannot hold."""
+    asset = snapshot.asset
+    timeline = timelines.EditTimeline(title=asset.title or snapshot.title)
+    warnings = []
+    for marker in asset.markers:
+        frame = marker.frame + snapshot.origin
+        if frame < 0 or (asset.frames is not None and frame >= asset.frames):
+            warnings.append(f"marker {marker.uid} is left out: it lies outside the clip, at frame {frame}")
+            continue
+        texts: dict[str, Any] = {name: marker.fields.get(name, "") for name in timelines.MARKER_TEXTS}
+        track, rating = registry.track_named(marker.track), live.whole(marker.fields.get("rating")) or 0
+        known = track if track in registry.TRACKS else registry.DEFAULT_TRACK
+        timeline.markers.append(timelines.EditMarker(frame, **texts, rating=rating, track=known))
+        if known != track:
+            warnings.append(f"track of marker {marker.uid}, which no task can set: {marker.track}")
+        others = [name for name, text in marker.fields.items() if text and name not in _HELD]
+        if others:
+            warnings.append(f"marker {marker.uid} has attributes that no timeline holds: {', '.join(sorted(others))}")
+    for segment in asset.segments:
+        start = segment.start + snapshot.origin
+        if start < 0 or segment.duration <= 0:
+            length = f"it starts at frame {start} and is {segment.duration} frames long"
+            warnings.append(f"segment {segment.number} is left out: {length}")
+            continue
+        texts = {name: segment.text(name) or "" for name in timelines.SEGMENT_TEXTS}
+        number = segment.number if segment.number >= 0 else None
+        timeline.segments.append(timelines.EditSegment(start, segment.duration, **texts, number=number))
+    return timeline, tuple(warnings)
