@@ -10,7 +10,7 @@ from pathlib import Path
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Change, Plan, Request, ShownItem, Target, TargetContext
 from msauto.model.snapshot import Json
-from msauto.report import html
+from msauto.plugins.pages import html
 from tests.browser.chromium import launch
 
 _RATES = (Fraction(25), Fraction(50), Fraction(30000, 1001), Fraction(60000, 1001))

@@ -6,7 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from msauto.plugins.simulator.embedded import Simulator as Simulator
+    from msauto.plugins.simulator.embedded import Simulator
+
+__all__ = ["Simulator"]
 
 
 def __getattr__(name: str) -> Any:

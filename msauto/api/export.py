@@ -31,7 +31,7 @@ from msauto.server.reader import ServerReader
 from msauto.server.snapshots import ReadEach, Snapshots, channel_snapshot
 
 
-class WrittenTimeline(Protocol):
+class TimelineText(Protocol):
     """A timeline as a text, and what it cannot hold."""
 
     @property
@@ -43,14 +43,14 @@ class WrittenTimeline(Protocol):
         """What was left out."""
 
 
-class TimelineForm(Protocol):
+class TimelineWriter(Protocol):
     """A format of timelines, which a plugin brings; ``ending`` is that of its files."""
 
     @property
     def ending(self) -> str:
         """The ending of its files, without the dot."""
 
-    def write(self, snapshot: live.AssetSnapshot) -> WrittenTimeline:
+    def write(self, snapshot: live.AssetSnapshot) -> TimelineText:
         """Write an asset that has a frame rate; raises :class:`MsautoError` for what the format cannot hold."""
 
 
@@ -73,7 +73,7 @@ class ExportSelection(Struct, frozen=True):
         return not (self.titles or self.folders or self.channels)
 
 
-def timeline_form(ending: str, origin: str | None, selection: ExportSelection) -> TimelineForm | None:
+def timeline_form(ending: str, origin: str | None, selection: ExportSelection) -> TimelineWriter | None:
     """Return the format of timelines, ``None`` for playbooks; raises :class:`MsautoError` for what does not fit."""
     if ending == "text":
         if origin is not None:
@@ -85,7 +85,7 @@ def timeline_form(ending: str, origin: str | None, selection: ExportSelection) -
         raise MsautoError(f"{ending!r} is not a form of an export", remedy=f"use {', '.join(known)}")
     if selection.channels:
         raise MsautoError("a channel has no timeline", remedy="export it without --format")
-    form: TimelineForm = sockets.load_place(place).of(ending, origin)
+    form: TimelineWriter = sockets.load_place(place).of(ending, origin)
     return form
 
 
@@ -119,7 +119,7 @@ class Export:
 async def export(
     inputs: Inputs,
     selection: ExportSelection,
-    form: TimelineForm | None,
+    form: TimelineWriter | None,
     out: Path | None,
     *,
     content: Path | None = None,
@@ -179,6 +179,9 @@ class TextExport:
         """Add a task, or the comment on what was left out."""
         del database
         self.write(task_lines(snapshot, dialect))
+
+    def add_folders(self, database: str, names: Iterable[str]) -> None:
+        """Accept any folders: a playbook names none without assets."""
 
     def write(self, lines: Iterable[str]) -> None:
         """Add lines."""
@@ -277,7 +280,7 @@ class TimelineFiles:
 
     holds_one_server: ClassVar = False
 
-    def __init__(self, form: TimelineForm, folder: Path | None, *, force: bool) -> None:
+    def __init__(self, form: TimelineWriter, folder: Path | None, *, force: bool) -> None:
         self._form = form
         self._folder = folder
         self._force = force
@@ -399,9 +402,9 @@ class _Exporter(Struct):
             await self._write(play, server, database, snapshots.of_listed(listed))
         if not isinstance(self.output, TimelineFiles):
             self._warn_of_xmp(server, snapshots)
-        if self.selection.whole and self.output.holds_one_server:
+        if self.selection.whole and isinstance(self.output, TextExport) and self.output.holds_one_server:
             async for names in read_each(_read_folders, [database]):
-                self.output.add_part("folders", database, names or ())
+                self.output.add_folders(database, names or ())
         if self.selection.whole and isinstance(self.output, FolderExport):
             outdated = self.output.outdated((*prefix, database))
             self.exported.warnings += [

@@ -31,7 +31,7 @@ class LedgerUrl(Struct, frozen=True):
 
     @property
     def scheme(self) -> str:
-        """The scheme of the URL, which tells what opens it."""
+        """The scheme of the URL, which decides what opens it."""
         return urlsplit(self.url).scheme.lower()
 
     @property

@@ -64,6 +64,8 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
         remedy += " leave the rest to the programs that read it"
         files.problems.add(_about("msauto does not read:", foreign, remedy))
     for node in (SourceNode(files.flawed(path)) for path in by_kind["batch"]):
+        from msauto.playbook.schema.json_schema import file_model
+
         with files.problems.gather():
             read_as(file_model("batch"), node.document.data, node)
     for node in (SourceNode(files.flawed(path)) for path in by_kind["vars"]):
@@ -108,8 +110,7 @@ def _each_once(problems: list[Problem], files: Files) -> list[Problem]:
 
 def _about_ansible(problems: Sequence[Problem], files: int, notes: Sequence[str]) -> Problem:
     """Return what replaces each module, which keys are not supported, and notes about other files."""
-    from msauto.playbook.schema.json_schema import file_model
-from msauto.playbook.schema.play import FOREIGN_MODULES
+    from msauto.playbook.schema.play import FOREIGN_MODULES
 
     names_by_remedy: dict[str, dict[str, None]] = {"": {}}
     for each in problems:

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
@@ -25,8 +25,8 @@ from PIL import Image
 from msauto.model.plan import Target
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.plugins.batch import pages
+from msauto.plugins.pages import html
 from msauto.plugins.simulator.embedded import Simulator, state_from_seed
-from msauto.report import html
 from tests.browser.chromium import chromium
 from tests.unit.batch.test_pages import OSLO, bad_night
 from tests.unit.batch.test_pages import night as good_night
@@ -111,7 +111,7 @@ def called(*words: str) -> list[str]:
     return [sys.executable, "-m", "msauto", *words, "--state-dir", "state"]
 
 
-def write(path: Path, pieces: Iterator[str]) -> None:
+def write(path: Path, pieces: Iterable[str]) -> None:
     path.write_text("".join(pieces), encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import msauto
-from msauto.api import rehearsal as rehearsals
+from msauto.plugins.simulator import rehearsal as rehearsals
 from msauto.plugins.simulator.embedded import SimDialect, SimMarker, SimSegment, Simulator
 from msauto.plugins.simulator.embedded.seed import state_to_json
 from tests.cli.command_line import Desk, Said

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from msauto.errors import LedgerError
-from msauto.ledger import postgres_store
+from msauto.plugins.postgres import postgres_store
 from msauto.plugins.simulator.embedded import Simulator, empty_state
 from tests import postgres
 from tests.cli.command_line import Desk, Said

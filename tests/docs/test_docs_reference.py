@@ -20,11 +20,11 @@ from msauto.model.fields import ATTRIBUTE_OF_CLIP, SEGMENT_NAMES, TRACKS, MimeTy
 from msauto.model.requests import Format
 from msauto.model.server import Dialect
 from msauto.planning.saved_plan import plan_schema
-from msauto.playbook.schema import batch as schema_batch
 from msauto.playbook.schema import inventory as schema_inventory
 from msauto.playbook.schema import settings as schema_settings
 from msauto.playbook.templates.filters import FILTERS, TESTS
 from msauto.playbook.variables import GIVEN
+from msauto.plugins.batch import schema as schema_batch
 from msauto.plugins.simulator.embedded.commands import COMMANDS as ASSET_COMMANDS
 from msauto.plugins.simulator.embedded.faults import CHANGES, KINDS
 from msauto.plugins.simulator.simulate import command as simulate

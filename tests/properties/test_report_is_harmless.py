@@ -18,7 +18,8 @@ from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Action, Body, Change, Plan, PlannedServer, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.model.snapshot import AspectName
-from msauto.report import html, markdown, text
+from msauto.plugins.pages import html
+from msauto.report import markdown, text
 from msauto.report.json import dump
 from msauto.report.layout import Layout, render_table
 from tests.examples import examples

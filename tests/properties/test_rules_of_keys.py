@@ -18,10 +18,11 @@ import yaml
 from msauto.documents.document import Document, SourceNode
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import mark
-from msauto.playbook.schema import batch, inventory, settings  # noqa: F401 - their models have rules, too
+from msauto.playbook.schema import inventory, settings  # noqa: F401 - their models have rules, too
 from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.play import AssetArgs, CommandArgs, TaskArgs
 from msauto.playbook.schema.schema_errors import validate_data
+from msauto.plugins.batch import schema as batch_schema  # noqa: F401 - as above
 from tests.tables import CASES
 
 FILE = CASES / "playbook" / "values_of_keys.yml"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from msauto.report import html, markdown
+from msauto.plugins.pages import html
+from msauto.report import markdown
 from msauto.report.text import render_plan
 from tests.stage import Stage
 

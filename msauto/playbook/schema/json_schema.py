@@ -22,13 +22,13 @@ _VARIABLE_NAMES: dict[str, Any] = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", 
 
 
 MODELS: Final = {
-    "playbook": "play.Playbook",
-    "tasks": "play.TaskFile",
-    "handlers": "play.HandlerFile",
-    "inventory": "inventory.InventoryArgs",
-    "settings": "settings.SettingsArgs",
+    "playbook": "msauto.playbook.schema.play:Playbook",
+    "tasks": "msauto.playbook.schema.play:TaskFile",
+    "handlers": "msauto.playbook.schema.play:HandlerFile",
+    "inventory": "msauto.playbook.schema.inventory:InventoryArgs",
+    "settings": "msauto.playbook.schema.settings:SettingsArgs",
 }
-"""The models of the files of the kernel, each in its module; plugins bring those of their own files."""
+"""The places of the models of the kernel's files; plugins bring those of their own files."""
 
 
 def json_schema(name: str) -> dict[str, Any]:
@@ -46,16 +46,12 @@ def json_schema(name: str) -> dict[str, Any]:
 
 def file_model(name: str) -> type[BaseModel]:
     """Return the model of a kind of files, of the kernel or of a plugin."""
-    if name in MODELS:
-        module, _, model = MODELS[name].rpartition(".")
-        place = f"{__package__}.{module}:{model}"
-    else:
-        place = sockets.place_of("file_models", name)
+    place = MODELS.get(name) or sockets.place_of("file_models", name)
     if place is None:
         known = [*MODELS, *sockets.names_of("file_models")]
         raise InputError([Problem(f"schema {name!r} not found", None, nearest(name, known))])
-    loaded: type[BaseModel] = sockets.load_place(place)
-    return loaded
+    model: type[BaseModel] = sockets.load_place(place)
+    return model
 
 
 def schema_of_model(model: type[BaseModel], *, kinds: bool = False) -> dict[str, Any]:

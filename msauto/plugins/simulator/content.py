@@ -147,6 +147,10 @@ class ContentExport(TextExport):
             self._part = section, name
         self.write(content_lines(items))
 
+    def add_folders(self, database: str, names: Iterable[str]) -> None:
+        """Add the names of all folders, also of those without assets."""
+        self.add_part("folders", database, names)
+
     def finish(self) -> Iterable[str]:
         """Write the file, and return nothing."""
         with file_errors(self._path):

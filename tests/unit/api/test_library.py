@@ -26,12 +26,12 @@ from msauto.cli.commands import apply as apply_command
 from msauto.cli.commands import export as export_command
 from msauto.cli.commands import history as history_command
 from msauto.cli.commands import plan as plan_command
-from msauto.cli.commands import rehearse as rehearse_command
 from msauto.cli.main import main
 from msauto.ledger.locks import this_user
 from msauto.model.events import Event, RequestSending, RunStarted
 from msauto.model.plan import PlanOptions
 from msauto.model.result import RunDetails
+from msauto.plugins.simulator import rehearse as rehearse_command
 from msauto.plugins.simulator.embedded import Simulator, empty_state
 
 COMMENT = {"name": "Describe", "asset": {"title": "Film", "fields": {"comment": "Ready"}}}

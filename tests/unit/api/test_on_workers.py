@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from msauto.api.workplace import never_frozen
-from msauto.applying import cluster
 from msauto.applying.executor import BatchFailures
 from msauto.circuit_breaker import BreakerState
 from msauto.errors import LedgerError, SourceLocation
@@ -25,6 +24,7 @@ from msauto.model.server import ServerSpec
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.templates.names import TemplateFunctionError
+from msauto.plugins.dask import cluster
 from msauto.plugins.dask.cluster import Parcel, WorkerTask
 from msauto.plugins.dask.workplace import Belongings, ServerApplying, SharedRun, apply_on_worker
 from msauto.secrets.commands import SecretCommand, SecretCommands

@@ -14,13 +14,14 @@ import psycopg
 import pytest
 
 from msauto.errors import LedgerError, LockedError
-from msauto.ledger import journal, postgres_store
+from msauto.ledger import journal
 from msauto.ledger.journal import PlanMemory
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.plugins.postgres import postgres_store
 from msauto.plugins.postgres.postgres_store import PostgresStore
 from msauto.secrets.redacted_plans import SALT, SecretMemory
 from msauto.secrets.redaction import Secrets

@@ -17,8 +17,8 @@ from msgspec import structs
 from msauto.model.plan import Plan, Request, Target, TargetContext
 from msauto.model.result import Result, TargetResult
 from msauto.model.snapshot import Effect, Json
+from msauto.plugins.pages import html
 from msauto.plugins.pages.html import clip_data, embed_list, link_ids
-from msauto.report import html
 from msauto.report.clip_timeline import StillPlace
 from msauto.report.layout import Layout
 from tests.shown_items import shown_marker, shown_segment

@@ -11,7 +11,8 @@ from msgspec import structs
 
 from msauto.model.plan import Change, Plan, Target
 from msauto.model.snapshot import Json
-from msauto.report import html, markdown, text
+from msauto.plugins.pages import html
+from msauto.report import markdown, text
 from msauto.secrets.redaction import HIDDEN
 from tests.unit.report.made_plans import change, episode, film, plan_of
 

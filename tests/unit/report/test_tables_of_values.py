@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from msauto.model.plan import Plan, Target
-from msauto.report import html, markdown, texts
+from msauto.plugins.pages import html
+from msauto.report import markdown, texts
 from msauto.report.layout import Layout, in_ascii, render_lines, value_table
 from msauto.report.sanitizing import display_width
 from tests.unit.report.made_plans import change, check_golden, episode, plan_of, text_of
