@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from msauto.errors import MsautoError, did_you_mean
 
@@ -29,6 +29,7 @@ Socket = Literal[
     "file_models",
     "records",
 ]
+SOCKETS: Final = get_args(Socket)
 GROUP: Final = "msauto.plugins"
 """The group of the entry points; each leads to a :class:`Plugin`."""
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})

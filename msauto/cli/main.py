@@ -69,6 +69,8 @@ class Commands(HelpGroup):
         else:
             brought: sockets.PluginCommand | None = sockets.place_of("commands", cmd_name)
             if brought is None:
+                if sockets.home_of("commands", cmd_name):
+                    raise sockets.missing("commands", cmd_name)
                 return None
             place, short_help = brought.place, brought.short_help
         with importing():

@@ -15,7 +15,7 @@ CLASS = "Dialect"
 """The class of the dialect, in whatever module it is."""
 ATTRIBUTE = "dialect"
 """What a variable or an attribute that holds one is called."""
-EXCLUDED = "msauto/simulator"
+EXCLUDED = "msauto/plugins/simulator"
 SHARED = {"list_separator": "a text used to join, split and show lists", "rss_guid": "passed to what writes playbooks"}
 """Keys that several modules read, and why."""
 
