@@ -63,7 +63,6 @@ async def load(
     target: Texts = (),
     forget_pending: bool = False,
     undo: str | None = None,
-    resume: str | None = None,
     keep_going: bool = False,
     forks: int | None = None,
     config: File | None = None,
@@ -76,7 +75,7 @@ async def load(
 
     ``playbooks`` are files, one saved plan, or plays as data; ``inventory`` is files, folders, or data, as YAML gives
     them. A place in data is ``plays[0].tasks[1].asset.title``. In data, :class:`msauto.Secret` is what ``!secret`` is
-    in YAML. In place of playbooks, ``undo`` and ``resume`` name a run of the history, or ``last``. ``forks`` is the
+    in YAML. In place of playbooks, ``undo`` names a run of the history, or ``last``. ``forks`` is the
     number of targets at a time (default: the connections of each server). ``target`` are globs of titles, ``limit`` is
     a host pattern. In templates, ``now`` is the time of this call. ``transport`` is any transport of httpx2, in place
     of the network to every server: it gets the requests of plans and of applying. ``secret_commands`` lets the commands

@@ -13,7 +13,7 @@ While a plan is applied, each of a thousand targets of a dead server would use u
 - *half-open*: a target ended because the server could not be reached. Targets start one at a time, each after a pause,
   and have one try. Any answer closes the breaker.
 - *open*: three such targets in a row ended, each started after the previous one ended; or the server rejected our
-  account (401, 407, and 403 for a write). The remaining targets are not attempted; ``apply --resume`` continues with
+  account (401, 407, and 403 for a write). The remaining targets are not attempted; applying again continues with
   them. A 403 for a read may concern one folder alone, and stops nothing.
 - *open for one kind of request*: the server answered it with the same rejection for three targets in a row, whether or
   not it names the target. It gets no more of it: targets that need it are not attempted, the others continue.
@@ -211,21 +211,19 @@ class BreakerState(Struct, frozen=True):
         failures = max(self.failures, self.failures_since_closed(start) + 1)
         return structs.replace(self, failures=failures, reason=self.reason or reason)
 
-    def why_not(self, requests: Iterable[Request], server: str, run: str) -> str | None:
+    def why_not(self, requests: Iterable[Request], server: str) -> str | None:
         """Return why requests may not be sent, and what to do; ``None``: they may."""
-        again = f"msauto apply --resume {run}"
         if self.unauthorized:
-            return (
-                f"the server {server} rejects our account ({self.reason}); check its `auth` and rights, then: {again}"
-            )
+            rejects = f"the server {server} rejects our account ({self.reason})"
+            return f"{rejects}; check its `auth` and rights, then apply again"
         if self.open:
-            return f"the server {server} can no longer be reached ({self.reason}); once it can: {again}"
+            return f"the server {server} can no longer be reached ({self.reason}); once it can, apply again"
         for kind in dict.fromkeys(map(kind_of, requests)) if self.rejections else ():
             last = self.rejections.get(kind)
             if last is not None and last.targets >= _FAILURES_TO_OPEN:
                 return (
                     f"the server {server} rejected {kind} for {last.targets} targets in a row ({last.message}); "
-                    f"check the rights of the account, and `dialect`, then: {again}"
+                    "check the rights of the account, and `dialect`, then apply again"
                 )
         return None
 

@@ -40,8 +40,8 @@ class Inputs(Struct, frozen=True):
 
     ``given`` is what shapes a plan, without the defaults of the settings: as on the command line, in a plan file, or
     with a past run. ``typed`` is what is not from there. ``state_dir`` is the folder of this machine, and ``ledger``
-    the same folder or a URL. ``agreed`` is the saved plan, whose paths start from ``base``. ``resumed`` and ``undone``
-    are runs of the ledger. ``documents`` are plays and inventories that a program gives as data, by their names.
+    the same folder or a URL. ``agreed`` is the saved plan, whose paths start from ``base``. ``undone`` is a run of the
+    ledger. ``documents`` are plays and inventories that a program gives as data, by their names.
     ``transport`` replaces the network. ``on`` is the address of a Dask cluster. ``secrets`` are those that commands
     print: no past run can name such a command.
     """
@@ -54,7 +54,6 @@ class Inputs(Struct, frozen=True):
     given_forks: int | None = None
     agreed: Plan | None = None
     base: Path = Path()
-    resumed: RunDetails | None = None
     undone: RunDetails | None = None
     documents: Mapping[str, Document] = field(default_factory=dict)
     transport: Transport | None = None
@@ -69,9 +68,12 @@ class Inputs(Struct, frozen=True):
 
     @property
     def named(self) -> tuple[str, ...]:
-        """What is planned, as the history names it: the playbooks or the plan file, or the run to undo or to resume."""
-        verb, run = ("undo", self.given.undo) if self.given.undo else ("resume", self.given.resume)
-        return self.typed.playbooks or ((PLAYS,) if PLAYS in self.documents else (f"{verb} {run}",))
+        """What is planned, as the history names it: the playbooks or the plan file, or the run to undo."""
+        if self.typed.playbooks:
+            return self.typed.playbooks
+        if PLAYS in self.documents:
+            return (PLAYS,)
+        return (f"undo {self.given.undo}",)
 
     @property
     def resolving(self) -> ResolveOptions:

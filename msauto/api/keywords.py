@@ -110,7 +110,7 @@ def _variables(given: Data | Texts) -> tuple[str, ...]:
 
 def check_named(inputs: Inputs) -> None:
     """Raise if nothing is to be planned."""
-    if not (inputs.given.playbooks or inputs.documents.get(PLAYS) or inputs.given.undo or inputs.given.resume):
+    if not (inputs.given.playbooks or inputs.documents.get(PLAYS) or inputs.given.undo):
         raise MsautoError("no playbook is given", remedy="give the file of a playbook, its plays, or a saved plan")
 
 

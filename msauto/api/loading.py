@@ -1,6 +1,6 @@
 """What a run works on: playbooks, or a run to undo, which are planned now; and what was agreed to before.
 
-A saved plan, and the rest of a run, are planned again like anything else, and then compared with what was agreed to.
+A saved plan is planned again like anything else, and then compared with what was agreed to.
 """
 
 from __future__ import annotations
@@ -11,21 +11,19 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from msauto.api.inputs import Inputs
-from msauto.api.saved_plans import changed_inputs, options_again
-from msauto.api.stages import check_servers, make_plan, undo_of, workplace_on
+from msauto.api.saved_plans import changed_inputs
+from msauto.api.stages import make_plan, undo_of, workplace_on
 from msauto.api.workplace import StageContext, Workplace
-from msauto.codec import load as load_json
 from msauto.errors import RefusedError
-from msauto.ledger.history import OPTIONS
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import Notify
-from msauto.model.plan import Limits, Plan, PlanOptions, Target, TargetId
+from msauto.model.plan import Limits, Plan
 from msauto.model.ports import Clock
 from msauto.model.result import RunDetails
 from msauto.model.server import ServerSpec
 from msauto.planning.limits import refusals
-from msauto.planning.saved_plan import refuse_differences, rest_of
+from msauto.planning.saved_plan import refuse_differences
 from msauto.planning.undo import servers_of
 from msauto.playbook.hosts import named_servers
 from msauto.playbook.input_files import find_repository
@@ -37,20 +35,16 @@ from msauto.report.sanitizing import visible
 class Agreement(Struct, frozen=True):
     """What was agreed to before: nothing else is sent.
 
-    ``plan`` is a saved plan, or one that was shown. ``rest`` are the targets that a run did not finish; it has
-    ``begun`` some of them. ``warnings`` are those of the plan that is made.
+    ``plan`` is a saved plan, or one that was shown. ``warnings`` are those of the plan that is made.
     """
 
-    plan: Plan | None = None
-    rest: tuple[Target, ...] | None = None
-    begun: frozenset[TargetId] = frozenset()
+    plan: Plan
     warnings: tuple[str, ...] = ()
 
     def hold(self, made: Plan) -> Plan:
         """Return what of a plan may be sent; its refusals are those of all of it."""
-        targets = made.targets if self.rest is None else rest_of(made, self.rest)
-        made = structs.replace(made, targets=targets, warnings=(*self.warnings, *made.warnings))
-        return made if self.plan is None else refuse_differences(made, self.plan, self.begun)
+        made = structs.replace(made, warnings=(*self.warnings, *made.warnings))
+        return refuse_differences(made, self.plan)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,10 +84,9 @@ async def plan_loaded(loaded: Loaded, ledger: Ledger, clock: Clock, limits: Limi
 
 
 def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
-    """Return what the inputs name: playbooks, a saved plan, a run to undo, or the rest of a run.
+    """Return what the inputs name: playbooks, a saved plan, or a run to undo.
 
-    Without playbooks, what that run did not reach must be as it was planned then. Raises :class:`InputError`, and
-    :class:`RefusedError` for a saved plan whose files have changed.
+    Raises :class:`InputError`, and :class:`RefusedError` for a saved plan whose files have changed.
     """
     inputs = with_past_runs(inputs)
     agreed, undone = inputs.agreed, inputs.undone
@@ -108,8 +101,6 @@ def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
         loaded = Loaded(inputs, undo_of(undone, tuple(each.spec for each in servers)))
     else:
         loaded = Loaded(inputs, resolve(inputs.resolving))
-    if inputs.resumed is not None:
-        loaded = held_to(loaded, _rest_of(inputs.resumed, loaded, as_planned=not inputs.typed.playbooks))
     if agreed is not None:
         _check_servers(inputs, agreed, loaded.resolved.specs)
         warnings = tuple(f"the plan is stale: {each}" for each in stale)
@@ -138,59 +129,33 @@ def _check_servers(inputs: Inputs, plan: Plan, specs: tuple[ServerSpec, ...]) ->
             )
 
 
-def _rest_of(details: RunDetails, loaded: Loaded, *, as_planned: bool) -> Agreement:
-    """Return what holds a plan to what a run did not finish; raises ``RefusedError``."""
-    name = details.summary.run
-    if details.summary.status == "running":
-        raise RefusedError(f"run {name} is still running", remedy="wait until it ends")
-    rest = [each for each in details.targets if each.outcome not in {"changed", "unchanged", "skipped"}]
-    if not rest:
-        raise RefusedError(f"run {name} finished every target", remedy="apply the playbooks without --resume")
-    check_servers(details, loaded.resolved.specs)
-    left = [
-        each.target for each in rest if each.outcome == "not attempted" or (each.begun is None and each.outcome is None)
-    ]
-    return Agreement(
-        Plan(details.summary.started, details.msauto, targets=tuple(left)) if as_planned else None,
-        rest=tuple(each.target for each in rest),
-        begun=frozenset(each.target.id for each in rest) - {each.id for each in left},
-        warnings=(f"--resume narrows this plan to what run {name} did not finish",),
-    )
-
-
 # Past runs -----------------------------------------------------------------------------------------------------------
 
 
 def with_past_runs(inputs: Inputs) -> Inputs:
-    """Return the inputs with the run to undo or to resume, if they name one.
+    """Return the inputs with the run to undo, if they name one.
 
-    Without playbooks, the settings of that run apply: its protected names, limits and freezes, in any folder. The
-    ledger stays the one in which it was found.
+    The settings of that run apply: its protected names, limits and freezes, in any folder. The ledger stays the one in
+    which it was found.
     """
-    if inputs.resumed is not None or inputs.undone is not None:
+    if inputs.undone is not None or not inputs.given.undo:
         return inputs
-    given, resumed, undone, past = inputs.given, None, None, None
-    if given.resume:
-        resumed = _find_run(inputs, given.resume)
-        if given.playbooks:
-            given = structs.replace(given, resume=resumed.summary.run)
-        else:
-            past, given = resumed, _options_of(resumed, given)
-    if given.undo:
-        past = undone = _find_run(inputs, given.undo, to_undo=True)
-        given = structs.replace(given, undo=undone.summary.run)
-    with_runs = structs.replace(inputs, given=given, resumed=resumed, undone=undone)
-    recorded = past.summary.settings if past is not None and inputs.given.config is None else ""
-    if recorded and Path(recorded).is_file():
-        with_runs = structs.replace(with_runs, settings=load_settings(recorded))
-    elif recorded and inputs.settings.file is not None:
+    undone = _find_run(inputs, inputs.given.undo)
+    given = structs.replace(inputs.given, undo=undone.summary.run)
+    with_run = structs.replace(inputs, given=given, undone=undone)
+    recorded = undone.summary.settings
+    if not recorded or inputs.given.config is not None:
+        return with_run
+    if Path(recorded).is_file():
+        return structs.replace(with_run, settings=load_settings(recorded))
+    if inputs.settings.file is not None:
         remedy = "name the settings to use: --config FILE"
         used = visible(inputs.settings.file)
         inputs.tell(f"Warning: {visible(recorded)} does not exist; using {used}\n  → {remedy}")
-    return with_runs
+    return with_run
 
 
-def _find_run(inputs: Inputs, name: str, *, to_undo: bool = False) -> RunDetails:
+def _find_run(inputs: Inputs, name: str) -> RunDetails:
     """Return a run by its name, or ``last``, in a repository that of it; raises ``LedgerError`` if it is not found.
 
     If the ``last`` run changed nothing, the run before it may be days old: the user must decide whether to undo that
@@ -203,7 +168,7 @@ def _find_run(inputs: Inputs, name: str, *, to_undo: bool = False) -> RunDetails
         if name == "last" and (newest := ledger.find(name, repository)).run != run:
             why = visible(": ".join(filter(None, (newest.status, newest.reason))))
             inputs.tell(f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run}")
-        if not to_undo or name != "last" or details.summary.status == "running" or servers_of(details):
+        if name != "last" or details.summary.status == "running" or servers_of(details):
             return details
         counts = ("changed", "failed", "unverified", "interrupted")  # a run that has not ended has none yet
         earlier = (
@@ -217,14 +182,3 @@ def _find_run(inputs: Inputs, name: str, *, to_undo: bool = False) -> RunDetails
     raise RefusedError(
         f"the last run, {run}, changed nothing", remedy=undo_it if changed else "no other run changed anything"
     )
-
-
-def _options_of(details: RunDetails, given: PlanOptions) -> PlanOptions:
-    """Return the options that a run was planned with, to plan it again; raises ``RefusedError``."""
-    kept, name = details.notes.get(OPTIONS), details.summary.run
-    if kept is None:
-        raise RefusedError(
-            f"run {name} does not record what it was planned with",
-            remedy=f"name its playbooks: msauto apply PLAYBOOK --resume {name}",
-        )
-    return structs.replace(options_again(load_json(PlanOptions, kept), given, f"run {name}", None), resume=name)

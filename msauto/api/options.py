@@ -68,7 +68,6 @@ _ROWS: Final = (
         "forget_pending", "switch", "--forget-pending",
         "Drop what earlier runs left pending (handlers, commands in doubt).", "forget_pending", fixed=True,
     ),
-    Option("resume", "name", "--resume RUN", "Apply only what RUN (or `last`) did not finish.", "resume"),
     Option("undo", "name", field="undo"),
     Option("forks", "forks", "-f, --forks N", "Targets at a time (default: connections)."),
     Option("state_dir", "path", "--state-dir DIR", "Folder of the ledger.", repeated=True),

@@ -21,10 +21,9 @@ from msauto.api.attempts import Attempt, origin_of
 from msauto.api.loading import Loaded, plan_loaded, stage_of
 from msauto.api.saved_plans import kept_options
 from msauto.api.stages import apply_plan, recover_runs, scopes_of
-from msauto.codec import dump, to_json
+from msauto.codec import to_json
 from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, PlanningError, RefusedError
-from msauto.ledger.history import OPTIONS
 from msauto.ledger.ledger import Ledger
 from msauto.model.events import Notify, PlanningEnded, PlanningStarted, ignore
 from msauto.model.plan import Limits, Plan, Refusal
@@ -258,8 +257,6 @@ class Run(Struct, frozen=True):
         """
         inputs, attempt, options = self.loaded.inputs, self.attempt, self.options
         notes = {**origin_of(attempt.playbooks, inputs.settings), **attempt.notes}
-        if not inputs.documents:  # data is in no file: such a run can be resumed only by the program that made it
-            notes[OPTIONS] = dump(kept_options(inputs.given, plan.secrets, None))
         if options.override_freeze:
             notes["override_freeze"] = plan.secrets.redact_message(options.override_freeze)
         result = await apply_plan(

@@ -101,7 +101,7 @@ def open_plan_file(paths: Sequence[str], given: PlanOptions) -> tuple[Plan, Plan
     if len(paths) > 1:
         raise _invalid(path, "a saved plan is applied alone", "name either the plan or playbooks")
     plan = read_plan_file(path)
-    if not (plan.options.playbooks or plan.options.undo or plan.options.resume):
+    if not (plan.options.playbooks or plan.options.undo):
         why = "the plan was made from data, and names no playbook to make it again"
         raise _invalid(path, why, "apply it in the program that made it: msauto.apply(plan)")
     base, beside = find_repository(Path()) or Path.cwd(), find_repository(Path(path).parent)
@@ -136,7 +136,6 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path |
     place = partial(_placed, path=path, base=base)
     again = structs.replace(
         kept,
-        resume=given.resume or kept.resume,
         playbooks=tuple(map(place, kept.playbooks)),
         inventories=() if elsewhere else tuple(place(each, flag="-i ") for each in kept.inventories),
         config=given.config or (kept.config and place(kept.config, flag="--config ")),

@@ -314,7 +314,7 @@ class ServerExecution(Struct):
             elif not self._may_start():
                 return
             else:
-                reason = self.breaker.state.why_not(target.requests, target.server, context.run) or self.frozen()
+                reason = self.breaker.state.why_not(target.requests, target.server) or self.frozen()
                 if reason is not None:
                     self._note(number, not_attempted(context, target, reason))
                     return

@@ -179,7 +179,7 @@ class TargetExecutor:
         if self._context.cancellation.requested:
             return states.RunCancelled()
         requests = self._target.requests[index : index + 1 if index else None]
-        reason = self._contact.breaker.state.why_not(requests, self._target.server, self._context.run)
+        reason = self._contact.breaker.state.why_not(requests, self._target.server)
         return None if reason is None else states.Blocked(reason)
 
     def _release_permit(self) -> None:
@@ -264,7 +264,7 @@ class TargetExecutor:
         if contact.breaker.state.failures:  # other targets wait for an answer, and a file may take an hour
             await self._ping()
             if contact.shut_out:
-                reason = contact.breaker.state.why_not((request,), self._target.server, self._context.run)
+                reason = contact.breaker.state.why_not((request,), self._target.server)
                 return states.Failed(str(reason))
         try:
             progress = DownloadProgress(self._context, self._target, index)

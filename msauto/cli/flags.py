@@ -197,7 +197,7 @@ def shared_flags_of(
         @functools.wraps(function)
         def command(**given: Any) -> Any:
             name = "paths" if "paths" in given else "playbooks"
-            if given.get(name) == () and not given.get("resume"):
+            if given.get(name) == ():
                 with importing():
                     from msauto.api.inputs import usual_playbooks
 

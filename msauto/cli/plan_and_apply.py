@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -16,10 +16,11 @@ from msgspec import Struct, field, structs
 from msauto import sockets
 from msauto.api.attempts import Attempt
 from msauto.api.forms import report_form
+from msauto.api.inputs import Inputs
 from msauto.api.loading import Loaded, load
 from msauto.api.options import OPTIONS
 from msauto.api.run import Agree, Decision, Run, RunOptions, check_plan, plan_only, refuse_stale
-from msauto.api.saved_plans import is_plan_file, write_plan_file
+from msauto.api.saved_plans import write_plan_file
 from msauto.aspects import ASPECTS, is_deletion
 from msauto.cli import output
 from msauto.cli.flags import Flags, layout_of
@@ -228,25 +229,25 @@ class RunDialog(Struct, frozen=True):
         left = [each for each in result.targets if each.outcome in {"interrupted", "not attempted"}]
         if code != REFUSED and any(each.target.error is None for each in left):
             context = click.get_current_context()
-            command = loaded.resolved.secrets.redact_message(_continuing(context, attempt.playbooks, result.run))
+            command = loaded.resolved.secrets.redact_message(_continuing(context, loaded.inputs))
             output.print_message(f"  → to continue: {visible(command)}")
         if code == REFUSED:
             output.print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")
         return code
 
 
-def _continuing(context: click.Context, playbooks: Sequence[str], run: str) -> str:
+def _continuing(context: click.Context, inputs: Inputs) -> str:
     """Return the command that continues a run, with the flags that decide what is planned, and where the ledger is.
 
-    Consent is asked for again.
+    Consent is asked for again. A saved plan is continued with its playbooks: of what it began, another part is left.
     """
-    verb, _, name = playbooks[0].partition(" ")
-    if verb == "undo" and name:
-        words = ["msauto", "undo", name]
-    elif (verb == "resume" and name) or is_plan_file(playbooks[0]):
-        words = ["msauto", "apply", "--resume", run]
+    if inputs.given.undo:
+        words = ["msauto", "undo", inputs.given.undo]
     else:
-        words = ["msauto", "apply", *playbooks, "--resume", "last"]
+        words = ["msauto", "apply", *inputs.given.playbooks]
+    if inputs.agreed is not None and not inputs.typed.inventories:
+        for inventory in inputs.given.inventories:
+            words += ["-i", inventory]
     for option in (each for each in OPTIONS.values() if each.repeated):
         if context.get_parameter_source(option.keyword) is ParameterSource.COMMANDLINE:
             value = context.params[option.keyword]

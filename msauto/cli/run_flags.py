@@ -73,10 +73,10 @@ def recorded(function: Callable[..., int]) -> Callable[..., int]:
         with importing():
             from msauto.api.attempts import Attempt
 
-        named = (f"{verb} {given[verb]}" for verb in ("undo", "resume") if given.get(verb))
+        named = (f"undo {given['undo']}",) if given.get("undo") else ()
         folder: str | None = given["state_dir"]
         place = Path(os.path.expanduser(folder)) if folder else None  # noqa: PTH111 - no error for an unknown user
-        attempt = Attempt(place, tuple(given.get("playbooks") or ()) or tuple(named), tell=print_message)
+        attempt = Attempt(place, tuple(given.get("playbooks") or ()) or named, tell=print_message)
         click.get_current_context().obj = attempt
         with attempt.recorded():
             attempt.code = function(**given)

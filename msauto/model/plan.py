@@ -314,7 +314,6 @@ class PlanOptions(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
     playbooks: Annotated[tuple[str, ...], Meta(description="the playbooks")] = ()
     undo: Annotated[str, Meta(description="the run that it undoes, in place of playbooks")] = ""
-    resume: Annotated[str, Meta(description="--resume: the run whose unfinished targets it is narrowed to")] = ""
     inventories: Annotated[tuple[str, ...], Meta(description="--inventory; without it, that of the settings")] = ()
     server: Annotated[str | None, Meta(description="--server")] = None
     config: Annotated[str | None, Meta(description="--config; without it, the settings of the playbooks")] = None

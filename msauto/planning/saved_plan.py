@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, structs
@@ -28,7 +28,6 @@ from msauto.model.plan import (
     Settlement,
     Summary,
     Target,
-    TargetId,
 )
 from msauto.model.result import ReportedProblem
 from msauto.model.snapshot import Seen
@@ -158,16 +157,16 @@ def _differ(agreed: Target, now: Target) -> bool:
     return digest(agreed) != digest(now) or is_another_clip(agreed.clip, now.clip)
 
 
-def refuse_differences(plan: Plan, agreed: Plan, begun: Collection[TargetId] = ()) -> Plan:
+def refuse_differences(plan: Plan, agreed: Plan) -> Plan:
     """Return a plan that sends nothing but what was agreed to: a target that differs is in error, and stale.
 
-    ``agreed`` holds no secrets. ``begun`` are targets that a run began before: what is left of them is new.
+    ``agreed`` holds no secrets.
     """
     different, before = differences(agreed, redact_plan(plan)), _by_key(agreed)
     targets: list[Target] = []
     for key, target in _by_key(plan).items():
         why = different.pop(key, None)
-        if why is None or target.id in begun or (target.error is not None and target.server in plan.unreachable):
+        if why is None or (target.error is not None and target.server in plan.unreachable):
             targets.append(target)
         elif target.error is None:
             targets.append(_stale(target, f"it has changed since the plan was made: {why}"))
@@ -177,18 +176,6 @@ def refuse_differences(plan: Plan, agreed: Plan, begun: Collection[TargetId] = (
             targets.append(target)
     gone = [before[key] for key in different if before[key].error is None and key[0] not in plan.unreachable]
     return structs.replace(plan, targets=(*targets, *(_stale(each, "it is no longer in the plan") for each in gone)))
-
-
-def rest_of(plan: Plan, rest: Sequence[Target]) -> tuple[Target, ...]:
-    """Return the targets of a plan that an earlier run did not finish; one that is another clip now is in error."""
-    before = {_name_of(each): each for each in rest}
-    unfinished: list[Target] = []
-    for target in plan.targets:
-        old = before.get(_name_of(target))
-        if old is not None and target.error is None and is_another_clip(old.clip, target.clip, set(old.altered)):
-            target = _stale(target, _another_clip(old, target))
-        unfinished += [target] if old is not None else []
-    return tuple(unfinished)
 
 
 def _name_of(target: Target) -> tuple[str, str, str, str]:

@@ -227,7 +227,7 @@ def advice(result: TargetResult) -> str:
     if result.target.error is not None:
         return "nothing was sent for it; fix the cause and run again"
     if result.outcome == "interrupted":
-        return "what is done is not sent again; to continue: msauto apply --resume last"
+        return "what is done is not sent again; apply again to continue"
     if result.outcome == "not attempted":
         return "nothing was sent for it; run again to apply it"
     if result.differences and all(request.outcome in {"done", "not sent"} for request in result.requests):

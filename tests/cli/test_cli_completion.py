@@ -60,7 +60,7 @@ def test_tags_of_the_playbooks(away: Desk) -> None:
 def test_runs_of_the_ledger(desk: Desk) -> None:
     assert desk.run("apply", desk.comment("new"), *INV, "--yes").code == 0
     (run,) = desk.run("history", "--format", "json").json
-    for words in (("undo", "2"), ("history", "2"), ("report", "2"), ("apply", "--resume", "2")):
+    for words in (("undo", "2"), ("history", "2"), ("report", "2")):
         (found,) = offered(desk, *words)
         assert found.value == run["run"]
         assert str(found.help).endswith(" ok play.yml")

@@ -100,9 +100,9 @@ def test_while_applying_what_is_under_way_is_finished(desk: Desk, sim: Simulator
     assert f"{told} of {run['summary']['requests']} requests sent" in desk.run("history").out
 
 
-@pytest.mark.parametrize(("applied", "named"), [("play.yml", "play.yml --resume last"), ("plan.json", "--resume {}")])
+@pytest.mark.parametrize("applied", ["play.yml", "plan.json"])
 def test_what_was_stopped_between_its_requests_is_interrupted_and_continued(
-    desk: Desk, sim: Simulator, applied: str, named: str
+    desk: Desk, sim: Simulator, applied: str
 ) -> None:
     fields = {"comment": "Ready", "user_1": "x"}
     desk.play({"asset": {"title": "{{ item }}", "fields": fields}, "loop": ["EP001", "EP002"]})
@@ -118,7 +118,7 @@ def test_what_was_stopped_between_its_requests_is_interrupted_and_continued(
     assert "interrupted=1" in out
     assert "Interrupted: 1 interrupted, 1 not attempted" in out
     (run,) = desk.run("history", "--format", "json").json
-    command = f"msauto apply {named.format(run['run'])} {' '.join(INV)}"
+    command = f"msauto apply play.yml {' '.join(INV)}"
     assert f"→ to continue: {command}" in err
     assert run["summary"]["interrupted"] == 1
     sim.faults.clear()

@@ -8,7 +8,6 @@ verification, reading and the start. Then Ctrl-C, once and twice.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from typing import Any
 import pytest
 import yaml
 
-from msauto.plugins.simulator.embedded import SimChannel, SimClip, SimMarker, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded import SimChannel, SimMarker, SimSegment, Simulator, empty_state
 from tests.conftest import COUNTED
 
 pytestmark = pytest.mark.scale
@@ -194,39 +193,3 @@ def test_ctrl_c_leaves_a_ledger_to_go_on_from(sim: Simulator, book: Path, times:
     assert code == 0, told
     assert "died with" not in told, "a run that was stopped has told the ledger what it left"
     check_end(sim)
-
-
-def test_resume_goes_on_with_what_was_not_reached(sim: Simulator, book: Path) -> None:
-    sim.faults.add("delay:0.3@^(POST|PUT)")
-    process = start(sim, book, forks=1)
-    wait_for(sim, 2, process)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
-    sim.faults.clear()
-    flags = ["--server", sim.url, "--state-dir", str(book.parent / "state"), "--format", "json", "--yes"]
-    command = [sys.executable, "-m", "msauto", "apply", "--resume", "last", *flags]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=dict(os.environ))
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    names = [target["name"] for target in result["targets"]]
-    assert names in ([*TITLES, "ticker"], [*TITLES[1:], "ticker"])  # the first, too, if it was stopped half done
-    assert {target["result"]["outcome"] for target in result["targets"]} == {"changed"}
-    assert finish(sim, book)[0] == 0
-    check_end(sim)
-
-
-def test_resume_sends_nothing_over_what_has_changed_since(sim: Simulator, book: Path) -> None:
-    sim.faults.add("delay:0.3@^(POST|PUT)")
-    process = start(sim, book, forks=1)
-    wait_for(sim, 2, process)
-    kill(process)
-    sim.faults.clear()
-    time.sleep(0.35)
-    clip: SimClip = sim.state.clip("Third")
-    clip.home.fields["comment"] = "somebody else's"
-    sim.clear_log()
-    flags = ["--server", sim.url, "--state-dir", str(book.parent / "state"), "--yes"]
-    command = [sys.executable, "-m", "msauto", "apply", "--resume", "last", *flags]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, sim.writes()) == (4, [])
-    assert "stale" in done.stderr

@@ -182,7 +182,7 @@ def test_a_saved_plan_sends_them_from_every_place(tmp_path: Path, habit: str) ->
         check(desk, saved, checked, applied, again, desk.run("history", "last", *flags[-2:], "--format", "json"))
 
 
-def test_resume_reads_them_again(desk: Desk, sim: Simulator, flags: list[str]) -> None:
+def test_a_run_after_a_killed_one_reads_them_again(desk: Desk, sim: Simulator, flags: list[str]) -> None:
     sim.faults.add("delay:5@POST .*EP001")
     with desk.start("apply", "play.yml", *flags, "--yes", "-f", "1") as process:
         while not sim.log or not any(entry.method == "POST" for entry in sim.log):
@@ -191,7 +191,7 @@ def test_resume_reads_them_again(desk: Desk, sim: Simulator, flags: list[str]) -
         process.communicate()
     sim.faults.clear()
     sim.clear_log()
-    sourced = desk.run("apply", "--resume", "last", *flags[:2], *flags[-2:], "--yes")
+    sourced = desk.run("apply", "play.yml", *flags, "--yes")
     assert sourced.code in {0, 3}, sourced.out + sourced.err
     check_arrived(sim)
     check(desk, sourced)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 @click.command("apply", cls=HelpCommand)
 @click.argument("playbooks", nargs=-1, type=click.Path(), metavar="[PLAYBOOK...|PLANFILE]")
-@flag("resume")
 @flag("forget_pending")
 @recorded
 @watch_flags
@@ -27,8 +26,6 @@ def command(*, dialog: RunDialog) -> int:
     """Bring the assets to the desired state: show the plan, ask, send the fewest requests, verify the outcome.
 
     Without a PLAYBOOK: `playbook` of msauto.toml, or playbooks/site.yml.
-    A PLANFILE of `msauto plan --out` is planned again, and applied only where that gives the same plan. --resume plans
-    the targets that a run did not finish. Without playbooks, it plans those of the run, and what the run did not reach
-    must be as it was planned then.
+    A PLANFILE of `msauto plan --out` is planned again, and applied only where that gives the same plan.
     """
     return dialog.load_and_run()

@@ -268,7 +268,7 @@ def _query(given: Mapping[str, Any], query: str, values: tuple[object, ...]) -> 
 _FINDERS: Final[Mapping[tuple[str, str], Finder]] = {
     ("", "limit"): _hosts,
     **{("", name): _tags for name in ("tags", "skip_tags")},
-    **{("", name): _runs for name in ("run", "undo", "resume")},
+    **{("", name): _runs for name in ("run", "undo")},
     **{("", name): _titles for name in ("title", "titles", "target", "scratch")},
     ("vars", "host"): _hosts,
 }

@@ -131,8 +131,8 @@ async def rehearse(
     anything is sent.
     """
     inputs, specs = loaded.inputs, loaded.resolved.specs
-    if inputs.on is not None or inputs.resumed is not None or inputs.undone is not None:
-        raise MsautoError("only playbooks are rehearsed, in this process", remedy="leave out on, undo and resume")
+    if inputs.on is not None or inputs.undone is not None:
+        raise MsautoError("only playbooks are rehearsed, in this process", remedy="leave out on and undo")
     try:
         hooks = [Fault.parse(each if "@" in each else f"{each}@{_FIRST_WRITE}") for each in faults]
     except ValueError as error:

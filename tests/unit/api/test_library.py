@@ -522,27 +522,6 @@ def test_a_plan_as_json_is_a_saved_plan(sim: Simulator, inventory: dict[str, Any
         msauto.load("data.json")
 
 
-def test_the_rest_of_a_run_is_resumed(sim: Simulator, inventory: dict[str, Any], folder: Path) -> None:
-    written(folder / "news.yml", plays(MANY))
-    written(folder / "inventory.yml", inventory)
-
-    async def stopped() -> None:
-        play = await msauto.aio.load("news.yml", inventory="inventory.yml", forks=1)
-        task = asyncio.ensure_future(
-            msauto.aio.apply(play, observer=lambda event: isinstance(event, RequestSending) and task.cancel())
-        )
-        await asyncio.wait({task})
-
-    saved = msauto.plan(msauto.load("news.yml", inventory="inventory.yml")).to_json()
-    written(folder / "plan.json", {}).write_text(saved, encoding="utf-8")
-    asyncio.run(stopped())
-    of_file = msauto.plan(msauto.load("plan.json", resume="last"))
-    assert "--resume narrows this plan to what run" in of_file.warnings[0]
-    result = msauto.apply(msauto.load(resume="last"))
-    assert [each.target.name for each in result.targets] == ["Logo", "Promo"]
-    assert result.ok
-
-
 def test_representations_are_short_and_a_notebook_shows_html(inventory: dict[str, Any]) -> None:
     play = msauto.load(plays(DELETED, {"asset": {"title": "Unknown"}}), inventory=inventory)
     plan = msauto.plan(play)
@@ -607,7 +586,7 @@ def keywords_of(*functions: Any) -> set[str]:
 def test_keywords_have_the_names_of_the_flags() -> None:
     ours = keywords_of(msauto.load, msauto.apply) - {"plan", "undo", "observer", "transport"}
     assert flags_of(apply_command.command) == ours
-    ours = keywords_of(msauto.load, msauto.rehearse) - {"play", "undo", "resume", "observer", "transport"}
+    ours = keywords_of(msauto.load, msauto.rehearse) - {"play", "undo", "observer", "transport"}
     assert flags_of(rehearse_command.command) == ours
     ours = keywords_of(msauto.export) - {"out", "format", "transport"}
     assert flags_of(export_command.command, "state_dir", "tags", "skip_tags") == ours
@@ -625,7 +604,7 @@ def test_the_signatures_plans_and_consent_are_those_of_the_table() -> None:
     given = {"playbooks", "forks", "state_dir", "secret_commands", "on", "transport"}
     assert keywords_of(msauto.load) == {*kept.values(), *given, "keep_going"}
     assert keywords_of(msauto.apply) == {*consent, "plan", "observer"}
-    unused = {"playbooks", "limit", "tags", "skip_tags", "forget_pending", "resume", "undo", "plan"}
+    unused = {"playbooks", "limit", "tags", "skip_tags", "forget_pending", "undo", "plan"}
     assert keywords_of(msauto.undo) == (keywords_of(msauto.load, msauto.apply) | {"run"}) - unused
 
 

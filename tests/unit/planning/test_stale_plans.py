@@ -9,7 +9,7 @@ from msgspec import structs
 
 from msauto.model.desired import Intent
 from msauto.model.plan import Plan, Target
-from msauto.planning.saved_plan import STALE, differences, refuse_differences, rest_of
+from msauto.planning.saved_plan import STALE, differences, refuse_differences
 from msauto.secrets.redaction import Secrets
 from tests.tables import table
 from tests.unit.planning.planning_world import Clip, Stage, stage, why_not
@@ -125,12 +125,6 @@ def test_where_the_playbook_is_does_not_matter() -> None:
     assert differences(agreed, moved) == {}
 
 
-def test_what_a_run_began_is_planned_anew() -> None:
-    context = stage(FILM)
-    plan = plan_of(context, *comments("Film"))
-    assert refuse_differences(plan, Plan("", ""), begun={plan.targets[0].id}) == plan
-
-
 def test_what_cannot_be_planned_any_more_is_stale_unless_its_server_is_away() -> None:
     context = stage(FILM)
     agreed = plan_of(context, *comments("Film"))
@@ -160,8 +154,6 @@ def test_which_clip_it_is_is_compared_and_a_difference_is_named(now: dict[str, A
     clip = structs.replace(target.clip, link_id=1, hires="film.mxf", frames=100)
     plans = [Plan("", "", targets=(structs.replace(target, clip=structs.replace(clip, **each)),)) for each in ({}, now)]
     assert "".join(differences(*plans).values()) == differs
-    (rest,) = rest_of(plans[1], plans[0].targets)
-    assert (rest.error or "") == (differs and f"{STALE}{differs}")
 
 
 @table("planning/written_by_another_run", "item", "before", "later")
