@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -218,16 +217,15 @@ def subscribed(recorder: Recorder, *events: str) -> dict[str, Any]:
 
 def test_a_night_is_reported(desk: Desk, recorder: Recorder) -> None:
     desk.comment("new")
-    more = {"metrics": {"file": "out.prom"}, "reports": {"dir": "reports", "formats": ["html", "junit"]}}
+    more = {"metrics": {"file": "out.prom"}, "reports": {"dir": "reports", "formats": ["html", "json"]}}
     batch(desk, {"a": {"playbooks": "play.yml"}}, **subscribed(recorder, "changed"), **more)
     said = run(desk, "--format", "json")
     assert said.code == 0
     assert [each["error"] for each in said.json["deliveries"]] == [""] * 6
     assert recorder.paths[0] == f"/ping/{SECRET}/start"
     assert sorted(recorder.paths[1:]) == [f"/notice/{SECRET}", f"/ping/{SECRET}/0"]
-    (junit,) = (desk.folder / "reports").glob("nightly-*.xml")
-    (suite,) = ET.fromstring(junit.read_text(encoding="utf-8")).iter("testsuite")
-    assert (suite.get("tests"), suite.get("failures")) == ("1", "0")
+    (document,) = (desk.folder / "reports").glob("nightly-*.json")
+    assert [job["outcome"] for job in json.loads(document.read_text(encoding="utf-8"))["jobs"]] == ["ok"]
     assert len(list((desk.folder / "reports").glob("nightly-*.html"))) == 1
     shown = desk.run("history", said.json["run"], *STATE).out
     assert "notice json://…: delivered" in shown
@@ -239,7 +237,7 @@ def test_a_night_is_reported(desk: Desk, recorder: Recorder) -> None:
 def test_monitoring_never_changes_the_outcome(desk: Desk, recorder: Recorder, status: int) -> None:
     recorder.status = status
     desk.comment("new")
-    more = {"metrics": {"file": "nowhere/out.prom"}, "reports": {"dir": "play.yml", "formats": ["text", "junit"]}}
+    more = {"metrics": {"file": "nowhere/out.prom"}, "reports": {"dir": "play.yml", "formats": ["text", "json"]}}
     batch(desk, {"a": {"playbooks": "play.yml"}}, **subscribed(recorder, "ok"), **more)
     said = run(desk, "--format", "json")
     assert (said.code, outcomes(said)) == (0, {"a": ("ok", 0)})
@@ -323,7 +321,7 @@ def test_secrets_of_playbooks_are_in_no_report(desk: Desk, sim: Simulator, recor
     desk.play({"asset": {"title": "EP001", "fields": {"comment": secret}, "markers": [marker]}})
     desk.play({"assert": {"title": "EP002", "that": ["false"], "msg": f"no {secret}"}}, name="failed.yml")
     jobs = {"drift": {"playbooks": "play.yml", "do": "plan"}, "a": {"playbooks": "play.yml"}}
-    forms = ["text", "json", "markdown", "html", "junit"]
+    forms = ["text", "json", "markdown", "html"]
     reports = {"dir": "reports", "formats": forms}
     address = {"to": recorder.url("notice", "json"), "on": ["failed", "drift"]}
     batch(desk, {**jobs, "b": {"playbooks": "failed.yml"}}, reports=reports, pages="pages", notify=[address])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msauto import codec
+from msauto.errors import MsautoError
 from msauto.ledger.ledger import LedgerPlace
 from msauto.model.result import RunSummary
 from msauto.plugins.batch.batch_result import last_job, read_result
@@ -31,6 +32,8 @@ def render_attempt(place: LedgerPlace, summary: RunSummary) -> str:
 
 
 def render_report(place: LedgerPlace, summary: RunSummary, form: str) -> str:
-    """Return the summary of a batch in a form of reports."""
+    """Return the summary of a batch in a form of reports; raises ``MsautoError`` for a form that batches lack."""
+    if form not in SUMMARY_FORMS:
+        raise MsautoError(f"a batch has no form {form}", remedy=f"use {', '.join(SUMMARY_FORMS)}")
     _, render = SUMMARY_FORMS[form]
     return render(read_result(place, summary), place)

@@ -14,7 +14,7 @@ from msauto.documents.value_types import IF_MAP, Count, Else, Name, Plain, Read,
 from msauto.playbook.schema.settings import Days
 
 Event = Literal["failed", "refused", "locked", "missed", "changed", "drift", "ok", "recovered"]
-ReportFormat = Literal["text", "json", "markdown", "html", "junit"]
+ReportFormat = Literal["text", "json", "markdown", "html"]
 Requirement = Literal["ok", "any"]
 """What a job requires of an earlier one: that it ended with 0, or only that it ended."""
 
@@ -134,7 +134,7 @@ class ReportArgs(Model):
     """A dated report file of each night."""
 
     dir: Name = need("folder of the report files, relative to this file")
-    formats: Plain[list[ReportFormat]] = key("forms of the report: text, json, markdown, html, junit; default text")
+    formats: Plain[list[ReportFormat]] = key("forms of the report: text, json, markdown, html; default text")
     keep_days: Plain[Annotated[int, between(1, 36500)]] = key("delete report files older than this; default: keep all")
 
 

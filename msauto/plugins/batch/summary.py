@@ -17,7 +17,6 @@ from msauto.model.plan import Action
 from msauto.model.result import OUTCOMES, TargetResult, key_of, seconds_between, user_at
 from msauto.plugins.batch.batch_result import DIFFERING, BatchResult, DifferingTarget, JobResult, outcome_text
 from msauto.plugins.batch.causes import results_so_far
-from msauto.report.ci_forms import TestCase, render_xml, suite_of
 from msauto.report.json import dump
 from msauto.report.layout import PLAIN, Line, aligned, paint, render_lines, template, words
 from msauto.report.page_parts import PageHead, run_part
@@ -229,19 +228,6 @@ def render_json(result: BatchResult, _: LedgerPlace | None = None) -> str:
     return dump(codec.to_json(result))
 
 
-def _render_junit(result: BatchResult, _: LedgerPlace | None) -> str:
-    cases = []
-    for job in result.jobs or (JobResult(job=result.batch, code=result.code, reason=result.reason),):
-        seconds, reason = seconds_between(job.started, job.ended), job.reason or result.reason
-        if job.code or job.outcome == "not attempted":
-            cases.append(TestCase(job.job, "failure", job.outcome, reason, render_job(job), seconds=seconds))
-        elif job.outcome == "skipped":
-            cases.append(TestCase(job.job, "skipped", message=reason, seconds=seconds))
-        else:
-            cases.append(TestCase(job.job, details=_details_of(job), seconds=seconds))
-    return render_xml(suite_of(result.batch, cases, time=result.started))
-
-
 BatchForm = Callable[[BatchResult, LedgerPlace | None], str]
 """Writes a summary; a page takes the changes of the runs from a ledger."""
 SUMMARY_FORMS: Final[Mapping[str, tuple[str, BatchForm]]] = {
@@ -249,6 +235,5 @@ SUMMARY_FORMS: Final[Mapping[str, tuple[str, BatchForm]]] = {
     "json": ("json", render_json),
     "markdown": ("md", lambda result, _: template("plugins/batch/summary.md.j2").render(summary=summarize(result))),
     "html": ("html", _render_html),
-    "junit": ("xml", _render_junit),
 }
 """The ending of a report file, and the form."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from lxml import etree
 from msgspec import structs
 
 from msauto.model.result import format_time
@@ -123,8 +122,6 @@ def test_a_batch_that_could_not_begin_is_red_in_each_form() -> None:
         text = render(result, None)
         assert "nothing to do" not in text
         assert "the disk is full" in text
-    suite = etree.fromstring(SUMMARY_FORMS["junit"][1](result, None).encode())
-    assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
 
 
 def test_warnings_of_a_plan_are_shown() -> None:
@@ -139,8 +136,6 @@ def test_a_batch_without_jobs() -> None:
         "nightly: missed: outside the window",
         "missed: Thu 2026-11-19 03:10 CET",
     ]
-    suite = etree.fromstring(SUMMARY_FORMS["junit"][1](missed, None).encode())
-    assert (suite.get("tests"), suite.get("failures"), suite[0].get("name")) == ("1", "1", "nightly")
 
 
 @pytest.mark.parametrize("result", [RESULT, BatchResult(run="r", batch="b", file="f", started="x")])

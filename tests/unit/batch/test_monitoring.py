@@ -249,10 +249,10 @@ def test_report_files_are_dated_and_old_ones_are_removed(load: Load, tmp_path: P
     kept = ["nightly-2026-11-18T031000.txt", "other-2026-01-01T031000.txt", "nightly-2026-01-01.txt", "notes.md"]
     for name in [*kept, "nightly-2026-11-17T031000.txt", "nightly-2025-11-17T031000.html"]:
         (folder / name).write_text("old", encoding="utf-8")
-    forms = ["text", "json", "markdown", "html", "junit"]
+    forms = ["text", "json", "markdown", "html"]
     batch = load({"reports": {"dir": "reports", "formats": forms, "keep_days": 2}})
     assert not any(each.error for each in Monitor(batch, {}).ended(RESULT))
-    written = [f"nightly-2026-11-20T031000.{ending}" for ending in ("txt", "json", "md", "html", "xml")]
+    written = [f"nightly-2026-11-20T031000.{ending}" for ending in ("txt", "json", "md", "html")]
     assert sorted(each.name for each in folder.iterdir()) == sorted([*kept, *written])
 
 
