@@ -28,7 +28,6 @@ from msauto.model.facts import Facts
 from msauto.model.live import Asset, Entry, Xmp, show_folder, typed
 from msauto.model.plan import Address
 from msauto.model.ports import NamedKind
-from msauto.model.requests import get_proxy
 from msauto.model.timecode import DROP_FRAME_RATES, TimecodeError, rate_of, show_rate, show_timecode
 from msauto.planning.similar_titles import SimilarTitles, not_found
 from msauto.playbook.hosts import NamedServer, named_servers
@@ -160,21 +159,13 @@ async def folders(
     return _table(("folder",), [[name] for name in names], names)
 
 
-@_subcommand(
-    *_IN_FOLDER,
-    click.option("--mam", is_flag=True, help="The list format=mam of the server, with the paths of the files."),
-)
+@_subcommand(*_IN_FOLDER)
 async def assets(
-    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, recursive: bool, mam: bool
+    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, recursive: bool
 ) -> ShownTable:
     """List the assets of a database, or those in FOLDER."""
     name = require_database(server, database)
     async with _expect(client, server, "folder", folder, name):
-        if mam:
-            listed = await client.list_mam(name, folder, recursive=recursive or None)
-            headers = ("title", "folder", "length", "hires", "proxy")
-            records = [structs.asdict(each) | {"folder": show_folder(each.folder)} for each in listed]
-            return _table(headers, [[each[name] or "" for name in headers] for each in records], records)
         listing = await client.list(name, folder, recursive=recursive or None)
     # Both forms of 300,000 entries would take too much memory; the form that is not shown stays empty.
     keep_titles(server.spec.url, name, (entry.title for entry in listing.entries))
@@ -184,16 +175,8 @@ async def assets(
     return _table(("title", "folder", "length", "rate", "created"), rows, values)
 
 
-@_subcommand(
-    click.argument("title"),
-    flag("database"),
-    click.option(
-        "--view", metavar="WPN", help="Also the URL at which a browser plays the web proxy of this profile, WP1 to WP8."
-    ),
-)
-async def asset(
-    client: AsyncMediaServer, server: NamedServer, title: str, database: str | None, view: str | None
-) -> ShownTable:
+@_subcommand(click.argument("title"), flag("database"))
+async def asset(client: AsyncMediaServer, server: NamedServer, title: str, database: str | None) -> ShownTable:
     """Show everything about the asset TITLE (or id:NS:ID)."""
     name = require_database(server, database)
     address = _address(title)
@@ -206,9 +189,7 @@ async def asset(
             remedy = await SimilarTitles().remedy(reader, name, title, remedy)
         raise MsautoError(f"{server.spec.name} has no asset {title!r} in {name}", remedy=remedy)
     fields = await client.xmp(name, address)
-    if view is not None:
-        view = server.spec.url + get_proxy(client.path(name, address), view, preview=True).path
-    return _asset(clip, fields, view)
+    return _asset(clip, fields)
 
 
 @_subcommand()
@@ -263,14 +244,13 @@ def _at(frames: int, rate: Fraction | None) -> str:
     return f"{frames}" if rate is None else f"{show_timecode(frames, rate, drop=rate in DROP_FRAME_RATES)} ({frames})"
 
 
-def _asset(clip: Asset, xmp: Xmp | None, view: str | None) -> ShownTable:
+def _asset(clip: Asset, xmp: Xmp | None) -> ShownTable:
     facts = {
         "title": clip.title,
         "folder": None if clip.folder is None else show_folder(clip.folder),
         "hires": clip.hires,
         "proxy": clip.proxy,
         "archive": clip.archive,
-        **({} if view is None else {"view": view}),
         "link_id": clip.link_id,
         "finalized": clip.finalized,
         **_typed({name: text for name, text in clip.attributes.items() if name != "title"}),
