@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,12 +29,12 @@ from msauto.api.values import RunPlan, RunResult
 from msauto.api.workplace import ThisProcess
 from msauto.codec import to_key
 from msauto.errors import MsautoError, RefusedError
-from msauto.ledger.ledger import Ledger
+from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model import live
 from msauto.model.clip_entries import clip_key, index_links
-from msauto.model.desired import ServerIntents
 from msauto.model.events import Notify, ignore
 from msauto.model.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD
+from msauto.model.identity import ClipEntries
 from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.requests import PROFILES
 from msauto.model.server import Auth, Dialect, ServerSpec, Tls
@@ -44,7 +44,7 @@ from msauto.plugins.simulator.embedded import Fault, ServerState, SimClip, SimDi
 from msauto.plugins.simulator.embedded.seed import clip_from_content, item_from_content
 from msauto.plugins.simulator.embedded.wire import decode_address
 from msauto.report.json import dump
-from msauto.report.layout import Layout, render_lines, words
+from msauto.report.layout import Layout, Style, render_lines, words
 from msauto.report.sanitizing import visible
 from msauto.report.texts import target_heading, target_key
 from msauto.secrets.redacted_plans import redact_plan
@@ -101,22 +101,38 @@ class Rehearsal:
 
     def to_text(self, layout: Layout = _WIDE) -> str:
         """Return what ``msauto rehearse`` prints below the plan and the result."""
-        told = {
-            "The second plan still changes:": [target_heading(each) for each in self.repeated],
+        lists = {
+            "The second plan still changes:": [target_heading(target) for target in self.repeated],
             "The copy plans these otherwise than the server:": self.unlike,
             "No copy can show what these do:": self.unknown,
             "Undo does not bring back:": self.left,
         }
-        shown = ((name, *(f"  {visible(each)}" for each in texts)) for name, texts in told.items() if texts)
-        lines = [words(line, hang=4) for part in shown for line in part]
+        lines = []
+        for heading, texts in lists.items():
+            if texts:
+                lines.append(words(heading, hang=4))
+            for text in texts:
+                lines.append(words(f"  {visible(text)}", hang=4))
+        style: Style = "bold" if self.ok else "red"
+        lines.append(words(self._closing, style))
+        return "".join(render_lines(lines, layout))
+
+    @property
+    def _closing(self) -> str:
+        """The last sentence: whether all was as planned, and on a copy of which servers."""
         facts = ["as planned" if self.ok else "not everything was as planned"]
-        facts += [] if self.repeated else ["the second plan is empty"]
-        if self.undone is not None and not (self.undone.ok and self.left):
-            facts.append("undo brings everything back" if self.undone.ok else "undo is not all verified")
-        there = [each for each in self.plan.loaded.resolved.specs if each.name not in self.plan.unredacted.unreachable]
-        servers = ", ".join(visible(each.name) for each in there) or "no server"
-        closing = f"Rehearsed on an embedded copy of {servers}: {'; '.join(facts)}. Nothing was written to the server."
-        return "".join(render_lines([*lines, words(closing, "bold" if self.ok else "red")], layout))
+        if not self.repeated:
+            facts.append("the second plan is empty")
+        if self.undone is not None and not self.undone.ok:
+            facts.append("undo is not all verified")
+        elif self.undone is not None and not self.left:
+            facts.append("undo brings everything back")
+        names = []
+        for spec in self.plan.loaded.resolved.specs:
+            if spec.name not in self.plan.unredacted.unreachable:
+                names.append(visible(spec.name))
+        servers = ", ".join(names) or "no server"
+        return f"Rehearsed on an embedded copy of {servers}: {'; '.join(facts)}. Nothing was written to the server."
 
     def __repr__(self) -> str:
         return f"<Rehearsal: {'ok' if self.ok else 'not ok'}, {self.result!r}>"
@@ -130,14 +146,11 @@ async def rehearse(
     The limits are those of ``apply``; when it may run (freezes, the window) does not matter. Raises as ``apply`` before
     anything is sent.
     """
-    inputs, specs = loaded.inputs, loaded.resolved.specs
+    inputs = loaded.inputs
     if inputs.on is not None or inputs.undone is not None:
         raise MsautoError("only playbooks are rehearsed, in this process", remedy="leave out on and undo")
-    try:
-        hooks = [Fault.parse(each if "@" in each else f"{each}@{_FIRST_WRITE}") for each in faults]
-    except ValueError as error:
-        raise MsautoError(f"--fault: {error}", remedy="msauto simulate --help lists the faults") from None
-    seen: dict[str, dict[str, object]] = {each.name: {} for each in specs}
+    hooks = _faults(faults)
+    seen: dict[str, dict[str, object]] = {spec.name: {} for spec in loaded.resolved.specs}
     real = replace(loaded, workplace=ThisProcess(partial(_Remembering, seen=seen)))
     plan = await plan_only(real, options, notify=notify)
     check_plan(plan, keep_going=options.keep_going, asked={"freeze", "window"})
@@ -145,17 +158,15 @@ async def rehearse(
     with ExitStack() as stack:
         stack.enter_context(loaded.resolved.secrets.redacted_errors())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="msauto-rehearsal-")))
-        specs = tuple(each for each in specs if each.name not in plan.unreachable)
-        servers = [await _copy_of(each, seen[each.name], plan, hooks) for each in specs]
-        for server in servers:
-            stack.enter_context(server)
-        urls = {spec.url: server.url for spec, server in zip(specs, servers, strict=True)}
-        places = folder / "run", folder / "as_before"
-        with Ledger.open(inputs.ledger, readonly=True) as ledger:
-            for place in places:
-                with Ledger.open(place) as scratch:
-                    ledger.copy_memory_to(scratch, urls)
-        copy, as_before = (_on_copies(loaded, urls, place) for place in places)
+        servers = []
+        urls = {}
+        for spec in loaded.resolved.specs:
+            if spec.name not in plan.unreachable:
+                server = await _copy_of(spec, seen[spec.name], plan, hooks)
+                servers.append(stack.enter_context(server))
+                urls[spec.url] = server.url
+        copy = _on_copies(loaded, urls, _memory_of(inputs.ledger, urls, folder / "run"))
+        as_before = _on_copies(loaded, urls, _memory_of(inputs.ledger, urls, folder / "as_before"))
         result = await apply_unasked(copy, options)
         for server in servers:
             server.faults.clear()
@@ -164,10 +175,43 @@ async def rehearse(
         undone, left = await _undone(copy, result.run)
         if undone is not None:
             left = [*_changes(result.plan, without=await plan_only(as_before, options))]
-    there = structs.replace(plan, targets=tuple(each for each in plan.targets if each.server not in plan.unreachable))
+    reached = tuple(target for target in plan.targets if target.server not in plan.unreachable)
+    there = structs.replace(plan, targets=reached)
     unlike = [*_changes(there, without=result.plan), *_changes(result.plan, without=there)]
-    texts = (tuple(dict.fromkeys(each)) for each in (unlike, _hidden(plan), left))
-    return Rehearsal(RunPlan(loaded, plan), RunResult(result), RunPlan(loaded, again), undone, *texts)
+    return Rehearsal(
+        RunPlan(loaded, plan),
+        RunResult(result),
+        RunPlan(loaded, again),
+        undone,
+        unlike=_once(unlike),
+        unknown=_once(_hidden(plan)),
+        left=_once(left),
+    )
+
+
+def _faults(texts: Sequence[str]) -> list[Fault]:
+    """Return the faults of the copies; one without a condition is that of the first write."""
+    faults = []
+    for text in texts:
+        if "@" not in text:
+            text = f"{text}@{_FIRST_WRITE}"
+        try:
+            faults.append(Fault.parse(text))
+        except ValueError as error:
+            remedy = "msauto simulate --help lists the faults"
+            raise MsautoError(f"--fault: {error}", remedy=remedy) from None
+    return faults
+
+
+def _memory_of(place: LedgerPlace, urls: Mapping[str, str], folder: Path) -> Path:
+    """Copy what the ledger remembers of the servers to a ledger of the copies, and return its folder."""
+    with Ledger.open(place, readonly=True) as ledger, Ledger.open(folder) as scratch:
+        ledger.copy_memory_to(scratch, urls)
+    return folder
+
+
+def _once(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))
 
 
 def _name(target: Target, change: Change) -> str:
@@ -184,17 +228,21 @@ def _hidden(plan: Plan) -> Iterator[str]:
 
 def _changes(plan: Plan, *, without: Plan) -> Iterator[str]:
     """Name each change and error of a plan that the other one does not have."""
+    known = {key for key, _ in _parts(without)}
+    for key, text in _parts(plan):
+        if key not in known:
+            yield text
 
-    def parts(of: Plan) -> Iterator[tuple[bytes, str]]:
-        for target in redact_plan(of).targets:
-            for each in target.changes:
-                key = to_key((target_key(target), each.thing, each.action, each.before, each.after))
-                yield key, _name(target, each)
-            if target.error is not None:
-                yield to_key(target_key(target)), f"{target_heading(target)}: {target.error.partition(chr(10))[0]}"
 
-    known = {key for key, _ in parts(without)}
-    return (text for key, text in parts(plan) if key not in known)
+def _parts(plan: Plan) -> Iterator[tuple[bytes, str]]:
+    """Yield a key and a text for each change and error of a plan."""
+    for target in redact_plan(plan).targets:
+        for change in target.changes:
+            values = (target_key(target), change.thing, change.action, change.before, change.after)
+            yield to_key(values), _name(target, change)
+        if target.error is not None:
+            first_line = target.error.partition("\n")[0]
+            yield to_key(target_key(target)), f"{target_heading(target)}: {first_line}"
 
 
 # Embedded servers ------------------------------------------------------------------------------------------------
@@ -231,86 +279,169 @@ class _SeenDatabase(Struct):
 
 async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, faults: Sequence[Fault]) -> Simulator:
     """Return a server, not started, with what the answers showed, and with what the plan needs and none shows."""
-    state, dialect = ServerState(), spec.dialect
-    seen = defaultdict[str, _SeenDatabase](_SeenDatabase)
+    state = ServerState()
+    databases = defaultdict[str, _SeenDatabase](_SeenDatabase)
     for path, answer in answers.items():
         if isinstance(answer, live.RssChannel):
-            given = channel_content(answer, dialect.rss_guid)
-            state.add_channel(answer.name).items.extend(map(item_from_content, given))
-        if answer is None or not path.startswith("/storage/"):
-            continue
-        asked = decode_address(path.removeprefix("/storage/").partition("?")[0].split("/"))
-        database, address = seen[asked.database], Address(asked.asset or "", asked.namespace or "")
-        if isinstance(answer, live.Asset):
-            database.assets[address] = answer
-        elif isinstance(answer, live.Listing):
-            database.folders.update((answer.folder, *answer.folders))
-            database.entries |= {(each.link_id, each.folder, each.title): each for each in answer.entries}
-        elif isinstance(answer, dict):
-            database.xmp.setdefault(address, {}).update(answer)
-    for name, each in seen.items():
-        await _fill(state, name, each, dialect)
-    for target in (each for each in plan.targets if each.server == spec.name):
-        for request in target.requests:
-            for connector in parse_qs(urlsplit(request.path).query).get("connector", ()):
-                state.add_database(target.database).connectors[connector] = []
-            files = {each.key: each.after.get("file") for each in request.effects if isinstance(each.after, dict)}
-            for item in state.add_channel(target.name).items if target.kind == "rss_channel" else ():
-                item.file = str(files.get(item.guid) or item.file)
-    shown = [asset.attributes for each in seen.values() for asset in each.assets.values()]
-    texts = {each.get(name) for each in shown for name in _PLAIN_FIELDS}
-    reported = "reported" if "" in texts else "reported_when_set" if texts - {None} else "hidden"
+            items = state.add_channel(answer.name).items
+            for item in channel_content(answer, spec.dialect.rss_guid):
+                items.append(item_from_content(item))
+        elif answer is not None and path.startswith("/storage/"):
+            _sort_in(databases, path, answer)
+    for name, database in databases.items():
+        await _Copying(state, name, database, spec.dialect).fill()
+    for target in plan.targets:
+        if target.server == spec.name:
+            _add_what_is_needed(state, target)
+    given = {"link_fields": _how_fields_show(databases.values())}
     xmp = [answer for path, answer in answers.items() if "/GETUSERFIELDS" in path]
-    shape = {"xmp_shape": "unreadable"} if xmp and xmp.count(None) == len(xmp) else {}
-    return Simulator(state, _dialect_of(dialect, {"link_fields": reported, **shape}), faults)
+    if xmp and xmp.count(None) == len(xmp):
+        given["xmp_shape"] = "unreadable"
+    return Simulator(state, _dialect_of(spec.dialect, given), faults)
 
 
-async def _fill(state: ServerState, name: str, seen: _SeenDatabase, dialect: Dialect) -> None:
-    """Add the clips that were read with all their entries, and what else is listed as clips of their own."""
-    database, entries = state.add_database(name), [*seen.entries.values()]
-    numbers = (*(each.link_id for each in entries), *(each.link_id for each in seen.assets.values()))
-    free = {number: number for number in numbers}  # each is given once: an entry may change between two answers
-    database.profiles, database.next_link_id = [*PROFILES], max((each or 0 for each in free), default=0) + 1
-    for folder in sorted(seen.folders):
-        database.make_folder(folder)
-    index = await index_links(entries)
-    answers = [(address, asset, index.entries_of(asset)) for address, asset in seen.assets.items()]
-    answers.sort(key=lambda each: each[2].own is not each[2].home)  # homes first
-    files = {address: clip_key(asset) if asset.hires or asset.archive else None for address, asset, _ in answers}
-    owners = {found.own: files[address] for address, _, found in answers}
-    clips: dict[object, SimClip] = {}
-    for address, asset, found in answers:
+def _sort_in(databases: Mapping[str, _SeenDatabase], path: str, answer: object) -> None:
+    """Add an answer to what is known of its database."""
+    asked = decode_address(path.removeprefix("/storage/").partition("?")[0].split("/"))
+    database = databases[asked.database]
+    address = Address(asked.asset or "", asked.namespace or "")
+    if isinstance(answer, live.Asset):
+        database.assets[address] = answer
+    elif isinstance(answer, live.Listing):
+        database.folders.update((answer.folder, *answer.folders))
+        for entry in answer.entries:
+            database.entries[entry.link_id, entry.folder, entry.title] = entry
+    elif isinstance(answer, dict):
+        database.xmp.setdefault(address, {}).update(answer)
+
+
+def _add_what_is_needed(state: ServerState, target: Target) -> None:
+    """Add the connectors that a target names, and the files of the items that it changes."""
+    for request in target.requests:
+        for connector in parse_qs(urlsplit(request.path).query).get("connector", ()):
+            state.add_database(target.database).connectors[connector] = []
+        if target.kind != "rss_channel":
+            continue
+        files = {}
+        for effect in request.effects:
+            if isinstance(effect.after, dict):
+                files[effect.key] = effect.after.get("file")
+        for item in state.add_channel(target.name).items:
+            item.file = str(files.get(item.guid) or item.file)
+
+
+def _how_fields_show(databases: Iterable[_SeenDatabase]) -> str:
+    """Return how the answers show link fields: always, only if they are set, or never."""
+    texts = set()
+    for database in databases:
+        for asset in database.assets.values():
+            for name in _PLAIN_FIELDS:
+                texts.add(asset.attributes.get(name))
+    if "" in texts:
+        return "reported"
+    return "reported_when_set" if texts - {None} else "hidden"
+
+
+class _Copying:
+    """Makes the database of a copy: the clips that were read with all their entries, and what else is listed."""
+
+    def __init__(self, state: ServerState, name: str, seen: _SeenDatabase, dialect: Dialect) -> None:
+        self._state = state
+        self._seen = seen
+        self._counts_from_in = dialect.counts_from_in
+        self._database = state.add_database(name)
+        self._clips: dict[object, SimClip] = {}
+        self._free = {entry.link_id for entry in seen.entries.values()}
+        self._free |= {asset.link_id for asset in seen.assets.values()}
+        """The link_ids that no entry has yet: an entry may change between two answers."""
+
+    async def fill(self) -> None:
+        """Add everything."""
+        entries = [*self._seen.entries.values()]
+        self._database.profiles = [*PROFILES]
+        self._database.next_link_id = max((number or 0 for number in self._free), default=0) + 1
+        for folder in sorted(self._seen.folders):
+            self._database.make_folder(folder)
+        index = await index_links(entries)
+        answers = []
+        owners = {}
+        for address, asset in self._seen.assets.items():
+            found = index.entries_of(asset)
+            key = clip_key(asset) if asset.hires or asset.archive else None
+            answers.append((address, asset, found, key))
+            owners[found.own] = key
+        answers.sort(key=lambda answer: answer[2].own is not answer[2].home)  # homes first
+        for address, asset, found, key in answers:
+            of_this_clip = [entry for entry in found.same if owners.get(entry) in (None, key)]
+            self._add_clip(address, asset, found, key, of_this_clip)
+        for entry in entries:
+            if entry not in self._clips:
+                self._add_alone(entry)
+
+    def _add_clip(
+        self,
+        address: Address,
+        asset: live.Asset,
+        found: ClipEntries,
+        file_key: object,
+        of_this_clip: Sequence[live.Entry],
+    ) -> None:
+        """Add an asset that was read, unless another answer is of the same clip, and its entries."""
         folder = found.own.folder if found.own else asset.folder or ()
         own = live.Link(folder, asset.title or address.name, asset.link_id)
-        key = files[address] or found.own or own
-        clip = clips.get(key)
-        if clip is None:
-            is_link = found.home is None and asset.folder not in (None, folder)
-            home = live.Link(asset.folder or (), f"{own.title} (home)") if is_link else found.home or own
-            number, origin = free.pop(home.link_id, None), asset.first_frame or 0 if dialect.counts_from_in else 0
-            shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
-            clip = clip_from_content(database, clip_content(live.AssetSnapshot(home.title, shown, origin=origin)))
-        clips[key] = clips[own] = clip
-        same = (each for each in found.same if owners.get(each) in (None, files[address]))  # not that of another answer
-        shows: list[live.Entry | live.Link] = [*same, *(asset.links or ()), own]
-        for each in shows:
-            if clips.setdefault(each, clip) is clip:
-                place = each.folder, each.title
-                there = next((one for one in clip.entries if (one.folder, one.title) == place), None)
-                there = there or database.add_entry(clip, *place, free.pop(each.link_id, None))
-                if isinstance(each, live.Entry):
-                    there.fields = entry_fields(each.attributes)
-                elif each is own:
-                    there.fields = entry_fields(asset.attributes)
-        clip.xmp |= {name: [*values] for name, values in seen.xmp.get(address, {}).items()}
+        key = file_key or found.own or own
+        clip = self._clips.get(key) or self._new_clip(asset, own, found)
+        self._clips[key] = self._clips[own] = clip
+        shown: list[live.Entry | live.Link] = [*of_this_clip, *(asset.links or ()), own]
+        for entry in shown:
+            if self._clips.setdefault(entry, clip) is clip:
+                self._add_entry(clip, entry, asset.attributes if entry is own else None)
+        for name, values in self._seen.xmp.get(address, {}).items():
+            clip.xmp[name] = [*values]
         if address.namespace == "handle":
-            state.handles[address.name] = clip
-        elif address.namespace not in {"", "title", "link_id", "hires", "proxy", "archive", *asset.attributes}:
+            self._state.handles[address.name] = clip
+        elif address.namespace not in {*_NAMESPACES, *asset.attributes}:
             clip.xmp[address.namespace] = [address.name]
-    for entry in (each for each in entries if each not in clips):
-        alone = live.Asset(entry.title, entry.folder, finalized=entry.finalized, attributes=entry.attributes)
-        alone = structs.replace(alone, link_id=free.pop(entry.link_id, None))
-        clip_from_content(database, clip_content(live.AssetSnapshot(entry.title, alone)))
+
+    def _new_clip(self, asset: live.Asset, own: live.Link, found: ClipEntries) -> SimClip:
+        """Add a clip at its home; one that was only read through a link gets a home beside it."""
+        home: live.Link | live.Entry = found.home or own
+        if found.home is None and asset.folder not in (None, own.folder):
+            home = live.Link(asset.folder or (), f"{own.title} (home)")
+        origin = asset.first_frame or 0 if self._counts_from_in else 0
+        number = self._take(home.link_id)
+        shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
+        content = clip_content(live.AssetSnapshot(home.title, shown, origin=origin))
+        return clip_from_content(self._database, content)
+
+    def _add_entry(self, clip: SimClip, entry: live.Entry | live.Link, attributes: Mapping[str, str] | None) -> None:
+        """Add an entry that is not there yet; ``attributes`` are those of its answer, if it was read."""
+        place = entry.folder, entry.title
+        there = next((each for each in clip.entries if (each.folder, each.title) == place), None)
+        if there is None:
+            there = self._database.add_entry(clip, *place, self._take(entry.link_id))
+        if isinstance(entry, live.Entry):
+            attributes = entry.attributes
+        if attributes is not None:
+            there.fields = entry_fields(attributes)
+
+    def _add_alone(self, entry: live.Entry) -> None:
+        """Add what is only listed as a clip of its own."""
+        alone = live.Asset(
+            entry.title,
+            entry.folder,
+            finalized=entry.finalized,
+            attributes=entry.attributes,
+            link_id=self._take(entry.link_id),
+        )
+        clip_from_content(self._database, clip_content(live.AssetSnapshot(entry.title, alone)))
+
+    def _take(self, number: int | None) -> int | None:
+        """Return a link_id that no entry has yet, and give it to no other."""
+        if number not in self._free:
+            return None
+        self._free.remove(number)
+        return number
 
 
 def _dialect_of(dialect: Dialect, given: dict[str, str]) -> SimDialect:
@@ -325,6 +456,8 @@ _INSTEAD: Final = {
     "changed": {"marker_update": "keep"}, "delete_put": {"rss_update": "refuse"}, "text": {"not_found": "200_text"}
 }  # fmt: skip
 """What a server does where a dialect has what msauto does; for all other values, what the embedded one does anyway."""
+_NAMESPACES: Final = frozenset({"", "title", "link_id", "hires", "proxy", "archive"})
+"""What an asset can be asked for by, and is no key field."""
 _PLAIN_FIELDS: Final = LINK_FIELD.keys() - FIELDS_OF_EVERY_CLIP
 
 
@@ -349,16 +482,23 @@ def _on_copies(loaded: Loaded, urls: Mapping[str, str], folder: Path) -> Loaded:
     async def hash_there(dest: str) -> str | None:
         return await hash_file(str(place(dest)) if place(dest).exists() else dest)
 
-    inputs, work = loaded.inputs, list[ServerIntents]()
-    settings = structs.replace(inputs.settings, require_state=False, freezes=(), ledger_url=None)
-    for each in (each for each in loaded.resolved.work if each.server.url in urls):
-        url, spec = urls[each.server.url], each.server
-        server = replace(spec, url=url, auth=Auth(), tls=Tls(), requests_per_second=None, transport=None)
-        work.append(structs.replace(each, server=server))
-    own = {"ledger": folder, "state_dir": folder, "settings": settings, "transport": None, "tell": tell_nothing}
+    work = []
+    for intents in loaded.resolved.work:
+        url = urls.get(intents.server.url)
+        if url is not None:
+            server = replace(intents.server, url=url, auth=Auth(), tls=Tls(), requests_per_second=None, transport=None)
+            work.append(structs.replace(intents, server=server))
+    inputs = structs.replace(
+        loaded.inputs,
+        ledger=folder,
+        state_dir=folder,
+        settings=structs.replace(loaded.inputs.settings, require_state=False, freezes=(), ledger_url=None),
+        transport=None,
+        tell=tell_nothing,
+    )
     workplace = ThisProcess(partial(_EmbeddedServer, place=place), hash_there)
     resolved = replace(loaded.resolved, work=tuple(work))
-    return Loaded(structs.replace(inputs, **own), resolved, workplace=workplace)
+    return Loaded(inputs, resolved, workplace=workplace)
 
 
 async def _undone(copy: Loaded, run: str) -> tuple[RunResult | None, Sequence[str]]:
