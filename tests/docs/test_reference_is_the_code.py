@@ -14,6 +14,7 @@ from msauto.playbook.reference import TOPICS, ReferenceTopic, module
 from msauto.playbook.templates import reference
 from msauto.playbook.templates.sandbox import Sandbox
 from msauto.playbook.validate import validate
+from tests.docs import module_map
 from tests.docs.make_reference import PAGES
 from tests.docs.pages import ROOT
 
@@ -26,6 +27,11 @@ HANDLER = "  handlers: [{name: Export the version, command: {name: PARTNER_EXPOR
 def test_page_is_fresh(name: str) -> None:
     kept = (ROOT / "docs" / "reference" / f"{name}.md").read_text(encoding="utf-8")
     assert kept == PAGES[name](), "make it again: python -m tests.docs.make_reference"
+
+
+def test_the_list_of_modules_is_fresh() -> None:
+    kept = module_map.PAGE.read_text(encoding="utf-8")
+    assert kept == module_map.with_map(kept), "make it again: python -m tests.docs.module_map"
 
 
 @pytest.mark.parametrize("topic", MODULES, ids=lambda topic: topic.name)

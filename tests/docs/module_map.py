@@ -1,0 +1,49 @@
+"""Writes the list of modules into CONTRIBUTING.md, from their first lines: ``python -m tests.docs.module_map``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "CONTRIBUTING.md"
+HEADING = "## Where does my change go?\n"
+NEXT = "\n## How many files one change touches\n"
+INTRO = """
+Each module says in its first line what it is about. This list is made from these lines (`python -m
+tests.docs.module_map`), so a change begins with a search in it.
+"""
+
+
+def first_line(path: Path) -> str:
+    """Return the first line of the docstring of a module."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]
+
+
+def module_map() -> str:
+    """Return the list: a heading for each folder, and a line for each of its modules."""
+    return INTRO + "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    for folder in sorted({path.parent for path in (ROOT / "msauto").rglob("*.py")}):
+        modules = sorted(path for path in folder.glob("*.py") if path.name != "__init__.py")
+        if not modules or "skeleton" in folder.parts:
+            continue
+        yield f"\n**`{folder.relative_to(ROOT)}/`**\n"
+        for path in modules:
+            yield f"- `{path.name}`: {first_line(path)}"
+
+
+def with_map(text: str) -> str:
+    """Return the page with the list as it is now."""
+    before, _, rest = text.partition(HEADING)
+    after = rest.partition(NEXT)[2]
+    return f"{before}{HEADING}{module_map()}\n{NEXT}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_map(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
