@@ -12,8 +12,8 @@ PAGE = ROOT / "CONTRIBUTING.md"
 HEADING = "## Where does my change go?\n"
 NEXT = "\n## How many files one change touches\n"
 INTRO = """
-Each module says in its first line what it is about. This list is made from these lines (`python -m
-tests.docs.module_map`), so a change begins with a search in it.
+The first line of each module describes it. `python -m tests.docs.module_map` makes this list from those lines, so a
+change begins with a search in it.
 """
 
 

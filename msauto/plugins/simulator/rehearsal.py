@@ -415,7 +415,7 @@ class _Copying:
         return clip_from_content(self._database, content)
 
     def _add_entry(self, clip: SimClip, entry: live.Entry | live.Link, attributes: Mapping[str, str] | None) -> None:
-        """Add an entry that is not there yet; ``attributes`` are those of its answer, if it was read."""
+        """Add an entry that is missing; ``attributes`` are those of its answer, if it was read."""
         place = entry.folder, entry.title
         there = next((each for each in clip.entries if (each.folder, each.title) == place), None)
         if there is None:
@@ -457,7 +457,7 @@ _INSTEAD: Final = {
 }  # fmt: skip
 """What a server does where a dialect has what msauto does; for all other values, what the embedded one does anyway."""
 _NAMESPACES: Final = frozenset({"", "title", "link_id", "hires", "proxy", "archive"})
-"""What an asset can be asked for by, and is no key field."""
+"""What an asset can be asked for by, besides its key fields."""
 _PLAIN_FIELDS: Final = LINK_FIELD.keys() - FIELDS_OF_EVERY_CLIP
 
 
