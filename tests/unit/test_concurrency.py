@@ -95,7 +95,7 @@ async def test_other_tasks_run_between_results_that_waited() -> None:
 
     async def take() -> None:
         async for each in results:
-            taken.append(each)  # noqa: PERF401 - looked at while it fills
+            taken.append(each)
 
     taking = asyncio.ensure_future(take())
     await turns(1000)
@@ -119,7 +119,7 @@ async def test_after_a_failure_no_item_is_taken_and_running_calls_are_cancelled(
 
     async def take() -> None:
         async for each in concurrent_map(do, work.items(100), limit=4):
-            taken.append(each)  # noqa: PERF401 - looked at while it fills
+            taken.append(each)
 
     taking = asyncio.ensure_future(take())
     await turns(100)
