@@ -17,7 +17,7 @@ def _groups(texts: tuple[str, ...], size: int = 4) -> list[tuple[str, ...]]:
 ONE_LINE: Final = (
     "@everyone", "x @here", "@org/team", "[x](http://evil.example)", "![x](http://evil.example/y.png)",
     "<img src=x onerror=alert(1)>", "<!-- hidden", "--> shown", "a | b", "`", "``` `", "`@all` x", "`@all`x", "~~~",
-    "~~gone~~", "***", "**bold** _it_ __x__", "#123", "GH-123", "org/repo#1", "0123456789abcdef0123",
+    "~~gone~~", "***", "**bold** _it_ __x__", "#123", "GH-123", "org/repo#1", "0123456789abcdef0123", "a/0123456789ab",
     "www.evil.example", "http://evil.example", "ftp://evil.example", "mailto:a@b.example", "a@b.example",
     "<http://evil.example>", ":tada:", "x:tada:", "&#64;everyone", "&lt;b&gt;", "$math$", "$`x`$", "[ ] task",
     "[x] task", "# heading", "> quote", "- item", "+ item", "* item", "1. item", "1) item", "=== x", "===", "---",

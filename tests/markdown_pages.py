@@ -11,7 +11,7 @@ from markdown_it.token import Token
 
 _READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 ACTIVE = re.compile(
-    r"@\w|#\w|[!&~%$]\w|%\"|://|www\.|:(?!\d\d:)[\w+-]+:|\[[ x^!\w]|\$|<"
+    r"@\w|#\w|[!&~%$]\w|%\"|://|www\.\w|:(?!\d\d:)[\w+-]+:|\[[ x^!\w]|\$|<"
     r"|\b(?:GH|[A-Z]{2,})-\d|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b",
     re.IGNORECASE,
 )

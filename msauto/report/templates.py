@@ -40,7 +40,7 @@ _WORD: Final = re.compile(
 """What means nothing to Markdown and to forges wherever it is: letters, numbers, and signs between them."""
 _MARK: Final = re.compile(r"[-+=]|\d+[.)]")
 """What begins a list or a heading where it is the first of a text."""
-_COMMIT: Final = re.compile(r"\W*(?=[a-f]*\d)[0-9a-f]{7,40}\W*", re.IGNORECASE)
+_COMMIT: Final = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,40}\b", re.IGNORECASE)
 """What forges take for a commit."""
 _LONGEST_WORD: Final = 200
 
@@ -69,7 +69,7 @@ def _is_plain(word: str, *, is_first: bool) -> bool:
     if len(word) > _LONGEST_WORD or not _WORD.fullmatch(word):
         return False
     begins_a_block = is_first and _MARK.fullmatch(word)
-    return not begins_a_block and not _COMMIT.fullmatch(word)
+    return not begins_a_block and not _COMMIT.search(word)
 
 
 def code(text: object) -> Written:
