@@ -42,6 +42,8 @@ _MARK: Final = re.compile(r"[-+=]|\d+[.)]")
 """What begins a list or a heading where it is the first of a text."""
 _COMMIT: Final = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,40}\b", re.IGNORECASE)
 """What forges take for a commit."""
+_PUNCTUATION: Final = re.compile(r"[!-'*+.:-@\[-`{-~]")
+"""All of ASCII but ``(),-/``, which mean nothing among letters."""
 _LONGEST_WORD: Final = 200
 
 
@@ -102,7 +104,7 @@ def _longest_run(text: str) -> int:
 
 def _entities(text: str) -> str:
     """Return text with punctuation as entities: a bar in a code span ends the table cell even if it is escaped."""
-    return "".join(sign if sign.isalnum() or sign == " " or ord(sign) > 127 else f"&#{ord(sign)};" for sign in text)
+    return _PUNCTUATION.sub(lambda sign: f"&#{ord(sign[0])};", text)
 
 
 def _in_html(text: object) -> Written:
