@@ -153,10 +153,11 @@ def _property(text: str) -> str:
 
 
 def _relative(file: str) -> str:
-    """Return a path within the working folder relative to it, as the repository names it; others as they are."""
+    """Return a visible path: within the working folder relative to it, as the repository names it; others whole."""
     path = PurePath(file)
     here = Path.cwd()
-    return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
+    shown = path.relative_to(here) if path.is_relative_to(here) else path
+    return visible(shown.as_posix())
 
 
 def problems_gitlab(problems: Iterable[Problem]) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from msauto.codec import describe_types, dump, schema_document
 from msauto.model import events
 from msauto.model.plan import Kind, Refusal, Summary
 from msauto.model.result import Outcome, RequestOutcome
+from msauto.report.json import without_hidden_signs
 from msauto.version import __version__
 
 _DOWNLOAD_PAUSE: Final = 1.0
@@ -205,7 +206,8 @@ class EventLines:
         line = LINES[type(event)]
         done = Progress(self._targets, self._requests)
         own = (_value(name, event, done) for name in line.__struct_fields__[len(EventLine.__struct_fields__) :])
-        return f"{dump(line(1, self._seq, self._now(), round(elapsed, 3), *own))}\n"
+        text = dump(line(1, self._seq, self._now(), round(elapsed, 3), *own))
+        return f"{without_hidden_signs(text)}\n"
 
 
 def _value(name: str, event: Any, done: Progress) -> Any:

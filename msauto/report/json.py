@@ -28,7 +28,7 @@ def dump(value: object) -> str:
     ISO 8601, rates ``30000/1001``. Raises ``TypeError`` for anything else, ``ValueError`` for NaN and infinity.
     """
     encoder = json.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False, default=json_text)
-    return f"{_without_hidden_signs(encoder.encode(value))}\n"
+    return f"{without_hidden_signs(encoder.encode(value))}\n"
 
 
 def dump_document(document: Mapping[str, Any]) -> Iterator[str]:
@@ -40,7 +40,7 @@ def dump_document(document: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(value, LazyItems) and value:
             before = "[\n    "
             for item in value:
-                yield before + _without_hidden_signs(_encode_item(item)).replace("\n", "\n    ")
+                yield before + without_hidden_signs(_encode_item(item)).replace("\n", "\n    ")
                 before = ",\n    "
             yield "\n  ]"
         else:
@@ -56,7 +56,9 @@ def _encode_item(item: object) -> str:
         return json.dumps(item, ensure_ascii=False, indent=2)
 
 
-def _without_hidden_signs(text: str) -> str:
+def without_hidden_signs(text: str) -> str:
+    """Return JSON in which what a terminal or a CI system would obey, or a reader not see, is an escape."""
+    text = text.replace("##", "#\\u0023")  # the beginning of a command to CI systems
     if text.isascii() and "\x7f" not in text:  # JSON has escapes for the other signs that are not plain
         return text
     return _UNPLAIN.sub(lambda match: _harmless(match[0]), text)

@@ -1,13 +1,12 @@
-"""How reports are laid out: the options, styled lines wrapped to a terminal, tables, and the templates of other forms.
+"""How reports are laid out: the options, styled lines wrapped to a terminal, and tables.
 
-Only this module writes escape sequences. What templates insert into HTML is escaped, unless it is marked as markup.
+Only this module writes escape sequences.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -15,12 +14,9 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from msgspec import Struct, field, structs
 
 from msauto.errors import MsautoError
-from msauto.report import texts
-from msauto.report.sanitizing import display_width, pad, show, split_at_width, visible, without_command
+from msauto.report.sanitizing import display_width, pad, split_at_width, visible, without_command
 
 if TYPE_CHECKING:
-    from jinja2 import Environment, Template
-
     from msauto.report.clip_timeline import StillPlace
 
 
@@ -282,56 +278,3 @@ def _line(cells: Sequence[str], columns: Sequence[int], looks: Looks) -> str:
         if style := look.get(cells[place]):
             shown[place] = paint(cells[place], style, colour=True) + shown[place].removeprefix(cells[place])
     return (" " * _GAP).join(shown).rstrip()
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
-    environment = Environment(
-        loader=PackageLoader("msauto", "."),
-        autoescape=select_autoescape(["html.j2"]),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "show": show,
-        "visible": visible,
-        "plural": texts.plural,
-        "server": texts.server_of,
-        "heading": texts.target_heading,
-        "folder_note": texts.folder_note,
-        "key": texts.show_key,
-        "parts": texts.change_parts,
-        "body": texts.show_body,
-        "code": code,
-        "entities": _entities,
-    }
-    environment.globals |= {"SIGNS": texts.SIGNS}
-    return environment
-
-
-def template(name: str) -> Template:
-    """Return a template, named by its path in the package ``msauto``."""
-    return _environment().get_template(name)
-
-
-def code(text: str) -> str:
-    """Return visible text as a Markdown code span that its content cannot end, table bars included.
-
-    >>> code("a `b`"), code("a|b")
-    ('``` a `b` ```', '<code>a&#124;b</code>')
-    """
-    if "|" in text:
-        return f"<code>{_entities(text)}</code>"
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * (longest + 2 if longest else 1)
-    padded = f" {text} " if longest or text[:1] == " " or text[-1:] == " " else text
-    return f"{fence}{padded}{fence}"
-
-
-def _entities(text: str) -> str:
-    """Return text with punctuation as entities: a bar in a code span ends the table cell even if it is escaped."""
-    return "".join(sign if sign.isalnum() or sign == " " or ord(sign) > 127 else f"&#{ord(sign)};" for sign in text)

@@ -1,9 +1,9 @@
 """Plans and results as Markdown, for a comment on a pull request and for the summary of a CI job.
 
 What decides comes first and is never folded: the sentence, every deletion, refusals, errors, warnings, counts. The
-changes follow in folded details, and only they are cut to the size of a comment. Text from outside is always code, so
-that it cannot mention users, make links, or break tables. The first line is a hidden marker, by which CI finds its own
-comment again. The same plan gives the same text: there is no time in it.
+changes follow in folded details, and only they are cut to the size of a comment. The template escapes all that it
+inserts, so that no text can mention users, make links, or break tables. The first line is a hidden marker, by which CI
+finds its own comment again. The same plan gives the same text: there is no time in it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from msauto.codec import to_key
 from msauto.model.plan import Plan
 from msauto.model.result import Result
 from msauto.report.clip_timeline import draw_timeline
-from msauto.report.layout import PLAIN, Layout, template
+from msauto.report.layout import PLAIN, Layout
 from msauto.report.plan_view import Block, view_plan
 from msauto.report.result_view import view_result
+from msauto.report.templates import Written, code_block, template
 from msauto.report.texts import WHOLE, ValueWidth, plural
 
 LIMIT: Final = 65_000
@@ -94,13 +95,13 @@ def _units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _timeline(block: Block) -> str:
+def _timeline(block: Block) -> Written:
     timeline = block.timeline
     if timeline is None:
-        return ""
+        return Written()
     rows = draw_timeline(timeline, _DRAWING)
     drawing = "".join(f"{row.label:6} {row}\n" if len(rows) > 1 else str(row) for row in rows)
-    return f"```text\n{drawing.rstrip()}  {timeline.length}\n```\n\n"
+    return code_block(f"{drawing.rstrip()}  {timeline.length}")
 
 
 def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:

@@ -214,6 +214,14 @@ class TargetGroup(Struct, frozen=True):
             same.setdefault((database, name_ranges(own)), []).append(server)
         return tuple(NamedTargets(tuple(servers), database, ranges) for (database, ranges), servers in same.items())
 
+    def name_lines(self, most: int | None = None) -> Iterator[str]:
+        """Yield a line of names for each place, of which each is named where there are several."""
+        named = self.named
+        for targets in named:
+            has_a_place = len(named) + len(targets.servers) > 2
+            place = targets.place if has_a_place else ""
+            yield f"{place}{targets.listed(most)}"
+
 
 class Block(TargetGroup, frozen=True):
     """Targets of one kind; ``level`` is why they are together.

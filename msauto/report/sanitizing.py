@@ -26,7 +26,8 @@ _SKIN_TONES = "\U0001f3fb-\U0001f3ff"
 _JOINED = re.compile(f"(?<=[{_EMOJI}])[{_SKIN_TONES}]|(?<=[{_EMOJI}{_SKIN_TONES}])\u200d[{_EMOJI}][{_SKIN_TONES}]?")
 """What a terminal shows within the columns of the emoji before it."""
 
-_COMMAND = re.compile(r"^(\s*):(?=:)")
+_COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\w*\[)")
+"""How a line begins, or what is in it, that a CI system takes for a command."""
 
 Piece = tuple[str, int]
 """One character with its accents as it is shown, and its width in columns."""
@@ -72,10 +73,16 @@ def message_lines(text: str) -> list[str]:
 def without_command(line: str) -> str:
     r"""Return a line of output that a CI system does not take for a command, such as ``::error`` at its beginning.
 
-    >>> without_command("  ::error::x"), without_command("a::b")
-    ('  \\x3a:error::x', 'a::b')
+    >>> without_command("  ::error::x"), without_command("a::b"), without_command("a ##[error]x")
+    ('  \\x3a:error::x', 'a::b', 'a \\x23#[error]x')
     """
-    return _COMMAND.sub(r"\1\\x3a", line) if "::" in line else line
+    return _COMMAND.sub(_escaped_sign, line) if "::" in line or "##" in line else line
+
+
+def _escaped_sign(command: re.Match[str]) -> str:
+    """Return the beginning of a command with its first sign escaped."""
+    begun = command[0]
+    return f"{begun[:-1]}\\x{ord(begun[-1]):x}"
 
 
 def sign_width(sign: str) -> int:

@@ -142,7 +142,7 @@ _CHANGING = (
     (re.compile(r"\"host\": \"[^\"]+\""), '"host": "HERE"'),
     (re.compile(r"(sha256:)?[0-9a-f]{64}"), "SHA256"),
     (re.compile(r" in (?:(?:under )?\d+\.\d|\d{2,}) s\b"), " in DURATION"),
-    (re.compile(r"\b([Pp]lan)([= ])[0-9a-f]{12}\b"), r"\1\2DIGEST"),
+    (re.compile(r"\b([Pp]lan)([= ]`?)[0-9a-f]{12}\b"), r"\1\2DIGEST"),
 )
 
 

@@ -57,6 +57,12 @@ def test_tags_of_the_playbooks(away: Desk) -> None:
     assert sorted(values(away, "plan", "play.yml", "--tags", "")) == ["films", "news", "night"]
 
 
+def test_what_a_terminal_would_obey_is_not_offered(away: Desk) -> None:
+    task = {"asset": {"title": "x"}, "tags": ["night", "n\x1b[2J", "n\u202eeg"]}
+    away.play(task)
+    assert values(away, "plan", "play.yml", "--tags", "n") == ["night"]
+
+
 def test_runs_of_the_ledger(desk: Desk) -> None:
     assert desk.run("apply", desk.comment("new"), *INV, "--yes").code == 0
     (run,) = desk.run("history", "--format", "json").json

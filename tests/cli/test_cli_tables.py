@@ -131,8 +131,8 @@ def test_live_state_as_csv(desk: Desk, sim: Simulator) -> None:
 
 @pytest.mark.parametrize(
     ("value", "cell"),
-    [("=1+1", "'=1+1"), ("+1", "'+1"), ("-1", "'-1"), ("@x", "'@x"), ("\t=1", "'\t=1"), (-1, "-1"), (True, "true"),
-     (None, ""), (["a", "é"], '["a", "é"]'), ('say "hi", you', 'say "hi", you'), ("a\nb", "a\nb")],
+    [("=1+1", "'=1+1"), ("+a", "'+a"), ("-1", "-1"), ("@x", "'@x"), ("\t=1", "'\t'=1"), ("a;=1", "a;'=1"), (-1, "-1"),
+     (True, "true"), (None, ""), (["a", "é"], '["a", "é"]'), ('say "hi", you', 'say "hi", you'), ("a\nb", "a\nb")],
 )  # fmt: skip
 def test_a_cell_is_text_to_a_spreadsheet(value: Any, cell: str) -> None:
     assert records("".join(render_csv([{"x": value, "y": "end"}]))) == [{"x": cell, "y": "end"}]

@@ -22,6 +22,7 @@ from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
 from msauto.file_writing import write_file
 from msauto.playbook.settings_file import beside, settings_above, state_folder
+from msauto.report.sanitizing import visible
 from msauto.version import __version__
 
 VARIABLE: Final = "_MSAUTO_COMPLETE"
@@ -137,7 +138,10 @@ def _completer(find: Finder | None) -> Callable[[click.Context, click.Parameter,
         # What is complete of a list or pattern (``a,b:!c``), and the part that is being typed.
         at = max(incomplete.rfind(sign) for sign in ",:&!") + 1 if find in {_hosts, _tags} else 0
         before, begun = incomplete[:at], incomplete[at:]
-        matches = {value: text for value, text in find(context.params, begun) if value.startswith(begun)}
+        matches: dict[str, str] = {}
+        for value, text in find(context.params, begun):
+            if value.startswith(begun) and value.isprintable():
+                matches[value] = visible(text)
         return [CompletionItem(f"{before}{value}", help=text or None) for value, text in [*matches.items()][:_MOST]]
 
     return complete
@@ -245,9 +249,7 @@ def _titles(given: Mapping[str, Any], begun: str) -> Values:
     with suppress(OSError, RuntimeError):
         for path in sorted((_cache_folder() / "titles").iterdir()):
             yield from ((each, "") for each in _read(f"titles/{path.name}").splitlines() if each.startswith(begun))
-    for (title,) in _query(given, _TITLES, (len(begun), begun, _MOST)):
-        if title.isprintable():
-            yield title, ""
+    yield from ((title, "") for (title,) in _query(given, _TITLES, (len(begun), begun, _MOST)))
 
 
 def _query(given: Mapping[str, Any], query: str, values: tuple[object, ...]) -> list[Any]:

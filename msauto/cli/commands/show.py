@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -21,6 +19,7 @@ from msauto.cli.flags import LIVE, Decorator, Flags, flag, shared_flags_of, with
 from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_result, print_table
+from msauto.csv_cells import csv_line
 from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import MsautoError, NotFoundError
 from msauto.model.clip_entries import count_clips
@@ -35,8 +34,6 @@ from msauto.report.json import dump
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""How a cell begins that a spreadsheet would run as a formula."""
 Rows = list[list[str]]
 _NEVER_CUT = ("length", "rate", "created", "start", "duration", "position", "published")
 """Columns of every table that hold numbers and times."""
@@ -311,25 +308,19 @@ def render_yaml(value: object) -> Iterator[str]:
 def render_csv(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield records with a header line: their keys in the order in which they first appear.
 
-    A text that a spreadsheet would take for a formula gets a ``'`` in front. Lists and mappings are written as JSON.
+    Lists and mappings are written as JSON.
     """
     records = list(records)
     names = list(dict.fromkeys(name for record in records for name in record))
     if names:
-        yield _line(names)
+        yield csv_line(names)
     for record in records:
-        yield _line([_cell(record.get(name)) for name in names])
-
-
-def _line(cells: list[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()
+        yield csv_line([_cell(record.get(name)) for name in names])
 
 
 def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
+        return value
     return json.dumps(json.loads(dump(value)), ensure_ascii=False)

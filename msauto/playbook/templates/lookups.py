@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from msauto.csv_cells import as_written
 from msauto.documents.loader import load_yaml, plain
 from msauto.errors import InputError, nearest
 from msauto.playbook.input_files import LookupContext
@@ -43,9 +44,9 @@ def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
 def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding: str = "") -> list[dict[str, str]]:
     """The rows of a CSV file by the names of its header.
 
-    All values are text. `items` of `rss`, `loop` and `vars` take the rows as they are. Option delimiter=';' is the sign
-    between the values; without it, the header decides: a comma, a semicolon or a tab. Option encoding='cp1252' is for a
-    file that is not UTF-8.
+    All values are text. `items` of `rss`, `loop` and `vars` take the rows as they are. A `'` before a formula, as in
+    CSV of msauto, is left out. Option delimiter=';' is the sign between the values; without it, the header decides: a
+    comma, a semicolon or a tab. Option encoding='cp1252' is for a file that is not UTF-8.
 
     Example: lookup('csv', 'promos.csv')
     """
@@ -60,7 +61,7 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding:
         between = str(delimiter) or header_delimiter(text)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=between)
         for cells in reader:
-            rows += [(line, cells)] if cells else []
+            rows += [(line, [*map(as_written, cells)])] if cells else []
             line = reader.line_num + 1
     except TimelineError as error:
         raise TemplateFunctionError(f"{place}:{error.line or 1}: {error}", error.remedy) from error

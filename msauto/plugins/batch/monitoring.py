@@ -40,7 +40,7 @@ from msauto.plugins.batch.batch_result import BatchResult, MessageKind, SentMess
 from msauto.plugins.batch.pages import page_name, render_index
 from msauto.plugins.batch.schema import Event, PagesArgs, ReportArgs, SecretSource
 from msauto.plugins.batch.summary import SUMMARY_FORMS, BatchForm, render_text
-from msauto.report.layout import template
+from msauto.report.templates import template
 from msauto.secrets.redaction import Secrets
 
 _SECONDS: Final = 10.0
@@ -49,6 +49,9 @@ _MARGIN: Final = 0.5  # seconds, so that a process that hangs is killed within t
 _MOST_BYTES: Final = 90_000  # healthchecks keeps 100 kB of a body
 _REPORT_MODE, _METRICS_MODE = 0o640, 0o644
 _SHORTEST_PART: Final = 4
+_WIDE_FORMS: Final = {ord(sign): ord(sign) + 0xFEE0 for sign in "@<>[]`|*~#"}
+_LINKS: Final = (("://", "：//"), ("www.", "www．"))
+"""What messengers act on, and how it looks without that meaning: a notice has no mentions and no links."""
 _TO_THE_INDEX: Final = '<p class="more"><a href="index.html">All nights</a></p></header>'
 """What closes the header of the page of a night, which a report does not have: there is no index beside it."""
 
@@ -301,12 +304,23 @@ def _send_heartbeat(signal: str, run: str, body: str, url: str, seconds: float) 
 # Notices --------------------------------------------------------------------------------------------------------------
 
 
+def plain_notice(text: str) -> str:
+    """Return a text in which a messenger finds no mention, link or markup.
+
+    >>> plain_notice("by @everyone [x](http://a)")
+    'by ＠everyone ［x］(http：//a)'
+    """
+    for sign, instead in _LINKS:
+        text = text.replace(sign, instead)
+    return text.translate(_WIDE_FORMS)
+
+
 def _send_notice(title: str, body: str, kind: str, url: str, seconds: float) -> None:
     """Send a notice to an Apprise URL; ``kind`` is info, success, warning or failure.
 
     Apprise runs in a process of its own: a service that hangs would otherwise hold up the end of this one.
     """
-    message = {"url": url, "title": title, "body": body, "kind": kind}
+    message = {"url": url, "title": plain_notice(title), "body": plain_notice(body), "kind": kind}
     command = [sys.executable, "-P", "-m", "msauto.plugins.batch.send_notice"]
     try:
         done = subprocess.run(  # noqa: S603 - this program

@@ -6,7 +6,9 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -18,6 +20,15 @@ from msauto.playbook.settings import load_settings
 from msauto.playbook.settings_file import state_folder
 from msauto.plugins.batch.batch_file import load_batch
 from msauto.plugins.batch.schedulers import SCHEDULERS, ScheduledStart, scheduler_files
+
+_UNREADABLE: Final = r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
+_REFUSED: Final[Mapping[str, str]] = {
+    "systemd": r'["\\]|\s$',
+    "cron": r"\\%",
+    "kubernetes": "(?!)",
+    "windows": "%[^%]+%",
+}
+"""What a path may not hold because a scheduler gives it a meaning from which no escape protects it."""
 
 
 @click.group("schedule", cls=HelpGroup)
@@ -31,7 +42,7 @@ def command() -> None:
 @click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="Write the files to DIR.")
 def print_(*, file: str, scheduler: str, out: str | None) -> None:
     """Print the files that start a batch, and the commands that install them."""
-    printed = scheduler_files(scheduler, _start(file, scheduler), "" if out is None else f", in {out}")
+    printed = scheduler_files(scheduler, _start(file, scheduler), out or "")
     if out is not None:
         folder = Path(out)
         try:
@@ -53,7 +64,7 @@ def _start(file: str, scheduler: str) -> ScheduledStart:
     settings = load_settings(None, Path(file).parent)
     state_home = state_folder(None, settings.state_dir).absolute().parent
     start = ScheduledStart(batch, _program(), state_home, Path(settings.state_dir) if settings.state_dir else None)
-    refused = re.compile(r"[\x00-\x1f\x7f-\x9f]" if scheduler != "systemd" else r'[\x00-\x1f\x7f-\x9f"]')
+    refused = re.compile(f"{_UNREADABLE}|{_REFUSED[scheduler]}")
     for path in map(str, (*start.argv, start.state_home, *start.written_folders)):
         if found := refused.search(path):
             message = f"the path {path!r} contains {found[0]!r}, which is not supported for {scheduler}"

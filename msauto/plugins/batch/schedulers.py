@@ -5,7 +5,6 @@ Each file is a template of the folder ``scheduler_files``, and so is how to inst
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from msauto.playbook.change_windows import DAYS
 from msauto.playbook.input_files import beside
 from msauto.plugins.batch.batch_file import BatchFile
 from msauto.plugins.batch.schedule import Schedule, clock_changes, time_between
-from msauto.report.layout import template
+from msauto.report.templates import template
 from msauto.version import __version__
 
 _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -106,7 +105,7 @@ class SchedulerFiles(NamedTuple):
 
 
 def scheduler_files(scheduler: str, start: ScheduledStart, where: str = "") -> SchedulerFiles:
-    """Return the files that start a batch; ``where`` they are is shown with how to install them."""
+    """Return the files that start a batch; ``where``: their folder, which is shown with how to install them."""
     batch, schedule = start.batch, start.batch.schedule
     days = ",".join(sorted(str((DAYS.index(day) + 1) % 7) for day in schedule.days))  # 0 is Sunday
     values = {
@@ -117,7 +116,6 @@ def scheduler_files(scheduler: str, start: ScheduledStart, where: str = "") -> S
         "cron_times": f"{schedule.at.minute} {schedule.at.hour} * * {days if len(schedule.days) < len(DAYS) else '*'}",
         "weekdays": dict(zip(DAYS, _WEEKDAYS, strict=True)),
         "calendar": calendar,
-        "json": json.dumps,
         "quote": shlex.quote,
         "shell_command": shlex.join,
         "systemd_command": lambda argv: " ".join(map(_systemd_argument, argv)),
@@ -142,6 +140,6 @@ def calendar(schedule: Schedule) -> Iterator[str]:
 
 
 def _systemd_argument(text: str) -> str:
-    """Quote an argument of ExecStart, and escape the specifiers of systemd."""
-    escaped = text.replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
+    """Quote an argument of ExecStart; the template escapes the specifiers of systemd."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
     return f'"{escaped}"' if any(sign in text for sign in " \t'\"\\;") else escaped

@@ -20,7 +20,10 @@ def main() -> int:
     if not service.add(message["url"]):
         print("the address is not a valid Apprise URL")  # noqa: T201
         return 1
-    return 0 if service.notify(title=message["title"], body=message["body"], notify_type=message["kind"]) else 1
+    sent = service.notify(
+        title=message["title"], body=message["body"], notify_type=message["kind"], body_format=apprise.NotifyFormat.TEXT
+    )
+    return 0 if sent else 1
 
 
 if __name__ == "__main__":

@@ -16,11 +16,12 @@ from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.plan import Action
 from msauto.model.result import OUTCOMES, TargetResult, key_of, seconds_between, user_at
 from msauto.plugins.batch.batch_result import DIFFERING, BatchResult, DifferingTarget, JobResult, outcome_text
-from msauto.plugins.batch.causes import results_so_far
+from msauto.plugins.batch.causes import Cause, results_so_far
 from msauto.report.json import dump
-from msauto.report.layout import PLAIN, Line, aligned, paint, render_lines, template, words
+from msauto.report.layout import PLAIN, Line, aligned, paint, render_lines, words
 from msauto.report.page_parts import PageHead, run_part
-from msauto.report.sanitizing import display_width, name_ranges, pad, show, show_range, visible
+from msauto.report.sanitizing import display_width, name_ranges, pad, show, show_range, visible, without_command
+from msauto.report.templates import template
 from msauto.report.texts import count_outcomes, count_outside, local_time, plural, show_seconds
 
 _DRIFTING: Final = 10
@@ -42,25 +43,30 @@ class JobSummary(NamedTuple):
     outcome: str
     took: str
     details: str
-    causes: tuple[tuple[str, ...], ...]
+    causes: Sequence[tuple[str, ...]]
     changed: str
 
 
 def summarize_job(job: JobResult) -> JobSummary:
     """Return the summary of a job."""
-    causes = [
-        (f"{show(each.server)}: {visible(each.text)}", *filter(None, (each.named, each.remedy and f"→ {each.remedy}")))
-        for each in job.causes
-    ]
+    causes = [tuple(_cause_lines(cause)) for cause in job.causes]
     changed = ", ".join(f"{number} on {show(server)}" for server, number in job.changed.items())
     return JobSummary(
         job,
         outcome_text(job.outcome, job.code),
         _took(job),
         visible(_details_of(job)),
-        tuple(causes),
+        causes,
         f"changed: {changed}" if changed and causes else "",
     )
+
+
+def _cause_lines(cause: Cause) -> Iterator[str]:
+    yield f"{show(cause.server)}: {visible(cause.text)}"
+    if cause.named:
+        yield cause.named
+    if cause.remedy:
+        yield visible(f"→ {cause.remedy}")
 
 
 class BatchSummary(NamedTuple):
@@ -79,8 +85,9 @@ class BatchSummary(NamedTuple):
 def summarize(result: BatchResult) -> BatchSummary:
     """Return the summary of a batch."""
     jobs = map(summarize_job, result.jobs)
-    differing = (f"{job.job}: {visible(line)}" for job in result.jobs for line in _differing(job))
-    return BatchSummary(visible(result.heading), tuple(jobs), tuple(differing), tuple(_notes(result)))
+    differing = (visible(f"{job.job}: {line}") for job in result.jobs for line in _differing(job))
+    notes = map(visible, _notes(result))
+    return BatchSummary(visible(result.heading), tuple(jobs), tuple(differing), tuple(notes))
 
 
 def _took(of: JobResult | BatchResult) -> str:
@@ -136,13 +143,13 @@ def _notes(result: BatchResult) -> Iterator[str]:
     yield from (f"missed: {local_time(start)}" for start in result.missed)
     for sent in result.deliveries:
         if sent.error:
-            yield visible(f"{sent.kind} {sent.to}: not delivered: {sent.error}")
+            yield f"{sent.kind} {sent.to}: not delivered: {sent.error}"
     left = [each for each in result.jobs if not each.done]
     runs = [f"msauto history {run}" for each in result.jobs if each.outside or not each.done for run in each.runs]
     if runs:
         yield f"→ for details: {', '.join(runs)}"
     if left and not result.check:  # a check is not recorded
-        yield f"→ to run these jobs again: msauto batch run {visible(result.file)} --failed"
+        yield f"→ to run these jobs again: msauto batch run {result.file} --failed"
 
 
 # Forms ----------------------------------------------------------------------------------------------------------------
@@ -151,7 +158,7 @@ def _notes(result: BatchResult) -> Iterator[str]:
 def render_text(result: BatchResult, _: LedgerPlace | None = None, *, colour: bool = False) -> str:
     """Return the summary for a terminal or a mail."""
     summary = summarize(result)
-    heading = paint(summary.heading, "red" if result.code else "green", colour=colour)
+    heading = paint(without_command(summary.heading), "red" if result.code else "green", colour=colour)
     lines = [*_job_lines(summary.jobs), *map(words, summary.differing)]
     lines += [structs.replace(words(each), wrapped=False) for each in summary.notes]  # commands are copied whole
     return "".join((f"{heading}\n", *render_lines(lines, PLAIN)))
@@ -165,7 +172,7 @@ def render_job(job: JobResult) -> str:
 
 def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Line]:
     """Yield the lines of each job: its outcome, then why targets are not done, then what was changed."""
-    rows = aligned([[f"  {job.result.job}", job.outcome, job.took] for job in jobs])
+    rows = aligned([[f"  {visible(job.result.job)}", job.outcome, job.took] for job in jobs])
     width = max(map(display_width, rows), default=0)
     for row, job in zip(rows, jobs, strict=True):
         yield words(f"{pad(row, width)}  {job.details}", hang=min(width + 2, _WIDEST))
@@ -213,7 +220,7 @@ def _drift_data(job: JobResult) -> Iterator[dict[str, Any]]:
     for number, each in enumerate(job.reported_drift):
         lines = [["difference", visible(change)] for change in each.changes]
         yield {
-            "id": f"{quote(job.job)}~{number}",
+            "id": f"{quote(job.job, errors='backslashreplace')}~{number}",
             "job": visible(job.job),
             "server": show(each.server),
             "database": show(each.database),

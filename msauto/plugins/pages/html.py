@@ -25,11 +25,12 @@ from msauto.model.plan import Change, Plan, Target
 from msauto.model.result import Result
 from msauto.report import texts
 from msauto.report.clip_timeline import NO_STILLS, Stills, clip_timeline
-from msauto.report.layout import PLAIN, Layout, template
+from msauto.report.layout import PLAIN, Layout
 from msauto.report.page_parts import PageHead, PagePart, run_part
 from msauto.report.plan_view import view_plan
 from msauto.report.result_view import result_lines
 from msauto.report.sanitizing import message_lines, show, visible
+from msauto.report.templates import template
 
 _SCRIPTS: Final = ("elements.js", "timecode.js", "timeline.js", "page.js")
 _MOST_PLAYBOOKS: Final = 3

@@ -2,8 +2,7 @@
 
 Formats: Premiere, "Export > Markers", UTF-16 with tabs: ``Marker Name, Description, In, Out, Duration, Marker Type``
 (read by PremiereMarkerTools, ``import_premiere``; the duration is that of Out less In). Frame.io, "Export comments as
-CSV": ``Comment, Commenter, Timecode`` and ``Duration`` in frames (repository logik-portal/python, frame_io). Quoting
-against spreadsheets: https://owasp.org/www-community/attacks/CSV_Injection.
+CSV": ``Comment, Commenter, Timecode`` and ``Duration`` in frames (repository logik-portal/python, frame_io).
 
 Avid Media Composer writes a line for each marker, with tabs between user, time code, track, color, comment and length
 in frames (repository adamhawkey/EDL_tools, Marker_tools/README.md). A line break in a comment continues it below.
@@ -19,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
+from msauto.csv_cells import as_written, csv_line
 from msauto.plugins.timelines.timeline import (
     MARKER_TEXTS,
     EditMarker,
@@ -46,7 +46,6 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """The columns of a cue sheet, each with the names that it may have; of several, the first one counts."""
 _MOST_BYTES: Final = 256 * 2**20  # of an XLSX file, unpacked
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _EDIT_TRACK = re.compile(r"(?i)(?:V|A|TC|D)\d*")
 _WRITTEN = ("Start", "Duration", "Title", "Comment", "Color", "Track", "User", "Keywords", "Rating", "Number")
 
@@ -93,7 +92,7 @@ def read_rows(rows: Iterable[Row], clock: TimelineClock, columns: Mapping[str, s
     for line, row in filled[1:]:
         if len(row) > len(filled[0][1]) and any(row[len(filled[0][1]) :]):
             raise TimelineError("the row has more cells than the header", "quote cells that hold the separator", line)
-        cells = {name: unquoted(row[at]) if at < len(row) else "" for name, at in places.items()}
+        cells = {name: as_written(row[at]) if at < len(row) else "" for name, at in places.items()}
         _add_row(timeline, dict.fromkeys(COLUMNS, "") | cells, line, clock)
     return timeline
 
@@ -198,25 +197,9 @@ def write_csv(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     for marker in timeline.markers:
         texts = (marker.title, marker.comment, color_of(marker.track), marker.track, marker.user, marker.keywords)
         rows.append((marker.frame, (clock.show(marker.frame), "", *texts, str(marker.rating or ""), "")))
-    out = io.StringIO(newline="")
-    writer = csv.writer(out)
-    writer.writerow(_WRITTEN)
-    writer.writerows([quoted(cell) for cell in row] for _, row in sorted(rows, key=lambda each: each[0]))
-    return WrittenTimeline(f"\ufeff{out.getvalue()}")
-
-
-def quoted(cell: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula.
-
-    >>> quoted("=1+1"), quoted("'=1+1"), quoted("1=1")
-    ("'=1+1", "''=1+1", '1=1')
-    """
-    return f"'{cell}" if _FORMULA.match(cell) else cell
-
-
-def unquoted(cell: str) -> str:
-    """Return what :func:`quoted` quoted."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+    rows.sort(key=lambda row: row[0])
+    lines = [csv_line(cells) for _, cells in rows]
+    return WrittenTimeline("".join(("\ufeff", csv_line(_WRITTEN), *lines)))
 
 
 _MARKER = re.compile(r"[^\t]*\t\d{1,2}[:;]\d{2}[:;]\d{2}[:;]\d{2,3}\t")

@@ -235,6 +235,16 @@ def test_notices_go_to_those_who_subscribed(load: Load) -> None:
     assert message["type"] == "failure"
 
 
+def test_a_notice_mentions_nobody_and_has_no_markup(load: Load) -> None:
+    hostile = structs.replace(
+        RESULT, jobs=(structs.replace(NEWS, reason="by @everyone: <!channel> [x](http://a) <b>"),)
+    )
+    with recording() as recorder:
+        Monitor(load({"notify": [{"to": recorder.url("x", "json"), "on": ["failed"]}]}), {}).ended(hostile)
+    message = json.loads(recorder.requests[0][1])
+    assert "by ＠everyone: ＜!channel＞ ［x］(http：//a) ＜b＞" in message["message"]
+
+
 def test_an_address_that_apprise_does_not_know(load: Load) -> None:
     (sent,) = Monitor(load(notify(f"nosuchservice://{SECRET}", "failed")), {}).ended(RESULT)
     assert sent.error == "the address is not a valid Apprise URL"

@@ -51,7 +51,7 @@ def start(folder: Path, text: str = FULL, program: str = "/opt/msauto/bin/msauto
 @pytest.mark.parametrize("name", SCHEDULERS)
 @pytest.mark.parametrize("text", [FULL, LEAST], ids=["full", "least"])
 def test_printed_files(name: str, text: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    printed = scheduler_files(name, start(tmp_path, text), ", in units")
+    printed = scheduler_files(name, start(tmp_path, text), "units")
     shown = "".join(f"=== {file}\n{content}" for file, content in printed.files.items())
     notes, install = printed.install.split("To install, in units:\n")
     shown += re.sub(r"^Note: (.*)\.$", r"=== \1", notes, flags=re.MULTILINE) + re.sub("(?m)^  ", "=== ", install)

@@ -7,10 +7,12 @@ from types import ModuleType
 
 import pytest
 
-from msauto.report import layout, sanitizing, texts
+from msauto import csv_cells
+from msauto.plugins.batch import monitoring
+from msauto.report import sanitizing, templates, texts
 
 
-@pytest.mark.parametrize("module", [layout, sanitizing, texts])
+@pytest.mark.parametrize("module", [csv_cells, monitoring, sanitizing, templates, texts])
 def test_examples_are_true(module: ModuleType) -> None:
     failed, tried = doctest.testmod(module)
     assert tried

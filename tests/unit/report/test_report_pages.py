@@ -10,7 +10,8 @@ from msgspec import structs
 
 from msauto.model.plan import Target
 from msauto.report import markdown
-from msauto.report.layout import Layout, code
+from msauto.report.layout import Layout
+from msauto.report.templates import code
 from tests.unit.report.made_plans import change, check_golden, episode, film, lost, mixed_result, plan_of, whole_plan
 
 

@@ -75,6 +75,7 @@ def main(file: str, name: str) -> None:
     """Create the comment, or change it if its text differs."""
     path = Path(file)
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    name = name.replace(">", "%3E").replace("##", "#%23")  # as in the plan, so that it cannot end the comment
     marker = f"<!-- msauto:plan:{name} v1 "
     body = text if text.startswith(marker) else f"{marker}failed -->\n{FAILED}"
     api = forge()
