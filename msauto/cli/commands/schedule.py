@@ -18,6 +18,7 @@ from msauto.cli.help import HelpGroup
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
 from msauto.file_writing import write_file
+from msauto.ledger.own_files import require_known_home
 from msauto.playbook.settings import load_settings
 from msauto.playbook.settings_file import state_folder
 
@@ -62,7 +63,9 @@ def print_(*, file: str, scheduler: str, out: str | None) -> None:
 def _start(file: str, scheduler: str) -> ScheduledStart:
     batch = load_batch(file)
     settings = load_settings(None, Path(file).parent)
-    state_home = state_folder(None, settings.state_dir).absolute().parent
+    state_dir = state_folder(None, settings.state_dir)
+    require_known_home(state_dir)
+    state_home = state_dir.absolute().parent
     start = ScheduledStart(batch, _program(), state_home, Path(settings.state_dir) if settings.state_dir else None)
     refused = re.compile(f"{_UNREADABLE}|{_REFUSED[scheduler]}")
     for path in map(str, (*start.argv, start.state_home, *start.written_folders)):
