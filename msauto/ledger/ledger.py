@@ -45,6 +45,7 @@ class Ledger:
         self._store = store
         self._locks = ledger_locks
         self._now = now
+        self.decoding = store.decoding
         self.journal = LedgerJournal(store, ledger_locks, now)
         self.memory = LedgerMemory(store, self._time)
 

@@ -230,7 +230,7 @@ class Store(ABC):
         """Turn errors of decoding into *damaged*: the tables are intact, but hold what msauto does not write."""
         try:
             yield
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
             raise LedgerError(
                 f"the ledger {self.name} is damaged: it contains data that msauto does not write ({error})",
                 remedy=self.damaged_remedy,
