@@ -85,6 +85,11 @@ class Ledger:
         return self._store.name
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What others could do on the way to a shared ledger."""
+        return self._store.warnings
+
+    @property
     def empty(self) -> bool:
         """No run is recorded: a new ledger, or a folder that is not mounted."""
         return not self._store.read("SELECT 1 FROM run LIMIT 1")

@@ -78,6 +78,8 @@ class Store(ABC):
     """
 
     exists: bool
+    warnings: tuple[str, ...] = ()
+    """What others on the network could do."""
     damaged_remedy: str
     """What to do if the tables contain what msauto does not write."""
 

@@ -220,6 +220,23 @@ def host_key(host: str) -> str:
     return host
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine by its name or address: what is sent to it crosses no network."""
+    name = host.lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def is_sent_openly(url: str) -> bool:
+    """Return whether others on the network can read what is sent to a URL."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
+
+
 class Secret:
     """A text that must never be shown. Only :meth:`reveal` returns it, where it is sent."""
 

@@ -18,7 +18,7 @@ from msgspec import UNSET, Struct, UnsetType, field, structs
 from msauto.documents.document import Document, MergedNode, Problems, SourceNode, outside_node
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate
-from msauto.errors import InputError, MsautoError, Problem, nearest
+from msauto.errors import InputError, MsautoError, Problem, SourceLocation, nearest
 from msauto.model.desired import OutsidePolicy
 from msauto.model.server import (
     ONE_HOST,
@@ -31,6 +31,7 @@ from msauto.model.server import (
     Tls,
     Transport,
     UrlError,
+    is_sent_openly,
     parse_server_url,
     server_key,
     with_scheme,
@@ -278,6 +279,29 @@ class Hosts(Struct):
             message = f"the hosts {one!r} ({place}) and {other!r} are one server: {urls}"
             wrong = self.inventory.hosts[other].node if of_group else node
             yield wrong.problem(message, ONE_HOST, key=of_group, kind="host")
+
+    def sent_openly(self, names: Iterable[str]) -> Iterator[Problem]:
+        """Yield a warning for each ``auth`` block whose secrets are sent over http through a network.
+
+        A group's block is named once, with the first of its hosts.
+        """
+        hosts_of_place: dict[SourceLocation, list[str]] = {}
+        nodes: dict[SourceLocation, SourceNode] = {}
+        for name in names:
+            known = self.url_of(name)
+            if known is None or not is_sent_openly(known[0]):
+                continue
+            block, server = self._known_block(name)
+            if not block.get("auth"):
+                continue
+            node = server.child("auth")
+            nodes[node.place] = node
+            hosts_of_place.setdefault(node.place, []).append(name)
+        for place, hosts in hosts_of_place.items():
+            others = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
+            message = f"the secrets of {hosts[0]}{others} cross the network unencrypted: the URL begins with http:"
+            remedy = "use https, or a tunnel that begins on this machine"
+            yield replace(nodes[place].problem(message, remedy, kind="secret"), level="warning")
 
     def url_of(self, name: str) -> tuple[str, SourceNode] | None:
         """Return the URL of a host and its place; ``None`` if it is not known."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,8 +74,5 @@ def _start(file: str, scheduler: str) -> ScheduledStart:
 
 
 def _program() -> tuple[str, ...]:
-    """Return this program with its full path."""
-    found = shutil.which(sys.argv[0])
-    if found is not None and Path(found).stem == "msauto":
-        return (os.path.abspath(found),)  # noqa: PTH100 - a link may be what is kept when msauto is installed again
-    return (sys.executable, "-m", "msauto")
+    """Return Python with this program: ``-P`` keeps it from importing a file of the folder in which the batch is."""
+    return (sys.executable, "-P", "-m", "msauto")

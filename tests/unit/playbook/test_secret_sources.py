@@ -30,7 +30,7 @@ def server(folder: Path, **block: Any) -> ServerSpec:
 
 
 def write(folder: Path, **block: Any) -> str:
-    hosts = {"studio": {"server": {"url": "http://h", **block}}}
+    hosts = {"studio": {"server": {"url": "https://h", **block}}}
     (folder / "inventory.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}, allow_unicode=True))
     return str(folder / "inventory.yml")
 
