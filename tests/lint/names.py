@@ -26,7 +26,7 @@ def check(sources: Sequence[Source]) -> Iterator[Finding]:
             yield Finding(source.path, 1, "module name", f"{name!r} does not say what the module does")
         for number, line in enumerate(source.text.splitlines(), 1):
             if BY_NAME.search(line):
-                yield Finding(source.path, number, "package name", "name the library or the wheel: msauto is another project")
+                yield Finding(source.path, number, "package name", "name the library, or the wheel of msauto")
 
 
 def _duplicate_classes(sources: Sequence[Source]) -> Iterator[Finding]:
