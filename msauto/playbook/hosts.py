@@ -120,7 +120,8 @@ def _only_server(hosts: Hosts, server_url: str) -> Hosts:
         hosts.inventory,
         hosts.options,
     )
-    key = server_key(read_as(ServerArgs, {"url": url}, node).url)
+    url = read_as(ServerArgs, {"url": url}, node).url
+    key = server_key(url)
     hosts_of_url = [name for name in inventory.hosts if (known := hosts.url_of(name)) and server_key(known[0]) == key]
     problems = Problems(*hosts.same_servers(hosts_of_url))
     problems.check()
@@ -147,6 +148,7 @@ class Hosts(Struct):
     _scopes: dict[str, dict[str, TemplateScope]] = field(default_factory=dict)
     _servers: dict[str, ServerSpec] = field(default_factory=dict)
     _variables: dict[str, Variables] = field(default_factory=dict)
+    _blocks: dict[str, tuple[dict[str, Any], MergedNode]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         hosts = self.inventory.hosts.items()
@@ -195,9 +197,12 @@ class Hosts(Struct):
             "asset": AssetView(None),
             "omit": OMIT,
         }
+        groups_of_host: dict[str, list[str]] = {host: [] for host in self._variables}
+        for group in sorted(groups.keys() - {"all"}):
+            for host in groups[group]:
+                groups_of_host[host].append(group)
         for host, variables in self._variables.items():
-            in_groups = sorted(group for group, members in groups.items() if host in members and group != "all")
-            own = {"inventory_hostname": host, "group_names": in_groups}
+            own = {"inventory_hostname": host, "group_names": groups_of_host[host]}
             scopes[host] = TemplateScope(variables, {**shared, **own}, context)
             host_variables[host] = HostVars(scopes[host])
         return scopes[name]
@@ -255,7 +260,9 @@ class Hosts(Struct):
 
     def _known_block(self, name: str) -> tuple[dict[str, Any], MergedNode]:
         """Return the keys of the server of a host as far as they are known; raises :class:`InputError`."""
-        return self._block(name, self._offline(name), keep=True)
+        if name not in self._blocks:
+            self._blocks[name] = self._block(name, self._offline(name), keep=True)
+        return self._blocks[name]
 
     def _offline(self, name: str) -> TemplateScope:
         return self.scope(name, "").offline()
