@@ -1,6 +1,6 @@
 # Two commands do all their set-up themselves, with Python 3.11+ and nothing else: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint scale lowest explore bench docs schemas release clean
+.PHONY: help demo test lint scale lowest explore bench docs schemas image-lock release clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -24,7 +24,8 @@ help:
 	@echo "make explore  the property tests, with random examples"
 	@echo "make docs     the documentation: build/html, and man pages in build/man"
 	@echo "make bench    the benchmarks, as ratios"
-	@echo "make release  sdist and wheel in dist/, tried alone; publishes nothing"
+	@echo "make image-lock  the libraries of the image with their hashes, newest versions: image.lock.txt"
+	@echo "make release  sdist, wheel and SBOM in dist/, tried alone; publishes nothing"
 
 .venv/.made:
 	@test -n "$(PYTHON)" || { echo "msauto needs Python 3.11 or newer; none was found on PATH" >&2; exit 1; }
@@ -113,10 +114,27 @@ docs: .venv/.docs
 schemas: .venv/.dev
 	@for name in playbook tasks handlers inventory settings plan batch batch-result events; do $(BIN)/msauto schema $$name > schemas/$$name.json || exit 1; done
 
-# Builds what a release consists of, and tries the wheel alone. CONTRIBUTING.md has the steps before and after.
+# The libraries of the image, each with its hashes: resolved for the Python of the Containerfile, and for all extras.
+IMAGE_PYTHON ?= python3.12
+EXTRAS = $(shell sed -n 's/.*msauto\[\([a-z,]*\)\].*/\1/p' pyproject.toml)
+image-lock:
+	@$(IMAGE_PYTHON) -m venv .venv/image && .venv/image/bin/python -m pip install --quiet --disable-pip-version-check pip-tools
+	@.venv/image/bin/pip-compile --quiet --upgrade --strip-extras --generate-hashes --allow-unsafe --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --extra $(EXTRAS) --build-deps-for wheel \
+	  --pip-args "--only-binary=:all:" --output-file image.lock.txt pyproject.toml
+
+# Builds what a release consists of, tries the wheel alone, and lists what it brings along (SBOM), whose licences must be
+# among these. CONTRIBUTING.md has the steps before and after.
+LICENCES := MIT;BSD;Apache;ISC;PSF-2.0;Python Software Foundation License;MPL-2.0;Mozilla Public License 2.0;LGPL-3.0-only
+RELEASED := .venv/released
 release: .venv/.release
 	@rm -rf dist && $(BIN)/python -m build --outdir dist
 	@MSAUTO_WHEEL=$$(echo $(CURDIR)/dist/*.whl) $(BIN)/python -m pytest -n $(WORKERS) tests/wheel/test_wheel.py
+	@$(BIN)/python -m venv --clear --without-pip $(RELEASED)
+	@$(BIN)/python -m pip --python $(RELEASED)/bin/python install --quiet "$$(echo dist/*.whl)[$(EXTRAS)]"
+	@rm $(RELEASED)/lib/*/site-packages/msauto-*.dist-info/direct_url.json # the path of this clone
+	@$(BIN)/pip-licenses --python $(RELEASED)/bin/python --from=mixed --partial-match --allow-only "$(LICENCES)"
+	@$(BIN)/cyclonedx-py environment --output-reproducible --of JSON -o dist/msauto.cdx.json $(RELEASED)/bin/python
 	@cd dist && sha256sum *
 	@echo "Nothing is published. CONTRIBUTING.md, Releases, has the next steps."
 

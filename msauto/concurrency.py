@@ -1,10 +1,11 @@
-"""Bounded concurrency (ordered map, slots), cancellation of asyncio tasks, and the real clock.
+"""Bounded concurrency (ordered map, slots), cancellation of asyncio tasks, signals that stop, and the real clock.
 
 Commands without an event loop import this module too, so asyncio is imported only where a coroutine runs.
 """
 
 from __future__ import annotations
 
+import signal
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
@@ -19,6 +20,8 @@ R = TypeVar("R")
 
 MOST_FORKS: Final = 512
 """The most targets that a run reads or writes at the same time."""
+HANG_UP: Final[signal.Signals | None] = getattr(signal, "SIGHUP", None)
+"""The end of the terminal. It may come twice, from the kernel and from the shell, so it never means *at once*."""
 MAX_WAITING: Final = 1000
 """How many results of :func:`concurrent_map` may wait for an older one: some 10 MB of planned targets."""
 
@@ -26,6 +29,17 @@ MAX_WAITING: Final = 1000
 def is_over(left: float) -> bool:
     """Return whether a wait with ``left`` seconds is over; less than a millisecond may not move the clock at all."""
     return left < 0.001
+
+
+def stop_signals() -> list[signal.Signals]:
+    """Return the signals that ask a run to stop: Ctrl-C, SIGTERM and, without ``nohup``, the end of the terminal.
+
+    Windows has no SIGHUP.
+    """
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if HANG_UP is not None and signal.getsignal(HANG_UP) is not signal.SIG_IGN:
+        numbers.append(HANG_UP)
+    return numbers
 
 
 class SystemClock:

@@ -86,7 +86,9 @@ def read_attempt(place: LedgerPlace, name: str) -> tuple[RunSummary, RunDetails 
         details = ledger.run_details(summary.run) if ledger.is_run(summary.run) else None
         if summary.is_batch:
             record = next(text for each, text in ledger.batches() if each.run == summary.run)
-            details = RunDetails(summary, 0, summary.host, "", batch=load(dict[str, Json], record))
+            with ledger.decoding():
+                batch = load(dict[str, Json], record)
+            details = RunDetails(summary, 0, summary.host, "", batch=batch)
     if details is not None and summary.status != "running":
         details = structs.replace(details, targets=tuple(map(_as_left, details.targets)))
     return summary, details

@@ -139,7 +139,13 @@ async def _plan(loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Cloc
     plan = await plan_loaded(loaded, ledger, clock, options.limits(inputs.settings), notify)
     kept = kept_options(inputs.given, plan.secrets, base_of(inputs.given.playbooks))
     closed = tuple(options.times(inputs.settings).refusals(clock.now())) if plan.requests else ()
-    plan = structs.replace(plan, settings=inputs.settings.used, options=kept, refusals=(*plan.refusals, *closed))
+    plan = structs.replace(
+        plan,
+        settings=inputs.settings.used,
+        options=kept,
+        warnings=(*ledger.warnings, *plan.warnings),
+        refusals=(*plan.refusals, *closed),
+    )
     notify(PlanningEnded(plan.summary, plan.refusals))
     if inputs.settings.require_state and ledger.empty:  # the user must decide whether it is right
         advice = "mount the folder that holds it" if isinstance(inputs.ledger, Path) else "check `url` under [state]"

@@ -1,4 +1,4 @@
-"""Ctrl-C (SIGINT) and SIGTERM, in each phase of a command.
+"""Ctrl-C (SIGINT), SIGTERM and SIGHUP, in each phase of a command.
 
 While modules are imported
     Nothing has begun: the process ends at once (:func:`importing`). An exception would not do: Python 3.11
@@ -27,13 +27,14 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from msauto.concurrency import HANG_UP, stop_signals
 from msauto.exit_codes import INTERRUPTED
 
 if TYPE_CHECKING:
     import asyncio
 
 T = TypeVar("T")
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_IGNORED: Final = [number for number in (signal.SIGINT, HANG_UP) if number is not None]
 _AUTHORITIES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 """Where OpenSSL finds the authorities of the system, if set."""
 
@@ -65,16 +66,17 @@ def importing() -> Iterator[None]:
 
 @contextmanager
 def restored_handler(final: signal.Handlers | None = None) -> Iterator[None]:
-    """Restore the handler of SIGINT at the end, or set ``final``.
+    """Restore the handlers of SIGINT and SIGHUP at the end, or set ``final``.
 
-    A process that is about to exit ignores SIGINT: a Ctrl-C during shutdown would replace its exit code.
+    A process that is about to exit ignores both: a Ctrl-C during shutdown would replace its exit code.
     """
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in _IGNORED}
     try:
         yield
     finally:
         if _in_main_thread():
-            signal.signal(signal.SIGINT, final or before)
+            for number, handler in before.items():
+                signal.signal(number, final or handler)
 
 
 def run_async(work: Awaitable[T]) -> T:
@@ -113,15 +115,16 @@ def asking() -> Iterator[None]:
 
 
 def ignore_interrupts(loop: asyncio.AbstractEventLoop) -> None:
-    """Remove the loop's handlers and ignore SIGINT from now on; ``main`` restores the handler.
+    """Remove the loop's handlers, and ignore SIGINT and SIGHUP from now on; ``main`` restores the handlers.
 
-    SIGINT is blocked meanwhile, because asyncio puts Python's default handler in place, which raises.
+    They are blocked meanwhile, because asyncio puts Python's default handler in place, which raises.
     """
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED)
     try:
-        for number in SIGNALS:
+        for number in stop_signals():
             loop.remove_signal_handler(number)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in _IGNORED:
+            signal.signal(number, signal.SIG_IGN)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 

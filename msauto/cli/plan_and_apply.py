@@ -24,9 +24,9 @@ from msauto.api.saved_plans import write_plan_file
 from msauto.aspects import ASPECTS, is_deletion
 from msauto.cli import output
 from msauto.cli.flags import Flags, layout_of
-from msauto.cli.interrupts import SIGNALS, asking, ignore_interrupts, run_async
+from msauto.cli.interrupts import asking, ignore_interrupts, run_async
 from msauto.cli.watch import STDOUT, RunWatch
-from msauto.concurrency import SystemClock
+from msauto.concurrency import HANG_UP, SystemClock, stop_signals
 from msauto.errors import PlanningError, RefusedError
 from msauto.exit_codes import CHANGES, ERROR, INCOMPLETE, OK, REFUSED
 from msauto.model.plan import Plan
@@ -165,15 +165,17 @@ class RunDialog(Struct, frozen=True):
 
         stop, loop = Cancellation(), asyncio.get_running_loop()
 
-        def interrupted() -> None:
+        def interrupted(number: int) -> None:
+            if stop.requested and number == HANG_UP:
+                return
             self.watch.erase()
             if not stop.requested:
                 output.print_message("Stopping after the requests in flight. Press Ctrl-C again to stop at once.")
             stop()
 
         try:
-            for number in SIGNALS:
-                loop.add_signal_handler(number, interrupted)
+            for number in stop_signals():
+                loop.add_signal_handler(number, interrupted, number)
             yield stop
         finally:
             ignore_interrupts(loop)

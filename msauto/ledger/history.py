@@ -14,13 +14,13 @@ from zlib import compressobj, decompressobj
 
 from msgspec import structs
 
-from msauto.codec import dump, load
+from msauto.codec import dump, from_json, load
 from msauto.errors import LedgerError
 from msauto.exit_codes import REFUSED
 from msauto.ledger.locks import Locks
 from msauto.ledger.store import Row, Store, Value
-from msauto.model.plan import Target
-from msauto.model.result import Difference, RequestRecord, RunDetails, RunSummary, TargetRecord, format_time
+from msauto.model.plan import PlanOptions, Target
+from msauto.model.result import Difference, RequestRecord, RunDetails, RunSummary, TargetRecord, format_time, parse_time
 
 CODE, REASON, USER, FOLDER, REPOSITORY, SETTINGS = "code", "reason", "user", "folder", "repository", "settings"
 BATCH, JOB, ATTEMPT, OPTIONS = "batch", "job", "attempt", "options"
@@ -75,6 +75,8 @@ def read_run(store: Store, locks: Locks, name: str) -> RunDetails:
     number, host, pid, msauto = row[6:]
     notes: dict[str, str] = dict(store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (number,)))
     with store.decoding():
+        if OPTIONS in notes:
+            load(PlanOptions, notes[OPTIONS])
         (summary,) = _with_status([_summary(row, notes, count_sent(store, number))], locks)
         return RunDetails(summary, pid, host, msauto, PackedRecords(store.read(_TARGETS, (number, 0, _LAST))), notes)
 
@@ -126,18 +128,19 @@ def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:
     run, started, ended, status, playbooks, summary, _, host, *_ = row
     counts = {"sent": sent} | json.loads(summary)  # a run that is in progress, or died, has not counted them
     code = int(notes[CODE]) if CODE in notes else None
-    return RunSummary(
-        run=run,
-        started=started,
-        ended=ended,
-        status="refused" if code == REFUSED else status,
-        playbooks=tuple(json.loads(playbooks)),
-        summary=counts,
-        code=code,
-        host=host,
-        attempt=int(notes[ATTEMPT]) if ATTEMPT in notes else None,
+    told = {
+        "run": run,
+        "started": started,
+        "ended": ended,
+        "status": "refused" if code == REFUSED else status,
+        "playbooks": json.loads(playbooks),
+        "summary": counts,
+        "code": code,
+        "host": host,
+        "attempt": int(notes[ATTEMPT]) if ATTEMPT in notes else None,
         **{name: notes.get(name, "") for name in (REASON, USER, FOLDER, REPOSITORY, SETTINGS, BATCH, JOB)},
-    )
+    }
+    return from_json(RunSummary, told)  # which checks the types
 
 
 def _with_status(runs: list[RunSummary], locks: Locks) -> list[RunSummary]:
@@ -195,6 +198,8 @@ class PackedRecords(Sequence[TargetRecord]):
 def _record(row: Row) -> TargetRecord:
     _, planned, began, requests, outcome, message, differences, left, notes = row
     target, told = load(Target, planned), load(tuple[RequestRecord, ...], requests)
+    if began is not None:
+        parse_time(began)
     return TargetRecord(
         target,
         told + not_begun(target)[len(told) :],

@@ -46,6 +46,7 @@ class Ledger:
         self._store = store
         self._locks = ledger_locks
         self._now = now
+        self.decoding = store.decoding
         self.journal = LedgerJournal(store, ledger_locks, now)
         self.memory = LedgerMemory(store, self._time)
 
@@ -83,6 +84,11 @@ class Ledger:
     def name(self) -> str:
         """The file, or the URL without a password."""
         return self._store.name
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What others could do on the way to a shared ledger."""
+        return self._store.warnings
 
     @property
     def empty(self) -> bool:

@@ -13,8 +13,8 @@ import json
 import os
 import re
 import socket
-from collections.abc import AsyncIterator, Collection, Iterable
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from msgspec import Struct, structs
 
 from msauto.concurrency import is_over
 from msauto.errors import LedgerError, LockedError
+from msauto.ledger.own_files import require_own_file, require_own_folder
 from msauto.ledger.store import Upsert
 from msauto.model.ledger_url import LedgerUrl
 from msauto.model.ports import Clock
@@ -131,20 +132,16 @@ class FileLock:
 
     def try_hold(self, holder: Holder) -> bool:
         """Take the lock if it is free, and write the holder into the file; raises ``LedgerError``."""
-        try:
+        with _lock_errors(self.path), ExitStack() as unless_held:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-            with ExitStack() as unless_held:
-                unless_held.callback(os.close, file)
-                if not _flock(file):
-                    return False
-                os.ftruncate(file, 0)
-                shown = structs.replace(holder, user="")  # the folder is the user's own
-                os.pwrite(file, json.dumps(structs.asdict(shown)).encode(), 0)
-                unless_held.pop_all()
-        except OSError as error:
-            remedy = "check that this user may write there, or choose another --state-dir"
-            raise LedgerError(f"the lock {self.path} cannot be used: {error.strerror}", remedy=remedy) from error
+            file = _open(self.path, os.O_RDWR | os.O_CREAT)
+            unless_held.callback(os.close, file)
+            if not _flock(file):
+                return False
+            os.ftruncate(file, 0)
+            shown = structs.replace(holder, user="")  # the folder is the user's own
+            os.pwrite(file, json.dumps(structs.asdict(shown)).encode(), 0)
+            unless_held.pop_all()
         self._file = file
         return True
 
@@ -201,12 +198,23 @@ class FileLocks:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a process holds the lock now; writes nothing."""
+    """Return whether a process holds the lock now; writes nothing. Raises ``LedgerError``."""
+    with _lock_errors(path), ExitStack() as opened:
+        try:
+            file = _open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        opened.callback(os.close, file)
+        return not _flock(file, shared=True)
+
+
+@contextmanager
+def _lock_errors(path: Path) -> Iterator[None]:
     try:
-        with path.open("rb") as file:
-            return not _flock(file.fileno(), shared=True)
-    except FileNotFoundError:
-        return False
+        yield
+    except OSError as error:
+        remedy = "check that this user may write there, or choose another --state-dir"
+        raise LedgerError(f"the lock {path} cannot be used: {error.strerror}", remedy=remedy) from error
 
 
 def require_file_locks() -> None:
@@ -271,6 +279,13 @@ async def take(lock: Lock, clock: Clock, run: str, until: float) -> bool:
             return False
         await clock.sleep(min(_POLL, left))
     return True
+
+
+def _open(path: Path, access: int) -> int:
+    """Open the file of a lock, whose text is replaced: never another file to which a link leads."""
+    require_own_folder(path.parent)
+    require_own_file(path)
+    return os.open(path, access | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
 def _flock(file: int, *, shared: bool = False) -> bool:

@@ -11,10 +11,12 @@ import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from itertools import chain
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from msauto.errors import LedgerError
+from msauto.ledger.own_files import require_known_home, require_own_file, require_own_folder
 from msauto.ledger.store import VERSION, ForeignError, Properties, Row, Store, check_version, table_statements
 
 P = ParamSpec("P")
@@ -22,6 +24,8 @@ T = TypeVar("T")
 
 APPLICATION = 0x6D736175  # "msau": the mark of our files
 BUSY = 10.0  # seconds to wait for another msauto that is writing
+_KINDS = {str, int, type(None)}
+_ENDINGS = ("", "-wal", "-shm", "-journal")  # of the ledger, and of what SQLite puts beside it
 
 _DAMAGED_REMEDY = (
     "move the file away, and those with -wal and -shm after its name. Then restore a backup, if there is one; "
@@ -68,7 +72,12 @@ class SqliteStore(Store):
 
     def _read(self, query: str, values: Row) -> list[Row]:
         connection = self._usable()
-        return self._translated(lambda: connection.execute(query, values).fetchall())
+        rows = self._translated(lambda: connection.execute(query, values).fetchall())
+        kinds = set(map(type, chain.from_iterable(rows)))
+        if not kinds <= _KINDS:  # SQLite keeps a value of any type in a column
+            with self.decoding():
+                raise TypeError("a value that is neither a text nor a number")
+        return rows
 
     def _count(self, statement: str, values: Row) -> int:
         return self._translated(self._usable().execute, statement, values).rowcount
@@ -121,22 +130,27 @@ class SqliteStore(Store):
 # Opening --------------------------------------------------------------------------------------------------------------
 
 
-def _check_folder(folder: Path) -> None:
-    """Raise ``OSError`` if the folder, or one of its parents, is something else."""
+def _check_place(path: Path) -> None:
+    """Raise ``OSError`` or ``LedgerError`` if a ledger cannot be there, or not safely."""
+    folder = path.parent
+    require_known_home(folder)
     if "\0" in str(folder):
         raise OSError(errno.EINVAL, "not a valid folder name")
     for each in (folder, *folder.parents):
         if each.is_dir():
-            return
+            break
         if each.is_symlink():
             raise NotADirectoryError(errno.ENOTDIR, f"{each} is a link to a folder that does not exist")
         if each.exists():
             raise NotADirectoryError(errno.ENOTDIR, f"{each} is not a folder")
+    require_own_folder(folder)
+    for ending in _ENDINGS:
+        require_own_file(path.with_name(f"{path.name}{ending}"))
 
 
 def connect_to_write(path: Path) -> sqlite3.Connection:
     """Open the ledger, and create it if needed; raises ``sqlite3.Error``, ``OSError``, :class:`ForeignError`."""
-    _check_folder(path.parent)
+    _check_place(path)
     _make_private(path)
     # The store lets one thread at a time use it: a thread commits while the others wait.
     connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False)
@@ -161,7 +175,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection | None:
 
     Raises ``OSError`` if it cannot exist, because that is not an empty ledger.
     """
-    _check_folder(path.parent)
+    _check_place(path)
     try:
         path.stat()
     except FileNotFoundError:
@@ -226,6 +240,8 @@ _CAUSES = {
     sqlite3.SQLITE_CORRUPT: ("is damaged", _DAMAGED_REMEDY),
     sqlite3.SQLITE_NOTADB: ("is not a ledger: the file is of another kind, or damaged", _DAMAGED_REMEDY),
 }
+_SIGNS_OF_DAMAGE = ("malformed", "no such table", "no such column", "has no column", "Could not decode")
+"""In messages whose code is that of any error."""
 
 
 def _cause(error: Exception) -> tuple[str, str]:
@@ -239,7 +255,7 @@ def _cause(error: Exception) -> tuple[str, str]:
         remedy = "check that this user may write there, or choose another: --state-dir, or state_dir of msauto.toml"
         return f"cannot be used: {error.strerror or error}", remedy
     code = getattr(error, "sqlite_errorcode", None)
-    if code is None and "malformed" in str(error):
+    if any(sign in str(error) for sign in _SIGNS_OF_DAMAGE):
         code = sqlite3.SQLITE_CORRUPT
     remedy = "check that the disk works and has space, or choose another --state-dir"
     return _CAUSES.get((code or 0) & 0xFF, (f"cannot be used: {error}", remedy))

@@ -77,6 +77,8 @@ class Store(ABC):
     """
 
     exists: bool
+    warnings: tuple[str, ...] = ()
+    """What others on the network could do."""
     damaged_remedy: str
     """What to do if the tables contain what msauto does not write."""
 
@@ -229,7 +231,7 @@ class Store(ABC):
         """Turn errors of decoding into *damaged*: the tables are intact, but hold what msauto does not write."""
         try:
             yield
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
             raise LedgerError(
                 f"the ledger {self.name} is damaged: it contains data that msauto does not write ({error})",
                 remedy=self.damaged_remedy,

@@ -203,6 +203,9 @@ class RunSummary(Struct, frozen=True):
     repository: str = ""
     settings: str = ""
 
+    def __post_init__(self) -> None:
+        seconds_between(self.started, self.ended or self.started)  # anything but a time is an error here
+
     def __repr__(self) -> str:
         """Return a short form: a list of runs is long."""
         return f"<Run {self.run}: {self.status}, {' '.join(self.playbooks)}>"

@@ -164,6 +164,8 @@ def parse_server_url(text: str) -> ServerUrl:
 
     >>> parse_server_url("HTTP://Studio-A/").url
     'http://studio-a:7901'
+    >>> parse_server_url("http://[fe80::1%25eth0]").url
+    'http://[fe80::1%eth0]:7901'
     """
     text = text.strip()
     try:
@@ -179,6 +181,9 @@ def parse_server_url(text: str) -> ServerUrl:
         raise UrlError("must be scheme, host and port only")
     if any(sign.isspace() or not sign.isprintable() for sign in parts.netloc):
         raise UrlError("must not contain characters that are invalid in a host name")
+    address, _, zone = host.partition("%")
+    if ":" in address and zone:  # of a link-local address: `%25eth0` in RFC 6874, `%eth0` as people write it
+        host = f"{address}%{zone.removeprefix('25') or zone}"
     named = f"[{host}]" if ":" in host else host
     url = f"{parts.scheme.lower()}://{named}:{DEFAULT_PORT if port is None else port}"
     if parts.username is None and parts.password is None:
@@ -218,6 +223,23 @@ def host_key(host: str) -> str:
         host = str(getattr(address, "ipv4_mapped", None) or address)
         host = "localhost" if host in _LOOPBACK or address.is_unspecified else host
     return host
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine by its name or address: what is sent to it crosses no network."""
+    name = host.lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def is_sent_openly(url: str) -> bool:
+    """Return whether others on the network can read what is sent to a URL."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
 
 
 class Secret:

@@ -18,7 +18,7 @@ from msgspec import UNSET, Struct, UnsetType, field, structs
 from msauto.documents.document import Document, MergedNode, Problems, SourceNode, outside_node
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate
-from msauto.errors import InputError, MsautoError, Problem, nearest
+from msauto.errors import InputError, MsautoError, Problem, SourceLocation, nearest
 from msauto.model.desired import OutsidePolicy
 from msauto.model.server import (
     ONE_HOST,
@@ -31,6 +31,7 @@ from msauto.model.server import (
     Tls,
     Transport,
     UrlError,
+    is_sent_openly,
     parse_server_url,
     server_key,
     with_scheme,
@@ -119,7 +120,8 @@ def _only_server(hosts: Hosts, server_url: str) -> Hosts:
         hosts.inventory,
         hosts.options,
     )
-    key = server_key(read_as(ServerArgs, {"url": url}, node).url)
+    url = read_as(ServerArgs, {"url": url}, node).url
+    key = server_key(url)
     hosts_of_url = [name for name in inventory.hosts if (known := hosts.url_of(name)) and server_key(known[0]) == key]
     problems = Problems(*hosts.same_servers(hosts_of_url))
     problems.check()
@@ -146,6 +148,7 @@ class Hosts(Struct):
     _scopes: dict[str, dict[str, TemplateScope]] = field(default_factory=dict)
     _servers: dict[str, ServerSpec] = field(default_factory=dict)
     _variables: dict[str, Variables] = field(default_factory=dict)
+    _blocks: dict[str, tuple[dict[str, Any], MergedNode]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         hosts = self.inventory.hosts.items()
@@ -194,9 +197,12 @@ class Hosts(Struct):
             "asset": AssetView(None),
             "omit": OMIT,
         }
+        groups_of_host: dict[str, list[str]] = {host: [] for host in self._variables}
+        for group in sorted(groups.keys() - {"all"}):
+            for host in groups[group]:
+                groups_of_host[host].append(group)
         for host, variables in self._variables.items():
-            in_groups = sorted(group for group, members in groups.items() if host in members and group != "all")
-            own = {"inventory_hostname": host, "group_names": in_groups}
+            own = {"inventory_hostname": host, "group_names": groups_of_host[host]}
             scopes[host] = TemplateScope(variables, {**shared, **own}, context)
             host_variables[host] = HostVars(scopes[host])
         return scopes[name]
@@ -254,7 +260,9 @@ class Hosts(Struct):
 
     def _known_block(self, name: str) -> tuple[dict[str, Any], MergedNode]:
         """Return the keys of the server of a host as far as they are known; raises :class:`InputError`."""
-        return self._block(name, self._offline(name), keep=True)
+        if name not in self._blocks:
+            self._blocks[name] = self._block(name, self._offline(name), keep=True)
+        return self._blocks[name]
 
     def _offline(self, name: str) -> TemplateScope:
         return self.scope(name, "").offline()
@@ -278,6 +286,29 @@ class Hosts(Struct):
             message = f"the hosts {one!r} ({place}) and {other!r} are one server: {urls}"
             wrong = self.inventory.hosts[other].node if of_group else node
             yield wrong.problem(message, ONE_HOST, key=of_group, kind="host")
+
+    def sent_openly(self, names: Iterable[str]) -> Iterator[Problem]:
+        """Yield a warning for each ``auth`` block whose secrets are sent over http through a network.
+
+        A group's block is named once, with the first of its hosts.
+        """
+        hosts_of_place: dict[SourceLocation, list[str]] = {}
+        nodes: dict[SourceLocation, SourceNode] = {}
+        for name in names:
+            known = self.url_of(name)
+            if known is None or not is_sent_openly(known[0]):
+                continue
+            block, server = self._known_block(name)
+            if not block.get("auth"):
+                continue
+            node = server.child("auth")
+            nodes[node.place] = node
+            hosts_of_place.setdefault(node.place, []).append(name)
+        for place, hosts in hosts_of_place.items():
+            others = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
+            message = f"the secrets of {hosts[0]}{others} cross the network unencrypted: the URL begins with http:"
+            remedy = "use https, or a tunnel that begins on this machine"
+            yield replace(nodes[place].problem(message, remedy, kind="secret"), level="warning")
 
     def url_of(self, name: str) -> tuple[str, SourceNode] | None:
         """Return the URL of a host and its place; ``None`` if it is not known."""

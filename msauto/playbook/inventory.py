@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -176,12 +175,14 @@ class _InventoryBuilder:
             for child in self.groups[name].children:
                 depth[child] = max(depth[child], depth[name] + 1)
         ordered = sorted(self.groups, key=lambda name: (depth[name], name))
-        hosts: dict[str, Host] = {}
-        for name, node in self.hosts.items():
-            around = [group for group in ordered if name in members[group]]
-            of_groups = ((*self.groups[group].variables, *self.group_variables[group]) for group in around)
-            hosts[name] = Host(node, (*chain.from_iterable(of_groups), *self.host_variables[name]))
-        groups = {name: tuple(host for host in self.hosts if host in members[name]) for name in ordered}
+        positions = {name: position for position, name in enumerate(self.hosts)}
+        groups = {name: tuple(sorted(members[name], key=positions.__getitem__)) for name in ordered}
+        variables: dict[str, list[Variable]] = {name: [] for name in self.hosts}
+        for around, hosts_of_group in groups.items():
+            of_group = (*self.groups[around].variables, *self.group_variables[around])
+            for name in hosts_of_group:
+                variables[name] += of_group
+        hosts = {name: Host(node, (*variables[name], *self.host_variables[name])) for name, node in self.hosts.items()}
         of_all = (*self.groups["all"].variables, *self.group_variables["all"])
         return Inventory(hosts, groups, warnings=tuple(dict.fromkeys(self.warnings)), of_all=of_all)
 
@@ -252,9 +253,9 @@ def match_hosts(
 
 def _hosts_called(name: str, inventory: Inventory, node: SourceNode) -> set[str]:
     """Return the hosts of a name or glob; ``a*`` does not match the group all."""
-    names = [*inventory.hosts, *inventory.groups]
-    if name in names:
+    if name in inventory.groups or name in inventory.hosts:
         return set(inventory.groups.get(name, (name,)))
+    names = [*inventory.hosts, *inventory.groups]
     if not any(sign in name for sign in "*?["):
         raise node.error(f"unknown host or group {name!r}", nearest(name, names), kind="host")
     matches = {host for host in inventory.hosts if fnmatchcase(host, name)}

@@ -96,7 +96,11 @@ def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = Fal
         if name in run.intents
     )
     inputs = files.inputs(options.playbooks)
-    return ResolvedPlaybooks(work, inputs, hosts.inventory.warnings, run.batches.all(), secrets=files.tracker.secrets)
+    warnings = hosts.inventory.warnings
+    if options.transport is None and not check_only:
+        openly = hosts.sent_openly([name for name in known if name in run.intents])
+        warnings += tuple(f"{each.place}: {each.message}; {each.remedy}" for each in openly)
+    return ResolvedPlaybooks(work, inputs, warnings, run.batches.all(), secrets=files.tracker.secrets)
 
 
 class TaskOutline(Struct, frozen=True):

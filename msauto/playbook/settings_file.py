@@ -33,11 +33,12 @@ def beside(path: Path, name: str) -> str:
 def state_folder(given: str | None, set_to: str | None) -> Path:
     """Return the folder of the ledger: the flag, the settings, ``$XDG_STATE_HOME/msauto``, ``~/.local/state/msauto``.
 
-    There is one for each user, not for each working directory, so that all runs of a user share the locks.
+    There is one for each user, not for each working directory, so that all runs of a user share the locks. Where the
+    user has no home, it begins with ``~``, and no ledger is opened there.
     """
     if given:
         return Path(os.path.expanduser(given))  # no shell expands it in --state-dir=~/msauto  # noqa: PTH111 - no error for an unknown user
     if set_to:
         return Path(set_to)
-    home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "state") / "msauto"
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111 - as above
+    return Path(home) / "msauto"

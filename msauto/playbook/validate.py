@@ -143,6 +143,7 @@ def _check_playbooks(by_kind: dict[FileKind, list[str]], options: ResolveOptions
         for name in hosts.inventory.hosts:
             with problems.gather():
                 hosts.check_server(name)
+        problems.add(*hosts.sent_openly(hosts.inventory.hosts))
         if not by_kind["playbook"]:
             problems.add(*hosts.same_servers(hosts.inventory.hosts))
     every: list[Play] = []

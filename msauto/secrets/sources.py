@@ -138,7 +138,7 @@ def secret_in_keyring(service: str, user: str) -> str:
     try:
         text = import_module("keyring").get_password(service, user)
     except ImportError:
-        remedy = "pip install 'msauto[keyring]', or use the environment or a file"
+        remedy = "pip install keyring, or use the environment or a file"
         raise MsautoError("the package keyring is not installed", remedy=remedy) from None
     except Exception as error:  # noqa: BLE001 - each backend raises errors of its own
         why = type(error).__name__

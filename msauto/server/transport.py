@@ -80,6 +80,8 @@ class ExactTransport:
 
     def __init__(self, url: str, *, tls: ssl.SSLContext | bool = True) -> None:
         self._origin = str(yarl.URL(url).origin())
+        # The zone of a link-local address is a name of this machine: no server gets it (RFC 6874).
+        self._host = [("Host", re.sub("%[^]]*", "", self._origin.partition("//")[2]))] if "%" in self._origin else []
         self._tls = tls
         self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether their connections are kept
         self._sockets: WeakSet[socket.socket] = WeakSet()
@@ -99,7 +101,7 @@ class ExactTransport:
             sending = session.request(
                 method,
                 yarl.URL(self._origin + target, encoded=True),
-                headers=headers,
+                headers=[*self._host, *headers],
                 data=content or None,
                 # aiohttp gives a type also to a write without a body. All else that it would add is among the headers.
                 skip_auto_headers=None if method in READS else ("Content-Type",),

@@ -74,6 +74,7 @@ def test_two_batches_of_one_name_never_overlap(desk: Desk) -> None:
     [
         (signal.SIGINT, "GET", "delay:300@GET"),  # longer than the time limit of a test
         (signal.SIGTERM, "POST", "delay:0.7@POST"),
+        (signal.SIGHUP, "POST", "delay:0.7@POST"),
     ],
 )
 def test_a_signal_stops_the_batch_gently_and_is_reported(

@@ -171,6 +171,33 @@ def test_nothing_is_installed_by_the_name_that_is_another_projects(tmp_path: Pat
         assert b"MSAUTO_PACKAGE" in nobody.stderr
 
 
+def test_every_action_and_image_of_ci_is_named_by_its_digest() -> None:
+    files = contents()
+    jobs = files[".github/workflows/msauto.yml"]["jobs"].values()
+    used = [step["uses"] for job in jobs for step in job["steps"] if "uses" in step]
+    assert len(used) == 7
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", each) for each in used)
+    assert re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", files[".gitlab-ci.yml"]["default"]["image"])
+
+
+def test_what_a_change_request_changes_runs_without_a_token() -> None:
+    files = contents()
+    workflow = files[".github/workflows/msauto.yml"]
+    assert workflow["permissions"] == {}
+    for name, job in workflow["jobs"].items():
+        checkouts = [step["with"] for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+        assert [each["persist-credentials"] for each in checkouts] == [False]
+        is_last = name == "comment"
+        assert ("pull-requests" in job["permissions"]) == is_last
+        assert ("token" in str(job)) == is_last
+        assert ("secrets." in str(job)) == (name == "plan")
+        assert ("base.sha" in str(checkouts)) == is_last
+        assert "env" not in job
+    gitlab = files[".gitlab-ci.yml"]
+    assert [name for name in ("validate", "plan", "comment") if "MSAUTO_TOKEN" in str(gitlab[name])] == ["comment"]
+    assert "FETCH_HEAD:ci/post_plan.py" in str(gitlab["comment"])
+
+
 def test_a_fork_never_plans() -> None:
     job = contents()[".github/workflows/msauto.yml"]["jobs"]["plan"]
     assert "head.repo.full_name == github.repository" in job["if"]

@@ -77,7 +77,7 @@ def test_while_planning(desk: Desk, sim: Simulator, command: tuple[str, ...], ti
     assert not sim.writes()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_while_applying_what_is_under_way_is_finished(desk: Desk, sim: Simulator, number: int) -> None:
     episodes(desk, 4)
     sim.faults.add("delay:0.7@POST")
@@ -98,6 +98,21 @@ def test_while_applying_what_is_under_way_is_finished(desk: Desk, sim: Simulator
     assert run["status"] == "interrupted"
     assert (run["summary"]["requests"], run["summary"]["sent"]) == (result["summary"]["requests"], told)
     assert f"{told} of {run['summary']['requests']} requests sent" in desk.run("history").out
+
+
+def test_under_nohup_the_end_of_the_terminal_ends_nothing(desk: Desk, sim: Simulator) -> None:
+    episodes(desk, 2)
+    sim.faults.add("delay:0.7@POST")
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does: what it starts inherits that
+    try:
+        process = desk.start("apply", "--yes", "-f", "1", *INV, "play.yml")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    with process:
+        until(sim.writes)
+        process.send_signal(signal.SIGHUP)
+        code, out, _ = ended(process)
+    assert (code, "2 changed" in out) == (0, True), out
 
 
 @pytest.mark.parametrize("applied", ["play.yml", "plan.json"])
@@ -234,6 +249,24 @@ def test_the_authorities_of_the_system_are_hidden_from_imports_alone(
 def test_at_a_certain_import(name: str, way: str) -> None:
     code, out, err = played(_IMPORTING.format(name=name) + way, "plan", "play.yml")
     assert (code, out, err.lstrip("\n")) == (130, "", "Interrupted.\n")  # a line begins once the command has begun
+
+
+_EARLY = """
+import os, sys
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), 2)
+
+sys.meta_path.insert(0, Interrupts())
+sys.argv[:] = ["msauto", *sys.argv[1:]]
+"""
+
+
+@pytest.mark.parametrize("name", ["contextlib", "collections", "signal", "threading", "msauto.cli"])
+def test_before_the_first_import_of_msauto(name: str) -> None:
+    assert played(_EARLY.format(name=name) + _AS_SCRIPT, "plan", "play.yml") == (130, "", "Interrupted.\n")
 
 
 def test_where_python_makes_another_error_of_it() -> None:

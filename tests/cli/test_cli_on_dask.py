@@ -147,7 +147,7 @@ def test_without_the_extra_one_error_names_it(desk: Desk, monkeypatch: pytest.Mo
     said = desk.run("plan", desk.comment("x"), *BASIC, "--on", "dask://scheduler:8786")
     assert said.code == 1
     assert said.err.endswith(
-        "Error: --on dask://scheduler:8786 needs the packages dask and distributed\n  → pip install 'msauto[dask]'\n"
+        "Error: --on dask://scheduler:8786 needs the packages dask and distributed\n  → pip install dask distributed\n"
     )
 
 

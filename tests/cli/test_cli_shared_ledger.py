@@ -181,7 +181,7 @@ def test_without_the_package_one_error_says_what_to_install(oslo: Desk, monkeypa
     monkeypatch.setitem(sys.modules, "psycopg", None)
     told = oslo.run("plan", "play.yml")
     assert told.code == 1
-    told.one_error("needs the package psycopg", "pip install 'msauto[postgres]'")
+    told.one_error("needs the package psycopg", "pip install 'psycopg[binary]'")
     with pytest.raises(LedgerError):
         postgres_store.load_psycopg()
 

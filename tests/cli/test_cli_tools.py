@@ -21,7 +21,7 @@ INV = ("-i", "inventory.yml")
 # simulate ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_simulate_until_it_is_stopped(desk: Desk, number: int) -> None:
     with desk.start("simulate", "--port", "0", "--seed", "empty", "--state", "house.json") as process:
         assert process.stderr is not None

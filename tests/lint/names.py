@@ -1,4 +1,4 @@
-"""A class name occurs once in ``msauto/``; a module is named after what it does.
+"""A class name occurs once in ``msauto/``; a module is named after what it does; nothing installs msauto by its name.
 
 A leading underscore makes no other name: ``_Run`` and ``Run`` are duplicates.
 """
@@ -6,12 +6,15 @@ A leading underscore makes no other name: ``_Run`` and ``Run`` are duplicates.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from tests.lint.source import Finding, Source, package_sources
 
+BY_NAME = re.compile(r"pip3? install\b[^`]*?[\s'\"]msauto(?![\w/.-])")
+"""On the public package index, this name is another project."""
 FORBIDDEN = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
 
 
@@ -21,6 +24,9 @@ def check(sources: Sequence[Source]) -> Iterator[Finding]:
         path = PurePosixPath(source.path)
         for name in FORBIDDEN & {path.stem, *path.parts[:-1]} if source.is_python else ():
             yield Finding(source.path, 1, "module name", f"{name!r} does not say what the module does")
+        for number, line in enumerate(source.text.splitlines(), 1):
+            if BY_NAME.search(line):
+                yield Finding(source.path, number, "package name", "name the library, or the wheel of msauto")
 
 
 def _duplicate_classes(sources: Sequence[Source]) -> Iterator[Finding]:

@@ -284,7 +284,7 @@ def _output_problems(batch: BatchFile) -> Iterator[Problem]:
     metrics = batch.args.metrics
     if batch.args.notify and find_spec("apprise") is None:
         message = "no notice can be sent: the package apprise is not installed"
-        yield batch.node.child("notify").problem(message, "pip install 'msauto[notify]'")
+        yield batch.node.child("notify").problem(message, "pip install apprise")
     for key, args in (("reports", batch.args.reports), ("pages", batch.pages)):
         if args is not None:
             folder = Path(beside(batch.file, args.dir))

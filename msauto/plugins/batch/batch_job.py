@@ -26,6 +26,7 @@ from msauto.applying.apply_context import Cancellation
 from msauto.aspects.comparison import mapping, text_of
 from msauto.circuit_breaker import PASSING, cause_of
 from msauto.codec import to_json
+from msauto.concurrency import HANG_UP, stop_signals
 from msauto.errors import ClusterError, LockedError, MsautoError, PlanningError, bug_text, exit_code_of
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
@@ -44,7 +45,6 @@ from msauto.report.text import render_error, render_plan, render_result
 from msauto.report.texts import done_outside, refusal_reason, show_value, target_key
 from msauto.secrets.redacted_plans import redact_plan
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ALLOW = re.compile(r"--allow-(delete|remove) (\d+)")
 """A flag that allows what was refused; a job has a key for it."""
 _LONGEST = 60
@@ -52,7 +52,7 @@ _LONGEST = 60
 
 
 class BatchSignals:
-    """SIGINT and SIGTERM during a batch: both ask it to stop, and call ``react``.
+    """SIGINT, SIGTERM and SIGHUP during a batch: each asks it to stop, and calls ``react``.
 
     While a job plans, that cancels it; while it applies, what is under way is finished.
     """
@@ -73,14 +73,16 @@ class BatchSignals:
     @contextmanager
     def noted(self) -> Iterator[None]:
         """Note signals inside; restore the handlers at the end."""
-        before = [(number, signal.signal(number, self._note)) for number in _SIGNALS]
+        before = [(number, signal.signal(number, self._note)) for number in stop_signals()]
         try:
             yield
         finally:
             for number, handler in before:
                 signal.signal(number, handler)
 
-    def _note(self, _number: int, _frame: FrameType | None) -> None:
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        if self.requested and number == HANG_UP:
+            return
         self._event.set()
         if self.react is not None:
             self.react()

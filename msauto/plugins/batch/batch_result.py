@@ -31,7 +31,9 @@ DIFFERING: Final = "differing"
 """In the summary of a plan: how many targets differ."""
 _OUTCOMES: Final[dict[int, EndOutcome]] = {OK: "ok", REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
 
-Moment = Annotated[str, Meta(description="a time, ISO 8601 in UTC")]
+_DAY, _TIME = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])", "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_MOMENT = f"^{_DAY}T{_TIME}"
+Moment = Annotated[str, Meta(description="a time, ISO 8601 in UTC", pattern=_MOMENT)]
 
 
 class DifferingTarget(Struct, frozen=True, kw_only=True):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +14,7 @@ from msauto.cli.help import HelpGroup
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
 from msauto.file_writing import write_file
+from msauto.ledger.own_files import require_known_home
 from msauto.playbook.settings import load_settings
 from msauto.playbook.settings_file import state_folder
 from msauto.plugins.batch.batch_file import load_batch
@@ -62,7 +61,9 @@ def print_(*, file: str, scheduler: str, out: str | None) -> None:
 def _start(file: str, scheduler: str) -> ScheduledStart:
     batch = load_batch(file)
     settings = load_settings(None, Path(file).parent)
-    state_home = state_folder(None, settings.state_dir).absolute().parent
+    state_dir = state_folder(None, settings.state_dir)
+    require_known_home(state_dir)
+    state_home = state_dir.absolute().parent
     start = ScheduledStart(batch, _program(), state_home, Path(settings.state_dir) if settings.state_dir else None)
     refused = re.compile(f"{_UNREADABLE}|{_REFUSED[scheduler]}")
     for path in map(str, (*start.argv, start.state_home, *start.written_folders)):
@@ -73,8 +74,5 @@ def _start(file: str, scheduler: str) -> ScheduledStart:
 
 
 def _program() -> tuple[str, ...]:
-    """Return this program with its full path."""
-    found = shutil.which(sys.argv[0])
-    if found is not None and Path(found).stem == "msauto":
-        return (os.path.abspath(found),)  # noqa: PTH100 - a link may be what is kept when msauto is installed again
-    return (sys.executable, "-m", "msauto")
+    """Return Python with this program: ``-P`` keeps it from importing a file of the folder in which the batch is."""
+    return (sys.executable, "-P", "-m", "msauto")

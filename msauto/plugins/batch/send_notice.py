@@ -13,7 +13,7 @@ def main() -> int:
     try:
         import apprise
     except ImportError:
-        print("the package apprise is not installed: pip install 'msauto[notify]'")  # noqa: T201
+        print("the package apprise is not installed: pip install apprise")  # noqa: T201
         return 1
     logging.basicConfig(stream=sys.stdout, level=logging.WARNING, format="%(message)s")
     service = apprise.Apprise()

@@ -79,7 +79,7 @@ class OnWorkers:
             from msauto.plugins.dask.cluster import open_cluster
         except ImportError as error:
             message = f"--on {self._address} needs the packages dask and distributed"
-            raise ClusterError(message, remedy="pip install 'msauto[dask]'") from error
+            raise ClusterError(message, remedy="pip install dask distributed") from error
         belongings = Belongings(hash_file)
         async with open_cluster(self._address, [*specs], belongings.answer, belongings.reducers) as cluster:
             yield cluster

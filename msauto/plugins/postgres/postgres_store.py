@@ -22,10 +22,12 @@ from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
 
 from msauto.errors import LedgerError, MsautoError
 from msauto.ledger.store import VERSION, ForeignError, Properties, Row, Store, check_version, table_statements
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
+from msauto.model.server import is_loopback
 from msauto.secrets.sources import secret_in_file, secret_in_keyring
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ SILENCE = 15.0
 """Seconds after which a session without an answer is lost, on both sides."""
 _KEEPALIVE = {"idle": 5, "interval": 3, "count": 3}  # 5 + 3 x 3 seconds
 _OLDEST = 14
+_REFUSES_CLEAR_TEXT = 160_000  # the version of libpq that knows `require_auth`
+_AUTHENTICATION = "!password,!md5"
 _CONNECT = 10  # seconds
 _CREATING = 0x6D73617574  # a lock that only one process that makes the tables holds
 _DURABLE = {("on",), ("local",), ("remote_write",), ("remote_apply",)}
@@ -100,6 +104,9 @@ class PostgresStore(Store):
             connection = connect(url)
         self._watch = _Watch(connection.fileno())
         self._connection = connection
+        sslmode = next((each.val for each in connection.pgconn.info if each.keyword == b"sslmode"), None) or b"prefer"
+        host = connection.info.hostaddr or connection.info.host
+        self.warnings = security_warnings(url, host, sslmode.decode(), self._psycopg.pq.version())
         try:
             with self._answer(_LONG):
                 if readonly:
@@ -158,7 +165,7 @@ class PostgresStore(Store):
         warnings = tuple(
             f"{name} is off on the database server: {_RISKS[name]}" for name in _RISKS if settings[name] == "off"
         )
-        return Properties(f"shared (PostgreSQL {kind})", version, size, settings, warnings)
+        return Properties(f"shared (PostgreSQL {kind})", version, size, settings, (*self.warnings, *warnings))
 
     def try_lock(self, key: int, *, shared: bool) -> bool:
         """Take an advisory lock of the session if it is free."""
@@ -244,6 +251,8 @@ class PostgresStore(Store):
                 raise self._lost from None
             otherwise = "check the database server, and url in [state] of msauto.toml"
             cause, remedy = _CAUSES.get(error.sqlstate or "", (f"cannot be used: {_reason(error)}", otherwise))
+            if "authentication method requirement" in str(error):
+                cause, remedy = _CLEAR_TEXT
             raise LedgerError(f"the ledger {self.name} {cause}", remedy=remedy) from None
 
     def _lost_error(self, why: str) -> LedgerError:
@@ -303,7 +312,7 @@ def load_psycopg() -> Any:
     except ImportError as error:
         raise LedgerError(
             "a shared ledger needs the package psycopg, which is not installed",
-            remedy="pip install 'msauto[postgres]'",
+            remedy="pip install 'psycopg[binary]'",
         ) from error
     return psycopg
 
@@ -311,7 +320,9 @@ def load_psycopg() -> Any:
 def connect(url: LedgerUrl) -> Connection:
     """Open a session; raises ``psycopg.Error`` and :class:`ForeignError`."""
     psycopg = load_psycopg()
-    secret = {} if url.password is None else {"password": _password(url.password, url.user)}
+    more = {} if url.password is None else {"password": _password(url.password, url.user)}
+    if not _says_how_to_authenticate(url) and psycopg.pq.version() >= _REFUSES_CLEAR_TEXT:
+        more["require_auth"] = _AUTHENTICATION
     connection: Connection = psycopg.connect(
         url.url,
         autocommit=True,
@@ -322,7 +333,7 @@ def connect(url: LedgerUrl) -> Connection:
         keepalives=1,
         **{f"keepalives_{name}": value for name, value in _KEEPALIVE.items()},
         tcp_user_timeout=int(SILENCE * 1000),
-        **secret,
+        **more,
     )
     try:
         if connection.info.server_version < _OLDEST * 10_000:
@@ -338,6 +349,25 @@ def connect(url: LedgerUrl) -> Connection:
         connection.close()
         raise
     return connection
+
+
+def _says_how_to_authenticate(url: LedgerUrl) -> bool:
+    named = dict(parse_qsl(urlsplit(url.url).query))
+    return "require_auth" in named or "PGREQUIREAUTH" in os.environ
+
+
+def security_warnings(url: LedgerUrl, host: str, sslmode: str, libpq: int) -> tuple[str, ...]:
+    """Return what others on the network could do. ``host`` is a name, an address, or the folder of a socket."""
+    if host.startswith(("/", "@")) or is_loopback(host):
+        return ()
+    warnings = []
+    if sslmode not in {"verify-full", "verify-ca"}:
+        why = f"nothing verifies that the server {host} is the right one (sslmode is {sslmode})"
+        warnings.append(f"the ledger {url}: {why}; add sslmode=verify-full to url in [state]")
+    if libpq < _REFUSES_CLEAR_TEXT:
+        why = f"this libpq ({libpq // 10_000}) sends the password in clear text to a server that asks for it"
+        warnings.append(f"the ledger {url}: {why}; install psycopg[binary], which brings its own")
+    return tuple(warnings)
 
 
 def _password(source: PasswordSource, user: str) -> str:
@@ -428,6 +458,10 @@ def _reason(error: Exception) -> str:
     return " ".join((primary or str(error)).split()) or type(error).__name__
 
 
+_CLEAR_TEXT = (
+    "is on a server that asks for the password in clear text, or for its MD5 hash",
+    "let the server use scram-sha-256, or allow it with sslmode=verify-full&require_auth=password in the URL",
+)
 _GRANT = "let this role use the database: see docs/how-to/share-a-ledger.md"
 _CAUSES = {
     "53100": ("cannot grow: the disk of the database server is full", "free some space there, and run it again"),

@@ -14,10 +14,10 @@ from msauto.api.inputs import require_database
 from msauto.api.run import RunOptions
 from msauto.cli.flags import LIVE, Flags, flag, shared_flags_of
 from msauto.cli.help import HelpCommand
-from msauto.cli.interrupts import SIGNALS, run_async
+from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
 from msauto.cli.plan_and_apply import prompt, require_terminal
-from msauto.concurrency import SystemClock
+from msauto.concurrency import SystemClock, stop_signals
 from msauto.errors import MsautoError, RefusedError
 from msauto.exit_codes import INCOMPLETE, OK
 from msauto.model.desired import TaskSource
@@ -101,17 +101,18 @@ def _asset_trial(
 
 
 async def _try(work: Coroutine[Any, Any, ProbeResult]) -> ProbeResult:
-    """Run a trial; Ctrl-C and SIGTERM end it, and what it changed is still restored."""
+    """Run a trial; Ctrl-C, SIGTERM and SIGHUP end it, and what it changed is still restored."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
-    for number in SIGNALS:
-        loop.add_signal_handler(number, task.cancel)
+    numbers = stop_signals()
+    for number in numbers:
+        loop.add_signal_handler(number, lambda: task.cancelling() or task.cancel())  # once: it still restores
     try:
         return await task
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
-        for number in SIGNALS:
+        for number in numbers:
             loop.remove_signal_handler(number)
 
 

@@ -29,7 +29,7 @@ def _library() -> Any:
     try:
         import opentimelineio
     except ImportError as error:
-        raise TimelineError("OTIO needs opentimelineio", "pip install 'msauto[otio]'") from error
+        raise TimelineError("OTIO needs opentimelineio", "pip install opentimelineio") from error
     return opentimelineio
 
 

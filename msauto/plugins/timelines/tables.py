@@ -157,7 +157,7 @@ def read_xlsx(content: bytes, clock: TimelineClock, columns: Mapping[str, str]) 
     try:
         import python_calamine as calamine
     except ImportError as error:
-        raise TimelineError("reading XLSX needs python-calamine", "pip install 'msauto[xlsx]'") from error
+        raise TimelineError("reading XLSX needs python-calamine", "pip install python-calamine") from error
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(each.file_size for each in archive.infolist()) > _MOST_BYTES:

@@ -138,7 +138,7 @@ def test_a_batch_without_jobs() -> None:
     ]
 
 
-@pytest.mark.parametrize("result", [RESULT, BatchResult(run="r", batch="b", file="f", started="x")])
+@pytest.mark.parametrize("result", [RESULT, BatchResult(run="r", batch="b", file="f", started=STARTED)])
 def test_the_document_passes_its_schema(result: BatchResult) -> None:
     jsonschema.validate(json.loads(SUMMARY_FORMS["json"][1](result, None)), batch_result_schema())
 

@@ -17,7 +17,7 @@ import pytest
 
 from msauto.errors import LedgerError, LockedError
 from msauto.ledger.ledger import Ledger
-from msauto.ledger.locks import LockScope, user_name
+from msauto.ledger.locks import FileLocks, LockScope, this_process, user_name
 from tests.tables import table
 from tests.unit.ledger.ledger_plans import plan, target
 
@@ -54,6 +54,29 @@ async def take(folder: Path | str, *scopes: LockScope, wait: float = 0.0, clock:
     with Ledger.open(folder) as ledger:
         async with ledger.hold(scopes, clock or Clock(), lock_timeout=wait):
             pass
+
+
+def test_a_lock_is_taken_through_no_link(tmp_path: Path) -> None:
+    """Its text is replaced: a link that was planted earlier would lead to a file elsewhere."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    asyncio.run(take(tmp_path / "state", NEWS))
+    (lock,) = (tmp_path / "state" / "locks").iterdir()
+    lock.unlink()
+    lock.symlink_to(victim)
+    with pytest.raises(LedgerError, match="it is a link") as caught:
+        asyncio.run(take(tmp_path / "state", NEWS))
+    assert caught.value.remedy
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["locks", "runs"])
+def test_a_folder_of_locks_where_others_may_write(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name).chmod(0o777)
+    lock = FileLocks(tmp_path).scope(NEWS) if name == "locks" else FileLocks(tmp_path).run("a-run")
+    with pytest.raises(LedgerError, match="other users may write there"):
+        lock.try_hold(this_process("a-run", "2026-11-20T10:15:00+00:00"))
 
 
 @in_loop

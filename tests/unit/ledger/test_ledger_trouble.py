@@ -14,6 +14,7 @@ from msauto.errors import LedgerError
 from msauto.ledger import sqlite_store, store
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.sqlite_store import SqliteStore
+from msauto.playbook.settings_file import state_folder
 from tests.tables import table
 from tests.unit.ledger.ledger_plans import plan, target
 
@@ -97,6 +98,92 @@ def test_a_folder_in_place_of_the_file(tmp_path: Path, readonly: bool) -> None:
     refuse(tmp_path, "cannot be", readonly=readonly)
 
 
+@pytest.mark.parametrize("readonly", [True, False])
+@pytest.mark.parametrize("name", ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-journal", "ledger.sqlite-shm"])
+def test_a_link_in_place_of_a_file(tmp_path: Path, name: str, readonly: bool) -> None:
+    Ledger.open(tmp_path / "state").close()
+    victim = tmp_path / "victim"
+    (tmp_path / "state" / name).unlink(missing_ok=True)
+    (tmp_path / "state" / name).symlink_to(victim)
+    refuse(tmp_path / "state", f"{name} of the ledger cannot be used: it is a link", readonly=readonly)
+    assert not victim.exists()
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readonly: bool) -> None:
+    """A container may give its user a number alone: no HOME, and no entry in passwd."""
+
+    def no_entry(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HOME")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", no_entry)
+    refuse_folder(state_folder(None, None), "the home of this user is not known", "--state-dir", readonly=readonly)
+    assert not list(tmp_path.iterdir())
+    Ledger.open(state_folder(str(tmp_path / "state"), None)).close()
+    assert (tmp_path / "state" / "ledger.sqlite").exists()
+
+
+OTHER = 4242
+"""The number of another user."""
+
+
+def as_other(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let another user own a file: only root can give one away; else this test runs as the other."""
+    if os.getuid() == 0:
+        os.chown(path, OTHER, OTHER, follow_symlinks=False)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: OTHER)
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_a_folder_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readonly: bool) -> None:
+    Ledger.open(tmp_path / "state").close()
+    as_other(tmp_path / "state", monkeypatch)
+    refuse_folder(tmp_path / "state", "owns it, and this is the user", "chown -R", readonly=readonly)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770, 0o702])
+@pytest.mark.parametrize("readonly", [True, False])
+def test_a_folder_where_others_may_write(tmp_path: Path, mode: int, readonly: bool) -> None:
+    Ledger.open(tmp_path / "state").close()
+    (tmp_path / "state").chmod(mode)
+    refuse_folder(tmp_path / "state", "other users may write there", "chmod go-w", readonly=readonly)
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_a_folder_that_every_user_may_replace(tmp_path: Path, readonly: bool) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    refuse_folder(
+        tmp_path / "open" / "deep" / "state", "every user may put another one", "chmod o-w", readonly=readonly
+    )
+
+
+def test_a_folder_in_one_where_each_user_replaces_only_its_own(tmp_path: Path) -> None:
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "temporary").chmod(0o1777)
+    Ledger.open(tmp_path / "temporary" / "state").close()
+
+
+def test_a_link_of_another_user_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Ledger.open(tmp_path / "own" / "state").close()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "own")
+    with Ledger.open(link / "state") as ledger:  # one of this user is a choice
+        assert ledger.empty
+    as_other(link, monkeypatch)
+    refuse_folder(link / "state", "owns", "--state-dir", readonly=False)
+
+
+def refuse_folder(folder: Path, words: str, remedy: str, *, readonly: bool) -> None:
+    with pytest.raises(LedgerError, match=words) as caught:
+        Ledger.open(folder, readonly=readonly)
+    assert remedy in caught.value.remedy
+
+
 def test_the_ledger_is_its_owners_alone(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     with Ledger.open(folder) as ledger:
@@ -140,6 +227,20 @@ def test_written_by_another_msauto(tmp_path: Path, readonly: bool, more: int, ag
         connection.execute(f"PRAGMA user_version = {store.VERSION + more}")
     connection.close()
     refuse(tmp_path, age, readonly=readonly)
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+@pytest.mark.parametrize(
+    "spoil", ["DROP TABLE run", "ALTER TABLE run DROP COLUMN host", "UPDATE run SET host = CAST(x'ff' AS TEXT)"]
+)
+def test_what_of_it_is_missing_or_is_no_text(tmp_path: Path, spoil: str, readonly: bool) -> None:
+    with Ledger.open(tmp_path) as ledger:
+        ledger.journal.start(plan(), [])
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute(spoil)
+    connection.close()
+    refuse(tmp_path, "is damaged", readonly=readonly)
 
 
 def test_another_programs_database(tmp_path: Path) -> None:
@@ -232,7 +333,7 @@ def test_no_room_for_the_tables(tmp_path: Path) -> None:
 
 
 def read_all(ledger: Ledger, run: str) -> None:
-    ledger.history()
+    ledger.attempts()
     ledger.run_details(run)
     ledger.memory.recall(target().id)
 

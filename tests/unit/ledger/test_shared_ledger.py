@@ -22,10 +22,10 @@ from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.plugins.postgres import postgres_store
-from msauto.plugins.postgres.postgres_store import PostgresStore
+from msauto.plugins.postgres.postgres_store import PostgresStore, security_warnings
 from msauto.secrets.redacted_plans import SALT, SecretMemory
 from msauto.secrets.redaction import Secrets
-from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer, own_server
 from tests.unit.ledger.ledger_plans import channel, plan, target
 from tests.unit.ledger.test_ledger_locks import NEWS, OLD, Clock, take
 
@@ -278,6 +278,43 @@ def test_a_password_that_is_not_there(tmp_path: Path) -> None:
     for source in (PasswordSource("env", "MSAUTO_NO_SUCH"), PasswordSource("file", str(tmp_path / "none"))):
         with pytest.raises(LedgerError, match=r"the password of the ledger: .*(is not set|cannot read)"):
             Ledger.open(LedgerUrl("postgresql:///x", source))
+
+
+def test_no_password_in_clear_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MSAUTO_LEDGER_PASSWORD", "swordfish")
+    source = PasswordSource("env", "MSAUTO_LEDGER_PASSWORD")
+    with own_server() as server:
+        server.execute("CREATE ROLE ada LOGIN SUPERUSER PASSWORD 'swordfish'")
+        (server.data / "pg_hba.conf").write_text("local all ada password\nlocal all all trust\n", encoding="utf-8")
+        server.execute("SELECT pg_reload_conf()")
+        url = server.url("ledger").replace("user=msauto", "user=ada")
+        with pytest.raises(LedgerError, match="asks for the password in clear text") as caught:
+            Ledger.open(LedgerUrl(url, source))
+        assert "scram-sha-256" in caught.value.remedy
+        with Ledger.open(LedgerUrl(f"{url}&require_auth=password", source)) as ledger:
+            assert ledger.warnings == ()
+        (server.data / "pg_hba.conf").write_text("local all ada scram-sha-256\nlocal all all trust\n", encoding="utf-8")
+        server.execute("SELECT pg_reload_conf()")
+        Ledger.open(LedgerUrl(url, source)).close()
+
+
+@pytest.mark.parametrize(
+    ("host", "sslmode", "libpq", "words"),
+    [
+        ("/run/postgresql", "prefer", 150_000, []),
+        ("127.0.0.1", "disable", 160_000, []),
+        ("::1", "prefer", 160_000, []),
+        ("localhost", "prefer", 160_000, []),
+        ("db.example.com", "verify-full", 160_000, []),
+        ("10.0.0.7", "verify-ca", 170_000, []),
+        ("10.0.0.7", "require", 170_000, ["sslmode is require"]),
+        ("db.example.com", "prefer", 150_000, ["sslmode is prefer", "in clear text"]),
+    ],
+)
+def test_a_warning_of_who_could_listen(host: str, sslmode: str, libpq: int, words: list[str]) -> None:
+    warnings = security_warnings(LedgerUrl("postgresql:///x"), host, sslmode, libpq)
+    assert len(warnings) == len(words)
+    assert all(each in warning for each, warning in zip(words, warnings, strict=True))
 
 
 def test_a_newer_ledger_is_refused(shared_place: str) -> None:

@@ -30,7 +30,7 @@ def server(folder: Path, **block: Any) -> ServerSpec:
 
 
 def write(folder: Path, **block: Any) -> str:
-    hosts = {"studio": {"server": {"url": "http://h", **block}}}
+    hosts = {"studio": {"server": {"url": "https://h", **block}}}
     (folder / "inventory.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}, allow_unicode=True))
     return str(folder / "inventory.yml")
 
@@ -101,7 +101,8 @@ def test_keyring_without_the_entry_or_locked(tmp_path: Path, keyring: Any) -> No
 
 def test_keyring_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
-    assert "pip install 'msauto[keyring]'" in problem(tmp_path, auth={"bearer_keyring": "msauto"})
+    wrong = problem(tmp_path, auth={"bearer_keyring": "msauto"})
+    assert "pip install keyring" in wrong
 
 
 def test_validate_asks_for_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

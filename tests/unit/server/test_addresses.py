@@ -8,6 +8,7 @@ from msauto.errors import AddressError, MsautoError
 from msauto.model import requests
 from msauto.model.plan import Address
 from msauto.model.server import Dialect
+from msauto.server.transport import ExactTransport
 from tests.tables import table
 
 
@@ -72,3 +73,9 @@ def test_names_that_no_address_can_hold(make) -> None:  # type: ignore[no-untype
     assert isinstance(caught.value, ValueError)
     assert caught.value.remedy
     str(caught.value).encode()  # can be printed
+
+
+def test_no_server_is_told_the_zone_of_its_address() -> None:
+    """It is the name of an interface of this machine."""
+    assert ExactTransport("http://[fe80::1%eth0]:7901")._host == [("Host", "[fe80::1]:7901")]
+    assert ExactTransport("http://studio-a:7901")._host == []

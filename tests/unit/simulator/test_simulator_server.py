@@ -148,7 +148,7 @@ SERVE = textwrap.dedent("""
 """)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_foreground_server_saves_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "state.json"
     with subprocess.Popen(

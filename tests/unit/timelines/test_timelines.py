@@ -205,12 +205,15 @@ def test_markers_of_clips_in_otio_are_where_the_timeline_shows_them() -> None:
     }
 
 
-@pytest.mark.parametrize(("name", "ending"), [("opentimelineio", "otio"), ("python_calamine", "xlsx")])
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, name: str, ending: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "ending", "library"),
+    [("opentimelineio", "otio", "opentimelineio"), ("python_calamine", "xlsx", "python-calamine")],
+)
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, name: str, ending: str, library: str) -> None:
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(TimelineError) as caught:
         read(f"a.{ending}", {"otio": b"{}", "xlsx": b"PK\x03\x04"}[ending])
-    assert caught.value.remedy == f"pip install 'msauto[{ending}]'"
+    assert caught.value.remedy == f"pip install {library}"
 
 
 def test_notes_on_one_frame_are_one_marker() -> None:

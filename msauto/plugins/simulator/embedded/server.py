@@ -299,10 +299,14 @@ class Simulator(SimServer):
             self._thread = None
 
     def run(self, on_started: Callable[[str], None]) -> None:
-        """Serve in the calling thread until SIGINT or SIGTERM; OSError as `start`. `on_started` receives the URL."""
+        """Serve in this thread until SIGINT, SIGTERM or SIGHUP; OSError as `start`. `on_started` receives the URL."""
         listening = self._open()
         gc.freeze()  # a large state lives as long as the process: the collector need not visit it
-        asyncio.run(self._serve(listening, lambda: on_started(self.url), signals=(signal.SIGINT, signal.SIGTERM)))
+        signals = [signal.SIGINT, signal.SIGTERM]
+        hang_up = getattr(signal, "SIGHUP", None)
+        if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:  # as `nohup` sets it
+            signals.append(hang_up)
+        asyncio.run(self._serve(listening, lambda: on_started(self.url), signals=signals))
 
     def _open(self) -> socket.socket:
         """Open the listening socket and the log."""
