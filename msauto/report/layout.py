@@ -54,7 +54,7 @@ _CODES: Final[Mapping[Style, int]] = {
 _QUOTED: Final = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))')
 """Linear: a quote that does not end goes up to the end, so that no sign is read twice."""
 _WORD: Final = re.compile(r"(?:\A\s*)?\S+\s*")
-"""Linear: spaces are looked at from the beginning, or after a word."""
+"""Linear: spaces are read from the beginning, or after other text."""
 _ARROW: Final = re.compile(r"(?=→ |-> )")
 _ASCII: Final = ((" · ", " / "), ("→", "->"), ("…", "..."))
 """The signs of reports, and what replaces them on a terminal that has ASCII only."""
@@ -139,7 +139,10 @@ def _trimmed(spans: Sequence[TextSpan]) -> tuple[TextSpan, ...]:
     row = [TextSpan("".join(parts), style) for parts, style in joined]
     while row and not row[-1].text.strip():
         row.pop()
-    return (*row[:-1], TextSpan(row[-1].text.rstrip(), row[-1].style)) if row else ()
+    if not row:
+        return ()
+    last = row.pop()
+    return (*row, last._replace(text=last.text.rstrip()))
 
 
 def render_lines(lines: Iterable[Line], layout: Layout) -> Iterator[str]:

@@ -34,7 +34,7 @@ Piece = tuple[str, int]
 _LONGEST_PIECE: Final = 32
 """Characters of a piece, as many as Unicode's stream-safe texts have; further accents are a piece without a width."""
 _CHARACTERS_OF_A_COLUMN: Final = 8
-"""More of them in a column are accents that nobody can tell apart."""
+"""More of them in a column are accents that you cannot distinguish."""
 _NARROWEST: Final = 12
 
 
@@ -227,7 +227,9 @@ def _cut(text: str, limit: int | None, skip: int = 0, *, in_quotes: bool) -> str
     left = total - head - tail
     if left <= 0:
         return lead + _text(pieces)
-    return f"{lead}{_text(pieces[:head])}[…{left}…]{_text(pieces[len(pieces) - tail :])}"
+    beginning = _text(pieces[:head])
+    ending = _text(pieces[len(pieces) - tail :])
+    return f"{lead}{beginning}[…{left}…]{ending}"
 
 
 def _fit(pieces: list[Piece], space: int) -> int:
