@@ -27,9 +27,9 @@ A message names the problem and its location; ``remedy`` what to do. No message 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from msauto import exit_codes
 
@@ -81,11 +81,28 @@ def nearest_name(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
 
     A higher ``cutoff`` is for names that are hardly related, such as the variables of an environment.
     """
+    names = sorted(set(known))
+    for near in close_names(name, names, 1, cutoff):
+        return near
+    folded = name.casefold()
+    return next((other for other in reversed(names) if other.casefold() == folded), "")
+
+
+_LONGEST_NAME: Final = 200
+_MOST_COMPARED: Final = 20_000_000
+
+
+def close_names(name: str, known: Sequence[str], most: int, cutoff: float) -> list[str]:
+    """Return the known names that are spelled most like a name, the nearest first.
+
+    Comparing two names takes the square of their length. A long name is hardly misspelled, and of very many known names
+    only the first ones are compared.
+    """
+    if not 0 < len(name) <= _LONGEST_NAME:
+        return []
     import difflib  # only for a message
 
-    names = sorted(set(known))
-    folded = {each.casefold(): each for each in names}
-    return next(iter(difflib.get_close_matches(name, names, 1, cutoff)), folded.get(name.casefold(), ""))
+    return difflib.get_close_matches(name, known[: _MOST_COMPARED // len(name) ** 2], most, cutoff)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, cutoff: float = 0.6) -> str:

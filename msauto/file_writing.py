@@ -6,9 +6,10 @@ import hashlib
 import os
 import re
 import secrets
-import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from msauto.normal_form import normal_form
 
 
 class NewFile:
@@ -105,16 +106,16 @@ def safe_name(name: str) -> str:
     >>> safe_name("Raw"), safe_name("AC/DC")
     ('Raw', 'AC_DC~5a5abe39')
     """
-    safe = "".join(sign if sign.isprintable() else "_" for sign in unicodedata.normalize("NFC", name))
+    safe = "".join(sign if sign.isprintable() else "_" for sign in normal_form(name))
     safe = _FORBIDDEN.sub("_", safe).rstrip(". ").lstrip(" ")
     if not safe or safe[0] in ".~-" or _DEVICES.fullmatch(safe) or safe.casefold() in _OURS:
         safe = f"_{safe}"
     safe = safe.encode("utf-8", "replace")[:_LONGEST].decode("utf-8", "ignore").rstrip(". ")
-    return safe if safe == unicodedata.normalize("NFC", name) else f"{safe}~{_digest(name)}"
+    return safe if safe == normal_form(name) else f"{safe}~{_digest(name)}"
 
 
 def _folded(path: Path) -> str:
-    return unicodedata.normalize("NFC", str(path)).casefold()
+    return normal_form(str(path)).casefold()
 
 
 def _digest(*names: str) -> str:

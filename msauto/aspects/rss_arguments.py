@@ -1,6 +1,5 @@
 """What a playbook may write of an RSS channel (interface, «RSS add data», «RSS delete data»)."""
 
-import unicodedata
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final, Literal
 
@@ -11,6 +10,7 @@ from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Name, OneName, Opt, Text, UnrenderedTemplate, Value
 from msauto.errors import Problem
 from msauto.model.requests import bad_character, default_file, file_key
+from msauto.normal_form import normal_form
 
 _BOTH = ("the item has both {0} and {1}", "keep one of them")
 _NO_CONTENT = ("the item has no content", "add text or item")
@@ -79,7 +79,7 @@ def check_items(args: RssArgs, node: SourceNode) -> Iterator[Problem]:
 def _guid(item: RssItemArgs) -> str | None:
     if item.guid is None or isinstance(item.guid, UnrenderedTemplate):
         return item.guid
-    return unicodedata.normalize("NFC", item.guid)
+    return normal_form(item.guid)
 
 
 def _shared_files(items: list[tuple[int, RssItemArgs]], node: SourceNode) -> Iterator[Problem]:

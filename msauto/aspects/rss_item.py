@@ -8,6 +8,7 @@ ledger knows which one was put.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from msgspec import structs
@@ -322,10 +323,17 @@ class RssItems(ListAspect):
         return "", ""
 
 
-def _guids(context: PlanContext, key: str) -> list[str]:
+def _guids(context: PlanContext, key: str) -> Collection[str]:
     """Return the guids of a key as the channel writes them."""
-    items = context.live.channel.items if context.live.channel else ()
-    return list(dict.fromkeys(item.guid for item in items if plain(item.guid) == key))
+    return _guids_by_key(context).get(key, {})
+
+
+@lru_cache(maxsize=1)  # asked for each item of a channel
+def _guids_by_key(context: PlanContext) -> Mapping[str, Mapping[str, None]]:
+    guids: dict[str, dict[str, None]] = {}
+    for item in context.live.channel.items if context.live.channel else ():
+        guids.setdefault(plain(item.guid), {})[item.guid] = None
+    return guids
 
 
 def _called(item: ListItem) -> str:

@@ -216,13 +216,15 @@ class SegmentRequests:
         """
         builder, path, live = self.context.builder, self.context.path, self.there
         for key in sorted(self.gone, reverse=True):
-            number = _number_of(self.there, live[key])
+            number = _number_of(self.there, live[key]) if self._by_start else key
             effects = self._after(number, None)
             for change in self.gone[key]:
                 builder.send(Phase.SEGMENT_DELETE, requests.delete_segment(path, number), [change], *effects)
         for planned, made, over, change in self._made:
-            number = planned if over is None else _number_of(self.there, over)
-            if self._by_start and over is None:  # none that another has, whichever the server gives it
+            number = planned
+            if self._by_start and over is not None:
+                number = _number_of(self.there, over)
+            elif self._by_start:  # none that another has, whichever the server gives it
                 free = next(number for number in count(1) if number not in self.there)
                 given = _number_of(after_request(self.there, free, made, by_start=True), made)
                 number = free if given in self.there else given
@@ -234,14 +236,22 @@ class SegmentRequests:
 
     def _after(self, number: int, item: Item | None) -> list[Effect]:
         """Go on to the list after a request; return what that does: a number goes from one segment to another."""
-        before, self.there = self.there, after_request(self.there, number, item, by_start=self._by_start)
+        if not self._by_start:
+            was = self.there.pop(number, None)
+            if item is not None:
+                self.there[number] = item
+            return self._effects(number, was, item)
+        before, self.there = self.there, after_request(self.there, number, item, by_start=True)
         effects: list[Effect] = []
         for each in sorted(before.keys() | self.there.keys()):
-            was, now = before.get(each), self.there.get(each)
-            if was is not now:
-                effects += [self.rule.effect(str(each), was, None)] if was is not None else []
-                effects += [self.rule.effect(str(each), None, now)] if now is not None else []
+            effects += self._effects(each, before.get(each), self.there.get(each))
         return effects
+
+    def _effects(self, number: int, was: Item | None, now: Item | None) -> list[Effect]:
+        if was is now:
+            return []
+        effects = [] if was is None else [self.rule.effect(str(number), was, None)]
+        return effects if now is None else [*effects, self.rule.effect(str(number), None, now)]
 
 
 def _number_of(there: Mapping[int, Item], item: Item) -> int:

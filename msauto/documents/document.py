@@ -46,7 +46,7 @@ class Document(Struct, frozen=True):
 
     def is_broken(self, path: Path) -> bool:
         """Return whether a value, or one around it, is unknown: then its further problems are not reported."""
-        return any(path[: len(broken)] == broken for broken in self.broken)
+        return any(path[:length] in self.broken for length in range(len(path) + 1))
 
     def place(self, path: Path = ()) -> SourceLocation:
         """Return the place of a value, or of the nearest value around it that has one."""
@@ -71,9 +71,8 @@ class Document(Struct, frozen=True):
         if not 0 < place.line <= len(self.lines):
             return ""
         line, column = self.lines[place.line - 1], max(place.column, 1)
-        for first, left, last, right in sorted(self.hidden, reverse=True):
-            if not first <= place.line <= last:
-                continue
+        here = [hidden for hidden in self.hidden if hidden[0] <= place.line <= hidden[2]]
+        for first, left, last, right in sorted(here, reverse=True):
             begin = left - 1 if place.line == first else 0
             end = right - 1 if place.line == last else len(line)
             line = f"{line[:begin]}***{line[end:]}" if end > begin else line
@@ -83,6 +82,22 @@ class Document(Struct, frozen=True):
         number = str(place.line)
         text = line[start : start + _WIDTH].replace("\t", " ")
         return f"  {number} | {text}\n  {' ' * len(number)} | {' ' * (column - 1 - start)}^"
+
+
+def shallow(value: Any) -> Any:
+    """Return plain data; raises ``ValueError`` if it is nested deeper than a document may be."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        below: list[Any] = []
+        for part in level:
+            if isinstance(part, dict):
+                below += part.values()
+            elif isinstance(part, list):
+                below += part
+        level = below
+    if level:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    return value
 
 
 def _show_part(part: str | int) -> str:

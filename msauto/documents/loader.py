@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 import yaml
@@ -24,6 +25,13 @@ from msauto.secrets.sources import NAMED, TAG, MarkedText, why_too_short
 
 MAX_ALIASED = 100_000
 """The most nodes that aliases may add to a document."""
+MAX_NODES: Final = 1_000_000
+"""The most keys, values, lists and mappings of a document; each takes up to 1 KB."""
+_MOST_BYTES: Final = 8 * 2**20
+_MOST_EXPLAINED: Final = 2**20
+"""Characters of a text that PyYAML's own parser reads again for a better message: it takes 10 seconds for each MiB."""
+_MOST_FLAWS: Final = 1000
+_A_TABLE: Final = "write what repeats as a table, and read it with `loop` and lookup('csv', …)"
 
 _ONE_VALUE: Final = "write one list (- key: value) or one mapping (key: value) in the file"
 _EACH_TEXT: Final = "mark each text separately"
@@ -66,13 +74,17 @@ def parse_yaml(data: bytes, file: str) -> Document:
 
     Raises :class:`InputError` for an invalid structure.
     """
+    if len(data) > _MOST_BYTES:
+        why = f"the file is too large: it has {len(data):,} bytes, and YAML may have {_MOST_BYTES // 2**20} MiB"
+        raise outside_node(file).error(why, _A_TABLE, kind="file")
     text = _decode(data, file)
     reader = _read(text, file, tuple(_BREAKS.split(text)))
     places, key_places = reader.places, reader.key_places
     document = Document(
         file, reader.data, places, key_places, reader.lines, tuple(reader.hidden), broken=frozenset(reader.broken)
     )
-    flaws = tuple(document.problem(text, place, remedy, kind=kind) for text, remedy, place, kind in reader.flaws)
+    shown = islice(reader.flaws, _MOST_FLAWS)
+    flaws = tuple(document.problem(text, place, remedy, kind=kind) for text, remedy, place, kind in shown)
     return structs.replace(document, flaws=flaws)
 
 
@@ -109,9 +121,12 @@ def _place_after(before: str, file: str) -> SourceLocation:
 
 def _read(text: str, file: str, lines: Sequence[str]) -> _EventReader:
     """Return the reader of a whole document."""
+    fast = getattr(yaml, "CLoader", yaml.Loader)
     try:
+        if len(text) > _MOST_EXPLAINED:
+            return _EventReader(text, file, lines, fast)
         with suppress(yaml.YAMLError):  # libyaml is faster, PyYAML's own parser has better messages
-            return _EventReader(text, file, lines, getattr(yaml, "CLoader", yaml.Loader))
+            return _EventReader(text, file, lines, fast)
         return _EventReader(text, file, lines, yaml.Loader)
     except yaml.MarkedYAMLError as error:
         opened = "quoted scalar" in (error.context or "")
@@ -163,7 +178,7 @@ class _EventReader:
         self.key_places: dict[Path, tuple[int, int]] = {}
         self.hidden: dict[Hidden, None] = {}
         self.flaws: dict[tuple[str, str, SourceLocation, ProblemKind], None] = {}
-        self.broken: set[Path] = set()
+        self.broken: dict[Path, None] = {}
         self.anchors: dict[str, Any] = {}
         self.composed = self.aliased = 0
         unused = (chr(code) for code in range(0xE000, 0xF900) if chr(code) not in text)
@@ -203,6 +218,8 @@ class _EventReader:
             self._check_tag(event)
         node, before = event, self.composed
         self.composed += 1
+        if self.composed > MAX_NODES:
+            raise self._error(f"the document has more than {MAX_NODES:,} keys and values", _A_TABLE, event)
         if type(event) is not yaml.ScalarEvent:
             node = _Collection(event, self._inside(depth + 1))
         if event.anchor is not None:
@@ -258,7 +275,7 @@ class _EventReader:
                 data[name] = self._value(value, path, depth + 1, inner)
                 continue
             if name is None:
-                self.broken.add(way)
+                self.broken[way] = None
             elif not merged:
                 first, _ = self.key_places[*way, name] if name in data else _start(merges[0][0])
                 why = f"duplicate key {name!r} (first in line {first})"
@@ -277,14 +294,15 @@ class _EventReader:
                 self._mapping(data, source.inside, way, depth + 1, secret, merged=True)
             else:
                 self._flaw("<< merges only mappings", "", event)
-                self.broken.add(way)
+                self.broken[way] = None
                 self._unused(source, (*way, _MERGE), depth + 1, secret)
 
     def _unused(self, node: Any, way: Path, depth: int, secret: int) -> None:
         """Read a value that is not part of the data: its flaws and secrets count."""
-        broken = set(self.broken)
+        before = len(self.broken)
         self._value(node, way, depth, secret)
-        self.broken = broken
+        while len(self.broken) > before:
+            self.broken.popitem()
 
     def _key(self, node: Any) -> str | None:
         """Return the text of a key; ``None`` for one that is not a text."""
@@ -332,7 +350,7 @@ class _EventReader:
             return text if event.style or tag is not None else resolve_scalar(text)
         except ValueError:
             self._flaw("a number with too many digits", "quote it if it is a text", event)
-            self.broken.add(way)
+            self.broken[way] = None
             return 0
 
     def _flaw(self, message: str, remedy: str, event: Any, kind: ProblemKind = "yaml") -> None:

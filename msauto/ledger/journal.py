@@ -10,7 +10,6 @@ import json
 import os
 import secrets
 import socket
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -30,6 +29,7 @@ from msauto.model.plan import Plan, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetRecord, TargetResult, format_time
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import Json
+from msauto.normal_form import normal_form
 
 _TARGETS = 500  # targets that are written at a time
 _RECORD = Upsert.of("record", "run, target", "begun, sent, requests, outcome, message, differences, left_as, notes")
@@ -344,7 +344,7 @@ def _clip(link_id: str, create_time: str) -> ClipIdentity:
 
 
 def _key_of(target: TargetId, urls: Mapping[str, str]) -> _Key:
-    name = unicodedata.normalize("NFC", target.name)
+    name = normal_form(target.name)
     link_id = "" if target.link_id is None else str(target.link_id)
     server = urls.get(target.server, target.server)
     return (server, target.database, target.kind, name, link_id, target.create_time or "")

@@ -6,7 +6,6 @@ Nor does it show which folder is meant if the reported folder begins with the na
 
 from __future__ import annotations
 
-import unicodedata
 from array import array
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import combinations
@@ -28,6 +27,7 @@ from msauto.model.identity import (
 from msauto.model.live import Asset, Entry, Folder, Listing
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
+from msauto.normal_form import normal_form
 
 Values = tuple[object, ...]
 
@@ -134,7 +134,7 @@ async def index_links(entries: Sequence[Entry]) -> LinkIndex:
 
 def _keys(clip: Asset | Entry) -> Iterator[object]:
     """Yield the keys of which two sightings that may be of one clip have one in common: two values are enough."""
-    yield "title", unicodedata.normalize("NFC", clip.title or "")
+    yield "title", normal_form(clip.title or "")
     if clip.link_id is not None:
         yield "link", clip.link_id
     yield from combinations(_known(clip), _ENOUGH)

@@ -7,7 +7,6 @@ creation time and its length. A table has what each caller does with *unknown* (
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, Literal, NamedTuple
@@ -15,6 +14,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from msgspec import Meta, Struct
 
 from msauto.model.live import Asset, Entry, Folder, Link, read_time, whole
+from msauto.normal_form import normal_form
 
 Answer = Literal["other", "same", "unknown"]
 
@@ -199,7 +199,7 @@ def plain(text: str) -> str:
     r"""Return the form in which texts are compared: Unicode NFC, line ends as ``\n``."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    return normal_form(text)
 
 
 def same_text(one: str | None, other: str | None) -> bool:

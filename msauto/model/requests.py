@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
@@ -29,6 +28,7 @@ from msauto.model.identity import plain
 from msauto.model.live import Folder, escape_name, show_folder
 from msauto.model.plan import Address, Body, Request
 from msauto.model.server import Dialect, ServerSpec
+from msauto.normal_form import normal_form
 
 # Paths and escaping --------------------------------------------------------------------------------------------
 
@@ -454,7 +454,7 @@ def default_file(guid: str, *, text: bool) -> str:
     """
     stem = guid
     if not is_file_name(guid):
-        exact = unicodedata.normalize("NFC", guid)
+        exact = normal_form(guid)
         readable = re.sub(r"[^\w.]+", "-", exact).strip("-._")[:40].rstrip("-._")
         stem = f"{readable}~{hashlib.sha256(exact.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
     return stem + (".txt" if text else ".xml")
@@ -479,7 +479,7 @@ def stem_of(file: str) -> str:
 
 def file_key(file: str) -> str:
     """Return a key that is equal for names of one file: some file systems ignore case and Unicode normalization."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", file).casefold())
+    return normal_form(normal_form(file).casefold())
 
 
 def form_of(shown: Mapping[str, object]) -> Literal["text", "item"] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from msauto.model.identity import lives_in, same_folder, same_text
 from msauto.model.live import Asset, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
+from msauto.normal_form import normal_form
 from msauto.planning.fact_layers import FoundClip
 from msauto.planning.renames import Rename
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember, check_entry, titles_like
@@ -151,7 +151,7 @@ class ClipFinder:
         """
         asked, asset = name, await self._read(name)
         if asset is None and not all(member.intent.absent for member in part.naming):
-            for form in sorted({unicodedata.normalize(form, name) for form in ("NFC", "NFD")} - {name}):
+            for form in sorted({normal_form(name), normal_form(name, "NFD")} - {name}):
                 asked, asset = (form, await self._read(form)) if asset is None else (asked, asset)
         if asset is None:
             return None

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
 from msauto.aspects.plan_builder import refuse
-from msauto.errors import MissingError, MsautoError, PlanningError, did_you_mean, nearest
+from msauto.errors import MissingError, MsautoError, PlanningError, close_names, did_you_mean, nearest
 from msauto.model.desired import SelectRef, TaskSource
 from msauto.model.identity import ClipIdentity, compare_clips
 from msauto.model.live import Entry
 from msauto.model.ports import NamedKind, Reader
 from msauto.model.server import ServerSpec
+from msauto.normal_form import normal_form
 
 _MOST_TITLES: Final = 10
 """For how many titles of a run similar ones are looked for: more are hardly misspelled one by one."""
 _SECONDS: Final = 10.0
 """How long an error may wait for the listing of a large database."""
+_LONGEST: Final = 200
+"""A longer title is hardly misspelled, and takes long to compare."""
 _MOST_COMPARED: Final = 20_000
 _SHOWN: Final = 3
 _NOT_COMPARED: Final = re.compile(r"[\W_]+|(?<!\d)0+(?=\d)")
@@ -124,17 +125,20 @@ def nearest_titles(title: str, titles: Iterable[str]) -> tuple[str, ...]:
     >>> nearest_titles("EP1", ["EP001", "EP002", "Film"])
     ('EP001',)
     """
+    if len(title) > _LONGEST:
+        return ()
     folded = _folded(title)
     by_form: dict[str, list[str]] = {}
-    near = (each for each in titles if each != title and _may_be_similar(folded, _folded(each)))
+    short = (each for each in titles if each != title and len(each) <= 4 * _LONGEST)
+    near = (each for each in short if _may_be_similar(folded, _folded(each)))
     for each in islice(near, _MOST_COMPARED):
         by_form.setdefault(_folded(each), []).append(each)
-    best = [folded] if folded in by_form else get_close_matches(folded, by_form, _SHOWN, 0.75)
+    best = [folded] if folded in by_form else close_names(folded, [*by_form], _SHOWN, 0.75)
     return tuple(dict.fromkeys(each for key in best for each in by_form[key]))[:_SHOWN]
 
 
 def _folded(title: str) -> str:
-    return _NOT_COMPARED.sub("", unicodedata.normalize("NFKC", title).casefold())
+    return _NOT_COMPARED.sub("", normal_form(title, "NFKC").casefold())
 
 
 def _may_be_similar(one: str, other: str) -> bool:

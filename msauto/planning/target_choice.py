@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
-from msauto.errors import MsautoError
+from msauto.errors import MsautoError, close_names
 from msauto.model.identity import plain
 
 
@@ -62,7 +61,7 @@ class TargetChoice:
         """Raise :class:`MsautoError` if a glob matched nothing."""
         for glob, form in self._globs.items():
             if glob not in self._matched:
-                near = get_close_matches(form, list(self._known)[:10_000], n=1, cutoff=0.5)
+                near = close_names(form, list(self._known), 1, 0.5)
                 raise MsautoError(
                     f"--target {glob!r} matches no target of the playbooks",
                     remedy=f"did you mean {near[0]!r}?" if near else "name a title, a channel or a glob such as 'EP*'",

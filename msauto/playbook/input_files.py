@@ -21,7 +21,7 @@ from msauto.playbook.templates.names import SecretTracker, TemplateFunctionError
 from msauto.secrets.commands import SecretCommands
 
 _MOST_MIB = 64
-"""The largest file that is read: 50,000 tasks take about 20 MiB."""
+"""The largest file that is read: a table of 300,000 rows. YAML has a smaller limit of its own."""
 _LARGE = 1_000_000
 """Larger files are not searched for secrets: if there are secrets at all, such a file may hold one."""
 _VAULT = b"$ANSIBLE_VAULT;"
@@ -41,9 +41,11 @@ _OTHER_FORMATS = (
     (rb"\s*<[\w!?]", "a web page or XML", "save the file itself, not the page that shows it"),
     (rb"-----BEGIN |age-encryption\.org/", "an encrypted file or a key", "decrypt it before msauto reads it"),
     (rb"version https://git-lfs", "a pointer of Git LFS", "git lfs pull"),
-    (rb"(?s:.*\n)?<{7} ", "a file with a merge conflict (<<<<<<<)", "choose one version, and remove the marks"),
 )
-"""What other formats begin with, what they are called, and what to do."""
+"""What other formats begin with, what they are called, and what to do. Linear: no two parts match the same sign."""
+_BEGINNING = 2**16
+_CONFLICT = b"\n<<<<<<< "
+_IN_CONFLICT = ("a file with a merge conflict (<<<<<<<)", "choose one version, and remove the marks")
 _MARKS = (".git", "msauto.toml")
 
 
@@ -101,9 +103,8 @@ class Files:
             from msauto.documents.loader import parse_yaml  # with the parser of YAML, which settings do not need
 
             content = self.read(path)
-            for pattern, name, remedy in () if path in self.given else _OTHER_FORMATS:
-                if re.match(pattern, content):
-                    raise outside_node(path).error(f"this is {name}; msauto reads YAML", remedy, kind="file")
+            if path not in self.given:
+                _refuse_other_formats(path, content)
             document = self._documents[path] = self.given.get(path) or parse_yaml(content, path)
             self.tracker.add_tagged(document.data)
             self.problems.add(*document.flaws)
@@ -247,6 +248,15 @@ class LookupContext(Struct, frozen=True):
         else:
             return str(path)
         raise node.error(why, remedy, kind="file")
+
+
+def _refuse_other_formats(path: str, content: bytes) -> None:
+    beginning = content[:_BEGINNING]
+    formats = [(name, remedy) for pattern, name, remedy in _OTHER_FORMATS if re.match(pattern, beginning)]
+    if content.startswith(_CONFLICT[1:]) or _CONFLICT in content:
+        formats.append(_IN_CONFLICT)
+    for name, remedy in formats:
+        raise outside_node(path).error(f"this is {name}; msauto reads YAML", remedy, kind="file")
 
 
 _NO_PATH = (OSError, ValueError, RuntimeError)

@@ -211,7 +211,7 @@ def _check_host_name(name: str, node: SourceNode) -> None:
 
 # Host patterns ---------------------------------------------------------------------------------------------------
 
-_PART = re.compile(r"(?:\[[^\]]*\]|[^,:])+")
+_PART = re.compile(r"(?:\[[^\[\]]*+\]|[^,:])+")
 """A part of a pattern, which may contain commas and colons in brackets."""
 
 

@@ -263,7 +263,7 @@ class HostVars(Mapping[str, Any]):
 
 # Variables of the command line ------------------------------------------------------------------------------------
 
-_PAIR = re.compile(r"\s*([^\s=]+)=('[^']*'|\"[^\"]*\"|(?:(?!\s+\w+=).)*)", re.DOTALL)
+_PAIR = re.compile(r"\s*([^\s=]+)=('[^']*'|\"[^\"]*\"|(?:(?!(?<!\s)\s++\w++=).)*)", re.DOTALL)
 
 
 def read_extra(texts: Sequence[str], files: Files) -> list[Variable]:

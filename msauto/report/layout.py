@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from msgspec import Struct, field, structs
 
 from msauto.errors import MsautoError
-from msauto.report.sanitizing import display_width, pad, split_at_width, visible, without_command
+from msauto.report.sanitizing import display_width, pad, parts_of_width, visible, without_command
 
 if TYPE_CHECKING:
     from msauto.report.clip_timeline import StillPlace
@@ -51,7 +51,10 @@ _CODES: Final[Mapping[Style, int]] = {
     "bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36
 }  # fmt: skip
 
-_QUOTED: Final = re.compile(r'("(?:[^"\\]|\\.)*")')
+_QUOTED: Final = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))')
+"""Linear: a quote that does not end goes up to the end, so that no sign is read twice."""
+_WORD: Final = re.compile(r"(?:\A\s*)?\S+\s*")
+"""Linear: spaces are read from the beginning, or after other text."""
 _ARROW: Final = re.compile(r"(?=→ |-> )")
 _ASCII: Final = ((" · ", " / "), ("→", "->"), ("…", "..."))
 """The signs of reports, and what replaces them on a terminal that has ASCII only."""
@@ -115,24 +118,31 @@ def _unbroken(span: TextSpan, space: int, left: int) -> Iterator[str]:
     if len(sides) == 2 and max(map(display_width, sides)) <= space:
         yield from sides
         return
-    for word in re.findall(r"\s*\S+\s*", span.text) or [span.text]:
-        while display_width(word.rstrip()) > space:
-            head, word = split_at_width(word, space)
-            yield head
-        yield word
+    for word in _WORD.findall(span.text) or [span.text]:
+        bare = word.rstrip()
+        if display_width(bare) <= space:
+            yield word
+            continue
+        *parts, last = parts_of_width(bare, space)
+        yield from parts
+        yield last + word[len(bare) :]
 
 
 def _trimmed(spans: Sequence[TextSpan]) -> tuple[TextSpan, ...]:
     """Return the spans of a row, without spaces at its end; neighbours of one style are joined."""
-    joined: list[TextSpan] = []
+    joined: list[tuple[list[str], Style]] = []
     for span in spans:
-        if joined and (joined[-1].style == span.style or not span.text.strip()):
-            joined[-1] = TextSpan(joined[-1].text + span.text, joined[-1].style)
+        if joined and (joined[-1][1] == span.style or not span.text.strip()):
+            joined[-1][0].append(span.text)
         else:
-            joined.append(span)
-    while joined and not joined[-1].text.strip():
-        joined.pop()
-    return (*joined[:-1], TextSpan(joined[-1].text.rstrip(), joined[-1].style)) if joined else ()
+            joined.append(([span.text], span.style))
+    row = [TextSpan("".join(parts), style) for parts, style in joined]
+    while row and not row[-1].text.strip():
+        row.pop()
+    if not row:
+        return ()
+    last = row.pop()
+    return (*row, last._replace(text=last.text.rstrip()))
 
 
 def render_lines(lines: Iterable[Line], layout: Layout) -> Iterator[str]:
@@ -221,6 +231,8 @@ def _narrowed(rows: Sequence[Sequence[str]], width: int, kept: Sequence[int], na
     """Return the columns of a table, of which the widest become narrower until a line fits; empty if none does."""
     columns = _column_widths(rows)
     others = [index for index in range(len(columns)) if index not in kept]
+    for index in others:
+        columns[index] = min(columns[index], max(width, narrowest))
     while _line_width(columns) > width:
         widest = max(others, key=columns.__getitem__, default=None)
         if widest is None or columns[widest] <= narrowest:
@@ -260,7 +272,7 @@ def _cell(text: str, width: int, most: int | None) -> list[str]:
     hang = len(text) - len(text.lstrip(" "))
     lines = ["".join(span.text for span in row) for row in wrap(words(text, hang=hang), width)]
     if most is not None and len(lines) > most:
-        lines[most - 1 :] = [f"{split_at_width(lines[most - 1], width - 1)[0]}…"]
+        lines[most - 1 :] = [f"{next(parts_of_width(lines[most - 1], width - 1))}…"]
     return lines
 
 

@@ -31,6 +31,11 @@ _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\w*\[)")
 
 Piece = tuple[str, int]
 """One character with its accents as it is shown, and its width in columns."""
+_LONGEST_PIECE: Final = 32
+"""Characters of a piece, as many as Unicode's stream-safe texts have; further accents are a piece without a width."""
+_CHARACTERS_OF_A_COLUMN: Final = 8
+"""More of them in a column are accents that you cannot distinguish."""
+_NARROWEST: Final = 12
 
 
 def is_hidden(sign: str) -> bool:
@@ -99,11 +104,18 @@ def display_width(text: str) -> int:
     return len(text) if text.isascii() else sum(map(sign_width, _JOINED.sub("", text)))
 
 
-def split_at_width(text: str, width: int) -> tuple[str, str]:
-    """Return the beginning of a visible text that is at most ``width`` columns wide, at least a sign, and the rest."""
-    pieces = _pieces(text, in_quotes=False)
-    head = max(1, _fit(pieces, width))
-    return _text(pieces[:head]), _text(pieces[head:])
+def parts_of_width(text: str, width: int) -> Iterator[str]:
+    """Yield a visible text in parts that are at most ``width`` columns wide, but have at least a sign."""
+    part: list[str] = []
+    used = 0
+    for shown, columns in _pieces(text, in_quotes=False):
+        if part and used + columns > width:
+            yield "".join(part)
+            part = []
+            used = 0
+        part.append(shown)
+        used += columns
+    yield "".join(part)
 
 
 def pad(text: str, width: int) -> str:
@@ -123,7 +135,7 @@ def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
     in_quotes = quoted or _needs_quotes(text)
     if _is_plain(text) and (limit is None or len(text) <= limit) and not (in_quotes and _ESCAPED.intersection(text)):
         return _wrap(text, in_quotes)
-    return _wrap(_cut(_pieces(text, in_quotes), limit, 0), in_quotes)
+    return _wrap(_cut(text, limit, in_quotes=in_quotes), in_quotes)
 
 
 def show_pair(before: str, after: str, *, limit: int | None = None, quoted: bool = False) -> tuple[str, str]:
@@ -131,17 +143,18 @@ def show_pair(before: str, after: str, *, limit: int | None = None, quoted: bool
     in_quotes = quoted or _needs_quotes(before) or _needs_quotes(after)
     if not in_quotes and all(_is_plain(text) and (limit is None or len(text) <= limit) for text in (before, after)):
         return before, after
-    old, new = _pieces(before, in_quotes), _pieces(after, in_quotes)
     skip = 0
-    if limit is not None and max(_width(old), _width(new)) > limit:
-        alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    if limit is not None and max(_width(before, limit, in_quotes), _width(after, limit, in_quotes)) > limit:
+        alike = _alike(before, after)
         skip = alike - 4 if alike > limit // 3 else 0
-    return _wrap(_cut(old, limit, skip), in_quotes), _wrap(_cut(new, limit, skip), in_quotes)
+    old = _cut(before, limit, skip, in_quotes=in_quotes)
+    new = _cut(after, limit, skip, in_quotes=in_quotes)
+    return _wrap(old, in_quotes), _wrap(new, in_quotes)
 
 
 def shorten(text: str, limit: int) -> str:
     """Cut the middle out of a visible text."""
-    return _cut(_pieces(text, in_quotes=False), limit, 0)
+    return _cut(text, limit, in_quotes=False)
 
 
 def _needs_quotes(text: str) -> bool:
@@ -154,40 +167,69 @@ def _wrap(text: str, in_quotes: bool) -> str:
     return f'"{text}"' if in_quotes else text
 
 
-def _pieces(text: str, in_quotes: bool) -> list[Piece]:
-    pieces: list[Piece] = []
+def _pieces(text: str, *, in_quotes: bool) -> Iterator[Piece]:
     joined = set() if text.isascii() else {place for match in _JOINED.finditer(text) for place in range(*match.span())}
+    piece = ""
+    columns = 0
     for place, sign in enumerate(text):
         if place in joined:
-            pieces[-1] = (pieces[-1][0] + sign, pieces[-1][1])
+            shown, width = sign, 0
         elif is_hidden(sign):
             shown = sign.encode("unicode_escape").decode()
-            pieces.append((shown, len(shown)))
+            width = len(shown)
         elif in_quotes and sign in _ESCAPED:
-            pieces.append((f"\\{sign}", 2))
-        elif pieces and sign_width(sign) == 0:
-            pieces[-1] = (pieces[-1][0] + sign, pieces[-1][1])
+            shown, width = f"\\{sign}", 2
         else:
-            pieces.append((sign, sign_width(sign)))
-    return pieces
+            shown, width = sign, sign_width(sign)
+        if piece and width == 0 and len(piece) < _LONGEST_PIECE:
+            piece += shown
+            continue
+        if piece:
+            yield piece, columns
+        piece, columns = shown, width
+    if piece:
+        yield piece, columns
 
 
-def _width(pieces: list[Piece]) -> int:
-    return sum(width for _, width in pieces)
+def _ends(text: str, limit: int | None, in_quotes: bool) -> tuple[list[Piece], int]:
+    """Return the pieces of a text, and how many characters of its middle these do not hold.
+
+    A long text is cut to what can be shown of it before anything is measured. A piece that never fits takes the place
+    of its middle.
+    """
+    if limit is None or len(text) <= 2 * (most := _CHARACTERS_OF_A_COLUMN * max(limit, _NARROWEST)):
+        return list(_pieces(text, in_quotes=in_quotes)), 0
+    head = _pieces(text[:most], in_quotes=in_quotes)
+    tail = _pieces(text[-most:], in_quotes=in_quotes)
+    return [*head, ("", limit + most), *tail], len(text) - 2 * most
 
 
-def _cut(pieces: list[Piece], limit: int | None, skip: int) -> str:
+def _width(text: str, limit: int, in_quotes: bool) -> int:
+    """Return the width of a text, or more than ``limit`` for a longer one."""
+    return sum(width for _, width in _ends(text, limit, in_quotes)[0])
+
+
+def _alike(before: str, after: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+
+
+def _cut(text: str, limit: int | None, skip: int = 0, *, in_quotes: bool) -> str:
+    """Return a text without its first ``skip`` characters, and without its middle where it is wider than ``limit``."""
     lead = f"[…{skip}…]" if skip else ""
-    rest = pieces[skip:]
-    if limit is None or _width(rest) + len(lead) <= limit:
-        return lead + _text(rest)
-    space = max(12, limit - len(lead) - len(f"[…{len(rest)}…]"))
-    head = _fit(rest, space * 2 // 3)
-    tail = _fit(rest[::-1], space - space * 2 // 3)
-    left = len(rest) - head - tail
+    pieces, omitted = _ends(text[skip:], limit, in_quotes)
+    if limit is None or sum(width for _, width in pieces) + len(lead) <= limit:
+        return lead + _text(pieces)
+    total = len(pieces) + max(0, omitted - 1)  # without the piece that takes the place of what is omitted
+    space = max(_NARROWEST, limit - len(lead) - len(f"[…{total}…]"))
+    head = _fit(pieces, space * 2 // 3)
+    tail = _fit(pieces[::-1], space - space * 2 // 3)
+    left = total - head - tail
     if left <= 0:
-        return lead + _text(rest)
-    return f"{lead}{_text(rest[:head])}[…{left}…]{_text(rest[len(rest) - tail :])}"
+        return lead + _text(pieces)
+    beginning = _text(pieces[:head])
+    ending = _text(pieces[len(pieces) - tail :])
+    return f"{lead}{beginning}[…{left}…]{ending}"
 
 
 def _fit(pieces: list[Piece], space: int) -> int:

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from html import escape, unescape
 from typing import Final
-from unicodedata import normalize
 from urllib.parse import quote, quote_plus, unquote
 
 from msauto.errors import InputError, MsautoError, Problem, ServerError
+from msauto.normal_form import normal_form
 
 HIDDEN: Final = "***"
 DETECTED: Final = f"{HIDDEN} (the message repeats a secret in another encoding)"
@@ -141,10 +141,10 @@ class Secrets:
         for start in range(len(text) - self._shortest + 1):
             end = start
             for form in self._forms.get(text[start : start + self._shortest], ()):
-                shortest = _SHORTEST_PART if cut else len(form)
-                lengths = range(len(form), min(shortest, len(form)) - 1, -1)
-                length = next((length for length in lengths if text.startswith(form[:length], start)), 0)
-                end = max(end, start + length)
+                alike = next((at for at, sign in enumerate(form) if not text.startswith(sign, start + at)), len(form))
+                needed = min(_SHORTEST_PART, len(form)) if cut else len(form)
+                if alike >= needed:
+                    end = max(end, start + alike)
             if spans and start < spans[-1][1]:
                 spans[-1] = spans[-1][0], max(end, spans[-1][1])
             elif end > start:
@@ -153,14 +153,17 @@ class Secrets:
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    for start, end in reversed(spans):
-        text = text[:start] + HIDDEN + text[end:]
-    return text
+    shown: list[str] = []
+    end_before = 0
+    for start, end in spans:
+        shown += (text[end_before:start], HIDDEN)
+        end_before = end
+    return "".join((*shown, text[end_before:]))
 
 
 def encoded_forms(secret: str) -> Iterator[str]:
     """Yield a secret as a server or a message may repeat it: stripped, by line, in another normal form or encoding."""
-    forms = (secret, normalize("NFC", secret), normalize("NFD", secret))
+    forms = (secret, normal_form(secret), normal_form(secret, "NFD"))
     shapes = (
         shape
         for text in forms
@@ -192,7 +195,7 @@ def _character(escaped: re.Match[str]) -> str:
 
 
 def _normalized(text: str) -> str:
-    return _INVISIBLE.sub("", normalize("NFKC", text).casefold())
+    return _INVISIBLE.sub("", normal_form(text, "NFKC").casefold())
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -227,7 +230,7 @@ SECRET_NAME: Final = rf"(?:{'|'.join(map(_pattern, SECRET_WORDS))})s?(?:[_-]?\d+
 """A regular expression for the end of such a name, for searches that ignore case."""
 
 _NAME = re.compile(rf"(?is).*{SECRET_NAME}")
-USER_IN_URL: Final = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)")
+USER_IN_URL: Final = re.compile(r"(?<=://)[^/@\s:]*+:[^/@\s]*+(?=@)")
 """User and password in a URL."""
 
 
@@ -246,7 +249,7 @@ _TAGGED = r"(?:^|[\s\[{,:-])!(?:!|<!?)?(?>secret|[A-Za-z]\S*)\s*"
 """A tag, correctly spelled or not, and the spaces after it."""
 _NEXT = r"\s*(?:#|-(?:\s|$)|[^\s#-][^#]*?:(?:\s|$))"
 """A line that starts something else; any other line counts as a badly indented part of the value above it."""
-_BLOCK_KEY = r"[\s?-]*[\"']?[\w.-]*"
+_BLOCK_KEY = r"[\s?-]*+[\"']?[\w.-]*+"
 _QUOTED = {'"': r'(?:[^"\\]|\\.)*"', "'": r"(?:[^']|'')*'(?!')"}
 
 

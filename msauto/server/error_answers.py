@@ -173,7 +173,7 @@ ERROR_ROOTS: Final = frozenset({"error", "errors", "fault", "exception", "failur
 _SHAPES = frozenset({"clip", "storedtree", "mam", "rss", "feed", "rdf", "databases", "channels"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
-_NOT_FOUND = re.compile(r"(?:error\b[\s:]*(?:\d+\b)?[\s:.-]*)?object not found", re.IGNORECASE)
+_NOT_FOUND = re.compile(r"(?:error\b[\s:]*+(?:\d++\b)?+[\s:.-]*+)?object not found", re.IGNORECASE)
 _ERROR = re.compile(r"error", re.IGNORECASE)
 _LENGTH = 300
 _SHOWN_BYTES: Final = 16384  # more is never shown, and searching for missing ends of tags takes quadratic time
@@ -196,6 +196,8 @@ def parse_failure(data: bytes, charset: str | None = None) -> Failure | None:
     text = xml.decode_text(data[:65536], charset).lstrip("\ufeff").strip()
     if not text.startswith("<"):
         return _failure_in_texts([text]) if _NOT_FOUND.match(text) or _ERROR.match(text) else None
+    if len(data) > ERROR_BYTES:
+        return None
     try:
         return _failure_in_document(xml.unwrap(xml.parse_document(data, charset)))
     except UnreadableError:

@@ -6,6 +6,7 @@ How often a read is tried: :mod:`msauto.server.read_retries`. The typed calls:
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -38,6 +39,8 @@ ANSWER_BYTES: Final = 64 * 2**20
 """The size limit of other answers: an asset with 100,000 markers, a channel with as many items."""
 _COMPRESSED: Final = (("Accept-Encoding", "gzip, deflate"),)
 _UNCOMPRESSED: Final = (("Accept-Encoding", "identity"),)  # media does not shrink, and its length is announced
+_LARGE: Final = 2**18
+"""Bytes from which on an answer is parsed in a thread, which takes up to seconds: other tasks do not wait for it."""
 _WHOLE: Final = 10  # a complete answer may take this many times the time-out between bytes
 _MAYBE_HTTPS: Final = "; if the server has TLS, write https:// in its `url`"
 # With TLS 1.3 a server rejects the client certificate only after the handshake.
@@ -142,7 +145,9 @@ class HttpClient:
             reply = await self._exchange(request, listing=listing)
             error_answers.judge_status(reply, self.spec.dialect)
             try:
-                return parse(reply)
+                if len(reply.data) < _LARGE:
+                    return parse(reply)
+                return await asyncio.to_thread(parse, reply)
             except errors.UnreadableError:
                 error_answers.judge_body(reply, self.spec.dialect)
                 raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import unicodedata
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
@@ -12,16 +11,17 @@ from msgspec import Struct, structs
 
 from msauto.errors import UnreadableError
 from msauto.model.live import Database, Entry, Folder, Listing, MamAsset, parse_folder, whole
+from msauto.normal_form import normal_form
 from msauto.server import xml
 from msauto.server.error_answers import ERROR_BYTES
 from msauto.server.parsers import add_attr, read_attrs, read_finalized
 
-_DEEPEST: Final = 256  # as libxml2 for trees
+_DEEPEST_FOLDER: Final = 32  # each folder has the names of those above it
 _MOST_BYTES: Final = 10 * 2**20
 _MOST_PARTS: Final = 10_000
-_MOST_CLIPS: Final = 5_000_000
+_MOST_CLIPS: Final = 2_000_000  # each takes some 150 bytes of memory, and seven of an answer
 _MOST_OTHERS: Final = 2_000_000  # each takes some 4 µs, and eight bytes of an answer
-_MOST_FOLDERS: Final = 1_000_000  # each takes some 300 bytes of memory, and nine of an answer
+_MOST_FOLDERS: Final = 300_000  # each takes some 600 bytes of memory, and nine of an answer
 _MOST_NAMES: Final = 1_000_000  # in all sets of names: clips normally share a few sets
 
 
@@ -127,6 +127,9 @@ class _Tree:
                 self._parent, self._clip, self._named_texts = parent, named, {}
                 return
             self._count("folders", _MOST_FOLDERS)
+            around = sum(folder is not None for folder in self._open)  # with the StoredTree, and perhaps a nameless top
+            if around > _DEEPEST_FOLDER + 1:
+                raise xml.too_deep("folders", _DEEPEST_FOLDER)
             node = FolderNode(named.get("name", ""))
             parent.folders.append(node)
         elif self.top is None and kind == "StoredTree":
@@ -148,8 +151,8 @@ class _Tree:
         self._parent.clips.append(Entry((), link_id, finalized, names, "\0".join(texts.values()).encode()))
 
     def _check_depth(self) -> None:
-        if len(self._open) + self._depth > _DEEPEST:
-            raise xml.unreadable(f"the elements of the answer are nested to a depth of more than {_DEEPEST}")
+        if len(self._open) + self._depth > xml.MAX_DEPTH:
+            raise xml.too_deep()
 
     def _count(self, what: str, most: int, number: int = 1) -> None:
         self._counts[what] += number
@@ -183,7 +186,7 @@ def _single_child(node: FolderNode, name: str) -> FolderNode | None:
 
 
 def _fold(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
+    return normal_form(name).casefold()
 
 
 def _collected(top: FolderNode, asked: Folder) -> Listing:
@@ -222,7 +225,7 @@ def parse_mam(data: bytes, charset: str | None = None) -> tuple[MamAsset, ...]:
 
 def parse_databases(data: bytes, charset: str | None = None) -> tuple[Database, ...]:
     """Read the list of databases. The interface does not show its format, so any named element is one."""
-    root = xml.parse_document(data, charset, most=xml.MAX_LISTED_NODES)
+    root = xml.parse_document(data, charset)
     known = (element for element in root.iter() if xml.local(element).lower() in {"database", "db", "storage"})
     named = list(filter(_name, known)) or list(filter(_name, root))
     if not named and xml.local(root).lower() not in {"databases", "storage", "xml", "list"}:
@@ -238,7 +241,8 @@ def _name(element: xml.Element) -> str:
 def _database(element: xml.Element) -> Database:
     name = _name(element)
     tree = next((child for child in element if xml.local(child) == "StoredTree"), None)
-    if tree is None:
+    is_inside_another = any(xml.local(above) == "StoredTree" for above in element.iterancestors())
+    if tree is None or is_inside_another:
         return Database(name)
     reading = ListingReading(name, ())
     reading.feed(xml.serialized(tree))
@@ -259,7 +263,7 @@ async def read_arriving(
             for start in range(0, len(chunk), xml.PIECE):
                 reading.feed(chunk[start : start + xml.PIECE])
                 await asyncio.sleep(0)
-        return reading.close()
+        return await asyncio.to_thread(reading.close)  # of 900,000 entries, that takes a second
     except UnreadableError:
         while len(head) < ERROR_BYTES and (chunk := await read()):
             head += chunk

@@ -194,8 +194,9 @@ _PREFIXES = {
 _VALUES = frozenset({"li", "value", "val", "bag", "seq", "alt", "values", "list", "item"})
 _NAMED = frozenset({"attr", "field", "userfield", "property", "xmp", "item", "param"})
 _NAME_KEYS = ("name", "field", "key", "id")
+_LONGEST_VALUE = 2**20
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_LINE = re.compile(r"\s*([^\s=<>{}\"']+)\s*=(.*)")
+_LINE = re.compile(r"\s*+([^\s=<>{}\"']++)\s*+=(.*)")
 _NAME = re.compile(r"[\w.-]+:[\w.-]+")
 
 Fields = dict[str, list[list[str]]]
@@ -226,6 +227,8 @@ def _is_json(text: str) -> bool:
     """Return whether this is a JSON document, which is not a format of the interface, or a value in braces."""
     if not (text.startswith("{") and text.endswith("}")):
         return False
+    if len(text) > _LONGEST_VALUE:
+        return True
     try:
         return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
@@ -243,19 +246,18 @@ def _values(shown: list[list[str]], separator: str) -> tuple[str, ...]:
 
 
 def _fields_in_lines(text: str, asked: str | None) -> Fields | None:
-    fields: Fields = {}
+    found: dict[str, list[list[str]]] = {}  # the lines of each value
     last: list[str] | None = None
     for line in _LINE_END.split(text):  # other line separators, such as U+2028, are part of a value
         match = _LINE.fullmatch(line)
         if match is not None:
             last = [match[2]]
-            fields.setdefault(match[1], []).append(last)
+            found.setdefault(match[1], []).append(last)
         elif last is not None:
-            last[0] += f"\n{line}"  # a value of several lines
+            last.append(line)  # a value of several lines
         elif line.strip():
             return _field_in_text(text, asked)
-    for values in (values for shown in fields.values() for values in shown):
-        values[0] = values[0].strip()
+    fields = {name: [["\n".join(lines).strip()] for lines in shown] for name, shown in found.items()}
     own = {asked, (asked or "").rpartition(":")[2]}
     are_fields = not asked or not fields or any(name in own or _NAME.fullmatch(name) for name in fields)
     return fields if are_fields else _field_in_text(text, asked)  # a bare value may contain a ``=`` as well
@@ -287,9 +289,10 @@ def _read(element: xml.Element, prefix: str, fields: Fields, *, top: bool = Fals
     named_below = any(_named(child, "") is not None for child in below)
     if _is_description(element):  # RDF writes simple properties as its attributes
         xml.attributes(element)  # raises where there are too many
+        prefixes = {uri: prefix for prefix, uri in reversed(element.nsmap.items()) if prefix}  # the first one counts
         for key, value in element.attrib.items():
             uri = str(key).rpartition("}")[0].removeprefix("{")
-            space = next((name for name, known in element.nsmap.items() if known == uri and name), "")
+            space = prefixes.get(uri, "")
             if uri and space and space not in {"rdf", "xml"}:
                 fields.setdefault(f"{space}:{xml.name_of(str(key))}", []).append([str(value)])
     if name is not None and not named_below:

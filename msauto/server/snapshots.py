@@ -6,7 +6,6 @@ they are yielded, so that a folder of 100,000 clips is never held in memory.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol, TypeVar
 
@@ -19,6 +18,7 @@ from msauto.model.desired import SelectRef
 from msauto.model.identity import is_another_clip, lives_in
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
+from msauto.normal_form import normal_form
 from msauto.server.reader import ServerReader
 
 ItemT = TypeVar("ItemT")
@@ -158,7 +158,7 @@ class Snapshots:
 
     def _seen(self, snapshot: live.Snapshot) -> bool:
         """Return whether an asset of this title (after Unicode NFC) was yielded before."""
-        name = unicodedata.normalize("NFC", snapshot.title)
+        name = normal_form(snapshot.title)
         seen = name in self._done
         self._done.add(name)
         return seen

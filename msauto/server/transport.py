@@ -41,6 +41,7 @@ _CLOSING_SECONDS: Final = 0.2
 _CLOSING_STEPS: Final = 50
 """The seconds, at most, to wait for TLS connections to close: both sides send a close message."""
 READS: Final = frozenset({"GET", "HEAD"})
+_LONGEST_REASON: Final = 4096
 _PARSER = re.compile(r"message=(?:'|\")(.+?)(?:'|\")>?\Z")
 
 # Raised only while a connection is being opened: nothing of the request was sent.
@@ -343,7 +344,7 @@ def _reason(error: Exception) -> str:
         return _short(getattr(inner, "verify_message", "") or inner.reason or str(inner))
     number = getattr(inner, "errno", None)  # asyncio's own text is about its calls; name resolution has numbers below 0
     text = os.strerror(number) if number and number > 0 else getattr(inner, "strerror", None) or str(inner)
-    inside = _PARSER.search(str(text))
+    inside = _PARSER.search(str(text)[:_LONGEST_REASON])
     return _short(inside[1] if inside else str(text)) or type(error).__name__
 
 

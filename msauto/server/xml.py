@@ -11,6 +11,7 @@ import codecs
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from functools import lru_cache
 from typing import Any, Final, cast
 
@@ -107,15 +108,17 @@ MAX_BYTES: Final = 512 * 2**20
 """The size limit of an answer, about 500,000 clips of a listing."""
 MAX_NODES: Final = 1_500_000
 """The limit of elements and attributes in the description of one thing: they take some 300 bytes each, as text few."""
-MAX_LISTED_NODES: Final = 16 * MAX_NODES
+MAX_LISTED_NODES: Final = 4 * MAX_NODES
 """The same limit for a list of many things."""
+MAX_DEPTH: Final = 64
+"""The limit of elements inside one another; what the interface describes is five deep."""
 PIECE: Final = 2**16
 """Bytes parsed in one step. That takes some milliseconds, for which other tasks wait."""
 
 _OPTIONS: Final[dict[str, Any]] = {
     "resolve_entities": False,
     "no_network": True,
-    "huge_tree": False,  # keeps the limits of libxml2: depth 256, texts of 10 MB
+    "huge_tree": False,  # keeps the limits of libxml2: depth 2,048, texts of 10 MB, names of 50 KB
     "load_dtd": False,
     "remove_comments": True,
     "remove_pis": True,
@@ -124,6 +127,11 @@ _OPTIONS: Final[dict[str, Any]] = {
 _PARSER: Final = etree.XMLParser(**_OPTIONS)
 _MOST_ATTRIBUTES: Final = 256
 _MOST_PREFIXES: Final = 100
+_MOST_NAMESPACES: Final = 256
+"""The limit of declarations in scope: each name below them is looked up among them."""
+_MOST_PROLOG: Final = 2**16
+"""Bytes of declaration, comments and instructions before the root."""
+_IS_TOO_DEEP: Final = etree.XPath(f"boolean({'/*' * (MAX_DEPTH + 1)})")
 _UNDECLARED_PREFIX: Final = 201  # XML_NS_ERR_UNDEFINED_NAMESPACE
 _DECLARATION = re.compile(rb"\A(\s*+(?:<xml\s*+>\s*+)?)<\?xml\s[^>]*?\?>", re.IGNORECASE)
 _PROLOG = rb"(?:\s++|<\?.*?\?>|<!--.*?-->)*+"
@@ -151,13 +159,28 @@ def parse_document(data: bytes, charset: str | None = None, *, most: int = MAX_N
         raise unreadable(
             f"the answer has more than {most:,} elements and attributes", "check what the server holds there"
         )
+    may_have_many_namespaces = clean.count(b"xmlns") > _MOST_NAMESPACES
     try:
-        return etree.fromstring(clean, _PARSER)
+        root = etree.fromstring(clean, _PARSER)
     except (etree.XMLSyntaxError, ValueError, AssertionError) as error:
         with _readable_errors():
             if not _is_undeclared_prefix(error):
                 raise
-            return etree.fromstring(_with_declared_prefixes(clean), _PARSER)
+            root = etree.fromstring(_with_declared_prefixes(clean), _PARSER)
+    if _IS_TOO_DEEP(root):
+        raise too_deep()
+    if may_have_many_namespaces:
+        _check_namespaces(root)
+    return root
+
+
+def _check_namespaces(root: Element) -> None:
+    """Bound the declarations that are in scope of an element."""
+    in_scope = 0
+    for event, _ in etree.iterwalk(root, events=("start-ns", "end-ns")):
+        in_scope += 1 if event == "start-ns" else -1
+        if in_scope > _MOST_NAMESPACES:
+            raise unreadable(f"an element of the answer has more than {_MOST_NAMESPACES} namespaces")
 
 
 class StreamedDocument:
@@ -262,8 +285,8 @@ def by_local_name(own: Mapping[str, str]) -> dict[str, str]:
 
 
 def serialized(element: Element) -> bytes:
-    """Return an element as a document of its own."""
-    return etree.tostring(element, encoding="utf-8", with_tail=False)
+    """Return an element as a document of its own, with the namespaces that it uses, not all that are in scope."""
+    return etree.tostring(copy(element), encoding="utf-8", with_tail=False)
 
 
 def unwrap(root: Element) -> Element:
@@ -318,6 +341,11 @@ def unreadable(message: str, remedy: str = "") -> UnreadableError:
     )
 
 
+def too_deep(what: str = "elements", most: int = MAX_DEPTH) -> UnreadableError:
+    """Make the error for elements, or folders, inside one another to a depth of more than ``most``."""
+    return unreadable(f"the {what} of the answer are nested to a depth of more than {most}")
+
+
 def too_large(most: int = MAX_BYTES) -> UnreadableError:
     """Make the error for an answer of more than ``most`` bytes; only a listing may have as many as ``MAX_BYTES``."""
     remedy = "list single folders instead" if most == MAX_BYTES else "check the server: no answer should be so large"
@@ -351,13 +379,16 @@ def _refuse_html(data: bytes) -> None:
 
 def _start_of_document(clean: bytes) -> tuple[bytes, bytes]:
     """Return (the start of) a document without its XML declaration, and the root's name. Raises for a DTD."""
-    if declaration := _DECLARATION.match(clean):
+    if declaration := _DECLARATION.match(clean, 0, _MOST_PROLOG):
         clean = declaration[1] + clean[declaration.end() :]
     clean = clean.lstrip()
     if not clean:
         raise unreadable("the answer is empty")
-    root = _ROOT.match(clean)
+    root = _ROOT.match(clean, 0, _MOST_PROLOG)
     name = root[1] if root else b""
+    may_follow = name.startswith(b"!--") or (not root and clean.startswith((b"<?", b"<!--")))
+    if may_follow and len(clean) > _MOST_PROLOG:
+        raise unreadable(f"more than {_MOST_PROLOG // 2**10} KiB of comments precede the root of the answer")
     if name.startswith(b"!"):
         raise unreadable("the answer has a DTD, which is never read", "answers of the interface need none")
     return clean, name
@@ -375,13 +406,16 @@ def _before_stray_ends(clean: bytes, stray: re.Pattern[bytes] = _STRAY_END) -> i
 
 
 def _with_declared_prefixes(clean: bytes) -> bytes:
-    root = _ROOT.match(clean)
+    root = _ROOT.match(clean, 0, _MOST_PROLOG)
     if root is None:
         return clean
     start_tag = clean[root.start(1) : clean.find(b">", root.end())]
-    used = set(_USED_PREFIX.findall(clean)) - {b"xml", b"xmlns"}
-    if len(used) > _MOST_PREFIXES:
-        return clean
+    used: set[bytes] = set()
+    for match in _USED_PREFIX.finditer(clean):
+        used.add(match[1])
+        if len(used) > _MOST_PREFIXES:
+            return clean
+    used -= {b"xml", b"xmlns"}
     missing = sorted(prefix for prefix in used if b"xmlns:" + prefix + b"=" not in start_tag)
     declared = b"".join(b' xmlns:%b="urn:undeclared:%b"' % (prefix, prefix) for prefix in missing)
     return clean[: root.end()] + declared + clean[root.end() :]

@@ -25,6 +25,7 @@ from jinja2.filters import make_attrgetter
 from jinja2.runtime import Context, Undefined
 
 from msauto.codec import json_text
+from msauto.documents.document import shallow
 from msauto.documents.loader import plain
 from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import nearest
@@ -420,7 +421,7 @@ def from_json(value: Any) -> Any:
     Example: '{"a": [1]}' | from_json
     """
     try:
-        return json.loads(str(value))
+        return shallow(json.loads(str(value)))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"invalid JSON: {error}") from error
 

@@ -6,6 +6,7 @@ import csv
 import inspect
 import io
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from msauto.csv_cells import as_written
+from msauto.documents.document import shallow
 from msauto.documents.loader import load_yaml, plain
 from msauto.errors import InputError, nearest
 from msauto.playbook.input_files import LookupContext
@@ -71,9 +73,10 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding:
     if not rows:
         return []
     first, header = rows[0]
-    if twice := [name for number, name in enumerate(header) if name and name in header[:number]]:
+    twice = next((name for name, number in Counter(header).items() if name and number > 1), None)
+    if twice is not None:
         remedy = "rename or remove one of the columns"
-        raise TemplateFunctionError(f"{place}:{first}: the header has the name {twice[0]!r} twice", remedy)
+        raise TemplateFunctionError(f"{place}:{first}: the header has the name {twice!r} twice", remedy)
     for line, cells in rows:
         if len(cells) != len(header):
             why = f"{place}:{line}: the row has {len(cells)} values, and the header {len(header)} names"
@@ -122,7 +125,7 @@ def lookup_json(context: LookupContext, name: str) -> Any:
     Example: lookup('json', 'show.json').title
     """
     try:
-        return json.loads(context.text(name))
+        return shallow(json.loads(context.text(name)))
     except (ValueError, RecursionError) as error:
         raise TemplateFunctionError(f"the file {name!r} is not valid JSON: {error}") from error
 

@@ -19,7 +19,7 @@ from msauto.plugins.batch.batch_file import BatchFile
 from msauto.plugins.batch.causes import Cause
 from msauto.report.layout import Style, aligned, paint
 from msauto.report.result_view import NOT_DONE
-from msauto.report.sanitizing import display_width, split_at_width, visible
+from msauto.report.sanitizing import display_width, parts_of_width, visible
 from msauto.report.texts import local_time, plural
 
 EndOutcome = Literal["ok", "failed", "refused", "locked", "interrupted"]
@@ -305,7 +305,7 @@ def show_status(statuses: Sequence[JobStatus], now: datetime, width: int | None,
         causes = (f"{cause.count} {cause.kind or cause.outcome} on {cause.server}" for cause in each.causes)
         first = visible(f"{head}  {', '.join(causes) or each.reason}".rstrip())
         if width is not None and display_width(first) > width:
-            first = f"{split_at_width(first, width - 1)[0]}…"
+            first = f"{next(parts_of_width(first, width - 1))}…"
         style: Style = "red" if each.code else "yellow" if each.late else ""
         yield paint(first, style, colour=colour)
         success = f"last ok {local_time(each.last_success)}" if each.last_success else "never ok"

@@ -10,7 +10,9 @@ What no EDL can hold is written a second time as JSON in ``* MSAUTO:`` comments,
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 
 from msgspec import Struct, field
 
@@ -30,14 +32,13 @@ from msauto.plugins.timelines.timeline import (
 )
 
 _TC = r"\d{1,4}[:;]\d{2}[:;]\d{2}[:;]\d{2,3}"
-_EVENT = re.compile(
-    rf"(?P<number>\d{{1,6}})\s+(?P<reel>.*?)\s+(?P<track>\S+)\s+(?P<edit>C|D|W\d*|K\S*)\s+(?:\d{{1,4}}\s+)?"
-    rf"{_TC}\s+{_TC}\s+(?P<start>{_TC})\s+(?P<end>{_TC})(?:\s.*)?"
-)
+_TIMES = re.compile(rf"(?<!\S){_TC}\s+{_TC}\s+(?P<start>{_TC})\s+(?P<end>{_TC})(?!\S)")
+_NUMBER = re.compile(r"\d{1,6}")
+_EDIT = re.compile(r"C|D|W\d*|K\S*")
+_FRAMES = re.compile(r"\d{1,4}")
 _LIKE_TC = r"\d{1,4}[:;.,]\d{2}[:;.,]\d{2}[:;.,]\d{2}"
 _LIKE_EVENT = re.compile(rf"\d{{3,6}}\s.*{_LIKE_TC}\s+{_LIKE_TC}")
 _LOCATOR = re.compile(r"\*\s*LOC:\s*(?P<at>\S+)(?:\s+(?P<color>\S+))?(?:\s+(?P<text>.*))?")
-_RESOLVE = re.compile(r"(?P<note>.*?)\s*\|C:(?P<color>\S*)\s*\|M:(?P<name>.*?)\s*\|D:(?P<duration>\d+)")
 _CLIP_NAME = re.compile(r"\*\s*(?P<which>FROM|TO) CLIP NAME:\s*(?P<name>.*)")
 _EXTRA = re.compile(r"\*\s*MSAUTO:\s?(?P<json>.*)")
 _NO_NAME = re.compile(r"AX|BL|\d*")
@@ -49,36 +50,78 @@ _EXTRA_PART = re.compile(r".{0,159}\S|.+")
 
 def is_edl(text: str) -> bool:
     """Return whether a text looks like an EDL."""
-    return any(re.match(r"TITLE:|FCM:|\*\s*LOC:", line) or _EVENT.fullmatch(line.strip()) for line in text.splitlines())
+    return any(re.match(r"TITLE:|FCM:|\*\s*LOC:", line) or _event(line.strip()) for line in text.splitlines())
 
 
 # Reading -------------------------------------------------------------------------------------------------------
+
+
+class _EditEvent(Struct, frozen=True):
+    """The line of an event."""
+
+    reel: str
+    track: str
+    edit: str
+    start: str
+    end: str
+
+
+def _event(line: str) -> _EditEvent | None:
+    """Read ``number reel track edit [frames] source source start end``; a reel may contain spaces."""
+    times = _TIMES.search(line)
+    if times is None or not line[0].isdigit():
+        return None
+    parts = line[: times.start()].rsplit(None, 3)
+    has_frames = len(parts) == 4 and _FRAMES.fullmatch(parts[3]) and _EDIT.fullmatch(parts[2])
+    if not has_frames:
+        parts = line[: times.start()].rsplit(None, 2)
+    if len(parts) < 3:
+        return None
+    before, track, edit = parts[:3]
+    number, *reel = before.split(None, 1)
+    if not _NUMBER.fullmatch(number) or not _EDIT.fullmatch(edit):
+        return None
+    return _EditEvent("".join(reel), track, edit, times["start"], times["end"])
+
+
+class _ResolveMarker(Struct, frozen=True):
+    """A marker of Resolve below an event."""
+
+    note: str
+    color: str
+    name: str
+    duration: str
+
+
+def _resolve_marker(line: str) -> _ResolveMarker | None:
+    note, _, rest = line.partition("|C:")
+    color, _, rest = rest.partition("|M:")
+    name, _, duration = rest.rpartition("|D:")
+    color = color.rstrip()
+    is_marker = duration.isdecimal() and len(duration) < 10 and len(color.split()) <= 1 and not color[:1].isspace()
+    return _ResolveMarker(note.rstrip(), color, name.rstrip(), duration) if is_marker else None
 
 
 class _EditLine(Struct):
     """An event with the lines below it, or a locator."""
 
     line: int
-    match: re.Match[str]
+    event: _EditEvent | None
+    locator: re.Match[str] | None
     drop: bool
     names: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    marker: re.Match[str] | None = None
+    marker: _ResolveMarker | None = None
     extra: str = ""
 
     @property
-    def is_locator(self) -> bool:
-        return self.match.re is _LOCATOR
-
-    @property
     def is_video(self) -> bool:
-        return not self.is_locator and ("V" in self.match["track"] or self.match["track"] == "B")
+        return self.event is not None and ("V" in self.event.track or self.event.track == "B")
 
-    @property
-    def title(self) -> str:
-        """The clip that the event shows; of a transition, the one that it leads to."""
-        which = "FROM" if self.match["edit"] == "C" else "TO"
-        reel = self.match["reel"]
+    def title(self, event: _EditEvent) -> str:
+        """The clip that its event shows; of a transition, the one that it leads to."""
+        which = "FROM" if event.edit == "C" else "TO"
+        reel = event.reel
         return self.names.get(which) or self.names.get("FROM", "") or ("" if _NO_NAME.fullmatch(reel) else reel)
 
 
@@ -90,25 +133,26 @@ def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
         raise TimelineError("no event and no locator found", "export it as a CMX3600 EDL")
     video = any(each.is_video for each in entries)
     for entry in entries:
-        if entry.is_locator:
-            color, words = entry.match["color"] or "", entry.match["text"] or ""
+        event, locator, resolve = entry.event, entry.locator, entry.marker
+        if locator is not None:
+            color, words = locator["color"] or "", locator["text"] or ""
             if color.casefold() not in COLORS:
                 color, words = "", f"{color} {words}".strip()
-            frame = clock.position(entry.match["at"], entry.line, drop=entry.drop)
+            frame = clock.position(locator["at"], entry.line, drop=entry.drop)
             marker = EditMarker(frame, words, color=color)
             timeline.markers.append(with_extra_values(marker, entry.extra, _text, entry.line))
-        elif (resolve := entry.marker) is not None:
-            start = clock.position(entry.match["start"], entry.line, drop=entry.drop)
-            notes = "\n".join(filter(None, (*entry.notes, resolve["note"])))
-            marker = EditMarker(start, resolve["name"], notes, color=resolve["color"].removeprefix("ResolveColor"))
-            frames = int(resolve["duration"])
+        elif event is not None and resolve is not None:
+            start = clock.position(event.start, entry.line, drop=entry.drop)
+            notes = "\n".join(filter(None, (*entry.notes, resolve.note)))
+            marker = EditMarker(start, resolve.name, notes, color=resolve.color.removeprefix("ResolveColor"))
+            frames = int(resolve.duration)
             timeline.add(marker, frames if frames > 1 else 0)
-        elif (entry.is_video or not video) and entry.match["reel"] != "BL":
-            start, end = (clock.position(entry.match[at], entry.line, drop=entry.drop) for at in ("start", "end"))
+        elif event is not None and (entry.is_video or not video) and event.reel != "BL":
+            start, end = (clock.position(at, entry.line, drop=entry.drop) for at in (event.start, event.end))
             if end < start:
                 raise TimelineError("the event ends before it starts", "correct the record time codes", entry.line)
             if end > start:  # the outgoing side of a transition has no length
-                segment = EditSegment(start, end - start, entry.title)
+                segment = EditSegment(start, end - start, entry.title(event))
                 timeline.segments.append(with_extra_values(segment, entry.extra, _text, entry.line))
     return timeline
 
@@ -116,7 +160,7 @@ def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
 def _entries(text: str, timeline: EditTimeline) -> list[_EditLine]:
     """Return events and locators in their order; set the title of the timeline."""
     drop = False
-    event: _EditLine | None = None
+    entry: _EditLine | None = None  # the last event
     entries: list[_EditLine] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
@@ -124,9 +168,9 @@ def _entries(text: str, timeline: EditTimeline) -> list[_EditLine]:
             drop = line.removeprefix("FCM:").strip().upper().startswith("DROP")
         elif line.startswith("TITLE:"):
             timeline.title = line.removeprefix("TITLE:").strip()
-        elif match := _EVENT.fullmatch(line):
-            event = _EditLine(number, match, drop)
-            entries.append(event)
+        elif event := _event(line):
+            entry = _EditLine(number, event, None, drop)
+            entries.append(entry)
         elif _LIKE_EVENT.match(line):
             raise TimelineError(f"invalid event: {line[:60]!r}", "export the EDL again as CMX3600", number)
         elif re.match(r"\*\s*LOC:", line):
@@ -134,17 +178,17 @@ def _entries(text: str, timeline: EditTimeline) -> list[_EditLine]:
             if match is None:
                 remedy = "write * LOC: 01:00:00:00 RED text"
                 raise TimelineError(f"the locator has no time code: {line!r}", remedy, number)
-            entries.append(_EditLine(number, match, drop))
+            entries.append(_EditLine(number, None, match, drop))
         elif (match := _EXTRA.fullmatch(line)) and entries:
             entries[-1].extra += match["json"]
-        elif event is None:
+        elif entry is None:
             continue
         elif match := _CLIP_NAME.fullmatch(line):
-            event.names[match["which"]] = match["name"].strip()
-        elif match := _RESOLVE.fullmatch(line):
-            event.marker = match
-        elif line and event.marker is None and not line.startswith(("*", "M2", ">")):
-            event.notes.append(line)
+            entry.names[match["which"]] = match["name"].strip()
+        elif marker := _resolve_marker(line):
+            entry.marker = marker
+        elif line and entry.marker is None and not line.startswith(("*", "M2", ">")):
+            entry.notes.append(line)
     return entries
 
 
@@ -155,11 +199,14 @@ def write_edl(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write segments as events and markers as locators below the event that they are in, else above all events."""
     segments = sorted(timeline.segments, key=lambda segment: segment.start)
     locators: list[list[str]] = [[] for _ in (None, *segments)]  # above all events, then below each of them
+    # The first segment that ends after a marker is where the latest end so far first lies behind the marker.
+    ends = list(accumulate((segment.start + segment.duration for segment in segments), max))
     for marker in sorted(timeline.markers, key=lambda marker: marker.frame):
-        inside = (at for at, each in enumerate(segments, 1) if each.start <= marker.frame < each.start + each.duration)
+        place = bisect_right(ends, marker.frame)
+        is_inside = place < len(segments) and segments[place].start <= marker.frame
         text = _text(marker)
         line = f"* LOC: {clock.show(marker.frame)} {color_of(marker.track).upper():7} {text}".rstrip()
-        locators[next(inside, 0)] += [line, *_extra_lines(extra_values(marker, text))]
+        locators[place + 1 if is_inside else 0] += [line, *_extra_lines(extra_values(marker, text))]
     lines = [f"TITLE: {_shortened(timeline.title)}", f"FCM: {'DROP' if clock.drop else 'NON-DROP'} FRAME", ""]
     lines += [*locators[0], ""] if locators[0] else []
     for number, (segment, below) in enumerate(zip(segments, locators[1:], strict=True), 1):

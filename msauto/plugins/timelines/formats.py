@@ -16,6 +16,7 @@ from msauto.plugins.timelines.timeline import (
     TimelineClock,
     TimelineError,
     WrittenTimeline,
+    check_lines,
     check_tracks,
     with_track,
 )
@@ -67,10 +68,12 @@ def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[st
     text = decode(content, encoding)
     if not text.strip():
         raise TimelineError("the file is empty", "export it again")
-    if ending in _READERS:
-        return _READERS[ending](text, clock)
     if ending in {"csv", "tsv"} and not is_marker_list(text):
         return read_csv(text, clock, columns)
+    if '"OTIO_SCHEMA"' not in text[:10_000] and ending != "otio" and not (columns or is_table(text)):
+        check_lines(text)
+    if ending in _READERS:
+        return _READERS[ending](text, clock)
     if text.startswith("WEBVTT") or " --> " in text[:1000]:
         return read_captions(text, clock)
     if '"OTIO_SCHEMA"' in text[:10_000]:

@@ -212,12 +212,12 @@ def is_marker_list(text: str) -> bool:
 
 def read_marker_list(text: str, clock: TimelineClock) -> EditTimeline:
     """Read markers; one of more than one frame becomes a segment."""
-    lines: list[tuple[int, str]] = []  # those that a comment continues on joined
+    lines: list[tuple[int, list[str]]] = []  # each with those that its comment continues on
     for number, line in enumerate(text.splitlines(), 1):
         if _MARKER.match(line):
-            lines.append((number, line))
+            lines.append((number, [line]))
         elif line.strip() and lines:
-            lines[-1] = (lines[-1][0], f"{lines[-1][1]} {line.strip(' ')}")
+            lines[-1][1].append(line.strip(" "))
         elif line.strip():
             raise TimelineError(
                 f"the line is not a marker of Avid: {line[:60]!r}",
@@ -225,8 +225,8 @@ def read_marker_list(text: str, clock: TimelineClock) -> EditTimeline:
                 number,
             )
     timeline = EditTimeline()
-    for number, line in lines:
-        user, at, _, color, comment, length = [*line.split("\t"), "", "", ""][:6]
+    for number, parts in lines:
+        user, at, _, color, comment, length = [*" ".join(parts).split("\t", 6), "", "", ""][:6]
         frames = clock.duration(length, number) if length.strip() else 1
         marker = EditMarker(clock.position(at, number), comment.strip(), user=user.strip(), color=color.strip())
         timeline.add(marker, frames if frames > 1 else 0)

@@ -141,6 +141,7 @@ def shown_text(item: EditMarker | EditSegment) -> str:
 
 
 T = TypeVar("T")
+_LONGEST_LINE = 10_000
 _CLOCK_TIME = re.compile(r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII)
 _NTSC = (24, 30, 48, 60, 120)
 _MOST_FRAMES_PER_SECOND = 1000
@@ -305,6 +306,14 @@ def with_track(marker: EditMarker, tracks: Mapping[str, str]) -> EditMarker:
 Item = TypeVar("Item", EditMarker, EditSegment)
 _NATIVE = frozenset({"frame", "start", "duration", "color", "line"})
 """What every format holds; ``color`` follows from the track."""
+
+
+def check_lines(text: str) -> None:
+    """Raise :class:`TimelineError` for a line that is longer than any of a timeline; cells of tables may be longer."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > _LONGEST_LINE:
+            why = f"the line has {len(line):,} characters, more than {_LONGEST_LINE:,}"
+            raise TimelineError(why, "export the timeline again, or shorten its texts", number)
 
 
 def extra_values(item: EditMarker | EditSegment, shown: str, *, colored: bool = True) -> str:

@@ -35,6 +35,28 @@ def test_what_was_written_is_kept() -> None:
     assert type(resolve_scalar("12")) is int
 
 
+def test_yaml_has_at_most_8_mib() -> None:
+    with pytest.raises(InputError, match="YAML may have 8 MiB") as caught:
+        parse_yaml(b"- a\n" * 2**21 + b"-", "f.yml")
+    assert "loop" in caught.value.problems[0].remedy
+
+
+def test_yaml_has_at_most_a_million_keys_and_values() -> None:
+    with pytest.raises(InputError, match="more than 1,000,000 keys and values"):
+        parse_yaml(b"[" + b"a," * 1_000_000 + b"]", "f.yml")
+
+
+def test_of_many_flaws_the_first_thousand_are_shown() -> None:
+    assert len(parse_yaml(b"a: 1\n" * 3000, "f.yml").flaws) == 1000
+
+
+def test_an_error_in_a_large_file_has_its_line() -> None:
+    lines = ["- a: 1"] * 300_000
+    with pytest.raises(InputError, match=r"f\.yml:30000[12]:") as caught:
+        parse_yaml("\n".join([*lines, "- [b"]).encode(), "f.yml")
+    assert caught.value.problems[0].remedy
+
+
 def test_places_survive_merges_and_anchors() -> None:
     document = load_yaml(b"a: &x\n  p: 1\n  q: [5, 6]\nb:\n  <<: *x\n  p: 2\nc: *x\n", "f")
     assert document.data == {"a": {"p": 1, "q": [5, 6]}, "b": {"q": [5, 6], "p": 2}, "c": {"p": 1, "q": [5, 6]}}

@@ -13,6 +13,7 @@ import pytest
 
 from msauto.errors import UnreadableError
 from msauto.model.live import parse_folder
+from msauto.server.listing import parse_databases
 from msauto.server.parsers import parse_channel, parse_clip, parse_xmp
 from tests.listing_bytes import parse_listing
 
@@ -59,6 +60,51 @@ def test_cut_anywhere_it_is_an_error_or_the_same(path: Path, case: dict[str, Any
             continue
         nothing = path.parent.name == "xmp" and not found  # unreadable, or an empty answer: an asset without fields
         assert nothing or found == desired, data[:cut][-60:]
+
+
+NAMESPACES = b" ".join(b'xmlns:a%d="u"' % number for number in range(257))
+
+
+@pytest.mark.parametrize(
+    ("parse", "document", "message"),
+    [
+        (parse_clip, b"<Clip>" + b"<a>" * 64 + b"</a>" * 64 + b"</Clip>", "the elements of the answer are nested"),
+        (parse_clip, b"<Clip " + NAMESPACES + b"/>", "more than 256 namespaces"),
+        (parse_clip, b"<!--" + b"a" * 70_000 + b"--><!DOCTYPE a><Clip/>", "more than 64 KiB of comments precede"),
+        (
+            lambda data: parse_listing(data, "NEWS", ()),
+            b"<StoredTree><Folder name=''>" + b"<Folder name='a'>" * 33 + b"</Folder>" * 34 + b"</StoredTree>",
+            "the folders of the answer are nested to a depth of more than 32",
+        ),
+    ],
+    ids=["depth", "namespaces", "comments", "folders"],
+)
+def test_what_no_answer_needs_is_refused(parse: Callable[[bytes], object], document: bytes, message: str) -> None:
+    with pytest.raises(UnreadableError, match=message):
+        parse(document)
+
+
+def test_folders_are_read_32_deep() -> None:
+    folders = b"<Folder name='a'>" * 32 + b"<Clip title='Film'/>" + b"</Folder>" * 32
+    listing = parse_listing(b"<StoredTree><Folder name=''>" + folders + b"</Folder></StoredTree>", "NEWS", ())
+    assert [entry.folder for entry in listing.entries] == [("a",) * 32]
+
+
+def test_an_unknown_element_is_kept_with_the_namespaces_that_it_uses() -> None:
+    many = b" ".join(b'xmlns:a%d="u%d"' % (number, number) for number in range(200))
+    items = b"".join(b"<item><a%d:x b='1'/></item>" % number for number in range(200))
+    channel = parse_channel(b"<rss " + many + b">" + items + b"</rss>", "ticker")
+    assert channel.items[7].extra == {"<x>": '<a7:x xmlns:a7="u7" b="1"/>'}
+
+
+def test_a_value_of_many_lines_is_one_text() -> None:
+    assert parse_xmp(b"dc:title=a\n\nb\n c=\n") == {"dc:title": ("a\n\nb",), "c": ()}
+
+
+def test_a_tree_in_a_tree_is_read_once() -> None:
+    nested = b"<database name='a'><StoredTree><Folder name='F'/>" * 3 + b"</StoredTree></database>" * 3
+    databases = parse_databases(b"<databases>" + nested + b"</databases>")
+    assert [database.listing is not None for database in databases] == [True, False, False]
 
 
 def test_more_elements_than_a_clip_can_have_are_refused_before_they_take_memory() -> None:
@@ -113,6 +159,30 @@ print("bounded")
         "b'<?xml ' + b'encoding ' * 500_000",
         "b' ' * 20_000_000",
         "b'\\x00' * 5_000_000",
+        "b'<Clip><' + b'n' * 1_000_000 + b'/></Clip>'",
+        (
+            "b'<rss ' + b' '.join(b'xmlns:a%d=\"u%d\"' % (n, n) for n in range(50_000)) + b'>'"
+            " + b''.join(b'<item><a%d:x/></item>' % n for n in range(50_000)) + b'</rss>'"
+        ),
+        (
+            "b'<rss ' + b' '.join(b'xmlns:a%d=\"u%d\"' % (n, n) for n in range(250)) + b'>'"
+            " + b''.join(b'<item><a%d:x b=\"\"/></item>' % (n % 250) for n in range(100_000)) + b'</rss>'"
+        ),
+        "b'<?a b?>' * 500_000 + b'<Clip/>'",
+        "b'<Clip>' + b'<?a b?><!--c-->' * 500_000 + b'</Clip>'",
+        "b'<Clip><Attr name=\"a\">' + b'<![CDATA[a]]>&#65;&amp;' * 400_000 + b'</Attr></Clip>'",
+        "b'<Clip>' + b'<Attr name=\"a\">x</Attr>' * 400_000 + b'</Clip>'",
+        "b'<StoredTree>' + b'<Clip/>' * 900_000 + b'</StoredTree>'",
+        "b'<StoredTree>' + b'<Folder name=\"abcdefgh\">' * 250 + b'<Clip a=\"\"/>' * 900_000 + b'</Folder>' * 250",
+        (
+            "b'<databases>' + b'<database name=\"a\"><StoredTree>' * 30 + b'<Folder name=\"a\"/>' * 100_000"
+            " + b'</StoredTree></database>' * 30 + b'</databases>'"
+        ),
+        "b'<r><Description>' + b'<li>a</li>' * 700_000 + b'</Description></r>'",
+        "b'dc:title=a' + b'\\n' * 7_000_000",
+        "b'{\"a\":[' + b'[],' * 2_000_000 + b'[]]}'",
+        "b'error' + b': ' * 2_000_000",
+        "('<Clip><Attr name=\"title\">' + '\\u0301\\u0327' * 1_000_000 + '</Attr></Clip>').encode()",
         "b'<Clip><Marker pos=\"1\" uid=\"' + b'9' * 1_000_000 + b'\"/></Clip>'",
     ],
     ids=lambda document: document[:40],

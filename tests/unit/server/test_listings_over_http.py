@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 
 import httpx2
 import pytest
 
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, ServerError, UnreadableError
+from msauto.model import requests
 from msauto.model.live import Listing
 from msauto.server.client import AsyncMediaServer
+from msauto.server.error_answers import RawAnswer
 from tests.unit.server.noon import Noon
 
 HEAD = b"<StoredTree><Folder name=''>"
@@ -127,3 +130,19 @@ def test_a_server_that_was_given_up_is_not_asked_for_a_listing() -> None:
 
     asyncio.run(main())
     assert server.asked == 1
+
+
+def test_other_tasks_run_while_a_large_answer_is_parsed() -> None:
+    async def run() -> bool:
+        loop = asyncio.get_running_loop()
+        others_ran = threading.Event()
+
+        def parse(_: RawAnswer) -> bool:
+            loop.call_soon_threadsafe(others_ran.set)
+            return others_ran.wait(10)
+
+        server = Server(body(b"x" * 2**18))
+        async with AsyncMediaServer("http://studio-a:7901", transport=server, clock=Noon()) as client:
+            return await client.read(requests.get_channels(), parse)
+
+    assert asyncio.run(run())
