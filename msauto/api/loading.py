@@ -16,6 +16,7 @@ from msauto.api.stages import check_servers, make_plan, undo_of, workplace_on
 from msauto.api.workplace import StageContext, Workplace
 from msauto.codec import load as load_json
 from msauto.errors import RefusedError
+from msauto.file_access import find_repository
 from msauto.ledger.history import OPTIONS
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
@@ -28,7 +29,6 @@ from msauto.planning.limits import refusals
 from msauto.planning.saved_plan import refuse_differences, rest_of
 from msauto.planning.undo import servers_of
 from msauto.playbook.hosts import named_servers
-from msauto.playbook.input_files import find_repository
 from msauto.playbook.resolve import resolve
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible

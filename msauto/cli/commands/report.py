@@ -14,8 +14,8 @@ from msauto.batch.summary import SUMMARY_FORMS
 from msauto.cli.flags import Flags, layout_of, shared_flags_of, summary_flag
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
+from msauto.file_access import find_repository
 from msauto.ledger.ledger import Ledger
-from msauto.playbook.input_files import find_repository
 
 
 @click.command("report", cls=HelpCommand)
