@@ -157,6 +157,7 @@ REPORT: Final = Content("a report of this run")
 METRICS: Final = Content("metrics", rb"\s*# HELP msauto_", frozenset({".prom"}))
 SCHEDULE: Final = Content("a file of a scheduler", rb"(?s).{0,1000}?msauto", is_read=True)
 _FIRST: Final = 4096
+_LONGEST_PART: Final = 255
 
 
 LEDGER_FILES: Final = (*(f"ledger.sqlite{ending}" for ending in ("", "-wal", "-shm", "-journal")), "locks", "stills")
@@ -193,7 +194,7 @@ class WriteAccess:
                 remedy="use a path inside it, or allow its folder in msauto.toml: [download] folders",
             )
         self._check_parts(name, given, real, root)
-        if real.is_dir() or name.endswith(("/", os.sep)):
+        if os.path.isdir(real) or name.endswith(("/", os.sep)):  # noqa: PTH112 - no error for a path that is too long
             raise MsautoError(f"{name!r} is a folder", remedy="add a file name")
         self._check_name(name, real, content)
         if real in read or not self.reserved.isdisjoint((real, *real.parents)):
@@ -257,6 +258,8 @@ def _why_not_a_part(part: str) -> str:
         return "hidden files cannot be written"
     if part != part.rstrip(". ") or is_device_name(part) or any(not sign.isprintable() for sign in part):
         return "not every file system has such a name"
+    if len(os.fsencode(part)) > _LONGEST_PART:
+        return "a part of a path has at most 255 bytes"
     if folded(part) in _FOLDERS_OF_PROGRAMS:
         return "msauto or CI reads what is there"
     return ""

@@ -227,6 +227,35 @@ def test_flags_write_only_where_playbooks_may(desk: Desk, sim: Simulator, flag: 
     assert {path for path in {*desk.folder.parent.rglob("*")} - before if "state" not in path.parts} == set()
 
 
+def test_settings_open_folders_and_endings(desk: Desk) -> None:
+    (desk.folder.parent / "media").mkdir()
+    play = desk.play({"thumbnail": {"title": "Film", "dest": "../media/x.gxf"}})
+    desk.write("msauto.toml", "[download]\nfolders = ['../media']\nendings = ['.GXF']\n")
+    assert desk.run("apply", play, *FLAGS, "--yes").code == 1, "a path without .."
+    play = desk.play({"thumbnail": {"title": "Film", "dest": str(desk.folder.parent / "media" / "x.gxf")}})
+    assert desk.run("apply", play, *FLAGS, "--yes").code == 0
+    assert desk.run("plan", play, *FLAGS, "--out", str(desk.folder.parent / "media" / "plan.json")).code == 0
+    for ending in ("yml", ".yml", ".", ".p/y", "*"):
+        desk.write("msauto.toml", f"[download]\nendings = ['{ending}']\n")
+        assert desk.run("plan", play, *FLAGS).code == 1, ending
+
+
+@pytest.mark.parametrize("folder", ["../pages", "/tmp/msauto-pages", "host_vars", ".pages", "linked"])
+@pytest.mark.parametrize("key", ["reports", "pages"])
+def test_a_batch_writes_where_a_run_may(desk: Desk, key: str, folder: str) -> None:
+    (desk.folder / "linked").symlink_to(desk.folder.parent)
+    play = desk.play({"asset": {"title": "Film", "fields": {"comment": "x"}}})
+    batch = {"name": "nightly", "schedule": {"at": "03:10", "tz": "Europe/Oslo"}, key: {"dir": folder}}
+    desk.write("batch.yml", {**batch, "inventory": "inventory.yml", "jobs": {"news": {"playbooks": play}}})
+    checked = desk.run("batch", "check", "batch.yml")
+    assert checked.code == 1
+    assert "batch.yml:" in checked.err + checked.out
+    before = {*desk.folder.parent.rglob("*")}
+    desk.run("batch", "run", "batch.yml", "--state-dir", "state")
+    written = {path.name for path in {*desk.folder.parent.rglob("*")} - before if "state" not in path.parts}
+    assert not [name for name in written if name.startswith(("nightly-", "index"))]
+
+
 @pytest.mark.parametrize("flag", ["--out", "--events"])
 def test_flags_replace_only_what_msauto_wrote(desk: Desk, flag: str) -> None:
     play = desk.play({"asset": {"title": "Film", "fields": {"comment": "x"}}})
