@@ -330,7 +330,9 @@ _PLAN_OR_LEDGER: Final = (
 )
 
 
-_KEYS_OF_INVENTORIES: Final = (rb"\b(?:hosts|children)\b[\"']?[ \t]*:", rb"\b(?:server|all)\b[\"']?[ \t]*:")
+_MAPPING: Final = rb"\b[\"']?[ \t]*:[ \t]*(?:#[^\n]{0,200})?(?:\{|\r?\n\s*[^\s\-\[])"
+_KEYS_OF_INVENTORIES: Final = (rb"\b(?:hosts|children)" + _MAPPING, rb"\b(?:server|all)" + _MAPPING)
+"""Mappings that an inventory has; a list of hosts of a show is data."""
 
 
 def why_not_looked_up(path: Path, root: Path, reserved: Set[Path]) -> tuple[str, str] | None:

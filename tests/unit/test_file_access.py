@@ -143,7 +143,32 @@ def test_the_ledger_knows_a_file_wherever_its_repository_is(folder: Path) -> Non
 
 @pytest.mark.parametrize(
     "content",
-    [b"title: News\n", b'[{"server": "a", "title": "x"}]', b"guid,text\nserver: hosts\n", b"hosts are all there"],
+    [
+        b"hosts: [Anna, Ben]\nserver: studio-a\nall: true\n",
+        b"show:\n  hosts:\n    - Anna\nserver:\n  - x\n",
+        b'{"hosts": ["Anna"], "server": "a"}',
+        b"title: News\n",
+        b'[{"server": "a", "title": "x"}]',
+        b"guid,text\nserver: hosts\n",
+        b"hosts are all there",
+    ],
 )
 def test_data_is_shown(content: bytes) -> None:
     assert why_not_shown(content) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"all:\n  hosts:\n    a: {server: {url: x}}\n",
+        b"all: {hosts: {a: {password: x}}}",
+        b"playout: # ours\n  hosts: # all\n\n    a:\n      server:\n        url: x\n",
+        b"'all':\r\n  'children':\r\n    x:\r\n",
+        b'{"all": {"hosts": {"a": null}}}',
+        b'{\n  "x": {\n    "hosts": {\n      "a": {"server": {"url": "x"}}}}}',
+        b'\xef\xbb\xbf{\n  "format": "msauto-plan"',
+        b"SQLite format 3\0",
+    ],
+)
+def test_inventories_plans_and_ledgers_are_not_shown(content: bytes) -> None:
+    assert why_not_shown(content) is not None
