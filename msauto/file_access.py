@@ -330,7 +330,8 @@ _PLAN_OR_LEDGER: Final = (
 )
 
 
-_MAPPING: Final = rb"\b[\"']?[ \t]*:[ \t]*(?:#[^\n]{0,200})?(?:\{|\r?\n\s*[^\s\-\[])"
+_LARGEST_INVENTORY: Final = 8 * 2**20
+_MAPPING: Final = rb"\b[\"']?[ \t]*:[ \t]*(?:#[^\n]{0,80})?(?:\{|\r?\n\s*[^\s\-\[])"
 _KEYS_OF_INVENTORIES: Final = (rb"\b(?:hosts|children)" + _MAPPING, rb"\b(?:server|all)" + _MAPPING)
 """Mappings that an inventory has; a list of hosts of a show is data."""
 
@@ -366,6 +367,7 @@ def why_not_shown(content: bytes) -> tuple[str, str] | None:
     for begins, what, instead in _PLAN_OR_LEDGER:
         if re.match(begins, content.removeprefix(b"\xef\xbb\xbf")):
             return f"it is {what}", instead
-    if all(re.search(key, content) for key in _KEYS_OF_INVENTORIES):
+    is_small = len(content) <= _LARGEST_INVENTORY
+    if is_small and all(re.search(key, content) for key in _KEYS_OF_INVENTORIES):
         return "it is an inventory", _HOST_VARIABLES
     return None
