@@ -76,7 +76,13 @@ _LONGEST = 100
 
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
 _DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")
-_OURS = frozenset({"group_vars", "host_vars"})
+_OURS = frozenset({"group_vars", "host_vars", "roles", "vars", "inventory", "inventories", "ci", "workflows"})
+"""Folders that msauto or CI reads."""
+
+
+def is_device_name(part: str) -> bool:
+    """Return whether Windows takes a part of a path for a device."""
+    return _DEVICES.fullmatch(part) is not None
 
 
 class FileNames:

@@ -15,6 +15,7 @@ from msauto.api.inputs import Inputs, Tell, tell_nothing
 from msauto.concurrency import SystemClock
 from msauto.errors import InputError, LedgerError, MsautoError, exit_code_of
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
+from msauto.file_access import find_repository
 from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, REPOSITORY, SETTINGS, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import Ledger, LedgerPlace
@@ -22,7 +23,6 @@ from msauto.ledger.locks import user_name
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result, RunStatus, RunSummary, format_time
-from msauto.playbook.input_files import find_repository
 from msauto.playbook.settings import Settings
 from msauto.report.texts import TargetKey
 

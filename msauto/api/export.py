@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from msauto import sockets
 from msauto.api.inputs import Inputs, require_database
 from msauto.api.stages import workplace_on
 from msauto.errors import MsautoError, RefusedError
+from msauto.file_access import EXPORTED, open_regular
 from msauto.file_writing import FileNames, NewFile, write_file
 from msauto.model import live
 from msauto.model.server import Dialect
@@ -130,6 +132,11 @@ async def export(
     With ``content``, as the content of an embedded media server, into that file.
     """
     exported = Export()
+    outputs = inputs.outputs
+    if content is not None:
+        content = outputs.path(str(content), EXPORTED)
+    if out is not None:
+        out = outputs.folder(str(out))
     output: TextExport | FolderExport | TimelineFiles
     if content is not None:
         if form is not None or out is not None:
@@ -314,12 +321,17 @@ class TimelineFiles:
         assert self._folder is not None
         with file_errors(path):
             _make_folder(path.parent, self._folder)
-            if path.exists() and not self._force and path.read_bytes() != text.encode():
+            if os.path.lexists(path) and not self._force and not _holds(path, text):
                 raise RefusedError(
                     f"{path} has other contents", remedy="overwrite it with --force, or use another --out"
                 )
             write_file(path, [text])
         self.written.append(path)
+
+
+def _holds(path: Path, text: str) -> bool:
+    with open_regular(path) as file:
+        return file.read() == text.encode()
 
 
 def _make_folder(folder: Path, root: Path) -> None:
@@ -348,7 +360,7 @@ def _is_exported(path: Path) -> bool:
     with file_errors(path):
         if not path.is_file():
             return False
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.readline(256).startswith(f"# {HEADER}".encode())
 
 

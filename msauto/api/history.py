@@ -11,11 +11,11 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from msauto.codec import load
+from msauto.file_access import find_repository
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.identity import plain
 from msauto.model.result import PastTarget, RunDetails, RunSummary, TargetRecord
 from msauto.model.snapshot import Json
-from msauto.playbook.input_files import find_repository
 
 
 class PastRuns(Struct, frozen=True):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from msauto.errors import MsautoError
+from msauto.file_access import LEDGER_FILES, WriteAccess, repository_of
 from msauto.model.plan import Plan, PlanOptions
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.settings_file import state_folder
@@ -76,6 +78,16 @@ class Inputs(Struct, frozen=True):
         return (f"undo {self.given.undo}",)
 
     @property
+    def writable(self) -> WriteAccess:
+        """Where a run may write besides the repository: what the settings open, but nothing that msauto reads."""
+        return writable_by(self.settings, self.state_dir)
+
+    @property
+    def outputs(self) -> WriteAccess:
+        """Where the flags of a command may write."""
+        return with_outputs(self.writable, (*self.given.playbooks, *self.given.inventories))
+
+    @property
     def resolving(self) -> ResolveOptions:
         """What the playbooks are resolved with."""
         from msauto.playbook.hosts import ResolveOptions
@@ -94,12 +106,53 @@ class Inputs(Struct, frozen=True):
             now=datetime.fromisoformat(given.now),
             role_folders=settings.role_folders,
             lookup_folders=settings.lookup_folders,
-            download_folders=settings.download_folders,
+            writable=self.writable,
+            reserved=own_files(settings, self.state_dir),
             outside=settings.outside,
             secrets=self.secrets,
             documents=self.documents,
             transport=self.transport,
         )
+
+
+def writable_by(settings: Settings, state_dir: Path | None = None) -> WriteAccess:
+    """Return where the settings let a run write besides the repository, and what is kept from it."""
+    roles = {Path(folder).resolve() for folder in settings.role_folders}
+    return WriteAccess(
+        tuple(map(Path, settings.download_folders)),
+        own_files(settings, state_dir) | roles,
+        frozenset(settings.download_endings),
+    )
+
+
+def own_files(settings: Settings, state_dir: Path | None) -> frozenset[Path]:
+    """Return the files of msauto itself, links resolved: the settings, and what the ledger consists of."""
+    own = [] if settings.file is None else [Path(settings.file)]
+    if state_dir is not None:
+        own += [state_dir / name for name in LEDGER_FILES]
+    return frozenset(path.resolve() for path in own)
+
+
+def with_outputs(writable: WriteAccess, named: Sequence[str]) -> WriteAccess:
+    """Return where the flags of a command may write: also in the repositories of what it names, and of its folder.
+
+    A command that starts in the root of the file system does not open all of it.
+    """
+    files = [Path(name).resolve() for name in named if os.path.isfile(name)]  # noqa: PTH113 - no error for a bad name
+    roots = [repository_of(file.parent) for file in files]
+    here = repository_of(Path())
+    if here != Path(here.anchor):
+        roots.append(here)
+    return replace(writable, roots=(*roots, *writable.roots), reserved=writable.reserved | {*files})
+
+
+def outputs_of(playbooks: Sequence[str], config: str | None) -> WriteAccess:
+    """Return where the flags of a command may write, before its inputs are read; settings with errors open nothing."""
+    try:
+        settings = load_settings(config, *(Path(name).parent for name in playbooks[:1]))
+    except MsautoError:
+        settings = Settings()
+    return with_outputs(writable_by(settings), playbooks)
 
 
 def usual_playbooks(config: str | None) -> tuple[str, ...]:

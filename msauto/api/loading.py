@@ -15,6 +15,7 @@ from msauto.api.saved_plans import changed_inputs
 from msauto.api.stages import make_plan, undo_of, workplace_on
 from msauto.api.workplace import StageContext, Workplace
 from msauto.errors import RefusedError
+from msauto.file_access import find_repository
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import Notify
@@ -26,7 +27,6 @@ from msauto.planning.limits import refusals
 from msauto.planning.saved_plan import refuse_differences
 from msauto.planning.undo import servers_of
 from msauto.playbook.hosts import named_servers
-from msauto.playbook.input_files import find_repository
 from msauto.playbook.resolve import resolve
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible

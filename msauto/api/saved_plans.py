@@ -21,10 +21,11 @@ from msgspec import structs
 
 from msauto.api.options import OPTIONS
 from msauto.errors import InputError, MsautoError, Problem, SourceLocation
+from msauto.file_access import find_repository
 from msauto.file_writing import write_file
 from msauto.model.plan import InputHash, Plan, PlanOptions
 from msauto.planning.saved_plan import plan_document, plan_from_json
-from msauto.playbook.input_files import Files, find_repository, kept_path
+from msauto.playbook.input_files import Files, kept_path
 from msauto.report.json import dump_document
 from msauto.secrets.redaction import HIDDEN, Secrets, redact_lines
 
@@ -60,10 +61,10 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def write_plan_file(plan: Plan, path: str) -> None:
+def write_plan_file(plan: Plan, path: Path) -> None:
     """Write the plan to a file, completely or not at all."""
     try:
-        write_file(Path(path), dump_document(plan_document(plan)), 0o600)  # readable by the owner only
+        write_file(path, dump_document(plan_document(plan)), 0o600)  # readable by the owner only
     except OSError as error:
         raise MsautoError(
             f"cannot write the plan to {path}: {error.strerror}", remedy="name a file that you can write"

@@ -22,6 +22,7 @@ from msauto.applying.verification import Verification, rename_of
 from msauto.aspects import ASPECTS, is_numbered
 from msauto.aspects.aspect import Operation, part_of
 from msauto.aspects.comparison import mapping
+from msauto.aspects.downloads import fetched_file
 from msauto.aspects.plan_builder import BETWEEN, LEFT, MADE, PENDING_PREFIX
 from msauto.model.plan import Request, Target, TargetId
 from msauto.model.ports import LiveTarget
@@ -104,6 +105,7 @@ class TargetMemory:
         result = results[index]
         if result.outcome == "done":
             self.keep(self._items_if_done(index))
+            self._keep_file(index)
         elif result.outcome == "failed":
             self.keep(self._items_if_not_done(index, results))
         else:
@@ -192,6 +194,13 @@ class TargetMemory:
             if place is not None and made.get((aspect, place), key) != key:
                 items[item] = None
         return items
+
+    def _keep_file(self, index: int) -> None:
+        """Remember the content of a file that was fetched: it may be replaced as long as it is so."""
+        dest = self._target.requests[index].dest
+        if dest is not None and index in self._downloads:
+            file: Items = {"sha256": self._downloads[index]}
+            self._context.commits.note(partial(self._context.memory.remember, fetched_file(dest), file))
 
     # Items at each step ----------------------------------------------------------------------------------------
 

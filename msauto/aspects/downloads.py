@@ -7,6 +7,7 @@ Positions of stills count from the clip's first frame, as everywhere in a playbo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import structs
@@ -17,10 +18,11 @@ from msauto.aspects.plan_builder import PlanContext, Trigger, length_of, refuse
 from msauto.aspects.positions import to_frames, to_point, to_wire
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Name, Opt, Pos, Text, Value, between
+from msauto.file_access import name_in_repository
 from msauto.model import requests
 from msauto.model.desired import DesiredDownload, Position
 from msauto.model.live import whole
-from msauto.model.plan import Request
+from msauto.model.plan import Request, TargetId
 from msauto.model.snapshot import Effect, Json
 
 
@@ -45,9 +47,26 @@ class Download(Operation):
         self, context: PlanContext, run: DesiredDownload, asked: dict[str, Json], request: Request, cause: Trigger
     ) -> None:
         """Add a download as what is run, with what its file is made from."""
+        self._check_replaced(context, run)
         number = context.builder.run(self.name, run.dest, asked, run.source, cause)
         effect = Effect(self.name, run.dest, None, _made_from(context, asked), visible=False)
         context.builder.send(cause.phase, structs.replace(request, dest=run.dest), [number], effect)
+
+    def _check_replaced(self, context: PlanContext, run: DesiredDownload) -> None:
+        """Refuse to replace a file that is not as a run fetched it."""
+        there = context.files.get(run.dest)
+        remembered = context.memory.get(f"{self.name}:{run.dest}")
+        ours = {context.fetched.get(run.dest)}
+        if isinstance(remembered, dict):
+            ours.add(str(remembered.get("sha256")))
+        if there is not None and there not in ours:
+            remedy = "remove it, or use another `dest`: only a file is replaced that is as msauto fetched it"
+            raise refuse(f"{run.dest} exists, and is not as msauto fetched it", run.source, remedy)
+
+
+def fetched_file(dest: str) -> TargetId:
+    """Return under what the ledger keeps the content of a file that was fetched, for whichever clip."""
+    return TargetId("", "", "database", f"file {name_in_repository(Path(dest))}")
 
 
 def _made_from(context: PlanContext, asked: Mapping[str, Json]) -> dict[str, Json]:

@@ -171,9 +171,9 @@ class PlanContext(Struct, frozen=True, eq=False):
 
     ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``still`` (undo):
     how a thing must be to be written over, by ``aspect:key``. ``address`` is how it is found after the run. ``files``
-    are the SHA-256 of downloads that are on disk, by their path. ``batch`` is the XMP batch that precedes it, and makes
-    its XMP fields unknown. ``places`` are folder and title of every other entry that shows an asset which is to be
-    deleted. ``hide`` returns a text without secrets.
+    are the SHA-256 of what is where downloads are to be, ``fetched`` those of what a run put there, by the path.
+    ``batch`` is the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are folder and title of
+    every other entry that shows an asset which is to be deleted. ``hide`` returns a text without secrets.
     """
 
     server: ServerSpec
@@ -190,6 +190,7 @@ class PlanContext(Struct, frozen=True, eq=False):
     still: Mapping[str, Json] = field(default_factory=dict)
     address: Address = Address("")
     files: Mapping[str, str | None] = field(default_factory=dict)
+    fetched: Mapping[str, str] = field(default_factory=dict)
     batch: TaskSource | None = None
     places: tuple[Folder, ...] = ()
     hide: Callable[[str], str] = str

@@ -29,6 +29,7 @@ from msauto.cli.watch import STDOUT, RunWatch
 from msauto.concurrency import HANG_UP, SystemClock, stop_signals
 from msauto.errors import PlanningError, RefusedError
 from msauto.exit_codes import CHANGES, ERROR, INCOMPLETE, OK, REFUSED
+from msauto.file_access import PLAN
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
@@ -74,6 +75,9 @@ class RunDialog(Struct, frozen=True):
 
     def _check(self, loaded: Loaded) -> int:
         """Plan, show, and write nothing anywhere except ``--out``."""
+        outputs, out = self.flags.inputs.outputs, self.out
+        if out is not None and out != STDOUT:
+            outputs.file(out, PLAN)
         with _nothing_sent():
             plan = run_async(self._watched(plan_only(loaded, self.options, self.clock, self.watch.notify)))
             stills = NO_STILLS
@@ -91,7 +95,7 @@ class RunDialog(Struct, frozen=True):
             output.print_result(dump_document(plan_document(plan)))
         else:
             if self.out is not None:
-                write_plan_file(plan, self.out)
+                write_plan_file(plan, outputs.file(self.out, PLAN))
             self._show(plan, stills=stills)
             if self.out is not None:
                 command = shlex.join(["msauto", "apply", self.out])

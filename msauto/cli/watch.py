@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext, redirect_stdout, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -19,8 +20,9 @@ from msauto.cli.flags import Decorator, with_options
 from msauto.cli.interrupts import importing
 from msauto.cli.output import is_dumb, print_message
 from msauto.concurrency import SystemClock
-from msauto.errors import MsautoError, exit_code_of
+from msauto.errors import exit_code_of
 from msauto.exit_codes import INTERRUPTED, OK
+from msauto.file_access import EVENTS, WriteAccess, is_stream
 from msauto.report.sanitizing import visible
 
 if TYPE_CHECKING:
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from msauto.report.progress import Mode
 
 STDOUT: Final = "-"
-_BEGINNING: Final = b'{"type":"'
-"""How a file of events begins: a file with anything else is not overwritten."""
 _READER: Final = 5000
 """Milliseconds to wait for the reader of a pipe: a reader that hangs must not hold up a run."""
 
@@ -40,14 +40,16 @@ class EventFile:
     Raises ``OSError``; :class:`~msauto.errors.MsautoError` for a file that holds something else.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, outputs: WriteAccess) -> None:
         if name == STDOUT:
             self._number, self._closes = sys.stdout.fileno(), False
         else:
             # A pipe without a reader would block.
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
-            _check_content(name)
-            self._number, self._closes = os.open(name, flags, 0o600), True
+            path = outputs.file(name, EVENTS)
+            if not is_stream(name):
+                flags |= getattr(os, "O_NOFOLLOW", 0)
+            self._number, self._closes = os.open(path, flags, 0o600), True
         self._regular = self._closes and stat.S_ISREG(os.fstat(self._number).st_mode)
         if self._regular:
             os.ftruncate(self._number, 0)
@@ -73,27 +75,13 @@ class EventFile:
                 os.close(self._number)
 
 
-def _check_content(name: str) -> None:
-    """Refuse a file that holds something else than events: a playbook, for example, if the flags were confused."""
-    with suppress(OSError):
-        if not stat.S_ISREG(os.stat(name).st_mode):  # noqa: PTH116 - a Path would say the same
-            return
-        with open(name, "rb") as file:  # noqa: PTH123
-            beginning = file.read(len(_BEGINNING))
-        if beginning and beginning != _BEGINNING:
-            raise MsautoError(
-                f"--events would overwrite {visible(name)}, which does not hold events",
-                remedy="name a new file, or remove this one",
-            )
-
-
 class RunWatch:
     """Receives the events of a command; nothing that fails here changes what the command does.
 
     It opens the file of the events; a failure is a warning.
     """
 
-    def __init__(self, progress: Mode = "auto", events: str | None = None) -> None:
+    def __init__(self, progress: Mode = "auto", events: str | None = None, outputs: WriteAccess | None = None) -> None:
         with importing():
             from msauto.report.event_lines import EventLines
             from msauto.report.progress import ProgressDisplay
@@ -105,7 +93,7 @@ class RunWatch:
         self._file: EventFile | None = None
         if events is not None:
             try:
-                self._file = EventFile(events)
+                self._file = EventFile(events, outputs or WriteAccess((Path.cwd(),)))
             except (OSError, ValueError) as error:
                 self._warn(error)
 
@@ -191,9 +179,12 @@ def watch_flags(function: Callable[..., int]) -> Callable[..., int]:
     def command(*, events: str | None, progress: Mode, **own: Any) -> int:
         if events == STDOUT and (own["form"] != "text" or own.get("out") == STDOUT):
             raise click.UsageError("--events - and the result would both write to stdout: write the events to a file")
-        watch = RunWatch(progress, events)
         with importing():
             from msauto.api.attempts import Attempt, reason_of
+            from msauto.api.inputs import outputs_of
+
+        named = own.get("playbooks") or ()
+        watch = RunWatch(progress, events, outputs_of(named, own.get("config")) if events else None)
 
         attempt = click.get_current_context().find_object(Attempt)
         try:

@@ -63,8 +63,15 @@ class XmpByName(dict[str, list[str]]):
     if the fields must be read first or cannot be read.
     """
 
-    def __init__(self, named: NamedXmpFields, ask: Callable[[str], None], every: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        named: NamedXmpFields,
+        ask: Callable[[str], None],
+        every: Callable[[], None],
+        show: Callable[[str], str] = str,
+    ) -> None:
         super().__init__()
+        self._show = show
         self._named = named
         self._ask = ask
         self._every = every
@@ -76,7 +83,11 @@ class XmpByName(dict[str, list[str]]):
         values = self._named.fields.get(name, ())
         if not values:
             raise KeyError(name)
-        return list(values)
+        return [self._show(value) for value in values]
+
+    def shown_by(self, show: Callable[[str], str]) -> XmpByName:
+        """Return this mapping with values in another form."""
+        return XmpByName(self._named, self._ask, self._every, show)
 
     # Those of a dictionary would see no fields; these call __getitem__, __iter__ and __len__.
     get = Mapping.get  # type: ignore[assignment]

@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, field, structs
 
 from msauto.aspects import ASPECTS, DELETION, merge_desired, operation, snapshot_of
 from msauto.aspects.aspect import Reads
+from msauto.aspects.downloads import fetched_file
 from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, adopted, refuse
 from msauto.aspects.positions import InAndOut, in_point
@@ -297,6 +298,7 @@ class AssetSurvey:
         context, address = self._context, clip.address
         database, dialect = self._group.database, context.server.dialect
         title = desired.title.value if desired and desired.title else clip.title
+        dests = [run.dest for run in runs if isinstance(run, DesiredDownload)]
         before = after = asset_path(database, address, dialect=dialect)
         if title != clip.title and not address.namespace:
             after = asset_path(database, Address(title), dialect=dialect)
@@ -314,7 +316,8 @@ class AssetSurvey:
             lossy=desired.lossy if desired else False,
             still=desired.still if desired else {},
             address=address if address.namespace else Address(title),
-            files=await _read_files(context.hash_file, runs, memory) if runs else {},
+            files=await _read_files(context.hash_file, dests) if dests else {},
+            fetched={dest: str(context.memory.recall(fetched_file(dest)).get("sha256")) for dest in dests},
             batch=context.answers.batches.get(database),
             places=() if entries is None else entries.places,
             hide=context.secrets.mask,
@@ -365,13 +368,9 @@ class AssetSurvey:
         return not due.in_doubt
 
 
-async def _read_files(
-    hash_file: HashFile | None, runs: Sequence[DesiredOperation], memory: Mapping[str, Json]
-) -> dict[str, str | None]:
-    """Return the hashes of the files that were downloaded before: only these may have the desired content."""
-    downloads = [run for run in runs if isinstance(run, DesiredDownload)]
-    known = {run.dest for run in downloads if f"{run.aspect}:{run.dest}" in memory}
-    return {dest: await hash_file(dest) for dest in known} if hash_file else {}
+async def _read_files(hash_file: HashFile | None, dests: Sequence[str]) -> dict[str, str | None]:
+    """Return the hashes of the files that are where downloads are to be."""
+    return {dest: await hash_file(dest) for dest in dests} if hash_file else {}
 
 
 def _target_of(plan: PlanContext, clip: FoundClip, *, deletes: bool) -> Target:

@@ -6,6 +6,7 @@ It works target by target and drops live state as soon as it is compared.
 from __future__ import annotations
 
 import os.path
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -385,16 +386,24 @@ def _hash_of(file: InputFile, secrets: Secrets) -> InputHash:
 
 
 def _refuse_shared_files(targets: Sequence[Target]) -> tuple[Target, ...]:
-    """Return the targets; two downloads into one file are an error of both of their targets."""
+    """Return the targets; two downloads into one file are an error of both of their targets.
+
+    Some file systems take names for the same that differ in case, or in the composition of accents.
+    """
     writers: dict[str, list[tuple[int, str]]] = {}
+    shown_dests: dict[str, str] = {}
     for number, target in enumerate(targets):
         for request in (each for each in target.requests if each.dest is not None):
             place = str(target.changes[request.changes[0]].source.place)
-            writers.setdefault(os.path.normpath(request.dest or ""), []).append((number, place))
+            full = os.path.abspath(request.dest or "")  # noqa: PTH100 - no link is followed
+            file = unicodedata.normalize("NFC", full).casefold()
+            shown_dests.setdefault(file, request.dest or "")
+            writers.setdefault(file, []).append((number, place))
     refused = list(targets)
-    for dest, those in writers.items():
+    for file, those in writers.items():
         shown = [f"{targets[number].server} {targets[number].name!r} ({place})" for number, place in those[:2]]
         more = f" and {len(those) - 2} more" if len(those) > 2 else ""
+        dest = shown_dests[file]
         error = (
             f"{those[0][1]}: {len(those)} downloads have the same destination {dest}: {' and '.join(shown)}{more}\n"
             "  → make `dest` unique, with {{ asset.title }} or {{ inventory_hostname }}"

@@ -19,6 +19,7 @@ from msauto.documents.document import Document, MergedNode, Problems, SourceNode
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError, MsautoError, Problem, SourceLocation, nearest
+from msauto.file_access import WriteAccess, leads_out, repository_of
 from msauto.model.desired import OutsidePolicy
 from msauto.model.server import (
     ONE_HOST,
@@ -36,8 +37,8 @@ from msauto.model.server import (
     server_key,
     with_scheme,
 )
-from msauto.playbook.input_files import Files, LookupContext, beside, repository_of
-from msauto.playbook.inventory import Host, Inventory, load_inventory, match_hosts
+from msauto.playbook.input_files import Files, LookupContext, beside
+from msauto.playbook.inventory import Host, Inventory, inventory_files, load_inventory, match_hosts
 from msauto.playbook.schema.inventory import AuthArgs, HostArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView, TemplateFunctionError
@@ -68,7 +69,8 @@ class ResolveOptions(Struct, frozen=True):
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     role_folders: tuple[str, ...] = ()
     lookup_folders: tuple[str, ...] = ()
-    download_folders: tuple[str, ...] = ()
+    writable: WriteAccess = field(default_factory=WriteAccess)
+    reserved: frozenset[Path] = frozenset()
     outside: OutsidePolicy | UnsetType = UNSET
     secrets: SecretCommands = field(default_factory=SecretCommands)
     documents: Mapping[str, Document] = field(default_factory=dict)
@@ -183,8 +185,18 @@ class Hosts(Struct):
         here = Path(folder or ".")
         root = repository_of(here)
         options = self.options
-        opened, writable = options.lookup_folders, options.download_folders
-        context = LookupContext(options.env, self.files, here, root, opened, writable, options.secrets)
+        inventories = (name for name in options.inventories if name not in options.documents)
+        inventory_places = {Path(file).resolve() for name in inventories for file in inventory_files(name)}
+        context = LookupContext(
+            options.env,
+            self.files,
+            here,
+            root,
+            opened=options.lookup_folders,
+            writable=options.writable,
+            secrets=options.secrets,
+            reserved=options.reserved | inventory_places,
+        )
         scopes = self._scopes[folder] = dict[str, TemplateScope]()
         host_variables: dict[str, HostVars] = {}
         groups = {group: list(members) for group, members in self.inventory.groups.items()}
@@ -363,7 +375,7 @@ def named_servers(
     Raises :class:`InputError` with all problems. Other servers of the inventory are ignored: their secrets need not be
     set.
     """
-    files = Files(given=options.documents)
+    files = Files(options.lookup_folders, options.documents)
     problems = files.problems
     servers: list[NamedServer] = []
     with files.tracker.secrets.redacted_errors():
@@ -507,9 +519,16 @@ def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
     given = {name: getattr(args, name) for name in ("ca", "cert", "key")}
     paths = {name: PlacedPath(beside(node.document.file, path)) for name, path in given.items() if path is not None}
     for name, path in paths.items():
+        _check_inside(str(path), node.child(name))
         path.place = str(node.child(name).place)
     password = None if args.key_password is None else Secret(args.key_password)
     return Tls(verify=args.verify is not False, key_password=password, **paths)
+
+
+def _check_inside(path: str, node: SourceNode) -> None:
+    """Raise for a link in a repository that leads out of it; a path elsewhere is the choice of who names it."""
+    if leads_out(Path(path), ()):
+        raise node.error(f"{path}: a link leads out of the repository", "name the file itself", kind="file")
 
 
 def secret_of(source: str, name: str, user: str, node: SourceNode) -> Secret:
@@ -517,6 +536,8 @@ def secret_of(source: str, name: str, user: str, node: SourceNode) -> Secret:
     try:
         if source == "keyring":
             return Secret(secret_in_keyring(name, user))
-        return Secret(secret_in_file(Path(beside(node.document.file, name)), name))
+        path = beside(node.document.file, name)
+        _check_inside(path, node)
+        return Secret(secret_in_file(Path(path), name))
     except MsautoError as error:
         raise node.error(error.message, error.remedy, kind="secret") from None

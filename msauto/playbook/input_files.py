@@ -6,8 +6,9 @@ import hashlib
 import json
 import os.path
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +17,19 @@ from msgspec import Struct, field
 
 from msauto.documents.document import Document, Problems, SourceNode, outside_node
 from msauto.errors import InputError, MsautoError, RefusedError
+from msauto.file_access import (
+    DOWNLOAD,
+    NO_PATH,
+    WriteAccess,
+    find_repository,
+    leads_out,
+    open_regular,
+    repository_around,
+    repository_of,
+    root_of,
+    why_not_looked_up,
+    why_not_shown,
+)
 from msauto.model.desired import InputFile
 from msauto.playbook.templates.names import SecretTracker, TemplateFunctionError
 from msauto.secrets.commands import SecretCommands
@@ -25,7 +39,6 @@ _MOST_MIB = 64
 _LARGE = 1_000_000
 """Larger files are not searched for secrets: if there are secrets at all, such a file may hold one."""
 _VAULT = b"$ANSIBLE_VAULT;"
-_READ_BY_MSAUTO = frozenset({".yml", ".yaml", ".toml"})
 _OTHER_FORMATS = (
     (
         rb"(?:\s|[#;][^\n]*\n)*\[[\w.:-]+\][ \t]*(?:\r?\n|$)",
@@ -46,7 +59,10 @@ _OTHER_FORMATS = (
 _BEGINNING = 2**16
 _CONFLICT = b"\n<<<<<<< "
 _IN_CONFLICT = ("a file with a merge conflict (<<<<<<<)", "choose one version, and remove the marks")
-_MARKS = (".git", "msauto.toml")
+
+
+_LEADS_OUT = "a link leads out of the repository"
+_INSIDE = "copy the file into the repository, or allow its folder in msauto.toml: [lookup] folders"
 
 
 class Files:
@@ -64,6 +80,10 @@ class Files:
         self.problems = Problems()
         self.headers: dict[tuple[str, ...], dict[str, None]] = {}
         """The places of the headers of CSV files that were read, by their names."""
+        self.looked_up: set[Path] = set()
+        """The files whose content ``lookup`` may show."""
+        self.places: set[Path] = set()
+        """Where the files are that were read."""
         self._opened = opened
         self._bytes: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
@@ -73,17 +93,29 @@ class Files:
 
         A playbook may be untrusted, and can send the content of a file anywhere.
         """
-        with suppress(*_NO_PATH):
-            if _root_of(Path(path), (repository_of(Path(playbook).parent), *map(Path, self._opened))) is not None:
+        with suppress(*NO_PATH):
+            if root_of(Path(path), (repository_of(Path(playbook).parent), *map(Path, self._opened))) is not None:
                 return
-        remedy = "copy it into the repository, or allow its folder in msauto.toml: [lookup] folders"
-        raise node.error(f"{path}: the file is outside the playbook's repository", remedy, kind="file")
+        raise node.error(f"{path}: the file is outside the playbook's repository", _INSIDE, kind="file")
+
+    def check_inside(self, path: str, folder: Path) -> None:
+        """Raise :class:`InputError` if links lead a file of a folder out of the repository of the folder."""
+        with suppress(*NO_PATH):
+            roots = (repository_around(folder / "file"), *map(Path, self._opened))
+            if root_of(Path(path), roots) is None:
+                raise outside_node(path).error(f"the file cannot be read: {_LEADS_OUT}", _INSIDE, kind="file")
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; raises :class:`InputError`."""
-        if path not in self._bytes:
-            self._bytes[path] = json.dumps(self.given[path].data).encode() if path in self.given else _read(path)
-        return self._bytes[path]
+        if path in self._bytes:
+            return self._bytes[path]
+        if path in self.given:
+            content = json.dumps(self.given[path].data).encode()
+        else:
+            content = _read(path, [Path(folder) for folder in self._opened])
+            self.places.add(Path(path).resolve())
+        self._bytes[path] = content
+        return content
 
     def names(self, folder: Path, pattern: str) -> list[str]:
         """Return the names of the files in a folder that match, sorted; raises ``OSError``."""
@@ -126,8 +158,9 @@ class Files:
 class LookupContext(Struct, frozen=True):
     """What templates may read: the environment, and files inside the repository of the playbook.
 
-    ``opened`` are further folders that the settings open (``[lookup] folders``); ``writable`` are those that downloads
-    may be written to (``[download] folders``). ``first`` is the folder of files of a role.
+    ``opened`` are further folders that the settings open (``[lookup] folders``); ``writable`` is where downloads may be
+    written besides. ``reserved`` are inventories, settings and the ledger. ``first`` is the folder of
+    files of a role.
     """
 
     env: Mapping[str, str]
@@ -135,9 +168,10 @@ class LookupContext(Struct, frozen=True):
     folder: Path
     root: Path
     opened: Sequence[str] = ()
-    writable: Sequence[str] = ()
+    writable: WriteAccess = field(default_factory=WriteAccess)
     secrets: SecretCommands = field(default_factory=SecretCommands)
     first: Path | None = None
+    reserved: frozenset[Path] = frozenset()
 
     def secret(self, name: str) -> str:
         """Return a secret that a command prints; every output hides it. Raises :class:`TemplateFunctionError`."""
@@ -161,11 +195,15 @@ class LookupContext(Struct, frozen=True):
         """Return the bytes as :meth:`read` does, whether or not they hold a secret."""
         path = self._within(name)
         try:
-            return self.files.read(str(path))
+            content = self.files.read(str(path))
         except InputError as error:
             (problem,) = error.problems
             remedy = problem.remedy if os.path.lexists(path) else self._instead(name)
             raise TemplateFunctionError(f"{name!r}: {problem.message}", remedy) from error
+        if path not in self.files.looked_up:
+            self._refuse(name, why_not_shown(content))
+            self.files.looked_up.add(path)
+        return content
 
     def matching(self, pattern: str) -> list[str]:
         """Return the paths of the files of one folder whose names match, sorted; raises as :meth:`read`."""
@@ -193,19 +231,24 @@ class LookupContext(Struct, frozen=True):
         """Return a path beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
         try:
             path = self._path(name)
-            root = _root_of(path, (self.root, *map(Path, self.opened)))
-        except _NO_PATH as error:
+            root = root_of(path, (self.root, *map(Path, self.opened)))
+        except NO_PATH as error:
             raise TemplateFunctionError(f"cannot read the file {name!r}") from error
         if root is None:
             remedy = "copy it there, or open its folder in msauto.toml: [lookup] folders"
             raise TemplateFunctionError(f"the file {name!r} is outside the playbook's repository", remedy)
+        self._refuse(name, why_not_looked_up(path, root, self.reserved))
         return path
+
+    def _refuse(self, name: str, why: tuple[str, str] | None) -> None:
+        if why is not None:
+            raise TemplateFunctionError(f"lookup does not read {name!r}: {why[0]}", why[1])
 
     def _instead(self, name: str) -> str:
         """Return the remedy for a path that does not exist: one that starts from the playbook, not from elsewhere."""
         for base in (self.root, Path()):
-            with suppress(*_NO_PATH):
-                if (base / name).is_file() and _root_of(base / name, (self.root, *map(Path, self.opened))):
+            with suppress(*NO_PATH):
+                if (base / name).is_file() and root_of(base / name, (self.root, *map(Path, self.opened))):
                     works = os.path.relpath((base / name).resolve(), self.folder.resolve())
                     return f"write {works!r}: paths start from the folder of the playbook"
         return how_to_find(str(self.folder / name), name)
@@ -227,27 +270,21 @@ class LookupContext(Struct, frozen=True):
     def dest(self, name: str, node: SourceNode) -> str:
         """Return the path of a file to write, relative to the playbook; raises :class:`InputError` if it is refused.
 
-        A playbook may be untrusted. It writes only inside its repository or the folders that the settings allow, after
-        symbolic links are resolved, and no file that git or msauto reads.
+        A playbook may be untrusted, and so may the texts of a server in it: :meth:`WriteAccess.path` decides.
         """
-        path = Path(os.path.normpath(self.folder / name))
         try:
-            real, root = path.resolve(), _root_of(path, (self.root, *map(Path, self.writable)))
-        except _NO_PATH as error:
-            raise node.error(f"{name!r} is not a valid file name", kind="file") from error
-        parts = real.relative_to(root).parts if root is not None else ()
-        if root is None:
-            why = f"the file {name!r} would be written outside the playbook's repository"
-            remedy = "use a path inside it, or allow its folder in msauto.toml: [download] folders"
-        elif hidden := [part for part in parts if part.startswith(".")]:
-            why, remedy = f"{name!r} contains {hidden[0]!r}: hidden files cannot be written", "use another path"
-        elif name.endswith(("/", os.sep)) or real.is_dir():
-            why, remedy = f"{name!r} is a folder", "add a file name"
-        elif real.suffix.lower() in _READ_BY_MSAUTO:
-            why, remedy = f"{name!r} would be read as a playbook or as settings", "use another file extension"
-        else:
-            return str(path)
-        raise node.error(why, remedy, kind="file")
+            return self.written(name)
+        except TemplateFunctionError as error:
+            raise node.error(str(error), error.remedy, kind="file") from None
+
+    def written(self, name: str) -> str:
+        """Return the path as :meth:`dest` does; raises :class:`TemplateFunctionError`."""
+        roots, reserved = (self.root, *self.writable.roots), self.writable.reserved | self.reserved
+        access = replace(self.writable, roots=roots, reserved=reserved)
+        try:
+            return str(access.path(name, DOWNLOAD, self.folder, self.files.places))
+        except MsautoError as error:
+            raise TemplateFunctionError(error.message, error.remedy) from None
 
 
 def _refuse_other_formats(path: str, content: bytes) -> None:
@@ -259,17 +296,8 @@ def _refuse_other_formats(path: str, content: bytes) -> None:
         raise outside_node(path).error(f"this is {name}; msauto reads YAML", remedy, kind="file")
 
 
-_NO_PATH = (OSError, ValueError, RuntimeError)
-"""What a name that cannot be a path raises, and a loop of symbolic links."""
-
-
-def _root_of(path: Path, roots: Iterable[Path]) -> Path | None:
-    """Return the first of the folders that holds a path, with symbolic links resolved; raises :data:`_NO_PATH`."""
-    real = path.resolve()
-    return next((root for root in map(Path.resolve, roots) if real.is_relative_to(root)), None)
-
-
-def _read(path: str) -> bytes:
+def _read(path: str, opened: Sequence[Path]) -> bytes:
+    """Return the bytes of a regular file; a link must not lead out of the repository, or the opened folders."""
     file = Path(path)
     try:
         if file.is_dir():
@@ -281,7 +309,9 @@ def _read(path: str) -> bytes:
         elif (size := file.stat().st_size) > _MOST_MIB * 2**20:
             why = f"its size is {-(-size // 2**20)} MiB, and the limit is {_MOST_MIB} MiB"
             remedy = "split it, or read a table with lookup('csv', …)"
-        elif not (data := file.read_bytes()).startswith(_VAULT):
+        elif leads_out(file, opened):
+            why, remedy = _LEADS_OUT, _INSIDE
+        elif not (data := _bytes_of(file)).startswith(_VAULT):
             return data
         else:
             why = "it is encrypted with ansible-vault"
@@ -292,10 +322,15 @@ def _read(path: str) -> bytes:
     raise outside_node(path).error(f"the file cannot be read: {why}", remedy, kind="file")
 
 
+def _bytes_of(file: Path) -> bytes:
+    with open_regular(file) as content:
+        return content.read(_MOST_MIB * 2**20)
+
+
 def is_encrypted(file: Path) -> bool:
     """Return whether ansible-vault has encrypted a file; false where that cannot be read."""
     try:
-        with file.open("rb") as content:
+        with open_regular(file) as content:
             return content.read(len(_VAULT)) == _VAULT
     except OSError:
         return False
@@ -322,13 +357,6 @@ def beside(file: str, name: str) -> str:
     return os.path.normpath(os.path.join(os.path.dirname(file), os.path.expanduser(name)))  # noqa: PTH111, PTH118, PTH120 - keeps what was typed
 
 
-def find_repository(folder: Path) -> Path | None:
-    """Return the nearest folder above with .git or msauto.toml, if there is one."""
-    start = folder.resolve()
-    marked = (each for each in (start, *start.parents) if any((each / mark).exists() for mark in _MARKS))
-    return next(marked, None)
-
-
 def base_of(playbooks: Sequence[str]) -> Path:
     """Return the folder from which a plan names files: the repository of the playbooks, else the working folder."""
     folder = Path(playbooks[0]).parent if playbooks else Path()
@@ -340,18 +368,3 @@ def kept_path(path: str, base: Path | None) -> str:
     full = Path(os.path.abspath(path))  # noqa: PTH100 - keeps the name of a symbolic link
     real = full.parent.resolve() / full.name
     return real.relative_to(base).as_posix() if base is not None and real.is_relative_to(base) else str(real)
-
-
-def repository_of(folder: Path) -> Path:
-    """Return the repository of a folder: the nearest folder above with .git or msauto.toml.
-
-    Without one: the working folder, if it holds this one and is neither a root nor the home folder; else the parent
-    of a folder named ``playbooks``; else the folder itself.
-    """
-    repository = find_repository(folder)
-    if repository is not None:
-        return repository
-    start, here = folder.resolve(), Path.cwd()
-    if here in start.parents and here not in {Path(here.anchor), Path(os.path.expanduser("~")).resolve()}:  # noqa: PTH111 - no error where there is no home
-        return here
-    return start.parent if start.name == "playbooks" else start

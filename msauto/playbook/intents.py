@@ -23,7 +23,7 @@ from msauto.playbook.plays import InheritedKeys, Loop, Play, Task, check_argumen
 from msauto.playbook.schema.play import TARGET_NAMES, AssertArgs, AssetArgs, TargetKeys, aspects_of
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates import rendering
-from msauto.playbook.templates.names import AssetView, UsesAssetError
+from msauto.playbook.templates.names import AssetView, PathPartView, UsesAssetError
 from msauto.playbook.variables import Level, TemplateScope, Variable, check_name
 from msauto.secrets.sources import may_be_secret, misplaced_secrets
 
@@ -211,8 +211,18 @@ class _HostTask(Struct, frozen=True):
             return self.constant
         args = self.args
         if args is None:
-            args = self.arguments(render_task(self.task.module, self.data, scope, self.node))
+            args = self.arguments(self._rendered(scope, facts))
         return self.desired(args, scope)
+
+    def _rendered(self, scope: TemplateScope, facts: Facts) -> Any:
+        """Return the arguments; in the path of a file that is written, each text of the server is one part."""
+        module, data = self.task.module, self.data
+        if not isinstance(data, dict) or "dest" not in data:
+            return render_task(module, data, scope, self.node)
+        others = {name: value for name, value in data.items() if name != "dest"}
+        in_path = self.scope.with_given(asset=PathPartView(facts))
+        dest = render_task(module, {"dest": data["dest"]}, in_path, self.node)
+        return render_task(module, others, scope, self.node) | dest
 
     def desired(self, args: Model, scope: TemplateScope) -> model.Desired:
         """Return the desired state of arguments that are rendered whole."""

@@ -65,6 +65,8 @@ def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
     for path in paths:
         for file in [path] if path in files.given else inventory_files(path):
             with problems.gather():
+                if file != path:
+                    files.check_inside(file, Path(path))
                 builder.add(files.flawed(file))
     problems.check()
     with problems.gather():
@@ -150,6 +152,7 @@ class _InventoryBuilder:
             if Path(file).suffix not in _VARS_ENDINGS and name not in known:
                 continue  # the name of a file may have a dot because that of its host has one
             with problems.gather():
+                files.check_inside(file, folder)
                 document = files.document(file)
                 if name in known:
                     level = Level.HOST_VARS if of_host else Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS

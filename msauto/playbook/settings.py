@@ -48,6 +48,7 @@ class Settings(Struct, frozen=True):
     role_folders: tuple[str, ...] = ()
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
+    download_endings: tuple[str, ...] = ()
     secrets: Mapping[str, SecretCommand] = field(default_factory=dict)
     outside: OutsidePolicy | UnsetType = UNSET
 
@@ -91,6 +92,7 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         role_folders=roles,
         lookup_folders=(*roles, *(beside(file, each) for each in (args.lookup and args.lookup.folders) or ())),
         download_folders=tuple(beside(file, each) for each in (args.download and args.download.folders) or ()),
+        download_endings=tuple((args.download and args.download.endings) or ()),
         secrets={
             name: SecretCommand(tuple(each.command), str(file.parent), node.child("secrets", name).key_place)
             for name, each in (args.secrets or {}).items()

@@ -42,7 +42,7 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     files = Files(options.lookup_folders)
     files.tracker.unknown = bool(options.secrets.declared)
     by_kind: dict[FileKind, list[str]] = {kind: [] for kind in get_args(FileKind)}
-    roles = {path: role_of(path) for path in _walked(paths, files.problems, by_kind["foreign"])}
+    roles = {path: role_of(path) for path in _walked(paths, files, by_kind["foreign"])}
     for path in (path for path, role in roles.items() if not role):
         with files.problems.gather():
             by_kind[kind_of_file(files.flawed(path))].append(path)
@@ -165,23 +165,34 @@ def _check_playbooks(by_kind: dict[FileKind, list[str]], options: ResolveOptions
     return loaded
 
 
-def _walked(paths: Sequence[str], problems: Problems, foreign: list[str]) -> Iterator[str]:
+def _walked(paths: Sequence[str], files: Files, foreign: list[str]) -> Iterator[str]:
     """Yield the files; of those in folders, what other programs read is added to ``foreign``."""
     for path in paths:
         if not Path(path).exists():
-            problems.add(Problem("file or folder not found", SourceLocation(path), how_to_find(path), kind="file"))
+            missing = Problem("file or folder not found", SourceLocation(path), how_to_find(path), kind="file")
+            files.problems.add(missing)
         elif Path(path).is_dir():
             for file in sorted(Path(path).rglob("*")):
                 parts = file.relative_to(path).parts
                 if any(part.startswith(".") for part in parts) or not file.is_file():
                     continue
-                is_foreign = "molecule" in parts or file.suffix in {".ini", ".cfg"} or file.name == "hosts"
-                if is_foreign or (file.suffix in _ENDINGS and is_encrypted(file)):
+                if "molecule" in parts or file.suffix in {".ini", ".cfg"} or file.name == "hosts":
                     foreign.append(str(file))
-                elif file.suffix in _ENDINGS:
-                    yield str(file)
+                elif file.suffix in _ENDINGS and _is_inside(file, Path(path), files):
+                    if is_encrypted(file):
+                        foreign.append(str(file))
+                    else:
+                        yield str(file)
         else:
             yield path
+
+
+def _is_inside(file: Path, folder: Path, files: Files) -> bool:
+    """Return whether a file is in the repository of a folder; a link that leads out of it is a problem."""
+    with files.problems.gather():
+        files.check_inside(str(file), folder)
+        return True
+    return False
 
 
 # Handlers that never run -----------------------------------------------------------------------------------------

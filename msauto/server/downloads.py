@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import hashlib
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,8 +18,10 @@ from typing import Final
 from msgspec import Struct
 
 from msauto.errors import DownloadError, InDoubtError
+from msauto.file_access import open_regular, why_not_in_place
 from msauto.file_writing import NewFile
 from msauto.model.ports import DownloadObserver
+from msauto.server.media import HEAD, why_not_media
 from msauto.server.xml import unreadable
 
 _PIECE: Final = 2**20
@@ -41,20 +44,27 @@ class FetchResult(Struct, frozen=True):
 
 
 async def save_body(
-    read: Callable[[], Awaitable[bytes]], dest: Path, total: int | None, watch: DownloadObserver | None
+    read: Callable[[], Awaitable[bytes]],
+    dest: Path,
+    total: int | None,
+    watch: DownloadObserver | None,
+    planned: Path | None = None,
 ) -> FetchResult:
     """Save what ``read`` returns until it returns nothing; ``dest`` stays as it is unless all of it arrives.
 
-    ``total`` is the length that the server announces. Raises ``InDoubtError`` for
-    another length, ``UnreadableError`` for an empty file, and ``DownloadError``.
+    ``total`` is the length that the server announces. ``planned`` is the path of a plan: its ending decides how the
+    file must begin, and no folder on the way of ``dest`` may have become a link. Raises ``InDoubtError`` for another
+    length, ``UnreadableError`` for an empty file, and ``DownloadError``.
     """
-    size, digest, waiting = 0, hashlib.sha256(), bytearray()
+    size, digest, waiting, head = 0, hashlib.sha256(), bytearray(), bytearray()
     with _download_errors(dest):
+        _check_place(dest, planned)
         file = await asyncio.to_thread(_new_file, dest)
     try:
         while chunk := await read():
             waiting += chunk
             digest.update(chunk)
+            head += chunk[: HEAD - len(head)]
             size += len(chunk)
             if watch is not None:
                 watch.received(size, total)
@@ -68,8 +78,10 @@ async def save_body(
             )
         if not size:
             raise unreadable("the answer is an empty file", "check the server: it created no media")
+        _check_content(dest, planned, bytes(head))
         await _write(file, dest, bytes(waiting))
         with _download_errors(dest):
+            _check_place(dest, planned)
             await asyncio.to_thread(file.keep)
     finally:
         with suppress(OSError):
@@ -78,16 +90,30 @@ async def save_body(
 
 
 async def hash_file(path: str) -> str | None:
-    """Return the SHA-256 of a file in hex; ``None`` for a missing or unreadable file."""
+    """Return the SHA-256 of a file in hex; ``None`` for a missing file, empty for what cannot be read."""
 
     def read() -> str | None:
         try:
-            with Path(path).open("rb") as file:
+            with open_regular(Path(path)) as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
-            return None
+            return "" if os.path.lexists(path) else None
 
     return await asyncio.to_thread(read)
+
+
+def _check_place(dest: Path, planned: Path | None) -> None:
+    why = why_not_in_place(dest) if dest == planned else ""
+    if why:
+        raise DownloadError(f"{dest} is not written: {why}", remedy="remove the link, or name its folder in `dest`")
+
+
+def _check_content(dest: Path, planned: Path | None, head: bytes) -> None:
+    why = "" if planned is None else why_not_media(planned.suffix, head)
+    if why:
+        raise DownloadError(
+            f"{dest} is not written: {why}", remedy="let `dest` end as the server's format: see `profile`, and its log"
+        )
 
 
 def _new_file(dest: Path) -> NewFile:

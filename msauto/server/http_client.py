@@ -193,12 +193,20 @@ class HttpClient:
         # The server may create a proxy on request (interface, «Web proxy»).
         is_proxy = request.path.partition("?")[0].rpartition("/")[2] in PROFILES
         seconds = self.spec.timeouts.proxy if is_proxy else None
-        return Answer(200, sha256=(await self.fetch_file(request, Path(request.dest), watch, seconds=seconds)).sha256)
+        dest = Path(request.dest)
+        fetched = await self.fetch_file(request, dest, watch, seconds=seconds, planned=dest)
+        return Answer(200, sha256=fetched.sha256)
 
     async def fetch_file(
-        self, request: Request, dest: Path, watch: DownloadObserver | None, *, seconds: float | None = None
+        self,
+        request: Request,
+        dest: Path,
+        watch: DownloadObserver | None,
+        *,
+        seconds: float | None = None,
+        planned: Path | None = None,
     ) -> FetchResult:
-        """As :meth:`download`, with an observer."""
+        """As :meth:`download`, with an observer; ``planned`` as in :func:`~msauto.server.downloads.save_body`."""
         times = self.spec.timeouts
         time_limit = seconds or times.read
         setting = "read" if time_limit == times.read else "proxy"
@@ -210,7 +218,8 @@ class HttpClient:
             async with aclosing(await self._send(request, limits, _UNCOMPRESSED)) as response:
                 await self._judge_download(response)
                 length = "" if response.header("content-encoding") else response.header("content-length")
-                return await save_body(response.read, dest, int(length) if length.isdecimal() else None, watch)
+                total = int(length) if length.isdecimal() else None
+                return await save_body(response.read, dest, total, watch, planned)
 
         return await self._read(request, attempt)
 

@@ -22,8 +22,8 @@ INV = ("-i", "inventory.yml")
 def test_a_plan_is_kept_whole_and_for_its_owner(desk: Desk) -> None:
     desk.comment("new")
     before = desk.files()
-    desk.write("tonight.plan", "old")
-    assert desk.run("plan", *INV, "play.yml", "--out", "tonight.plan").code == 0
+    for _ in range(2):
+        assert desk.run("plan", *INV, "play.yml", "--out", "tonight.plan").code == 0
     assert desk.files() == before | {"tonight.plan"}
     assert (desk.folder / "tonight.plan").stat().st_mode & 0o077 == 0
 

@@ -32,13 +32,14 @@ def desk(desk: Desk, sim: Simulator) -> Desk:
     return desk
 
 
-@table("playbook/secrets_of_inventories", "template")
+@table("playbook/secrets_of_inventories", "template", "refused")
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_they_are_known_before_any_template(desk: Desk, template: str, form: str) -> None:
+def test_they_are_known_before_any_template(desk: Desk, template: str, refused: bool | None, form: str) -> None:
     desk.play({"asset": {"title": "EP001", "fields": {"comment": template}}}, hosts="studio-a")
     for verb in (("plan",), ("apply", "--yes")):
         shown = desk.run(*verb, *INV, "play.yml", "--format", form)
-        assert (shown.code, "msauto itself" in shown.err) == (0, False), shown
+        assert (shown.code, "msauto itself" in shown.err) == (1 if refused else 0, False), shown
+        assert ("lookup does not read 'inventory.yml'" in shown.out + shown.err) == bool(refused)
         for secret in (PASSWORD, BEARER, HEADER):
             for derived in (secret, secret.upper(), secret[::-1], "Y29ycmVjdCBob3Jz"):
                 assert derived not in shown.out + shown.err

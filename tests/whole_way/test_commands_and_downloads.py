@@ -79,15 +79,15 @@ def test_elements_of_a_graphic_template(stage: Stage) -> None:
 @pytest.mark.parametrize("fault", ["status:500", "cut_before", "truncate", "html"])
 def test_a_still_that_fails_leaves_the_old_file(stage: Stage, fault: str) -> None:
     dest = stage.folder / "out" / "still.png"
-    dest.parent.mkdir()
-    dest.write_bytes(b"old")
+    assert stage.apply(play(still(w=100))).ok
+    old = dest.read_bytes()
     stage.sim.faults.add(f"{fault}@GETICON")
     assert outcomes(stage.apply(play(still()))) == ["studio Long Film: failed"]
-    assert dest.read_bytes() == b"old"
+    assert dest.read_bytes() == old
     assert [path.name for path in dest.parent.iterdir()] == ["still.png"]
     stage.sim.faults.clear()
     assert stage.apply(play(still())).ok
-    assert dest.read_bytes() != b"old"
+    assert dest.read_bytes() != old
 
 
 def test_a_place_that_cannot_be_written(stage: Stage) -> None:
@@ -128,11 +128,83 @@ def test_two_files_in_one_place(stage: Stage) -> None:
     assert sorted(path.name for path in (stage.folder / "out").iterdir()) == ["Going.png", "Long Film.png"]
 
 
-def test_a_title_does_not_lead_outside(stage: Stage) -> None:
-    stage.sim.state.add_clip("../../../../../../../../../../../../../../tmp/escaped", "Films", frames=10)
-    named = {"thumbnail": {"select": {"folder": "Films"}, "dest": "out/{{ asset.title }}.png"}}
-    (error,) = errors(stage.plan(play(named)))
-    assert "outside the playbook's repository" in error
+@pytest.mark.parametrize(
+    "dest",
+    [
+        "out/{{ asset.title }}.png",
+        "out/{{ asset.title | lower }}.png",
+        "{{ 'out/' ~ asset.title ~ '.png' }}",
+        "out/{{ place }}.png",
+        "out/{{ asset.title.split('/') | join('/') }}.png",
+    ],
+)
+def test_a_text_of_the_server_is_one_part_of_a_path(stage: Stage, dest: str) -> None:
+    titles = ["../host_vars/studio-a", "..", "/tmp/escaped", "..\\ci\\x", ".git/hooks/x", "AC/DC", "../../x"]
+    for title in titles:
+        stage.sim.state.add_clip(title, "Odd", frames=10)
+    task = {"thumbnail": {"select": {"folder": "Odd"}, "dest": dest}, "vars": {"place": "{{ asset.title }}"}}
+    before = {*stage.folder.iterdir()}
+    assert stage.apply(play(task)).ok
+    folders = {path.name for path in {*stage.folder.iterdir()} - before if path.is_dir()}
+    assert folders - {"state"} == {"out"}
+    files = [*(stage.folder / "out").iterdir()]
+    assert len(files) == len(titles)
+    assert all(file.is_file() for file in files)
+
+
+def test_a_text_of_the_server_is_whole_in_conditions_and_other_values(stage: Stage) -> None:
+    stage.sim.state.add_clip("AC/DC", "Odd/Folder", frames=10)
+    task = {
+        "thumbnail": {"title": "AC/DC", "dest": "out/{{ asset.folder }}.png"},
+        "when": "asset.folder == 'Odd/Folder' and asset.title == 'AC/DC'",
+    }
+    assert stage.apply(play(task)).ok
+    (file,) = (stage.folder / "out").iterdir()
+    assert file.name.startswith("Odd_Folder~")
+
+
+# A file that is there --------------------------------------------------------------------------------------------
+
+
+def test_a_file_of_somebody_else_is_not_replaced(stage: Stage) -> None:
+    dest = stage.folder / "out" / "still.png"
+    dest.parent.mkdir()
+    dest.write_bytes(b"\x89PNG\r\n\x1a\nmine")
+    (error,) = errors(stage.plan(play(still())))
+    assert "exists, and is not as msauto fetched it" in error
+    assert "remove it" in error
+    dest.unlink()
+    assert stage.apply(play(still())).ok
+
+
+def test_a_file_that_was_fetched_is_replaced_also_for_another_clip(stage: Stage) -> None:
+    dest = stage.folder / "out" / "still.png"
+    assert stage.apply(play(still())).ok
+    before = dest.read_bytes()
+    assert stage.apply(play(still(title="Going", pos=1))).ok
+    assert dest.read_bytes() != before
+    dest.write_bytes(dest.read_bytes() + b"edited")
+    (error,) = errors(stage.plan(play(still(w=100))))
+    assert "is not as msauto fetched it" in error
+
+
+def test_a_still_in_a_file_of_another_format_is_not_kept(stage: Stage) -> None:
+    result = stage.apply(play(still(dest="out/still.mp4")))
+    assert outcomes(result) == ["studio Long Film: failed"]
+    assert "does not begin like an MP4 file" in result.targets[0].message
+    assert list((stage.folder / "out").iterdir()) == []
+
+
+def test_an_administrator_adds_endings(stage: Stage) -> None:
+    with pytest.raises(InputError, match=r"\.gxf.* does not have an ending of a download"):
+        stage.plan(play(still(dest="out/still.gxf")))
+
+
+def test_names_that_one_file_system_takes_for_one_are_one_place(stage: Stage) -> None:
+    tasks = [still(title="Long Film"), still(title="Going", pos=1, dest="OUT/Still.PNG")]
+    found = errors(stage.plan(play(*tasks)))
+    assert len(found) == 2
+    assert all("'Going'" in error and "'Long Film'" in error for error in found)
 
 
 def test_a_link_does_not_lead_outside(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> None:

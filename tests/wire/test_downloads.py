@@ -212,3 +212,30 @@ def test_a_link_is_replaced_and_not_followed(dest: Path) -> None:
     link.symlink_to(dest)
     fetch(link, film())
     assert (link.is_symlink(), link.read_bytes(), dest.read_bytes()) == (False, FILM, OLD)
+
+
+def fetch_planned(dest: Path, *behaviors: Handler) -> FetchResult:
+    async def main() -> FetchResult:
+        async with RawServer(*behaviors) as server:
+            spec = ServerSpec("raw", server.url, timeouts=Timeouts(5, 5, 5, 5))
+            async with AsyncMediaServer(spec, clock=NoWait()) as client:
+                return await client.fetch_file(GET, dest, None, planned=dest)
+
+    return run_patiently(main())
+
+
+def test_a_planned_file_begins_as_its_ending_asks(dest: Path) -> None:
+    with pytest.raises(DownloadError, match="does not begin like an MP4 file"):
+        fetch_planned(dest, film(b"all:\n  hosts: {}\n" * 10_000))
+    assert (dest.read_bytes(), alone(dest)) == (OLD, True)
+    media = b"\0\0\0\x18ftypisom" + FILM
+    assert fetch_planned(dest, film(media)).size == len(media)
+
+
+def test_a_folder_that_has_become_a_link_is_not_written_to(dest: Path) -> None:
+    elsewhere = dest.parent / "elsewhere"
+    elsewhere.mkdir()
+    (dest.parent / "out").symlink_to(elsewhere)
+    with pytest.raises(DownloadError, match="is now a link"):
+        fetch_planned(dest.parent / "out" / "film.mp4", film(b"\0\0\0\x18ftypisom" + FILM))
+    assert list(elsewhere.iterdir()) == []

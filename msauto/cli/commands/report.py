@@ -13,8 +13,8 @@ from msauto.api.forms import form_names, report_form
 from msauto.cli.flags import Flags, layout_of, shared_flags_of, summary_flag
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
+from msauto.file_access import find_repository
 from msauto.ledger.ledger import Ledger
-from msauto.playbook.input_files import find_repository
 
 
 @click.command("report", cls=HelpCommand)

@@ -1,5 +1,6 @@
 """The keys of ``msauto.toml`` (settings, «Settings: msauto.toml»)."""
 
+import re
 from datetime import time
 from typing import Annotated, Any, ClassVar
 
@@ -10,6 +11,7 @@ from msauto.documents import key_rules as rule
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Count, Label, Name, Plain, Read, Texts, TimezoneName, When, between, invalid
 from msauto.errors import MsautoError
+from msauto.file_access import ENDINGS_OF_PROGRAMS
 from msauto.model.desired import OUTSIDE, OutsidePolicy
 from msauto.model.ledger_url import parse_ledger_url
 from msauto.playbook.change_windows import Day
@@ -67,10 +69,25 @@ _AnyFreeze = Annotated[
 ]
 
 
-class DownloadArgs(Model):
-    """Where downloads may be written outside the repository."""
+def _ending(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"\.[A-Za-z0-9]{1,16}", value):
+        raise invalid("must be an ending such as .gxf", "write a dot, and letters or digits")
+    ending = value.lower()
+    if ending in ENDINGS_OF_PROGRAMS:
+        raise invalid(f"{value} is an ending of what msauto or another program reads", "remove it")
+    return ending
 
-    folders: Plain[list[Name]] = key("folders outside the repository that dest may name, relative to this file")
+
+_Ending = Annotated[str, Read(_ending, type="string", pattern=r"^\.[A-Za-z0-9]{1,16}$")]
+
+
+class DownloadArgs(Model):
+    """Where a run may write outside the repository, and what else it may download."""
+
+    folders: Plain[list[Name]] = key(
+        "folders outside the repository, relative to this file, in which a run may write: dest, --out, reports, pages"
+    )
+    endings: Plain[list[_Ending]] = key("further endings of dest, such as .gxf; their content is not checked")
 
 
 def _ledger_url(value: Any) -> str:
@@ -146,4 +163,4 @@ class SettingsArgs(Model):
     secrets: Plain[dict[Name, SecretArgs]] = key("secrets that programs print, by name")
     roles: Plain[RolesArgs] = key("where roles are, besides roles/ beside a playbook")
     lookup: Plain[LookupArgs] = key("what lookup() may read outside the repository")
-    download: Plain[DownloadArgs] = key("where downloads may be written outside the repository")
+    download: Plain[DownloadArgs] = key("where a run may write outside the repository; endings of downloads")

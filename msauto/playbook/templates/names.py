@@ -7,13 +7,15 @@ null), :attr:`SecretTracker.lost` notes the place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Any, Protocol
 
 from msauto.documents.document import SourceNode
 from msauto.errors import ProblemKind
-from msauto.model.facts import Facts
+from msauto.file_writing import safe_name
+from msauto.model.facts import Facts, XmpByName
 from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
 from msauto.secrets.sources import MarkedText, secret_paths, why_too_short
 
@@ -142,6 +144,42 @@ class AssetView:
     def names(self) -> Iterable[str]:
         """Return the names of the facts read so far."""
         return self._facts.names() if self._facts is not None else ()
+
+
+class PathPartView(AssetView):
+    """``asset`` in the template of a path: each text of the server is one part of it, as ``export`` names files."""
+
+    __slots__ = ()
+
+    def look(self, name: str) -> Any:
+        """Return a fact, whose texts cannot lead to another folder."""
+        return as_path_parts(super().look(name))
+
+
+def as_path_parts(value: Any) -> Any:
+    """Return a value whose texts are safe names; also the keys of mappings, unless they are safe as they are.
+
+    >>> as_path_parts(["AC/DC", ""]), as_path_parts({"dc:subject": "..", "../x": 1})
+    (['AC_DC~5a5abe39', ''], {'dc:subject': '_~5ec1f7e7', '_.._x~d6b96a97': 1})
+    """
+    if isinstance(value, XmpByName):
+        return value.shown_by(_safe_text)
+    if isinstance(value, str):
+        return _safe_text(value)
+    if isinstance(value, Mapping):
+        return {_safe_key(key): as_path_parts(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_path_parts(item) for item in value]
+    return value
+
+
+def _safe_text(text: str) -> str:
+    return safe_name(text) if text else text
+
+
+def _safe_key(key: Any) -> Any:
+    is_safe = not isinstance(key, str) or re.fullmatch(r"\w[\w:-]*", key)
+    return key if is_safe else safe_name(key)
 
 
 class EnvView:

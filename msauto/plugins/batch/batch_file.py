@@ -17,12 +17,13 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from msauto.api.inputs import tell_nothing
+from msauto.api.inputs import tell_nothing, with_outputs, writable_by
 from msauto.api.keywords import inputs_of
 from msauto.documents.document import Problems, SourceNode
 from msauto.documents.value_types import as_list
 from msauto.documents.writer import flow
-from msauto.errors import InputError, Problem, nearest
+from msauto.errors import InputError, MsautoError, Problem, nearest
+from msauto.file_access import REPORT, WriteAccess
 from msauto.planning.saved_plan import plan_from_json
 from msauto.playbook.change_windows import DAYS, Window, freezes_between
 from msauto.playbook.file_kinds import check_kind
@@ -280,6 +281,12 @@ def _freeze_problems(batch: BatchFile, settings: Settings, now: datetime) -> Ite
 # What is written besides ---------------------------------------------------------------------------------
 
 
+def outputs_of_batch(batch: BatchFile) -> WriteAccess:
+    """Return where a batch may write its reports and pages: in its repository, and where the settings allow it."""
+    settings = load_settings(None, Path(batch.file).parent)
+    return with_outputs(writable_by(settings), [batch.file])
+
+
 def _output_problems(batch: BatchFile) -> Iterator[Problem]:
     metrics = batch.args.metrics
     if batch.args.notify and find_spec("apprise") is None:
@@ -288,6 +295,10 @@ def _output_problems(batch: BatchFile) -> Iterator[Problem]:
     for key, args in (("reports", batch.args.reports), ("pages", batch.pages)):
         if args is not None:
             folder = Path(beside(batch.file, args.dir))
+            try:
+                outputs_of_batch(batch).path(str(folder / "index.html"), REPORT)
+            except MsautoError as error:
+                yield batch.node.child(key, "dir").problem(error.message, error.remedy)
             yield from _folder_problems(folder, batch.node.child(key, "dir"), f"the folder of the {key}")
     if metrics is not None:
         folder, node = Path(beside(batch.file, metrics.file)).parent, batch.node.child("metrics", "file")

@@ -30,12 +30,13 @@ from msgspec import Struct, structs
 from msauto.documents.document import SourceNode
 from msauto.errors import InputError, MsautoError, Problem
 from msauto.exit_codes import LOCKED, OK, REFUSED
+from msauto.file_access import METRICS, PAGE, REPORT, check_replaced
 from msauto.file_writing import write_file
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.result import parse_time, seconds_between
 from msauto.playbook.hosts import secret_of
 from msauto.playbook.input_files import beside
-from msauto.plugins.batch.batch_file import BatchFile
+from msauto.plugins.batch.batch_file import BatchFile, outputs_of_batch
 from msauto.plugins.batch.batch_result import BatchResult, MessageKind, SentMessage, past_results
 from msauto.plugins.batch.pages import page_name, render_index
 from msauto.plugins.batch.schema import Event, PagesArgs, ReportArgs, SecretSource
@@ -174,19 +175,25 @@ class Monitor(Struct):
             yield Message(SentMessage(kind="report", to=shown), partial(self._write_reports, result, render, files))
         if metrics is not None and result.outcome != "locked":  # those of the run in progress stay
             path = Path(beside(batch.file, metrics.file))
-            write = partial(write_file, path, [metrics_text(result)], _METRICS_MODE)
-            yield Message(SentMessage(kind="metrics", to=str(path)), lambda *_: write())
+            yield Message(SentMessage(kind="metrics", to=str(path)), partial(self._write_metrics, result, path))
+
+    def _write_metrics(self, result: BatchResult, path: Path, *_: object) -> None:
+        """Write the metrics, in the folder of the node exporter: wherever it is, over metrics of msauto alone."""
+        check_replaced(path, METRICS)
+        write_file(path, [metrics_text(result)], _METRICS_MODE)
 
     def _write_reports(
         self, result: BatchResult, render: BatchForm, files: Sequence[tuple[Path, ReportArgs | PagesArgs]], *_: object
     ) -> None:
         """Write a form of the summary, and remove older files; beside the page of a night, the index."""
-        batch, text = self.batch, render(result, self.ledger)
+        batch, text, outputs = self.batch, render(result, self.ledger), outputs_of_batch(self.batch)
         started = parse_time(result.started).astimezone(batch.schedule.zone)
         for path, args in files:
+            path = outputs.path(str(path), REPORT)
             folder = path.parent
             folder.mkdir(parents=True, exist_ok=True)
             is_page = isinstance(args, PagesArgs)
+            check_replaced(path, PAGE if path.suffix == ".html" else REPORT)
             write_file(path, [text.replace("</header>", _TO_THE_INDEX, 1) if is_page else text], _REPORT_MODE)
             oldest = "" if args.keep_days is None else f"{started.date() - timedelta(days=args.keep_days)}"
             dated = re.compile(rf"{re.escape(batch.name)}-(\d{{4}}-\d\d-\d\d)T\d{{6}}{re.escape(path.suffix)}")
@@ -198,6 +205,7 @@ class Monitor(Struct):
                     past = past_results(ledger, batch.name) if ledger is not None else ()
                     nights = [result, *(each for each in past if each.run != result.run)]
                 index = render_index(nights, batch.schedule.zone, {each.name for each in folder.iterdir()})
+                check_replaced(folder / "index.html", PAGE)
                 write_file(folder / "index.html", index, _REPORT_MODE)
 
 

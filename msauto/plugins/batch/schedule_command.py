@@ -10,9 +10,11 @@ from typing import Final
 
 import click
 
+from msauto.api.inputs import outputs_of
 from msauto.cli.help import HelpGroup
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
+from msauto.file_access import SCHEDULE
 from msauto.file_writing import write_file
 from msauto.ledger.own_files import require_known_home
 from msauto.playbook.settings import load_settings
@@ -43,11 +45,12 @@ def print_(*, file: str, scheduler: str, out: str | None) -> None:
     """Print the files that start a batch, and the commands that install them."""
     printed = scheduler_files(scheduler, _start(file, scheduler), out or "")
     if out is not None:
-        folder = Path(out)
+        folder, outputs = Path(out), outputs_of((file,), None)
+        places = [outputs.file(str(folder / name), SCHEDULE) for name in printed.files]
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for name, text in printed.files.items():
-                write_file(folder / name, [text])
+            for place, text in zip(places, printed.files.values(), strict=True):
+                write_file(place, [text])
         except OSError as error:
             raise MsautoError(f"cannot write to {folder}: {error.strerror}", remedy="name another folder") from error
         print_result("".join(f"{folder / name}\n" for name in printed.files))

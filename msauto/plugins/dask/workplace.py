@@ -515,7 +515,7 @@ class Belongings:
                 return self._env.get(name)
             case ("names",):
                 return tuple(self._env)
-            case ("content" | "matching" | "secret" as method, number, name):
+            case ("content" | "matching" | "secret" | "written" as method, number, name):
                 return getattr(self._lookups[number], method)(name)
             case ("hash", dest):
                 return await self._hash_file(dest)
@@ -552,6 +552,11 @@ class _AskingLookups(LookupContext, frozen=True):
         """Return the paths of files whose names match."""
         paths: list[str] = _ask("matching", self.number, pattern)
         return paths
+
+    def written(self, name: str) -> str:
+        """Return the path of a file to write: it is written where the command of msauto runs."""
+        path: str = _ask("written", self.number, name)
+        return path
 
     def secret(self, name: str) -> str:
         """Return a secret that a command prints, which the command of msauto runs."""

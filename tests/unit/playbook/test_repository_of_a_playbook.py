@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from msauto.file_access import repository_of
 from msauto.file_writing import FileNames, safe_name
-from msauto.playbook.input_files import repository_of
 from tests.tables import table
 
 

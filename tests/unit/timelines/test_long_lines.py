@@ -6,10 +6,17 @@ import re
 
 import pytest
 
-from msauto.timelines import edl
-from msauto.timelines.formats import read_timeline
-from msauto.timelines.tables import read_marker_list
-from msauto.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineClock, TimelineError, parse_rate
+from msauto.plugins.timelines import edl
+from msauto.plugins.timelines.formats import read_timeline
+from msauto.plugins.timelines.tables import read_marker_list
+from msauto.plugins.timelines.timeline import (
+    EditMarker,
+    EditSegment,
+    EditTimeline,
+    TimelineClock,
+    TimelineError,
+    parse_rate,
+)
 
 CLOCK = TimelineClock(parse_rate(25), None)
 TIMES = "01:00:00:00 01:00:01:00"
