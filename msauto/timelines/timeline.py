@@ -143,7 +143,7 @@ def shown_text(item: EditMarker | EditSegment) -> str:
 T = TypeVar("T")
 _CLOCK_TIME = re.compile(r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII)
 _NTSC = (24, 30, 48, 60, 120)
-_MOST_FRAMES_PER_SECOND = 1000
+MOST_FRAMES_PER_SECOND = 1000
 
 
 def show_clock(units: int, digits: int) -> str:
@@ -163,8 +163,17 @@ def parse_rate(value: object) -> Fraction:
         rate = Fraction(text)
     except (ValueError, ZeroDivisionError):
         rate = Fraction(0)
-    if not 0 < rate <= _MOST_FRAMES_PER_SECOND:
+    if not 0 < rate <= MOST_FRAMES_PER_SECOND:
         raise TimelineError(f"{text[:40]!r} is not a frame rate", "write rate=asset.rate, 25, '29.97' or '30000/1001'")
+    return exact_rate(rate)
+
+
+def exact_rate(rate: Fraction) -> Fraction:
+    """Return the rate that a rounded one stands for.
+
+    >>> exact_rate(Fraction("23.98"))
+    Fraction(24000, 1001)
+    """
     exact = (Fraction(nominal * 1000, 1001) for nominal in _NTSC)
     return next((each for each in exact if abs(each - rate) < Fraction(1, 200)), rate)
 
@@ -333,6 +342,7 @@ def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: 
         for name, value in values.items():
             if name not in known or not isinstance(value, int if name in {"rating", "number"} else str):
                 raise TypeError(name)
+            str(value).encode()  # refuses half of a character
         changed = replace(item, **values)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         remedy = "remove the MSAUTO values, or export again"
