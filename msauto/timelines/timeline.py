@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Final, TypeVar
@@ -143,6 +144,7 @@ def shown_text(item: EditMarker | EditSegment) -> str:
 T = TypeVar("T")
 _CLOCK_TIME = re.compile(r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII)
 _NTSC = (24, 30, 48, 60, 120)
+_RATE = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,20}|/[0-9]{1,9})?")
 MOST_FRAMES_PER_SECOND = 1000
 
 
@@ -159,10 +161,9 @@ def parse_rate(value: object) -> Fraction:
     (Fraction(30000, 1001), Fraction(25, 1))
     """
     text = str(value).strip().removesuffix("fps").strip()
-    try:
-        rate = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        rate = Fraction(0)
+    rate = Fraction(0)
+    with suppress(ZeroDivisionError):
+        rate = Fraction(text) if _RATE.fullmatch(text) else rate
     if not 0 < rate <= MOST_FRAMES_PER_SECOND:
         raise TimelineError(f"{text[:40]!r} is not a frame rate", "write rate=asset.rate, 25, '29.97' or '30000/1001'")
     return exact_rate(rate)
