@@ -146,13 +146,13 @@ class _Range:
 
 
 @dataclass(frozen=True, slots=True)
-class _TimelineItem:
+class _OtioItem:
     """What a track or a stack holds. ``shown``: its part that the timeline shows; ``None`` if the file has no range."""
 
     source: _Object
     kind: str
     shown: _Range | None
-    children: list[_TimelineItem]
+    children: list[_OtioItem]
 
 
 _START: Final = Fraction(0)
@@ -186,7 +186,7 @@ class _Reading:
 
     # The tree of the items, each with its part that is shown
 
-    def _item(self, source: _Object, level: int) -> _TimelineItem:
+    def _item(self, source: _Object, level: int) -> _OtioItem:
         self.items += 1
         if level > _MOST_LEVELS or self.items > _MOST_ITEMS:
             raise source.error("children", f"has more than {_MOST_LEVELS} levels, or the file {_MOST_ITEMS} items")
@@ -197,9 +197,9 @@ class _Reading:
         if kind in {"stack", "track"}:
             children = [self._item(child, level + 1) for child in source.children("children")]
         shown = self._range(source, "source_range") or self._available(source, kind, children)
-        return _TimelineItem(source, kind, shown, children)
+        return _OtioItem(source, kind, shown, children)
 
-    def _available(self, source: _Object, kind: str, children: list[_TimelineItem]) -> _Range | None:
+    def _available(self, source: _Object, kind: str, children: list[_OtioItem]) -> _Range | None:
         """Return all of an item, which has no range of its own."""
         match kind:
             case "clip":
@@ -244,7 +244,7 @@ class _Reading:
 
     # What is read of each item
 
-    def _read_item(self, item: _TimelineItem, start: Fraction | None, *, shows_clips: bool) -> None:
+    def _read_item(self, item: _OtioItem, start: Fraction | None, *, shows_clips: bool) -> None:
         """Read an item that the timeline shows from ``start`` on; ``None``: an item before it has no range."""
         if item.kind == "transition":
             return
@@ -261,7 +261,7 @@ class _Reading:
             if item.kind == "track" and child.kind != "transition":
                 at = None if at is None or child.shown is None else at + child.shown.duration
 
-    def _read_markers(self, item: _TimelineItem, zero: Fraction | None) -> None:
+    def _read_markers(self, item: _OtioItem, zero: Fraction | None) -> None:
         """Read the markers of an item, whose times count from ``zero``."""
         for marker in item.source.children("markers"):
             key = _MARKED_RANGES.get(marker.schema)
@@ -309,14 +309,14 @@ Known = TypeVar("Known", Fraction, _Range)
 
 
 def _placed(source: _Object, value: Known | None) -> Known:
-    """Return where an item is, or raise that the file does not tell."""
+    """Return where an item is, or raise that the file does not show it."""
     if value is None:
         why = "has no place: it, or an item before it, has neither a source_range nor an available_range"
         raise source.error("", why)
     return value
 
 
-def _is_video(item: _TimelineItem) -> bool:
+def _is_video(item: _OtioItem) -> bool:
     return item.kind == "track" and item.source.text("kind") == "Video"
 
 
@@ -328,7 +328,7 @@ def _active_media(clip: _Object) -> _Object | None:
     return None if references is None else references.child(clip.text("active_media_reference_key"))
 
 
-def _whole_stack(children: Iterable[_TimelineItem]) -> _Range | None:
+def _whole_stack(children: Iterable[_OtioItem]) -> _Range | None:
     """Return the range of a stack: its longest child."""
     longest = _START
     for child in children:
@@ -338,7 +338,7 @@ def _whole_stack(children: Iterable[_TimelineItem]) -> _Range | None:
     return _Range(_START, longest)
 
 
-def _whole_track(children: list[_TimelineItem]) -> _Range | None:
+def _whole_track(children: list[_OtioItem]) -> _Range | None:
     """Return the range of a track: one child after another, and transitions where they begin and end it."""
     duration = _START
     for child in children:

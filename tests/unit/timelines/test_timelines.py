@@ -6,6 +6,7 @@ import io
 import json
 import sys
 import zipfile
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -154,10 +155,29 @@ def xlsx(*rows: str) -> bytes:
         f"<sheetData>{lines}</sheetData></worksheet>"
     )
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in {**PARTS, "xl/worksheets/sheet1.xml": sheet}.items():
             archive.writestr(name, text)
     return out.getvalue()
+
+
+FAR = '<c r="A1"><v>1</v></c><c r="{}"><v>1</v></c>'
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (lambda: FAR.format("XFD1048576"), "needs more than 1024 MiB"),
+        (lambda: FAR.format("B600000"), "more than 1000000 cells"),
+        (lambda: f'<c t="inlineStr"><is><t>{"x" * (65 << 20)}</t></is></c>', "more than 64 MiB of text"),
+    ],
+    ids=["far cell", "far row", "long text"],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds the memory of a process")
+def test_xlsx_that_asks_for_too_much_is_an_error(cells: Callable[[], str], message: str) -> None:
+    with pytest.raises(TimelineError, match=message) as caught:
+        read("a.xlsx", xlsx(cells()))
+    assert "CSV" in caught.value.remedy
 
 
 def test_a_cue_sheet_as_xlsx() -> None:
