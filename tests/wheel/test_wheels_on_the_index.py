@@ -1,4 +1,4 @@
-"""Each extra and each group installs from wheels alone on each Python that msauto supports: nobody needs a compiler."""
+"""Each extra and each group installs from wheels alone on each Python that msauto supports: no compiler is needed."""
 
 from __future__ import annotations
 
