@@ -251,15 +251,18 @@ class _Reading:
         zero = None if start is None or item.shown is None else start - item.shown.start
         self._read_markers(item, zero)
         if item.kind == "clip" and shows_clips:
-            name, shown = item.source.text("name"), _placed(item.source, item.shown)
-            frame = self._position(shown.start, zero, item.source, name)
-            segment = EditSegment(frame, self._frames(shown.duration, item.source), name)
-            self.clips.append(_with_metadata(segment, item.source))
+            self._read_clip(item.source, _placed(item.source, item.shown), zero)
         at = zero
         for child in item.children:
             self._read_item(child, at, shows_clips=shows_clips)
             if item.kind == "track" and child.kind != "transition":
                 at = None if at is None or child.shown is None else at + child.shown.duration
+
+    def _read_clip(self, source: _Object, shown: _Range, zero: Fraction | None) -> None:
+        name = source.text("name")
+        frame = self._position(shown.start, zero, source, name)
+        segment = EditSegment(frame, self._frames(shown.duration, source), name)
+        self.clips.append(_with_metadata(segment, source))
 
     def _read_markers(self, item: _OtioItem, zero: Fraction | None) -> None:
         """Read the markers of an item, whose times count from ``zero``."""
