@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint scale lowest explore bench docs schemas image-lock release clean
 
-PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+PYTHON ?= $(shell for p in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
 	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
 WORKERS ?= auto

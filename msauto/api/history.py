@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 
 from msauto.codec import load
 from msauto.file_access import find_repository
+from msauto.iso_times import parse_datetime
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.identity import plain
 from msauto.model.result import PastTarget, RunDetails, RunSummary, TargetRecord
@@ -47,7 +48,7 @@ def list_runs(
     }
     first = None if since is None else datetime.now(UTC) - since
     attempts = [each for each in attempts if batch is None or each.batch == batch]
-    attempts = [each for each in attempts if first is None or datetime.fromisoformat(each.started) >= first]
+    attempts = [each for each in attempts if first is None or parse_datetime(each.started) >= first]
     repository = None if every else find_repository(Path())
     runs = tuple(each for each in attempts if repository is None or each.is_of(repository))
     return PastRuns(runs, len(attempts) - len(runs), name, short)

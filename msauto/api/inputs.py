@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +12,7 @@ from msgspec import Struct, field
 
 from msauto.errors import MsautoError
 from msauto.file_access import LEDGER_FILES, WriteAccess, repository_of
+from msauto.iso_times import parse_datetime
 from msauto.model.plan import Plan, PlanOptions
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.settings_file import state_folder
@@ -103,7 +103,7 @@ class Inputs(Struct, frozen=True):
             tags=given.tags,
             skip_tags=given.skip_tags,
             env=dict(os.environ),
-            now=datetime.fromisoformat(given.now),
+            now=parse_datetime(given.now),
             role_folders=settings.role_folders,
             lookup_folders=settings.lookup_folders,
             writable=self.writable,

@@ -12,7 +12,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +22,7 @@ from msauto.api.options import OPTIONS
 from msauto.errors import InputError, MsautoError, Problem, SourceLocation
 from msauto.file_access import find_repository
 from msauto.file_writing import write_file
+from msauto.iso_times import parse_datetime
 from msauto.model.plan import InputHash, Plan, PlanOptions
 from msauto.planning.saved_plan import plan_document, plan_from_json
 from msauto.playbook.input_files import Files, kept_path
@@ -173,7 +173,7 @@ def _placed(name: str, *, path: str, base: Path | None, flag: str = "") -> str:
 
 def _is_instant(text: str) -> bool:
     try:
-        return datetime.fromisoformat(text).tzinfo is not None
+        return parse_datetime(text).tzinfo is not None
     except ValueError:
         return False
 

@@ -17,7 +17,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final, Protocol
 
 from msgspec import Struct, field, structs
@@ -28,6 +28,7 @@ from msauto.applying.target_executor import TargetExecutor
 from msauto.circuit_breaker import CircuitBreaker, TargetContact
 from msauto.concurrency import ConcurrencySlot, concurrent_list, run_unless
 from msauto.errors import MsautoError
+from msauto.iso_times import parse_datetime
 from msauto.model import events
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
@@ -386,7 +387,7 @@ async def settle_here(
 
 def _settling(context: ApplyContext, record: TargetRecord) -> ApplyContext:
     """Return the context to settle a target by reading: once, if the server has done long ago what it does."""
-    sent = [datetime.fromisoformat(request.sent) for request in record.requests if request.sent is not None]
+    sent = [parse_datetime(request.sent) for request in record.requests if request.sent is not None]
     if context.cancellation.requested and all(context.clock.now() - each >= _SETTLED_AFTER for each in sent):
         return structs.replace(context, policy=structs.replace(context.policy, read_pauses=()))
     return context

@@ -17,6 +17,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from msauto.documents.document import Path
 from msauto.documents.scalars import WrittenFloat, WrittenInt
 from msauto.errors import ProblemKind
+from msauto.iso_times import parse_date, parse_datetime
 from msauto.model.fields import unreportable
 from msauto.model.live import Folder, parse_folder
 from msauto.model.timecode import Timecode, TimecodeError
@@ -360,7 +361,7 @@ def _when(value: Any) -> datetime | date:
         text = value.strip() if isinstance(value, str) else ""
         if not re.match(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)", text, re.ASCII):
             raise ValueError(text)
-        return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
+        return parse_date(text) if len(text) <= 10 else parse_datetime(text)
     except ValueError as error:
         raise invalid(
             f"must be a date or a date and time, not {shown_value(value)}", "write 2026-11-13, or 2026-11-13T18:00:00"

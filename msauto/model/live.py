@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from msauto.iso_times import parse_datetime
 from msauto.model.fields import ATTRIBUTE_OF_CLIP
 from msauto.model.timecode import TimecodeError, rate_of
 
@@ -286,7 +287,7 @@ def read_time(text: str) -> datetime | None:
     datetime.datetime(2026, 11, 20, 10, 0, tzinfo=datetime.timezone.utc)
     """
     try:
-        return datetime.fromisoformat(text.strip())
+        return parse_datetime(text.strip())
     except ValueError:
         return None
 

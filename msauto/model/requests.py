@@ -23,6 +23,7 @@ from typing import Final, Literal
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from msauto.errors import AddressError, UnsupportedError
+from msauto.iso_times import parse_datetime
 from msauto.model.fields import LINK_FIELD
 from msauto.model.identity import plain
 from msauto.model.live import Folder, escape_name, show_folder
@@ -525,7 +526,7 @@ def item_document(fields: Mapping[str, str]) -> Body:
 
 def instant(text: str) -> datetime | None:
     """Read a time, ISO 8601 or RFC 2822; one without a zone is taken as UTC, ``None`` if it is not a time."""
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
+    for read in (parse_datetime, parsedate_to_datetime):
         try:
             time = read(text.strip())
         except (ValueError, TypeError, IndexError):

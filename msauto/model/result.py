@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta, Struct, field
 
+from msauto.iso_times import parse_datetime
 from msauto.model.plan import InputHash, Plan, PlannedServer, PlanOptions, Target
 from msauto.model.snapshot import AspectName, Json, Thing
 from msauto.secrets.redaction import HIDDEN
@@ -141,7 +142,7 @@ def format_time(time: datetime) -> str:
 
 def parse_time(text: str) -> datetime:
     """Return the time of a text that :func:`format_time` wrote."""
-    return datetime.fromisoformat(text).astimezone(UTC)
+    return parse_datetime(text).astimezone(UTC)
 
 
 def started(run: str) -> str:
@@ -150,7 +151,7 @@ def started(run: str) -> str:
     >>> started("20261120T101500Z-ab12")
     '2026-11-20T10:15:00.000Z'
     """
-    return format_time(datetime.fromisoformat(run.partition("-")[0]))
+    return format_time(parse_datetime(run.partition("-")[0]))
 
 
 def seconds_between(started: str | None, ended: str | None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -142,6 +143,8 @@ ONE_HOST = "use one host, and name the media databases with `database:` of the p
 DEFAULT_PORT = 7901
 """The port of the interface (interface, «Requests»)."""
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
+_AFTER_USER = re.compile(r"(?:\[[0-9A-Fa-f:.]+(?:%[^\[\]]+)?\]|[^\[\]:]*)(?::[0-9]*)?")
+"""A host and a port. Brackets elsewhere are an error for some versions of Python only."""
 
 
 class UrlError(ValueError):
@@ -173,13 +176,15 @@ def parse_server_url(text: str) -> ServerUrl:
         port, host = parts.port, parts.hostname
     except ValueError as error:
         raise UrlError("cannot be read as a URL") from error
+    if not _AFTER_USER.fullmatch(parts.netloc.rpartition("@")[2]):
+        raise UrlError("cannot be read as a URL")
     if parts.scheme.lower() not in {"http", "https"} or not host:
         raise UrlError("must begin with http:// or https:// and name a host")
     if port == 0:
         raise UrlError("must not have the port 0")
     if parts.path.rstrip("/") or "?" in text or "#" in text:
         raise UrlError("must be scheme, host and port only")
-    if any(sign.isspace() or not sign.isprintable() for sign in parts.netloc):
+    if not text.isprintable() or any(sign.isspace() for sign in parts.netloc):
         raise UrlError("must not contain characters that are invalid in a host name")
     address, _, zone = host.partition("%")
     if ":" in address and zone:  # of a link-local address: `%25eth0` in RFC 6874, `%eth0` as people write it
@@ -220,7 +225,8 @@ def host_key(host: str) -> str:
     """Return a text that is the same for two notations of one IP address; a name is left as it is."""
     with suppress(ValueError):
         address = ip_address(host)
-        host = str(getattr(address, "ipv4_mapped", None) or address)
+        address = getattr(address, "ipv4_mapped", None) or address
+        host = str(address)
         host = "localhost" if host in _LOOPBACK or address.is_unspecified else host
     return host
 

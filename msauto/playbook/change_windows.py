@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
+from msauto.iso_times import parse_clock
+
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
@@ -131,7 +133,7 @@ def parse_window(text: str, timezone: str | None = None) -> Window:
     match = re.fullmatch(r"([0-9]{2}:[0-9]{2})-([0-9]{2}:[0-9]{2})", text)
     if match is None:
         raise ValueError("write it as HH:MM-HH:MM, such as 23:00-05:30")
-    start, end = time.fromisoformat(match[1]), time.fromisoformat(match[2])
+    start, end = parse_clock(match[1]), parse_clock(match[2])
     if start == end:
         raise ValueError("start and end are equal")
     return Window(start, end, timezone)

@@ -153,7 +153,7 @@ def _moment(value: datetime | date, zone: str | None, whole_day: timedelta = tim
 
 def _document(content: bytes, file: str) -> Document:
     """Return settings with their places; raises :class:`InputError`."""
-    import tomllib
+    import tomli
 
     try:
         text = content.decode("utf-8-sig")
@@ -162,17 +162,17 @@ def _document(content: bytes, file: str) -> Document:
     lines = tuple(text.splitlines())
     document = Document(file, None, *_places(lines), redact_lines(lines))
     try:
-        return structs.replace(document, data=tomllib.loads(text.replace("\r\n", "\n")))
+        return structs.replace(document, data=tomli.loads(text.replace("\r\n", "\n")))
     except RecursionError as error:
         raise outside_node(file).error("invalid TOML: too deeply nested", "nest it less", kind="yaml") from error
-    except tomllib.TOMLDecodeError as error:
+    except tomli.TOMLDecodeError as error:
         match = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         end = SourceLocation(file, max(len(lines), 1), len(lines[-1]) + 1 if lines else 1)
         place = SourceLocation(file, int(match[1]), int(match[2])) if match else end
         line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
         message, remedy = _explained(str(error), line, line[: place.column - 1])
         raise InputError([document.problem(f"invalid TOML: {message}", place, remedy, kind="yaml")]) from error
-    except ValueError as error:  # a number of more digits than Python reads; tomllib reports no place
+    except ValueError as error:  # a number of more digits than Python reads; tomli reports no place
         searched = ((number, re.search(r"(?<![\w.])[+-]?\d[\d_]{999,}", line)) for number, line in enumerate(lines, 1))
         places = (SourceLocation(file, number, match.start() + 1) for number, match in searched if match)
         place = next(places, SourceLocation(file))
@@ -180,7 +180,7 @@ def _document(content: bytes, file: str) -> Document:
 
 
 def _explained(error: str, line: str, before: str) -> tuple[str, str]:
-    """Return message and remedy for an error of ``tomllib`` on a line; ``before``: its text before the place."""
+    """Return message and remedy for an error of ``tomli`` on a line; ``before``: its text before the place."""
     if "=" not in before and re.match(r"\s*[\w-]+\s*:", line):
         return "a key and its value need = between them, not a colon", "write key = value"
     otherwise = re.sub(r" [(]at .*[)]$", "", error), "correct this line"
@@ -212,11 +212,11 @@ _TOML = (
         "write one key on each line; a text in one pair of quotes",
     ),
 )
-"""Patterns of the errors of ``tomllib``, each with our message and remedy."""
+"""Patterns of the errors of ``tomli``, each with our message and remedy."""
 
 
 def _places(lines: tuple[str, ...]) -> tuple[dict[DataPath, tuple[int, int]], dict[DataPath, tuple[int, int]]]:
-    """Find keys by their lines, because ``tomllib`` reports no places; keys of inline tables get that of the table."""
+    """Find keys by their lines, because ``tomli`` reports no places; keys of inline tables get that of the table."""
     values: dict[DataPath, tuple[int, int]] = {(): (1, 1)}
     keys: dict[DataPath, tuple[int, int]] = {}
     table: DataPath = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from fractions import Fraction
 
 import pytest
@@ -13,6 +15,7 @@ from msauto.model.timecode import Timecode
 from msauto.plugins.timelines.formats import WRITERS, read_timeline
 from msauto.plugins.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineClock, TimelineError
 from tests.examples import examples
+from tests.tables import CASES
 
 TEXTS = st.one_of(
     st.just(""),
@@ -78,6 +81,22 @@ PIECES = st.sampled_from(
 )
 def test_any_file_is_read_or_refused_with_a_reason(ending: str, content: bytes) -> None:
     refusal = _refusal(content, f"x.{ending}")
+    assert refusal is None or (str(refusal) and refusal.remedy)
+
+
+NESTED = (CASES / "timelines" / "nested.otio").read_text(encoding="utf-8")
+VALUE = re.compile(r'(?<=: )(?:"[^"]*"|[-0-9.]+|null|true|\[\]|\{\})')
+WORDS = VALUE.findall(NESTED)
+OTHERS = ["null", "true", "-1", "1e400", "NaN", "1e-400", "9" * 30, "[]", "{}", "[[]]"]
+OTHERS += ['"x"', '"\\ud800"', '"Clip.1"', '"Stack.1"']
+
+
+@settings(max_examples=examples(2000), deadline=None)
+@given(place=st.integers(0, len(WORDS) - 1), other=st.sampled_from(OTHERS) | st.sampled_from(WORDS))
+def test_any_value_in_an_otio_file_is_read_or_refused_with_a_reason(place: int, other: str) -> None:
+    number = itertools.count()
+    text = VALUE.sub(lambda match: other if next(number) == place else match[0], NESTED)
+    refusal = _refusal(text.encode(), "x.otio")
     assert refusal is None or (str(refusal) and refusal.remedy)
 
 

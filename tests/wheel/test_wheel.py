@@ -55,7 +55,9 @@ def test_a_program_that_has_only_the_wheel_runs(python: Path, tmp_path: Path) ->
     assert "msauto" in run(python.with_name("msauto"), "--version", folder=tmp_path)
 
 
-@pytest.mark.parametrize("version", [(3, 11), (3, 12), (3, 13), (3, 14)], ids=lambda version: "{}.{}".format(*version))
+@pytest.mark.parametrize(
+    "version", [(3, 11), (3, 12), (3, 13), (3, 14), (3, 15)], ids=lambda version: "{}.{}".format(*version)
+)
 def test_it_runs_on_each_other_version_of_python(wheel: Path, version: tuple[int, int], tmp_path: Path) -> None:
     folders = [*map(str, Path.home().glob(".pyenv/versions/*/bin")), os.environ["PATH"]]
     interpreter = shutil.which("python{}.{}".format(*version), path=os.pathsep.join(folders))

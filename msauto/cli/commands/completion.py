@@ -226,12 +226,12 @@ def _load(path: Path) -> Any:
 
 def _settings(given: Mapping[str, Any]) -> tuple[Path, Mapping[str, Any]]:
     """Return the settings file and what it holds, not validated: that would take too long."""
-    import tomllib
+    import tomli
 
     starts = (Path(each).parent for each in given.get("playbooks") or ())
     path = given.get("config") or next(settings_above(*starts, Path()), "")
     with suppress(OSError, ValueError):
-        return Path(path), tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        return Path(path), tomli.loads(Path(path).read_text(encoding="utf-8-sig"))
     return Path(), {}
 
 

@@ -12,6 +12,7 @@ from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Count, Label, Name, Plain, Read, Texts, TimezoneName, When, between, invalid
 from msauto.errors import MsautoError
 from msauto.file_access import ENDINGS_OF_PROGRAMS
+from msauto.iso_times import parse_clock
 from msauto.model.desired import OUTSIDE, OutsidePolicy
 from msauto.model.ledger_url import parse_ledger_url
 from msauto.playbook.change_windows import Day
@@ -20,12 +21,10 @@ from msauto.playbook.change_windows import Day
 def _clock(value: Any) -> time:
     """Read a time of day without a zone; `tz` names the zone, with its daylight saving time."""
     try:
-        read = value if isinstance(value, time) else time.fromisoformat(value if isinstance(value, str) else "")
+        return value if isinstance(value, time) else parse_clock(value if isinstance(value, str) else "")
     except ValueError as error:
-        raise invalid("must be a time of day such as 18:00", "write hours and minutes") from error
-    if read.tzinfo is not None:
-        raise invalid("must be a time of day without a zone, such as 18:00", "set the zone with tz")
-    return read
+        remedy = "write hours and minutes, and set the zone with tz"
+        raise invalid("must be a time of day such as 18:00, without a zone", remedy) from error
 
 
 Days = Annotated[list[Day], Field(min_length=1)]

@@ -324,7 +324,11 @@ _FAILURES: Final = (
     (r"(?:list|tuple) indices must be integers.*", "a list has no keys", "use its index: [0]"),
     (r"not all arguments converted.*", "the format has fewer places than values", "add %s"),
     (r"not enough arguments.*", "the format has more places than values", "add values"),
-    (r"%\w format: .*|must be real number, not .*", "the format needs a number", "convert it: | int"),
+    (
+        r"%\w format: .*|must be real number, not .*|format argument.* requires a real number.*",
+        "the format needs a number",
+        "convert it: | int",
+    ),
 )
 """Messages of Python, and what replaces them, with the kinds of values of the message."""
 

@@ -29,6 +29,7 @@ from msauto.documents.document import shallow
 from msauto.documents.loader import plain
 from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import nearest
+from msauto.iso_times import parse_datetime, parse_formatted
 from msauto.model.timecode import Timecode, show_timecode
 from msauto.playbook.templates.names import SecretTracker, TemplateFunctionError
 
@@ -530,6 +531,8 @@ def strftime(context: Context, value: Any, form: Any = None, utc: bool = False) 
         raise TypeError("strftime needs a time and a format such as '%Y-%m-%d'")
     if len(form) > 200 or re.sub(_DIRECTIVE, "", form).count("%"):
         raise ValueError(f"{form[:40]!r} is not a valid time format: write it as '%Y-%m-%d %H:%M:%S'")
+    if value.year < 1000:
+        raise ValueError(f"the year {value.year} has fewer than four digits: systems write it in different ways")
     if utc and isinstance(value, datetime) and value.tzinfo:
         value = value.astimezone(UTC)
     return str(value.strftime(form))
@@ -546,12 +549,12 @@ def to_datetime(value: Any, form: str = "%Y-%m-%d %H:%M:%S") -> datetime:
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a date has no zone
     try:
-        return datetime.strptime(str(value), form)  # noqa: DTZ007 - the format decides whether there is a zone
-    except ValueError:
+        return parse_formatted(str(value), form)
+    except ValueError as error:
         try:
-            return datetime.fromisoformat(str(value))
-        except ValueError as error:
-            raise ValueError(f"{str(value)[:40]!r} is not a time in the format {form!r}") from error
+            return parse_datetime(str(value))
+        except ValueError:
+            raise ValueError(f"{str(value)[:40]!r} is not a time in the format {form[:40]!r}: {error}") from error
 
 
 # Secrets --------------------------------------------------------------------------------------------------------

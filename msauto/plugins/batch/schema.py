@@ -11,6 +11,7 @@ from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, Model, key, need
 from msauto.documents.value_types import IF_MAP, Count, Else, Name, Plain, Read, Texts, Then, between, invalid, matching
+from msauto.iso_times import parse_clock
 from msauto.playbook.schema.settings import Days
 
 Event = Literal["failed", "refused", "locked", "missed", "changed", "drift", "ok", "recovered"]
@@ -73,9 +74,7 @@ CredentialName = Annotated[
 ]
 MinuteOfDay = Annotated[
     time,
-    matching(
-        r"^([01][0-9]|2[0-3]):[0-5][0-9]$", "must be a time of day such as 03:10, not {}", read=time.fromisoformat
-    ),
+    matching(r"^([01][0-9]|2[0-3]):[0-5][0-9]$", "must be a time of day such as 03:10, not {}", read=parse_clock),
 ]
 """A time of day without seconds or a zone: no scheduler of all four can start more exactly."""
 UpToAWeek = Annotated[types.Span, AfterValidator(_some_time)]

@@ -13,12 +13,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
-from typing import Any, Final
+from typing import Final
 
 from msauto.csv_cells import as_written, csv_line
+from msauto.plugins.timelines.sheets import read_sheet
 from msauto.plugins.timelines.timeline import (
     MARKER_TEXTS,
     EditMarker,
@@ -27,7 +26,6 @@ from msauto.plugins.timelines.timeline import (
     TimelineError,
     WrittenTimeline,
     color_of,
-    show_clock,
 )
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -45,7 +43,6 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "number": ("number",),
 }  # fmt: skip
 """The columns of a cue sheet, each with the names that it may have; of several, the first one counts."""
-_MOST_BYTES: Final = 256 * 2**20  # of an XLSX file, unpacked
 _EDIT_TRACK = re.compile(r"(?i)(?:V|A|TC|D)\d*")
 _WRITTEN = ("Start", "Duration", "Title", "Comment", "Color", "Track", "User", "Keywords", "Rating", "Number")
 
@@ -149,39 +146,12 @@ def _add_row(timeline: EditTimeline, row: Mapping[str, str], line: int, clock: T
     timeline.add(marker, duration, numbers["number"])
 
 
-# Cue sheets as XLSX: the first sheet, by python-calamine (extra ``xlsx``) ----------------------------------------
+# Cue sheets as XLSX ---------------------------------------------------------------------------------------------
 
 
 def read_xlsx(content: bytes, clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
     """Read the first sheet as a table; raises :class:`TimelineError`, also if the extra is missing."""
-    try:
-        import python_calamine as calamine
-    except ImportError as error:
-        raise TimelineError("reading XLSX needs python-calamine", "pip install python-calamine") from error
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            if sum(each.file_size for each in archive.infolist()) > _MOST_BYTES:
-                raise TimelineError(f"the file is larger than {_MOST_BYTES >> 20} MiB unpacked", "save it as CSV")
-        rows = calamine.load_workbook(io.BytesIO(content)).get_sheet_by_index(0).to_python(skip_empty_area=False)
-    except (calamine.CalamineError, zipfile.BadZipFile) as error:
-        raise TimelineError(f"not a valid XLSX file: {error}", "save it again as XLSX, or as CSV") from error
-    return read_rows([(number, [_text(cell) for cell in row]) for number, row in enumerate(rows, 1)], clock, columns)
-
-
-def _text(cell: Any) -> str:
-    """Return a cell as text: a time and a duration as ``HH:MM:SS.ffffff``, a whole number without a point."""
-    match cell:
-        case float() if cell.is_integer():
-            return str(int(cell))
-        case time():
-            return cell.isoformat("microseconds")
-        case datetime():  # Excel has times above 24 hours as dates from its first day on
-            return _text(cell - datetime(1899, 12, 31, tzinfo=cell.tzinfo))
-        case timedelta():
-            return show_clock(cell // timedelta(microseconds=1), 6)
-        case date():
-            return cell.isoformat()
-    return str(cell)
+    return read_rows(enumerate(read_sheet(content), 1), clock, columns)
 
 
 # Writing -------------------------------------------------------------------------------------------------------

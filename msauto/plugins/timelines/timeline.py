@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Final, TypeVar
@@ -144,7 +145,8 @@ T = TypeVar("T")
 _LONGEST_LINE = 10_000
 _CLOCK_TIME = re.compile(r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII)
 _NTSC = (24, 30, 48, 60, 120)
-_MOST_FRAMES_PER_SECOND = 1000
+_RATE = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,20}|/[0-9]{1,9})?")
+MOST_FRAMES_PER_SECOND = 1000
 
 
 def show_clock(units: int, digits: int) -> str:
@@ -160,12 +162,20 @@ def parse_rate(value: object) -> Fraction:
     (Fraction(30000, 1001), Fraction(25, 1))
     """
     text = str(value).strip().removesuffix("fps").strip()
-    try:
-        rate = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        rate = Fraction(0)
-    if not 0 < rate <= _MOST_FRAMES_PER_SECOND:
+    rate = Fraction(0)
+    with suppress(ZeroDivisionError):
+        rate = Fraction(text) if _RATE.fullmatch(text) else rate
+    if not 0 < rate <= MOST_FRAMES_PER_SECOND:
         raise TimelineError(f"{text[:40]!r} is not a frame rate", "write rate=asset.rate, 25, '29.97' or '30000/1001'")
+    return exact_rate(rate)
+
+
+def exact_rate(rate: Fraction) -> Fraction:
+    """Return the rate that a rounded one stands for.
+
+    >>> exact_rate(Fraction("23.98"))
+    Fraction(24000, 1001)
+    """
     exact = (Fraction(nominal * 1000, 1001) for nominal in _NTSC)
     return next((each for each in exact if abs(each - rate) < Fraction(1, 200)), rate)
 
@@ -342,6 +352,7 @@ def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: 
         for name, value in values.items():
             if name not in known or not isinstance(value, int if name in {"rating", "number"} else str):
                 raise TypeError(name)
+            str(value).encode()  # refuses half of a character
         changed = replace(item, **values)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         remedy = "remove the MSAUTO values, or export again"

@@ -355,6 +355,7 @@ def test_an_observer_gets_the_events_and_its_errors_change_nothing(inventory: di
     assert seen[-2:] == ["TargetFinished", "RunEnded"]
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_it_works_in_threads_after_a_fork_and_inside_an_event_loop(inventory: dict[str, Any]) -> None:
     play = msauto.load(plays(MANY), inventory=inventory)
     with ThreadPoolExecutor(3) as threads:

@@ -455,6 +455,7 @@ def test_any_transport_of_httpx(kind: type) -> None:
         assert server.asset("NEWS", "Film").title == "Film"
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_client_works_inside_an_event_loop_and_not_after_a_fork(server: MediaServer) -> None:
     async def main() -> str | None:
         return server.asset("NEWS", "Long Film").title
