@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Final, TypeVar
 
+from msauto.codec import parse_json
+from msauto.decimals import read_ratio
 from msauto.model import fields as registry
 from msauto.model.fields import DEFAULT_TRACK, TRACKS, track_named
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode, TimecodeError, show_rate, show_timecode
@@ -159,11 +161,8 @@ def parse_rate(value: object) -> Fraction:
     (Fraction(30000, 1001), Fraction(25, 1))
     """
     text = str(value).strip().removesuffix("fps").strip()
-    try:
-        rate = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        rate = Fraction(0)
-    if not 0 < rate <= _MOST_FRAMES_PER_SECOND:
+    rate = read_ratio(text)
+    if rate is None or not 1 <= rate <= _MOST_FRAMES_PER_SECOND:
         raise TimelineError(f"{text[:40]!r} is not a frame rate", "write rate=asset.rate, 25, '29.97' or '30000/1001'")
     exact = (Fraction(nominal * 1000, 1001) for nominal in _NTSC)
     return next((each for each in exact if abs(each - rate) < Fraction(1, 200)), rate)
@@ -328,7 +327,7 @@ def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: 
     if not text:
         return item
     try:
-        values = json.loads(text)
+        values = parse_json(text)
         known = {each.name for each in fields(item)} - _NATIVE
         for name, value in values.items():
             if name not in known or not isinstance(value, int if name in {"rating", "number"} else str):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import inspect
 import io
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from msauto.codec import parse_json
 from msauto.csv_cells import as_written
 from msauto.documents.loader import load_yaml, plain
 from msauto.errors import InputError, nearest
@@ -122,7 +122,7 @@ def lookup_json(context: LookupContext, name: str) -> Any:
     Example: lookup('json', 'show.json').title
     """
     try:
-        return json.loads(context.text(name))
+        return parse_json(context.text(name))
     except (ValueError, RecursionError) as error:
         raise TemplateFunctionError(f"the file {name!r} is not valid JSON: {error}") from error
 
