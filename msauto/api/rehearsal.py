@@ -287,7 +287,7 @@ async def _fill(state: ServerState, name: str, seen: _SeenDatabase, dialect: Dia
         if clip is None:
             is_link = found.home is None and asset.folder not in (None, folder)
             home = live.Link(asset.folder or (), f"{own.title} (home)") if is_link else found.home or own
-            number, origin = free.pop(home.link_id, None), asset.first_frame or 0 if dialect.counts_from_in else 0
+            number, origin = free.pop(home.link_id, None), asset.in_point if dialect.counts_from_in else 0
             shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
             clip = clip_from_content(database, clip_content(live.AssetSnapshot(home.title, shown, origin=origin)))
         clips[key] = clips[own] = clip

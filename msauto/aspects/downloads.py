@@ -133,7 +133,7 @@ def _in_point_after(context: PlanContext) -> int:
     changes = context.builder.changes
     moved = (str(change.after) for change in changes if change.aspect == "field" and change.key == "first_frame")
     after = next(moved, None)
-    return (context.asset.first_frame if after is None else read_whole(after)) or 0
+    return context.asset.in_point if after is None else read_whole(after) or 0
 
 
 # Viewing copies -----------------------------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ def position_at(frames: Json) -> Position:
 
 def in_point(asset: Asset, dialect: Dialect) -> int:
     """Return the frame of the file from which the server counts positions."""
-    return asset.first_frame or 0 if dialect.counts_from_in else 0
+    return asset.in_point if dialect.counts_from_in else 0
 
 
 def to_wire(frame: int, origin: int, source: TaskSource) -> int:

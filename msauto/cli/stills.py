@@ -82,7 +82,7 @@ async def _fetch(
         return file.read_bytes()
     try:
         asset = await client.asset(target.database, target.address)
-        pos = None if frame is None else frame - (asset.first_frame or 0)
+        pos = None if frame is None else frame - asset.in_point
         if pos is not None and pos < 0:
             return None
         width, height = (read_whole(asset.attributes.get(name)) or 0 for name in ("width", "height"))

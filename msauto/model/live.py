@@ -262,11 +262,16 @@ class Asset(ClipAttributes, Struct, frozen=True, gc=False):
 
     @property
     def first_frame(self) -> int | None:
-        """The IN point, in frames of the file. Raises ``UnreadableError`` where the server shows one out of range."""
+        """The IN point, in frames of the file."""
+        return read_whole(self.attributes.get("first_frame"))
+
+    @property
+    def in_point(self) -> int:
+        """The frame from which a server may count; 0 without one. Raises ``UnreadableError`` if it cannot be read."""
         unread = next((number for number in self.unread if number.name == "first_frame"), None)
         if unread is not None:
             raise UnreadableError(f"the in point is not known: {unread}", remedy="set first_frame again on the server")
-        return read_whole(self.attributes.get("first_frame"))
+        return self.first_frame or 0
 
     @property
     def warnings(self) -> tuple[str, ...]:

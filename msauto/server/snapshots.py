@@ -113,7 +113,7 @@ class SnapshotReading(Struct, frozen=True):
         except UnsupportedError:
             xmp = None
         # A server that counts positions from the in point (`position_origin`: dialect, «Keys»).
-        origin = asset.first_frame or 0 if self.server.dialect.counts_from_in else 0
+        origin = asset.in_point if self.server.dialect.counts_from_in else 0
         return live.AssetSnapshot(title, asset, xmp, links, strangers, origin)
 
 
