@@ -14,7 +14,7 @@ from typing import Final
 MOST: Final = 10**9 - 1
 """The largest number: nine digits."""
 MOST_LONG: Final = 2**64 - 1
-"""The largest identifier, bit rate and size of a file: 64 bits."""
+"""The largest identifier (a uid, a number, a link_id) and size of a file: 64 bits."""
 
 _DECIMAL = re.compile(r"([+-]?)([0-9]{1,9})(?:[.,]([0-9]{0,12}))?")
 _BASED = re.compile(r"[+-]?[0-9A-Za-z]{1,18}")

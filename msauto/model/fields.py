@@ -104,8 +104,8 @@ All but the title may be missing in what the server reports: then the ledger hol
 """
 
 CLIP_ATTRIBUTES: Final = (
-    *(Attribute(name, "integer", least=0) for name in ("channels", "frames", "height", "width", "mime_type")),
-    *(Attribute(name, "integer", most=MOST_LONG) for name in ("bps", "link_id")),
+    *(Attribute(name, "integer", least=0) for name in ("bps", "channels", "frames", "height", "width", "mime_type")),
+    Attribute("link_id", "integer", most=MOST_LONG),
     *(Attribute(name, "decimal", least=0) for name in ("frame_time", "sample_rate")),
     *(Attribute(name, "time") for name in ("create_time", "rec_time")),
     *(Attribute(name) for name in ("derived_from", "orig_name", "orig_type", "title", "clip_name")),

@@ -138,6 +138,14 @@ def test_without_a_rate_time_codes_are_refused_and_frames_work(
     assert [marker.pos for marker in clip.markers] == [25]
 
 
+def test_a_length_of_a_billion_frames_is_not_divided_into_as_many_pieces(desk: Desk, news: SimDatabase) -> None:
+    news.add_clip("Long", "Raw", frames=500).shown["frames"] = "999999999"
+    desk.write("play.yml", one("Long", segmentation={"duration": 1}))
+    refused = desk.run("plan", "-i", "inventory.yml", "play.yml")
+    assert refused.code == 1
+    refused.one_error("999999999 pieces, more than 10000", "write a longer duration")
+
+
 # Items without a readable number
 
 
