@@ -497,5 +497,5 @@ def _exported_texts(marker: Marker, notes: list[str]) -> dict[str, Any]:
         if value:
             sourced[attribute.name] = value
         elif value is None and text.strip():
-            notes.append(f"{attribute.name} of marker {marker.uid}, which no task can set: {text.strip()}")
+            notes.append(f"{attribute.name} of marker {marker.uid}, which no task can set: {text.strip()[:80]}")
     return sourced | ({"attributes": further} if further else {})

@@ -207,7 +207,7 @@ class SegmentArguments(ListAspect):
             }
             sourced |= {name: text for name in SEGMENT_NAMES if (text := segment.text(name))}
             notes = [
-                f"{name.replace('_', ' ')} of segment {segment.number}, which no task can set: {text}"
+                f"{name.replace('_', ' ')} of segment {segment.number}, which no task can set: {str(text)[:80]}"
                 for name, value in cannot_write_back(attributes(segment)).items()
                 for text in (value if isinstance(value, list) else [value])
             ]

@@ -22,7 +22,6 @@ from msauto.model.desired import ABSENT, TaskSource
 from msauto.model.plan import Change, Target
 from msauto.model.snapshot import TWINS
 
-
 _MOST_PIECES: Final = 10_000
 
 

@@ -287,15 +287,16 @@ def _failed(context: SurveyContext, group: IntentGroup, error: Exception) -> Sur
 
 def failed_survey(server: str, intents: Sequence[Intent], error: Exception, notify: Notify = ignore) -> Survey:
     """Return the plan of a server that could not be read as a whole: all that its tasks ask is in error."""
-    known = described(error)
+    message = str(described(error))
     targets: dict[TargetId, Target] = {}
     for intent in intents:
         kind, database, name = named_by(intent.ref)
-        target = Target(server, database, kind, name, error=str(known), batch=intent.batch)
-        targets.setdefault(target.id, target)
-    for target in targets.values():
-        notify(events.TargetPlanned(server, target.database, target.kind, target.name, "error", 0, 0, str(known)))
-    return Survey(server, tuple(targets.values()), is_unreachable=isinstance(error, UnreachableError))
+        target = Target(server, database, kind, name, error=message, batch=intent.batch)
+        if target.id not in targets:
+            targets[target.id] = target
+            notify(events.TargetPlanned(server, database, kind, name, "error", 0, 0, message))
+    is_unreachable = isinstance(error, UnreachableError)
+    return Survey(server, tuple(targets.values()), is_unreachable=is_unreachable)
 
 
 # Channels and databases ----------------------------------------------------------------------------------------

@@ -145,17 +145,22 @@ def _marker(element: xml.Element, numbers: _Numbers) -> Marker | UnreadItem:
     own = xml.attributes(element)
     fields = {name: value for name, value in own.items() if name not in {"uid", "pos"}} | read_attrs(element)
     uid, frame = read_whole(own.get("uid"), MOST_LONG), read_whole(own.get("pos"))
-    if uid is None:
-        unread = _unread("the uid of a marker", own.get("uid"))
-        fields.pop("frame", None)  # a name that others may give an attribute
-        shown: dict[str, int | str] = {**fields}
-        if frame is not None:
-            shown["frame"] = frame
-        return UnreadItem("marker", f"{_UNREAD_KEY}{unread.text}", unread, shown)
-    if frame is None:
-        return UnreadItem("marker", str(uid), _unread(f"the position of marker {uid}", own.get("pos")), fields)
+    if uid is None or frame is None:
+        return _unread_marker(uid, frame, own, fields)
     numbers.read(f"the rating of marker {uid}", fields.get("rating"))
     return Marker(uid, frame, fields)
+
+
+def _unread_marker(uid: int | None, frame: int | None, own: Mapping[str, str], fields: Mapping[str, str]) -> UnreadItem:
+    shown: dict[str, int | str] = {**fields}
+    shown.pop("frame", None)  # a name that others may give an attribute
+    if frame is not None:
+        shown["frame"] = frame
+    if uid is None:
+        unread = _unread("the uid of a marker", own.get("uid"))
+        return UnreadItem("marker", f"{_UNREAD_KEY}{unread.text}", unread, shown)
+    unread = _unread(f"the position of marker {uid}", own.get("pos"))
+    return UnreadItem("marker", str(uid), unread, shown)
 
 
 def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:

@@ -11,6 +11,7 @@ import pytest
 from msauto.applying.target_executor import TargetExecutor
 from msauto.planning.asset_survey import AssetSurvey
 from msauto.planning.target_groups import Grouping
+from msauto.playbook.export import task_lines
 from msauto.simulator import Simulator, empty_state
 from tests.cli.command_line import Desk
 
@@ -119,16 +120,14 @@ def test_while_applying_what_stops_a_run_is_no_error_of_a_target(
 
 @EACH
 def test_while_exporting(desk: Desk, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    from msauto.api import export
-
-    lines: Any = export.task_lines
+    lines: Any = task_lines
 
     def failing(snapshot: Any, *given: Any) -> Any:
         if getattr(snapshot, "title", "") == "Evil" and not hasattr(snapshot, "why"):
             raise error
         return lines(snapshot, *given)
 
-    monkeypatch.setattr(export, "task_lines", failing)
+    monkeypatch.setattr("msauto.api.export.task_lines", failing)
     exported = desk.run("export", "-i", "inventory.yml", "-l", "studio-a")
     assert exported.code != 0
     exported.one_error("Evil", type(error).__name__)
