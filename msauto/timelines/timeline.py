@@ -160,7 +160,8 @@ def parse_rate(value: object) -> Fraction:
     >>> parse_rate("29.97"), parse_rate(25)
     (Fraction(30000, 1001), Fraction(25, 1))
     """
-    text = str(value).strip().removesuffix("fps").strip()
+    written = f"{value:.12f}" if isinstance(value, float) else str(value)
+    text = written.strip().removesuffix("fps").strip()
     rate = read_ratio(text)
     if rate is None or not 1 <= rate <= _MOST_FRAMES_PER_SECOND:
         raise TimelineError(f"{text[:40]!r} is not a frame rate", "write rate=asset.rate, 25, '29.97' or '30000/1001'")

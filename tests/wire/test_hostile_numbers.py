@@ -181,3 +181,11 @@ def test_what_may_concern_such_an_item_is_refused(desk: Desk, news: SimDatabase,
     refused = desk.run("plan", "-i", "inventory.yml", "play.yml")
     assert refused.code == 1, refused.out
     refused.one_error(words)
+
+
+def test_nothing_is_tried_on_a_clip_with_such_an_item(desk: Desk, sim: Simulator, news: SimDatabase) -> None:
+    _with_segment(news.add_clip("Film", "Raw", frames=500), "number", "1e0")
+    refused = desk.run("probe", "-i", "inventory.yml", "--scratch", "Film", "-y")
+    assert refused.code == 4
+    refused.one_error("the number of a segment is '1e0'", "nothing is tried on it")
+    assert not sim.writes()
