@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
+from msauto.decimals import MOST_LONG, is_bounded, read_whole, show_cut
+
 T = TypeVar("T")
 
+_LONGEST = 100  # characters of a number
 RATE = r"^[1-9][0-9]{0,9}/[1-9][0-9]{0,9}$(?!\n)"
 """A rate as text: ``30000/1001``."""
 
@@ -27,6 +31,31 @@ def from_json(kind: type[T], data: object) -> T:
         return msgspec.convert(data, kind, dec_hook=_decode)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
+
+
+def parse_json(text: str | bytes, **more: Any) -> Any:
+    """Return the value of a JSON text from outside, whose numbers are bounded. Raises ``ValueError``.
+
+    >>> parse_json('{"frames": 250}')
+    {'frames': 250}
+    """
+    return json.loads(text, parse_int=_whole, parse_float=_decimal, parse_constant=_refuse, **more)
+
+
+def _whole(text: str) -> int:
+    number = read_whole(text, MOST_LONG)
+    return _refuse(text) if number is None else number
+
+
+def _decimal(text: str) -> float:
+    if len(text) > _LONGEST:
+        _refuse(text)
+    number = float(text)
+    return number if is_bounded(number) else _refuse(text)
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(f"the number {show_cut(text)} is out of range")
 
 
 def to_key(value: object) -> bytes:

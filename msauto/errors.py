@@ -33,6 +33,9 @@ from typing import Final, Literal
 
 from msauto import exit_codes
 
+_LONGEST: Final = 300
+"""How much is shown of the text of an error that is not one of ours."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class SourceLocation:
@@ -279,15 +282,33 @@ def exit_code_of(error: Exception) -> int:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of any error in one line, without its remedy."""
-    text = error.message if isinstance(error, MsautoError) else str(error)
-    return " ".join(text.split()) or type(error).__name__
+    """Return the message of any error in one line, without its remedy; see :func:`described`."""
+    return " ".join(described(error).message.split())
+
+
+def described(error: BaseException) -> MsautoError:
+    """Return any error as one of msauto: that of one target, or of one server. An unforeseen one names its class.
+
+    >>> described(OverflowError("too many digits")).message
+    'OverflowError: too many digits'
+    """
+    if isinstance(error, MsautoError):
+        return error
+    _print_traceback(error)
+    text = " ".join(str(error).split())
+    message = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    shown = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
+    return MsautoError(shown, remedy="look at what the server shows of it; if nothing is odd there, report this error")
 
 
 def bug_text(error: Exception) -> str:
     """Return an error of msauto itself in one line, and print where it was raised if ``MSAUTO_DEBUG`` is set."""
+    _print_traceback(error)
+    return f"msauto itself failed: {type(error).__name__}: {error}"
+
+
+def _print_traceback(error: BaseException) -> None:
     if os.environ.get("MSAUTO_DEBUG"):
         import traceback
 
         traceback.print_exception(error)
-    return f"msauto itself failed: {type(error).__name__}: {error}"

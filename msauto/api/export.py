@@ -17,7 +17,7 @@ from msgspec import Struct
 from msauto import sockets
 from msauto.api.inputs import Inputs, require_database
 from msauto.api.stages import workplace_on
-from msauto.errors import MsautoError, RefusedError
+from msauto.errors import MsautoError, RefusedError, one_line
 from msauto.file_access import EXPORTED, open_regular
 from msauto.file_writing import FileNames, NewFile, write_file
 from msauto.model import live
@@ -185,7 +185,7 @@ class TextExport:
     def add(self, snapshot: Snapshot, dialect: Dialect, database: str | None) -> None:
         """Add a task, or the comment on what was left out."""
         del database
-        self.write(task_lines(snapshot, dialect))
+        self.write([*task_lines(snapshot, dialect)])  # all or nothing of a target
 
     def add_folders(self, database: str, names: Iterable[str]) -> None:
         """Accept any folders: a playbook names none without assets."""
@@ -243,7 +243,7 @@ class FolderExport:
     def add(self, snapshot: Snapshot, dialect: Dialect, database: str | None) -> None:
         """Add a task, or the comment on what was left out."""
         del database
-        self.write(task_lines(snapshot, dialect))
+        self.write([*task_lines(snapshot, dialect)])  # all or nothing of a target
 
     def write(self, lines: Iterable[str]) -> None:
         """Add lines to the file."""
@@ -459,18 +459,31 @@ class _Exporter(Struct):
         waiting: list[live.SkippedEntry] = []
         begun = False
         async for snapshot in snapshots:
-            self._count(snapshot)
             if isinstance(snapshot, live.SkippedEntry) and not begun:
+                self._count(snapshot)
                 waiting.append(snapshot)
                 continue
             if not begun:
                 begun = True
                 self.output.begin(play, play_lines(play.about[0].upper() + play.about[1:], hosts, database))
-            for each in (*waiting, snapshot):
-                self.output.add(each, server.spec.dialect, database)
+            for skipped in waiting:
+                self.output.add(skipped, server.spec.dialect, database)
             waiting.clear()
+            self._count(self._add(snapshot, server, database))
         if begun:
             self.output.end()
+
+    def _add(self, snapshot: Snapshot, server: NamedServer, database: str | None) -> Snapshot:
+        """Add a target; return it, or why it is left out: an error of one, whatever its class, is that of no other."""
+        assert not isinstance(self.output, TimelineFiles)
+        try:
+            self.output.add(snapshot, server.spec.dialect, database)
+        except MsautoError:
+            raise
+        except Exception as error:  # noqa: BLE001 - that of one target
+            snapshot = _left_out(snapshot, database, error)
+            self.output.add(snapshot, server.spec.dialect, database)
+        return snapshot
 
     async def _write_timelines(
         self, output: TimelineFiles, play: ExportedPlay, snapshots: AsyncIterator[Snapshot]
@@ -483,15 +496,32 @@ class _Exporter(Struct):
                 self.exported.broken += bool(self.selection.titles)
                 self.exported.warnings.append(f"{snapshot.title} is left out: {live.why_no_rate(snapshot.asset)}")
                 continue
-            warnings = output.add(play.names, snapshot)
+            try:
+                warnings = output.add(play.names, snapshot)
+            except MsautoError:
+                raise
+            except Exception as error:  # noqa: BLE001 - that of one target
+                self._count(_left_out(snapshot, None, error))
+                continue
             self._count(snapshot)
             self.exported.warnings += [f"{snapshot.title}: {warning}" for warning in warnings]
 
     def _count(self, snapshot: Snapshot) -> None:
         self.exported.assets += isinstance(snapshot, live.AssetSnapshot)
         self.exported.channels += isinstance(snapshot, live.RssChannel)
+        if isinstance(snapshot, live.AssetSnapshot):
+            self.exported.warnings += [f"{snapshot.title}: {warning}" for warning in snapshot.asset.warnings]
         self.exported.links += isinstance(snapshot, live.SkippedEntry) and not snapshot.broken
         if isinstance(snapshot, live.SkippedEntry) and snapshot.broken:
             self.exported.broken += 1
             path = live.show_folder((*snapshot.folder, snapshot.title))
             self.exported.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")
+
+
+def _left_out(snapshot: Snapshot, database: str | None, error: Exception) -> live.SkippedEntry:
+    """Return that a target is left out because of an unforeseen error."""
+    why = f"it cannot be exported: {one_line(error)}"
+    if isinstance(snapshot, live.AssetSnapshot):
+        return live.SkippedEntry(database or "", snapshot.asset.folder or (), snapshot.title, why, broken=True)
+    name = snapshot.name if isinstance(snapshot, live.RssChannel) else snapshot.title
+    return live.SkippedEntry(database or "", (), name, why, broken=True)

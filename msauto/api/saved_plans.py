@@ -7,7 +7,6 @@ it, is given again on the command line. Nothing of it is sent.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections import Counter
@@ -19,6 +18,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from msauto.api.options import OPTIONS
+from msauto.codec import parse_json
 from msauto.errors import InputError, MsautoError, Problem, SourceLocation
 from msauto.file_access import find_repository
 from msauto.file_writing import write_file
@@ -44,7 +44,7 @@ def is_plan_file(path: str) -> bool:
 def read_plan_file(path: str) -> Plan:
     """Return a saved plan; raises :class:`InputError` if it is damaged or of another version."""
     try:
-        data = json.loads(Path(path).read_bytes(), object_pairs_hook=_without_duplicates)
+        data = parse_json(Path(path).read_bytes(), object_pairs_hook=_without_duplicates)
     except OSError as error:
         raise _invalid(path, f"cannot read the file: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct, field, structs
 
 from msauto.concurrency import concurrent_map
+from msauto.errors import MsautoError, ServerError
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
 from msauto.model.desired import ResolvedPlaybooks, ServerIntents
@@ -23,7 +24,7 @@ from msauto.model.plan import Plan
 from msauto.model.ports import Clock, HashFile, Journal, Memory
 from msauto.model.server import ServerSpec
 from msauto.planning.asset_survey import SurveyContext
-from msauto.planning.survey import Survey, survey
+from msauto.planning.survey import Survey, failed_survey, survey
 from msauto.planning.target_choice import TargetChoice
 from msauto.secrets.redacted_plans import SecretMemory
 from msauto.secrets.redaction import Secrets
@@ -98,7 +99,10 @@ async def plan_server(
     hash_file: HashFile = hash_file,
     connect: Connect = AsyncMediaServer,
 ) -> Survey:
-    """Plan one server. Sends GET and HEAD only. No event holds a secret."""
+    """Plan one server. Sends GET and HEAD only. No event holds a secret.
+
+    An error of a server, whatever its class, is that of its tasks; those of the ledger and of a cluster are raised.
+    """
     spec, known = given.work.server, given.secrets
 
     def notify_redacted(event: Event) -> None:
@@ -106,21 +110,26 @@ async def plan_server(
             event = structs.replace(event, error=known.redact_message(event.error))
         notify(event)
 
-    async with connect(spec, read_only=True, clock=given.clock, gives_up=True) as client:
-        context = SurveyContext(
-            spec,
-            ServerReader(client, clock=given.clock),
-            SecretMemory(memory, known),
-            find_links=given.find_links,
-            hash_file=hash_file,
-            forget=given.forget,
-            secrets=known,
-            choice=given.choice,
-            left_out=given.work.left_out,
-            notify=notify_redacted,
-        )
-        surveyed = await survey(given.work.intents, context, forks=given.forks or spec.connections)
-        return structs.replace(surveyed, is_unreachable=client.unreachable)
+    try:
+        async with connect(spec, read_only=True, clock=given.clock, gives_up=True) as client:
+            context = SurveyContext(
+                spec,
+                ServerReader(client, clock=given.clock),
+                SecretMemory(memory, known),
+                find_links=given.find_links,
+                hash_file=hash_file,
+                forget=given.forget,
+                secrets=known,
+                choice=given.choice,
+                left_out=given.work.left_out,
+                notify=notify_redacted,
+            )
+            surveyed = await survey(given.work.intents, context, forks=given.forks or spec.connections)
+            return structs.replace(surveyed, is_unreachable=client.unreachable)
+    except Exception as error:
+        if isinstance(error, MsautoError) and not isinstance(error, ServerError):
+            raise
+        return failed_survey(spec.name, given.work.intents, error, notify_redacted)
 
 
 class ThisProcess(Struct, frozen=True):

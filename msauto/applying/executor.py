@@ -27,7 +27,7 @@ from msauto.applying.states import RetryPolicy, TargetProgress, resume
 from msauto.applying.target_executor import TargetExecutor
 from msauto.circuit_breaker import CircuitBreaker, TargetContact
 from msauto.concurrency import ConcurrencySlot, concurrent_list, run_unless
-from msauto.errors import MsautoError
+from msauto.errors import MsautoError, one_line
 from msauto.iso_times import parse_datetime
 from msauto.model import events
 from msauto.model.plan import Plan, Target
@@ -178,6 +178,11 @@ def not_attempted(context: ApplyContext, target: Target, reason: str) -> TargetR
     return result
 
 
+def _unfinished(target: Target, message: str) -> TargetResult:
+    """Return the result of a target whose outcome is not known: what was sent is in the ledger."""
+    return TargetResult(target, "unverified", message, (RequestResult("unverified"),) * len(target.requests))
+
+
 class BatchFailures:
     """Counts the failed servers of one batch. Nothing stops the single batch of a plan that has no batches."""
 
@@ -322,6 +327,8 @@ class ServerExecution(Struct):
             executor = TargetExecutor(context, self.connection, contact, target, slot, resumed)
             try:
                 await executor.run()
+            except Exception as error:  # noqa: BLE001 - an error of one target never concerns another one
+                executor.result = executor.result or _unfinished(target, one_line(error))
             finally:
                 if executor.result is not None:
                     self._note(number, executor.result)

@@ -102,7 +102,7 @@ class TargetExecutor:
             self._advance(states.abandon(self._progress, "stopped at once"))
             raise
         except Exception as error:  # noqa: BLE001 - an error of one target must not affect the others
-            self._advance(states.abandon(self._progress, f"internal error: {one_line(error)}", cancelled=False))
+            self._advance(states.abandon(self._progress, one_line(error), cancelled=False))
         finally:
             self._release_permit()
             self._finish()

@@ -14,6 +14,7 @@ from msauto.aspects.arguments import ExportedPart, TaskArguments
 from msauto.aspects.comparison import Attributes, mapping
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import LEFT, PlanContext, Trigger, answer_told, is_kept, left_alone
+from msauto.decimals import read_whole
 from msauto.documents.document import SourceNode
 from msauto.documents.key_rules import KeyRule
 from msauto.documents.strict_model import Model
@@ -315,5 +316,4 @@ class Operation(Aspect):
 
 def frames_of(value: Json) -> int | None:
     """Return a number of frames; servers report positions of fields as text. ``None`` for anything else."""
-    text = str(value).strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else None
+    return read_whole(str(value), least=0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msauto.decimals import read_whole
 from msauto.model.fields import NUMBERS, track_named
 from msauto.model.identity import plain, same_folder, same_text
 from msauto.model.live import Entry, Folder, Marker
@@ -34,18 +35,10 @@ def text_of(value: Json) -> str:
 def same_value(name: str, one: str | None, other: str | None) -> bool:
     """Return whether two values of a field are the same: as numbers where the field is one, else as texts."""
     if name in NUMBERS:
-        numbers = as_number(one), as_number(other)
+        numbers = read_whole(one), read_whole(other)
         if None not in numbers:
             return numbers[0] == numbers[1]
     return same_text(one, other)
-
-
-def as_number(text: str | None) -> int | None:
-    """Read an integer, however it is padded; ``None`` for anything else."""
-    try:
-        return int((text or "").strip())
-    except ValueError:
-        return None
 
 
 def same_list(one: Sequence[str], other: Sequence[str]) -> bool:

@@ -16,12 +16,12 @@ from msauto.aspects.arguments import OF_HANDLERS, TaskArguments
 from msauto.aspects.aspect import Operation
 from msauto.aspects.plan_builder import PlanContext, Trigger, length_of, refuse
 from msauto.aspects.positions import to_frames, to_point, to_wire
+from msauto.decimals import read_whole
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Name, Opt, Pos, Text, Value, between
 from msauto.file_access import name_in_repository
 from msauto.model import requests
 from msauto.model.desired import DesiredDownload, Position
-from msauto.model.live import whole
 from msauto.model.plan import Request, TargetId
 from msauto.model.snapshot import Effect, Json
 
@@ -151,7 +151,8 @@ def _in_point_after(context: PlanContext) -> int:
     """Return the in point that the clip has by then: GETICON counts from it."""
     changes = context.builder.changes
     moved = (str(change.after) for change in changes if change.aspect == "field" and change.key == "first_frame")
-    return whole(next(moved, context.asset.attributes.get("first_frame"))) or 0
+    after = next(moved, None)
+    return context.asset.in_point if after is None else read_whole(after) or 0
 
 
 # Viewing copies -----------------------------------------------------------------------------------------------------

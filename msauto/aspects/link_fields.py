@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from msauto.aspects.arguments import with_attributes
-from msauto.aspects.comparison import as_number
 from msauto.aspects.plan_builder import refuse
 from msauto.aspects.positions import beyond, to_frames
+from msauto.decimals import read_whole
 from msauto.documents.strict_model import Model
 from msauto.model.desired import Position, TaskSource
 from msauto.model.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD, LINK_FIELDS, NUMBERS
@@ -50,7 +50,7 @@ def wire_value(asset: Asset, name: str, value: str | Position, source: TaskSourc
 
 def shown_field(name: str, text: str) -> Json:
     """Return a field's value as plans and snapshots have it: a number where the field is one."""
-    number = as_number(text) if name in NUMBERS else None
+    number = read_whole(text) if name in NUMBERS else None
     return text if number is None else number
 
 

@@ -19,12 +19,14 @@ from msauto.aspects.matching import ListItem, Matching, match
 from msauto.aspects.plan_builder import LEFT, MADE, PlanContext, is_kept, left_alone, refuse
 from msauto.aspects.positions import check_in_point_stays, in_point
 from msauto.model.desired import DesiredList, Sourced, TaskSource
+from msauto.model.live import Asset
 from msauto.model.plan import Basis, Change, Outside, ShownItem, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import started
-from msauto.model.snapshot import NEW, TWINS, Effect, Json, Part, Thing, is_equal
+from msauto.model.snapshot import NEW, TWINS, UNREAD, AspectName, Effect, Json, Part, Thing, is_equal
 from msauto.secrets.redaction import HIDDEN
 
+CORRECT_NUMBER = "correct the number on the server, or take the task out"
 Item = dict[str, Json]
 """An item by its attributes; positions are frames of the file while planning, else as the server counts them."""
 
@@ -383,9 +385,13 @@ class ListAspect(Aspect):
             loose = next((i for i in items if i.key is None and not handles.isdisjoint(i.handles)), None)
             covered = desired.exactly and any(self.covers(desired, mapping(each)) for each in twins)
             source = named.source if named else desired.exactly if covered else loose.source if loose else None
+            if source is None and unread_of(twins):
+                continue  # the warnings of the whole answer name it
             if source is None:
                 context.builder.warnings.append(f"{context.title}: {self.describe_twins(key, twins)}")
                 continue
+            if unread_of(twins):
+                raise refuse(self.describe_twins(key, twins), source, CORRECT_NUMBER)
             consents, remedy = self.about_twins(context, key, len(twins), named)
             if not consents or (loose and not named and not covered):
                 what = f"{self.describe_twins(key, twins)}; a request by this {self.key_called} may take the wrong one"
@@ -399,7 +405,10 @@ class ListAspect(Aspect):
         return context.lossy, f"remove one of them by hand, or {by_key}: then all {count} go"
 
     def describe_twins(self, key: str, twins: Sequence[Json]) -> str:
-        """Return a sentence that names all items of one key."""
+        """Return a sentence that names all items of one key, and why nothing may touch them."""
+        unread = unread_of(twins)
+        if unread:
+            return f"{unread}, so nothing may touch this {self.called}"
         each = " and ".join(repr(mapping(one).get("title", "")) for one in twins)
         return f"{len(twins)} live {self.called}s have the {self.key_called} {key}: {each}"
 
@@ -512,7 +521,23 @@ def by_key(items: Sequence[tuple[str, Item]]) -> Part:
     groups: dict[str, list[Item]] = {}
     for key, value in items:
         groups.setdefault(key, []).append(value)
-    return {key: same[0] if len(same) == 1 else {TWINS: list(same)} for key, same in groups.items()}
+    values: dict[str, Json] = {}
+    for key, same in groups.items():
+        is_plain = len(same) == 1 and UNREAD not in same[0]
+        values[key] = same[0] if is_plain else {TWINS: list(same)}
+    return values
+
+
+def unread_items(asset: Asset | None, aspect: AspectName) -> list[tuple[str, Item]]:
+    """Return the items of an answer that lack a number, each with its key: they are in the list, and stay as it is."""
+    items = asset.unread_items if asset else ()
+    return [(item.key, {**item.shown, UNREAD: str(item.number)}) for item in items if item.aspect == aspect]
+
+
+def unread_of(twins: Sequence[Json]) -> str:
+    """Return which number of live items of one key cannot be read; empty if all can."""
+    told = (mapping(each).get(UNREAD) for each in twins)
+    return str(next(filter(None, told), ""))
 
 
 def each_of(value: Any) -> list[Item]:

@@ -17,16 +17,29 @@ from pydantic import TypeAdapter
 
 from msauto.aspects import arguments
 from msauto.aspects.aspect import Live, Shown, TimelineItem, TimelinePlace, frames_of, part_of
-from msauto.aspects.comparison import Attributes, as_number, mapping, same_value, text_of, track_of
-from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
+from msauto.aspects.comparison import Attributes, mapping, same_value, text_of, track_of
+from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of, unread_items
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import position_at, to_frames, to_point, to_wire
+from msauto.decimals import read_whole
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import IF_MAP, Count, Else, Opt, Pos, Read, Text, Then, Value, invalid, reportable
+from msauto.documents.value_types import (
+    IF_MAP,
+    Else,
+    Identifier,
+    Opt,
+    Pos,
+    Read,
+    Text,
+    Then,
+    Value,
+    invalid,
+    reportable,
+)
 from msauto.documents.writer import FlowStyle
 from msauto.errors import Problem
 from msauto.model import fields as registry
@@ -37,7 +50,7 @@ from msauto.model.live import AssetSnapshot, Marker
 from msauto.model.plan import Basis, Change, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.server import Dialect
-from msauto.model.snapshot import TWINS, Json, Part, Snapshot
+from msauto.model.snapshot import TWINS, UNREAD, Json, Part, Snapshot
 
 _PLACE = ("frame", "track")
 _START, _END = "Profanity Start", "Profanity End"
@@ -46,7 +59,7 @@ _START, _END = "Profanity Start", "Profanity End"
 
 _MARKER_KEYS = frozenset({*registry.names(registry.MARKER_ATTRIBUTES), "track"})
 _MARKER_PARAMETERS = frozenset({"uid", "frame", "pos", "command"})
-_RESERVED = _MARKER_PARAMETERS | {"track", TWINS}
+_RESERVED = _MARKER_PARAMETERS | {"track", TWINS, UNREAD}
 
 
 def _attribute_name(value: Any) -> str:
@@ -71,7 +84,7 @@ AttributeName = Annotated[str, Read(_attribute_name, type="string", **_ATTRIBUTE
 class MarkerKeys(Model):
     """What a marker is and has."""
 
-    uid: Opt[Count] = key("the marker's identifier; without it, the marker of the same track and position")
+    uid: Opt[Identifier] = key("the marker's identifier; without it, the marker of the same track and position")
     at: Opt[Pos] = key("its position: a time code or frames")
     track: Opt[registry.Track] = key("its type")
 
@@ -209,6 +222,8 @@ class Markers(ListAspect):
         twins = arguments.repeated(marker.uid for marker in asset.markers)
         for uid in twins:
             part.leave_out(f"several markers have the uid {uid}: none of them can be named")
+        for _, shown in unread_items(asset, self.name):
+            part.leave_out(f"a marker is left out: {shown[UNREAD]}")
         places = Counter((marker.frame, track_of(marker)) for marker in asset.markers)
         single = [marker for marker in asset.markers if marker.uid not in twins]
         for marker in sorted(single, key=lambda marker: (marker.frame, track_of(marker), marker.uid)):
@@ -234,6 +249,8 @@ class Markers(ListAspect):
         for marker in live.asset.markers if live.asset else ():
             texts = {name: text for name, text in marker.fields.items() if name not in _RESERVED}
             items.append((str(marker.uid), {"frame": marker.frame, "track": track_of(marker), **texts}))
+        for uid, shown in unread_items(live.asset, self.name):
+            items.append((uid, {**shown, "track": registry.track_named(text_of(shown.get("track")))}))
         return by_key(items) if live.asset else None
 
     def place(self, value: Json) -> Hashable:
@@ -246,7 +263,7 @@ class Markers(ListAspect):
         if one == other:
             return True
         texts = text_of(one), text_of(other)
-        return (name in registry.NUMBERS and not any(map(as_number, texts))) or same_value(name, *texts)
+        return (name in registry.NUMBERS and not any(map(read_whole, texts))) or same_value(name, *texts)
 
     def covered(self, desired: DesiredMarkers) -> Sequence[Item]:
         """Return the tracks of which the list is complete."""
@@ -450,7 +467,7 @@ def _alone(part: Part) -> Iterator[tuple[int, str, str]]:
     """Yield the starts that no end follows before the next start, and the ends that follow no start."""
     begun: tuple[int, str, str] | None = None
     every = [(key, each) for key, value in part.items() for each in each_of(value)]
-    marked = [(int(str(each["frame"])), str(each["track"]), key) for key, each in every]
+    marked = [(int(str(each["frame"])), str(each["track"]), key) for key, each in every if "frame" in each]
     marked = [each for each in marked if each[1] in {_START, _END}]
     for marker in sorted(marked, key=lambda each: (each[0], each[1] == _START)):
         if marker[1] == _END and begun is not None:
@@ -476,9 +493,9 @@ def _exported_texts(marker: Marker, notes: list[str]) -> dict[str, Any]:
             notes.append(f"attribute of marker {marker.uid}, which no task can name: {name!r}")
     for attribute in registry.MARKER_ATTRIBUTES:
         text = marker.fields.get(attribute.name, "")
-        value = as_number(text) if attribute.kind == "integer" else text
+        value = read_whole(text) if attribute.kind == "integer" else text
         if value:
             sourced[attribute.name] = value
         elif value is None and text.strip():
-            notes.append(f"{attribute.name} of marker {marker.uid}, which no task can set: {text.strip()}")
+            notes.append(f"{attribute.name} of marker {marker.uid}, which no task can set: {text.strip()[:80]}")
     return sourced | ({"attributes": further} if further else {})

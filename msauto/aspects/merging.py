@@ -13,8 +13,9 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field, structs
 
-from msauto.aspects.comparison import as_number, same_value
+from msauto.aspects.comparison import same_value
 from msauto.aspects.plan_builder import refuse
+from msauto.decimals import read_whole
 from msauto.errors import PlanningError
 from msauto.model.desired import ABSENT, DesiredList, Position, Sourced, TaskSource
 from msauto.model.identity import plain
@@ -69,7 +70,7 @@ class Merging(Struct):
     def comparable(self, value: object, name: str = "") -> Hashable:
         """Return the key of a value; ``name`` is that of its field."""
         if isinstance(value, str):
-            number = as_number(value)
+            number = read_whole(value)
             return number if number is not None and same_value(name, value, str(number)) else plain(value)
         if isinstance(value, tuple):
             return tuple(map(self.comparable, value))

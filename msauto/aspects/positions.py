@@ -10,9 +10,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from msauto.aspects.plan_builder import PlanContext, refuse
+from msauto.decimals import read_whole
 from msauto.errors import PlanningError
 from msauto.model.desired import Position, TaskSource
-from msauto.model.live import Asset, whole, why_no_rate
+from msauto.model.live import Asset, why_no_rate
 from msauto.model.server import Dialect
 from msauto.model.snapshot import Json, Snapshot
 from msauto.model.timecode import Timecode, TimecodeError, show_rate, show_timecode
@@ -88,7 +89,7 @@ class InAndOut(NamedTuple):
         """Read both, from the snapshot after the run where it is given; an out point of 0 counts as missing."""
         fields = {name: str(value) for name, value in (after or {}).get("field", {}).items()}
         first, last = (fields.get(name, asset.attributes.get(name)) for name in ("first_frame", "last_frame"))
-        return cls(whole(first), whole(last) or None)
+        return cls(read_whole(first), read_whole(last) or None)
 
     @property
     def is_reversed(self) -> bool:
@@ -111,7 +112,7 @@ def position_at(frames: Json) -> Position:
 
 def in_point(asset: Asset, dialect: Dialect) -> int:
     """Return the frame of the file from which the server counts positions."""
-    return asset.first_frame or 0 if dialect.counts_from_in else 0
+    return asset.in_point if dialect.counts_from_in else 0
 
 
 def to_wire(frame: int, origin: int, source: TaskSource) -> int:

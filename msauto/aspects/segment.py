@@ -7,7 +7,7 @@ from typing import Any
 
 from msauto.aspects.aspect import SEGMENTS, TimelinePlace, UndoContext, frames_of
 from msauto.aspects.comparison import Attributes, mapping, same_value, text_of
-from msauto.aspects.list_aspect import Item, by_key
+from msauto.aspects.list_aspect import Item, by_key, unread_items
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.plan_builder import PlanContext, length_of, refuse
 from msauto.aspects.positions import beyond, position_at, to_frames
@@ -38,7 +38,8 @@ class Segments(SegmentArguments):
     def things(self, live: LiveTarget) -> Part | None:
         """Return the segments in the order of their numbers."""
         ordered = sorted(live.asset.segments, key=lambda each: each.number) if live.asset else ()
-        return by_key([(str(each.number), attributes(each)) for each in ordered]) if live.asset else None
+        items = [(str(each.number), attributes(each)) for each in ordered]
+        return by_key([*items, *unread_items(live.asset, self.name)]) if live.asset else None
 
     def place(self, value: Any) -> Hashable:
         """Return start and duration."""

@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Final
 from msgspec import Struct, field
 
 from msauto.aspects import arguments
-from msauto.aspects.comparison import Attributes, as_number, text_of
-from msauto.aspects.list_aspect import Item, ListAspect
+from msauto.aspects.comparison import Attributes, text_of
+from msauto.aspects.list_aspect import Item, ListAspect, unread_items
 from msauto.aspects.merging import Merging, exactly_of
+from msauto.decimals import read_whole
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import Count, Opt, Pos, Text, UnrenderedTemplate, Value
+from msauto.documents.value_types import Identifier, Opt, Pos, Text, UnrenderedTemplate, Value
 from msauto.documents.writer import FlowStyle
 from msauto.errors import Problem
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced
@@ -20,6 +21,7 @@ from msauto.model.fields import SEGMENT_ATTRIBUTES, SEGMENT_NAMES
 from msauto.model.identity import plain
 from msauto.model.live import AssetSnapshot, Segment
 from msauto.model.server import Dialect
+from msauto.model.snapshot import UNREAD
 from msauto.model.timecode import Timecode
 
 NEVER_WRITTEN: Final = ("track", "rating", "further_titles")
@@ -35,7 +37,7 @@ _SEGMENT_IS_NAMED = rule.any_of(
 class SegmentKeys(Model):
     """What a segment is and has."""
 
-    number: Opt[Count] = key("the segment's number; a list numbers all of its segments or none")
+    number: Opt[Identifier] = key("the segment's number; a list numbers all of its segments or none")
     start: Opt[Pos] = key("where it starts: a time code or frames")
     duration: Opt[Pos] = key("how long it is: a time code or frames")
 
@@ -188,6 +190,8 @@ class SegmentArguments(ListAspect):
         twins = arguments.repeated(segment.number for segment in asset.segments)
         for number in sorted(twins):
             part.leave_out(f"several segments have the number {number}: none of them can be named")
+        for _, shown in unread_items(asset, self.name):
+            part.leave_out(f"a segment is left out: {shown[UNREAD]}")
         for segment in sorted(asset.segments, key=lambda segment: segment.number):
             if segment.number in twins:
                 continue
@@ -203,7 +207,7 @@ class SegmentArguments(ListAspect):
             }
             sourced |= {name: text for name in SEGMENT_NAMES if (text := segment.text(name))}
             notes = [
-                f"{name.replace('_', ' ')} of segment {segment.number}, which no task can set: {text}"
+                f"{name.replace('_', ' ')} of segment {segment.number}, which no task can set: {str(text)[:80]}"
                 for name, value in cannot_write_back(attributes(segment)).items()
                 for text in (value if isinstance(value, list) else [value])
             ]
@@ -232,4 +236,4 @@ def attributes(segment: Segment) -> Item:
 def cannot_write_back(live: Attributes) -> Item:
     """Return what the interface cannot write again; a rating of 0 does not count."""
     shown = {name: live[name] for name in NEVER_WRITTEN if live.get(name)}
-    return {name: value for name, value in shown.items() if name != "rating" or as_number(text_of(value)) != 0}
+    return {name: value for name, value in shown.items() if name != "rating" or read_whole(text_of(value)) != 0}

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from msauto.aspects.aspect import part_of
 from msauto.aspects.comparison import Attributes, mapping, text_of
-from msauto.aspects.list_aspect import Item, ListAspect, each_of
+from msauto.aspects.list_aspect import CORRECT_NUMBER, Item, ListAspect, each_of, unread_of
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.plan_builder import BETWEEN, Phase, PlanContext, refuse
 from msauto.aspects.positions import to_wire
@@ -73,7 +73,14 @@ class SegmentRequests:
         self.recreates = dialect.segment_update == "recreate"
         self.rule, self.context, self.live, self._origin = rule, context, live, rule.origin(context)
         self.gone = defaultdict[int, list[int]](list)
-        self.there = {int(key): rule.shifted(item, -self._origin) for key, item in live.items()}
+        self.there: dict[int, Item] = {}
+        self._unread = ""
+        for key, item in live.items():
+            unread = unread_of(each_of(item))
+            if unread:
+                self._unread = unread
+            else:
+                self.there[int(key)] = rule.shifted(item, -self._origin)
         self._shown = part_of(rule, context.live) or {}
         shown = {name for item in self._shown.values() for each in each_of(item) for name in each}
         self._never_shown = [name for name in UNREPORTED if name not in shown]
@@ -167,6 +174,12 @@ class SegmentRequests:
         """Return the new segments with the lowest free numbers, or those of surplus ones that they are written over."""
         live, memory, going = self.live, self.context.memory, {*matching.removed, *surplus}
         created = [_interrupted(item, memory, live) for item in matching.created]
+        if created and self._unread:
+            raise refuse(
+                f"a new segment may have the number or the place of another one: {self._unread}",
+                created[0].source,
+                CORRECT_NUMBER,
+            )
         over = [] if self.recreates else [key for key in surplus if TWINS not in live[key]]
         between = {name.removeprefix(BETWEEN) for name in memory if name.startswith(BETWEEN)}
         held = between | {*matching.explicit} | (live.keys() - (going - {*over}))

@@ -7,6 +7,7 @@ fewer requests, or where other segments must stay. What its requests do is done 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from msauto.aspects.aspect import SEGMENTS, Aspect, Detail, Live, Shown, TimelineItem, TimelinePlace, frames_of
 from msauto.aspects.comparison import mapping, text_of
@@ -20,6 +21,8 @@ from msauto.model import requests
 from msauto.model.desired import ABSENT, TaskSource
 from msauto.model.plan import Change, Target
 from msauto.model.snapshot import TWINS
+
+_MOST_PIECES: Final = 10_000
 
 
 class Segmentation(Aspect):
@@ -96,6 +99,13 @@ def _pieces(rule: ListAspect, context: PlanContext, desired: DesiredSegments) ->
     duration = to_frames(value.duration, context.asset, source)
     if duration == 0:
         raise refuse(f"a segmentation into pieces of 0 frames: {show_length(context.asset)}", source, "above 0")
+    count = -(-length // duration)
+    if count > _MOST_PIECES:
+        raise refuse(
+            f"a segmentation into {count} pieces, more than {_MOST_PIECES}: {show_length(context.asset)}",
+            source,
+            "write a longer duration",
+        )
     title = None if value.title is ABSENT else value.title
     pieces = []
     for start in range(0, length, duration):

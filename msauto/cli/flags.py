@@ -21,6 +21,7 @@ from msauto.api.options import OPTIONS
 from msauto.cli.interrupts import importing
 from msauto.cli.output import can_draw, print_message, use_colour
 from msauto.concurrency import MOST_FORKS
+from msauto.decimals import read_decimal, read_whole, show_cut
 from msauto.report.sanitizing import visible
 
 if TYPE_CHECKING:
@@ -88,9 +89,21 @@ def _parser(parse: Callable[[str], Any], words: str) -> Callable[[click.Context,
 
 
 def _seconds(text: str) -> float:
-    if not 0 <= (seconds := float(text)) <= _LONGEST:  # also false for nan
+    seconds = read_decimal(text)
+    if seconds is None or not 0 <= seconds <= _LONGEST:
         raise ValueError
-    return seconds
+    return float(seconds)
+
+
+class WholeNumber(click.IntRange):
+    """A whole number in ASCII digits, within bounds."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read the text of an option."""
+        number = read_whole(str(value))
+        if number is None:
+            self.fail(f"{show_cut(str(value))} is not a whole number of at most 9 digits.", param, ctx)
+        return int(super().convert(number, param, ctx))
 
 
 def _age(text: str) -> Any:
@@ -125,8 +138,8 @@ def with_options(function: Callable[..., Any], options: tuple[Decorator, ...]) -
 _KINDS: Final[Mapping[str, Mapping[str, Any]]] = {
     **{key: {"multiple": True} for key in ("sources", "variables", "texts", "tags")},
     "switch": {"is_flag": True},
-    "count": {"type": click.IntRange(0)},
-    "forks": {"type": click.IntRange(1, MOST_FORKS)},
+    "count": {"type": WholeNumber(0)},
+    "forks": {"type": WholeNumber(1, MOST_FORKS)},
     "seconds": {"callback": _parser(_seconds, f"a number of seconds from 0 to {_LONGEST:.0f} (a day)"), "default": "0"},
     "hours": {"callback": _parser(_window, "a valid window: {}")},
     "cluster": {"callback": _parser(_cluster, "the address of a Dask scheduler, such as dask://scheduler:8786")},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import PurePath
@@ -10,6 +9,7 @@ from typing import Any, Self
 
 from msgspec import Struct, field
 
+from msauto.decimals import is_bounded
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.model.server import Secret
 from msauto.secrets.redaction import can_redact
@@ -225,8 +225,8 @@ def _copied(value: Any, node: SourceNode, problems: Problems) -> Any:
             return {name: _copied(each, node.child(str(name)), problems) for name, each in value.items()}
         case list() | tuple():
             return [_copied(each, node.child(index), problems) for index, each in enumerate(value)]
-        case float() if not math.isfinite(value):
-            problems.add(node.problem(f"{value} is not a number", "write a number", kind="wrong-type"))
+        case int() | float() if not is_bounded(value):
+            problems.add(node.problem("the number is out of range", "give a smaller one", kind="wrong-type"))
         case None | bool() | int() | float() | MarkedText():
             return value
         case str() | PurePath():

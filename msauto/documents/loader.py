@@ -17,6 +17,7 @@ from typing import Any, Final
 import yaml
 from msgspec import Struct, structs
 
+from msauto.decimals import show_cut
 from msauto.documents.document import MAX_DEPTH, Document, Hidden, Path, outside_node
 from msauto.documents.scalars import JOINED, resolve_scalar
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
@@ -35,6 +36,7 @@ _A_TABLE: Final = "write what repeats as a table, and read it with `loop` and lo
 
 _ONE_VALUE: Final = "write one list (- key: value) or one mapping (key: value) in the file"
 _EACH_TEXT: Final = "mark each text separately"
+_NUMBERS: Final = "write at most 9 digits, a point and 12 digits, without an exponent; quote it if it is a text"
 _FEWER_ALIASES: Final = "write out what some of the aliases (*name) stand for"
 
 
@@ -349,7 +351,7 @@ class _EventReader:
         try:
             return text if event.style or tag is not None else resolve_scalar(text)
         except ValueError:
-            self._flaw("a number with too many digits", "quote it if it is a text", event)
+            self._flaw(f"{show_cut(text)}, which is not a number in range", _NUMBERS, event)
             self.broken[way] = None
             return 0
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from msauto.decimals import MOST_LONG, read_based, read_decimal, read_whole
+
 _NAMED: Final = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -19,9 +21,10 @@ _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
+_BEFORE_POINT = re.compile(r"^([-+]?)\.")
+_BASES = {"0o": 8, "0x": 16}
 _MAY_BE_OTHER = frozenset("~nNtTfF+-.0123456789")
 """The first characters of plain scalars that may not be texts."""
-_MAX_DIGITS = 4000
 
 
 class WrittenInt(int):
@@ -37,7 +40,7 @@ class WrittenFloat(float):
 
 
 def resolve_scalar(text: str) -> Any:
-    """Resolve a plain scalar by the core schema of YAML 1.2.
+    """Resolve a plain scalar by the core schema of YAML 1.2. Raises ``ValueError`` for a number out of range.
 
     >>> resolve_scalar("10:00:00:00"), resolve_scalar("no"), int(resolve_scalar("012")), int(resolve_scalar("0o14"))
     ('10:00:00:00', 'no', 12, 12)
@@ -47,13 +50,18 @@ def resolve_scalar(text: str) -> Any:
     if text in _NAMED:
         return _NAMED[text]
     if _INT.fullmatch(text):
-        if len(text) > _MAX_DIGITS:
+        base = _BASES.get(text[:2])
+        whole = read_whole(text, MOST_LONG) if base is None else read_based(text, base)
+        if whole is None:
             raise ValueError(text)
-        written = WrittenInt(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+        written = WrittenInt(whole)
         written.text = text
-        return int(written) if str(int(written)) == text else written
+        return whole if str(whole) == text else written
     if _FLOAT.fullmatch(text):
-        number = WrittenFloat(text.replace(".", "") if text[-1] in "fFnN" else text)
+        decimal = read_decimal(_BEFORE_POINT.sub(r"\g<1>0.", text))
+        if decimal is None:
+            raise ValueError(text)
+        number = WrittenFloat(decimal)
         number.text = text
         return number
     return text

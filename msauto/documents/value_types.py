@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Discriminator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from msauto.decimals import MOST, MOST_LONG
 from msauto.documents.document import Path
 from msauto.documents.scalars import WrittenFloat, WrittenInt
 from msauto.errors import ProblemKind
@@ -177,8 +178,6 @@ def _if(*kinds: type) -> Discriminator:
 
 IF_LIST, IF_MAP, IF_NUMBER = _if(list), _if(dict), _if(int, float)
 
-MOST = 2**63 - 1
-"""The largest count, identifier or rating: 64 bits."""
 LONGEST_TIMEOUT = 604_800  # seconds: a week
 
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
@@ -292,8 +291,9 @@ Quoted = Annotated[str, Read(strict_text, "text, quoted", type="string")]
 Name = Annotated[str, Read(_name, "text", type=["string", "integer"], pattern=r"\S")]
 OneName = Annotated[str, Read(_one_name, "text", type=["string", "integer"], pattern=r"\S")]
 """The name of the target of a task: several targets need a loop."""
-Rating = Annotated[int, between(-MOST - 1, MOST, "a whole number")]
+Rating = Annotated[int, between(-MOST, MOST, "a whole number")]
 Count = Annotated[int, between(0, MOST, "a whole number, 0 or more")]
+Identifier = Annotated[int, between(0, MOST_LONG, "a whole number, 0 or more")]
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_TIMEOUT)]
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False, json_schema_extra={KIND: "a number, 0 or more"})]
 FolderText = Annotated[Folder, Read(lambda value: parse_folder(_text(value)), "text", type=["string", "integer"])]
@@ -377,8 +377,11 @@ def _timezone(value: Any) -> str:
     return name
 
 
-_TC = r"^\s*(\d{1,15}|\d{2,6}:[0-5]\d:[0-5]\d([:;]\d{2,3}|\.\d{1,12}))\s*$"
-_POSITIONS: Final[list[dict[str, Any]]] = [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _TC}]
+_TC = r"^\s*(\d{1,9}|\d{2,6}:[0-5]\d:[0-5]\d([:;]\d{2,3}|\.\d{1,12}))\s*$"
+_POSITIONS: Final[list[dict[str, Any]]] = [
+    {"type": "integer", "minimum": 0, "maximum": MOST},
+    {"type": "string", "pattern": _TC},
+]
 
 Pos = Annotated[Timecode, Read(_position, "a time code or frames", anyOf=_POSITIONS)]
 ClearablePos = Annotated[

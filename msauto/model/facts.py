@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field, structs
 
+from msauto.decimals import read_whole
 from msauto.model.fields import NUMBERS, SEGMENT_NAMES
 from msauto.model.live import Asset, ClipAttributes, Entry, Link, Marker, Segment, Xmp, show_folder, typed, why_no_rate
 
@@ -215,13 +216,13 @@ class Facts(Struct, kw_only=True, eq=False):
 
 def _marker(marker: Marker) -> dict[str, Any]:
     """A marker with the names of playbooks; ``frame`` and ``at`` are the same."""
-    numbers = {name: _whole_or_text(text) for name, text in marker.fields.items() if name in NUMBERS}
+    numbers = {name: _number(text) for name, text in marker.fields.items() if name in NUMBERS}
     return {"uid": marker.uid, "frame": marker.frame, "at": marker.frame, **marker.fields, **numbers}
 
 
 def _segment(segment: Segment) -> dict[str, Any]:
     """A segment with the names of playbooks; ``title`` is the first of its titles, else its name."""
-    rating = None if segment.rating is None else _whole_or_text(segment.rating)
+    rating = None if segment.rating is None else _number(segment.rating)
     return {
         **structs.asdict(segment),
         "titles": [text for text in segment.titles if text],
@@ -230,11 +231,9 @@ def _segment(segment: Segment) -> dict[str, Any]:
     }
 
 
-def _whole_or_text(text: str) -> int | str:
-    try:
-        return int(text)
-    except ValueError:
-        return text
+def _number(text: str) -> int | str | None:
+    """Return the whole number of a text; ``None`` if it cannot be read; an empty text stays."""
+    return read_whole(text) if text.strip() else text
 
 
 def _reported(layer: Asset | Entry, name: str) -> Any:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Final, Literal, get_args
 
 from msgspec import Struct
+
+from msauto.decimals import MOST, MOST_LONG, read_decimal, read_whole
 
 Kind = Literal["text", "number", "integer", "position", "decimal", "time"]
 """What the text of an attribute is.
@@ -24,6 +27,7 @@ class Attribute(Struct, frozen=True):
 
     ``description`` and ``example`` (YAML) are for the reference. ``clearable``: a position may be set to an empty text.
     ``since`` is the product version that can set it. ``end``: a position that may be the frame after the last one.
+    ``least`` and ``most`` are the bounds of a number.
     """
 
     name: str
@@ -33,6 +37,20 @@ class Attribute(Struct, frozen=True):
     clearable: bool = False
     since: tuple[int, ...] | None = None
     end: bool = False
+    least: int = -MOST
+    most: int = MOST
+
+    def read(self, text: str) -> int | Fraction | None:
+        """Read the text of a number; ``None`` for anything else, and out of range."""
+        if self.kind != "decimal":
+            return read_whole(text, self.most, least=self.least)
+        number = read_decimal(text)
+        return None if number is None or number < self.least else number
+
+    def cannot_read(self, text: str) -> bool:
+        """Return whether an answer shows something else in place of a number, or one out of range."""
+        is_numeric = self.is_number or self.kind == "decimal"
+        return is_numeric and bool(text.strip()) and self.read(text) is None
 
     @property
     def is_number(self) -> bool:
@@ -86,8 +104,9 @@ All but the title may be missing in what the server reports: then the ledger hol
 """
 
 CLIP_ATTRIBUTES: Final = (
-    *(Attribute(name, "integer") for name in ("bps", "channels", "frames", "height", "width", "link_id", "mime_type")),
-    *(Attribute(name, "decimal") for name in ("frame_time", "sample_rate")),
+    *(Attribute(name, "integer", least=0) for name in ("bps", "channels", "frames", "height", "width", "mime_type")),
+    Attribute("link_id", "integer", most=MOST_LONG),
+    *(Attribute(name, "decimal", least=0) for name in ("frame_time", "sample_rate")),
     *(Attribute(name, "time") for name in ("create_time", "rec_time")),
     *(Attribute(name) for name in ("derived_from", "orig_name", "orig_type", "title", "clip_name")),
 )

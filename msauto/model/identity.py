@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from msauto.model.live import Asset, Entry, Folder, Link, read_time, whole
+from msauto.model.live import Asset, Entry, Folder, Link, read_time
 from msauto.normal_form import normal_form
 
 Answer = Literal["other", "same", "unknown"]
@@ -44,7 +44,7 @@ class ClipIdentity(Struct, frozen=True, gc=False, forbid_unknown_fields=True, om
         return cls(
             clip.link_id,
             attributes.get("create_time"),
-            None if clip.finalized is False else whole(attributes.get("frames")),
+            None if clip.finalized is False else clip.frames,
             attributes.get("orig_name"),
             *((clip.hires or None, clip.archive or None) if isinstance(clip, Asset) else ()),
         )

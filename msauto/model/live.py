@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, field
 
+from msauto.decimals import read_whole, show_cut
+from msauto.errors import UnreadableError
 from msauto.iso_times import parse_datetime
 from msauto.model.fields import ATTRIBUTE_OF_CLIP
 from msauto.model.timecode import TimecodeError, rate_of
 
-_MOST_DIGITS = 20
-_WHOLE = re.compile(r"\s*([+-]?[0-9]{1,20})(?:\.0*)?\s*")
-
+_MOST_WARNINGS = 5
 _TITLES = ("title", "clip_name", "name")
 """The attributes that hold the title of an entry; the first that is reported counts."""
 _NAMES = re.compile(r"(?:[^/\\]|\\[/\\]|\\)+")
@@ -92,6 +91,28 @@ class Segment(Struct, frozen=True, gc=False):
         return self.keywords if name == "keywords" else self.extra.get(name)
 
 
+class UnreadNumber(Struct, frozen=True, gc=False):
+    """A number of an answer that cannot be read, or is out of range: it counts as not reported."""
+
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.name} is {show_cut(self.text)}, which is not a number that msauto can read"
+
+
+class UnreadItem(Struct, frozen=True, gc=False):
+    """A marker or a segment without its number or its place, because one of them cannot be read: nothing touches it.
+
+    ``key`` is that of no other item, if its own cannot be read. ``shown`` are its attributes that could be read.
+    """
+
+    aspect: Literal["marker", "segment"]
+    key: str
+    number: UnreadNumber
+    shown: Mapping[str, int | str]
+
+
 class Link(Struct, frozen=True, gc=False):
     """A shortcut to an asset in a folder."""
 
@@ -111,6 +132,11 @@ class ClipAttributes:
         raise NotImplementedError
 
     @property
+    def unread(self) -> tuple[UnreadNumber, ...]:
+        """The numbers that cannot be read, as far as an answer was looked through for them."""
+        return ()
+
+    @property
     def rate(self) -> Fraction | None:
         """Frames per second, exact; ``None`` without frames (audio, notes) or without a frame time."""
         try:
@@ -121,7 +147,7 @@ class ClipAttributes:
     @property
     def frames(self) -> int | None:
         """The length in frames."""
-        return whole(self.attributes.get("frames"))
+        return read_whole(self.attributes.get("frames"), least=0)
 
     @property
     def fps(self) -> int | Fraction | None:
@@ -143,6 +169,9 @@ class ClipAttributes:
 
 def why_no_rate(clip: ClipAttributes) -> str:
     """Return why the ``rate`` of a clip is ``None``, for messages: what the server reports in its place."""
+    unread = next((number for number in clip.unread if number.name == "frame_time"), None)
+    if unread is not None:
+        return str(unread)
     text = clip.attributes.get("frame_time", "")
     try:
         return f"the clip reports {rate_of(text) if text.strip() else 'no frame_time'}"
@@ -213,6 +242,7 @@ class Asset(ClipAttributes, Struct, frozen=True, gc=False):
     ``attributes`` are the Attr texts by name and unknown attributes of the root. ``links`` are known only where the
     server lists them. ``parameters`` are the names of a graphic template's parameters. ``folder_otherwise`` is the
     folder with the name of the database in front, where the answer does not show whether that is a folder too.
+    ``unread`` are the numbers that cannot be read, ``unread_items`` the markers and segments that lack one of these.
     """
 
     title: str | None
@@ -228,11 +258,29 @@ class Asset(ClipAttributes, Struct, frozen=True, gc=False):
     links: tuple[Link, ...] | None = None
     parameters: tuple[str, ...] = ()
     folder_otherwise: Folder | None = None
+    unread: tuple[UnreadNumber, ...] = ()
+    unread_items: tuple[UnreadItem, ...] = ()
 
     @property
     def first_frame(self) -> int | None:
         """The IN point, in frames of the file."""
-        return whole(self.attributes.get("first_frame"))
+        return read_whole(self.attributes.get("first_frame"))
+
+    @property
+    def in_point(self) -> int:
+        """The frame from which a server may count; 0 without one. Raises ``UnreadableError`` if it cannot be read."""
+        unread = next((number for number in self.unread if number.name == "first_frame"), None)
+        if unread is not None:
+            raise UnreadableError(f"the in point is not known: {unread}", remedy="set first_frame again on the server")
+        return self.first_frame or 0
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the answer shows and cannot be read; of many, the first ones."""
+        told = [f"{number}: it counts as not reported" for number in self.unread]
+        told += [f"{item.number}: nothing may touch this {item.aspect}" for item in self.unread_items]
+        more = len(told) - _MOST_WARNINGS
+        return (*told[:_MOST_WARNINGS], f"and {more} more numbers that cannot be read") if more > 0 else tuple(told)
 
 
 class RssItem(Struct, frozen=True, gc=False):
@@ -266,20 +314,6 @@ Xmp = Mapping[str, tuple[str, ...]]
 """XMP fields by ``ns:name``; each a list of values, one or none for a plain field."""
 
 
-def whole(text: str | None) -> int | None:
-    """Read an integer attribute of at most 20 digits; ``None`` for anything else.
-
-    >>> whole(" 0007.0 ")
-    7
-    """
-    if text is None:
-        return None
-    if len(text) <= _MOST_DIGITS and text.isdecimal() and text.isascii():
-        return int(text)
-    match = _WHOLE.fullmatch(text)
-    return int(match[1]) if match else None
-
-
 def read_time(text: str) -> datetime | None:
     """Read a time of an answer, with its zone if it has one; ``None`` for anything else.
 
@@ -293,20 +327,22 @@ def read_time(text: str) -> datetime | None:
 
 
 def typed(name: str, text: str | None) -> Any:
-    """Return the text of a clip's attribute as what it is: a whole number, a decimal, a time, or the text."""
+    """Return the text of a clip's attribute as what it is: a whole number, a decimal, a time, or the text.
+
+    A number that cannot be read is ``None``.
+    """
     attribute = ATTRIBUTE_OF_CLIP.get(name)
     if text is None or attribute is None:
         return text
-    if attribute.is_number:
-        number = whole(text)
-        return text if number is None else number
     if attribute.kind == "time":
         return read_time(text) or text
-    if attribute.kind == "decimal":
-        with suppress(ValueError):
-            decimal = float(text)
-            return int(decimal) if decimal.is_integer() else decimal
-    return text
+    if attribute.cannot_read(text):
+        return None
+    is_numeric = attribute.is_number or attribute.kind == "decimal"
+    number = attribute.read(text) if is_numeric else None
+    if number is None:
+        return text
+    return number.numerator if number.denominator == 1 else float(number)
 
 
 class AssetSnapshot(Struct, frozen=True):

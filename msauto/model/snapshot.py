@@ -37,6 +37,8 @@ Snapshot = Mapping[str, Part]
 """What a reading shows of a target, by aspect. An aspect that is missing was not read, or cannot be."""
 TWINS: Final = "twins"
 """The only name in the value of live items that share a key: ``{"twins": [...]}``."""
+UNREAD: Final = "unread"
+"""The name under which an item has the number of it that cannot be read. It counts as twins, even if it is alone."""
 NEW: Final = "new "
 """How the key of an item begins that the server has not numbered yet: ``new 1``."""
 EVERY: Final = "*"

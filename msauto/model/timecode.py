@@ -13,6 +13,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from msauto.decimals import MOST, read_decimal, show_cut
+
 DROP_FRAME_RATES = {Fraction(30000, 1001): 2, Fraction(60000, 1001): 4}
 """The frame numbers that drop frame omits at the start of each minute, except each tenth (SMPTE 12M)."""
 
@@ -20,8 +22,9 @@ _TIMECODE = re.compile(
     r"(?P<h>\d{2,6}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)(?:(?P<sep>[:;])(?P<f>\d{2,3})|\.(?P<dec>\d{1,12}))", re.ASCII
 )
 _PARTS = re.compile(r"\d{2,6}:(?P<minutes>\d\d):(?P<seconds>\d\d)(?:[:;.]\d{1,12})?", re.ASCII)
-_FRAMES = re.compile(r"\d{1,15}", re.ASCII)
-_MOST_FRAMES = 10**15 - 1
+_FRAMES = re.compile(r"\d{1,9}", re.ASCII)
+_SLOWEST, _FASTEST = 1, 1000  # frames per second
+_LONGEST = 100
 
 
 class TimecodeError(ValueError):
@@ -51,8 +54,8 @@ class Timecode(Struct, frozen=True, gc=False):
         if isinstance(value, int):
             if value < 0:
                 raise TimecodeError("a position cannot be negative")
-            if value > _MOST_FRAMES:
-                raise TimecodeError(f"a number of frames is at most {_MOST_FRAMES}")
+            if value > MOST:
+                raise TimecodeError(f"a number of frames is at most {MOST}")
             return cls(str(value), "frames", frames=value)
         text = value.strip()
         if _FRAMES.fullmatch(text):
@@ -112,7 +115,6 @@ def _why_invalid(text: str) -> str:
     return f"{text[:60]!r} is not a valid time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames"
 
 
-@lru_cache(maxsize=64)
 def rate_of(frame_time: str) -> Fraction:
     """Return the exact rate of a ``frame_time`` (decimal seconds per frame, ten digits).
 
@@ -121,12 +123,18 @@ def rate_of(frame_time: str) -> Fraction:
     >>> rate_of("0.0333666667")
     Fraction(30000, 1001)
     """
-    try:
-        period = Fraction(frame_time.strip())
-    except (ValueError, ZeroDivisionError) as error:
-        raise TimecodeError(f"frame_time {frame_time.strip()[:40]!r}, which is not a decimal number") from error
+    return _rate_of(frame_time.strip()[:_LONGEST])  # a longer text is not a decimal number either
+
+
+@lru_cache(maxsize=64)
+def _rate_of(frame_time: str) -> Fraction:
+    period, shown = read_decimal(frame_time), f"frame_time {show_cut(frame_time)}"
+    if period is None:
+        raise TimecodeError(f"{shown}, which is not a decimal number")
     if period <= 0:
-        raise TimecodeError(f"frame_time {frame_time.strip()[:40]!r}, which is not above 0")
+        raise TimecodeError(f"{shown}, which is not above 0")
+    if not _SLOWEST <= 1 / period <= _FASTEST:
+        raise TimecodeError(f"{shown}, which is not a rate of {_SLOWEST} to {_FASTEST} frames per second")
     return (1 / period).limit_denominator(1001)
 
 

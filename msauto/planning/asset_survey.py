@@ -107,7 +107,8 @@ class AssetSurvey:
         for member in self._group.members:
             self._layers.looked |= {*member.looked, *(f"fact {name}" for name in member.listed)}
         outcome = await self._compare(clip, here)
-        outcome.warnings = (*self._finder.warnings, *outcome.warnings)
+        unread = (f"{clip.title}: {warning}" for warning in clip.asset.warnings)
+        outcome.warnings = (*self._finder.warnings, *unread, *outcome.warnings)
         return outcome
 
     def _has_pending(self) -> bool:

@@ -25,9 +25,8 @@ from msauto.model.identity import plain
 from msauto.model.plan import Change, Target
 from msauto.model.ports import Reader
 from msauto.model.timecode import TimecodeError
-from msauto.planning.clip_finder import ClipFinder, Declared, DistinctClipsError, check_guard
+from msauto.planning.clip_finder import ClipFinder, Declared, check_guard
 from msauto.planning.fact_layers import Layers
-from msauto.planning.renames import PostponedError
 from msauto.planning.target_groups import Grouping, IntentGroup, IntentGroupMember, may_choose
 
 P = TypeVar("P", bound=DesiredList[Any] | DesiredChannel)
@@ -87,7 +86,7 @@ async def protect_otherwise(
 async def find_clips(reader: Reader, groups: Sequence[IntentGroup]) -> None:
     """Find the clips of groups, to detect those of one clip."""
     for group in (group for group in groups if group.clip is None):
-        with suppress(MsautoError, PostponedError, DistinctClipsError):
+        with suppress(Exception):  # a clip that cannot be found is that of no other group
             await ClipFinder(reader, group)()
 
 
@@ -95,7 +94,7 @@ def asks_for_something(member: IntentGroupMember) -> bool:
     """Return whether a task may ask for anything but that its asset is absent."""
     try:
         desired = member.intent.evaluate(Facts(entry=member.entry))
-    except _INVALID:
+    except Exception:  # noqa: BLE001 - the task that names it has the error
         return not member.intent.absent
     return desired is not None and not (isinstance(desired, DesiredAsset) and not desired.present)
 

@@ -19,7 +19,7 @@ from msauto.aspects import CHANNEL_ITEMS, DELETION, operation
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, refuse
 from msauto.concurrency import concurrent_list
-from msauto.errors import MsautoError
+from msauto.errors import PlanningError, UnreachableError, described
 from msauto.model import events
 from msauto.model.clip_entries import MOST_LINKS
 from msauto.model.desired import (
@@ -31,6 +31,7 @@ from msauto.model.desired import (
     ResolvedPlaybooks,
     TaskSource,
 )
+from msauto.model.events import Notify, ignore
 from msauto.model.facts import Facts
 from msauto.model.identity import compare_clips, plain
 from msauto.model.live import Asset, parse_folder, show_folder
@@ -51,7 +52,7 @@ from msauto.planning.left_out import asks_for_something, check_items, find_clips
 from msauto.planning.limits import refusals
 from msauto.planning.renames import PostponedError
 from msauto.planning.similar_titles import not_found
-from msauto.planning.target_groups import Grouping, IntentGroup, merge_groups
+from msauto.planning.target_groups import Grouping, IntentGroup, merge_groups, named_by
 from msauto.secrets.redaction import HIDDEN, Secrets
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
@@ -154,7 +155,7 @@ async def _named_otherwise(
         before = [len(group.protecting) for group, _ in losing]
         try:
             named += await protect_otherwise(grouping, losing, groups, intents)
-        except MsautoError as error:
+        except Exception as error:  # noqa: BLE001 - it is that of these targets, and of no other one
             again |= {id(group): _failed(context, group, error) for group, _ in losing}
         more = [group for (group, _), count in zip(losing, before, strict=True) if len(group.protecting) > count]
         again |= {id(group): await plan_group(context, group) for group in more}
@@ -216,7 +217,7 @@ async def _without_named_links(
             if member is None:
                 continue
             answer = None
-            with suppress(MsautoError):  # the task that names it has the error
+            with suppress(Exception):  # the task that names it has the error
                 answer = await context.reader.read_asset(target.database, Address(title))
             if answer is None or compare_clips(target.clip, answer).answer != "other":
                 error = refuse(
@@ -271,7 +272,9 @@ async def plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarg
         outcome = await (plan(context, group) if plan else AssetSurvey(context, group)())
     except PostponedError as postponed:
         outcome = SurveyedTarget("left out", warnings=(str(postponed),))
-    except (MsautoError, TimecodeError) as error:
+    except DistinctClipsError:
+        raise
+    except Exception as error:  # noqa: BLE001 - an error of one target never concerns another one
         return _failed(context, group, error)
     if outcome.target is not None and group.batch:
         outcome.target = structs.replace(outcome.target, batch=group.batch)
@@ -279,7 +282,22 @@ async def plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarg
 
 
 def _failed(context: SurveyContext, group: IntentGroup, error: Exception) -> SurveyedTarget:
-    return SurveyedTarget("error", structs.replace(in_error(context, group, error), batch=group.batch))
+    known = PlanningError(str(error)) if isinstance(error, TimecodeError) else described(error)
+    return SurveyedTarget("error", structs.replace(in_error(context, group, known), batch=group.batch))
+
+
+def failed_survey(server: str, intents: Sequence[Intent], error: Exception, notify: Notify = ignore) -> Survey:
+    """Return the plan of a server that could not be read as a whole: all that its tasks ask is in error."""
+    message = str(described(error))
+    targets: dict[TargetId, Target] = {}
+    for intent in intents:
+        kind, database, name = named_by(intent.ref)
+        target = Target(server, database, kind, name, error=message, batch=intent.batch)
+        if target.id not in targets:
+            targets[target.id] = target
+            notify(events.TargetPlanned(server, database, kind, name, "error", 0, 0, message))
+    is_unreachable = isinstance(error, UnreachableError)
+    return Survey(server, tuple(targets.values()), is_unreachable=is_unreachable)
 
 
 # Channels and databases ----------------------------------------------------------------------------------------

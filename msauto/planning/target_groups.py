@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field, structs
 
 from msauto.aspects.plan_builder import refuse
+from msauto.circuit_breaker import cause_of
 from msauto.concurrency import concurrent_map, in_turns
-from msauto.errors import MsautoError
+from msauto.errors import MsautoError, described
 from msauto.model import requests
-from msauto.model.desired import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, TaskSource, TitleRef
+from msauto.model.desired import ChannelRef, DatabaseRef, IdRef, Intent, Ref, SelectRef, TaskSource, TitleRef
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import compare_clips, is_another_clip, plain, reported_values, same_text
 from msauto.model.live import Asset, Entry, show_folder
@@ -24,6 +25,7 @@ from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers
 from msauto.planning.renames import Rename, Renames
 from msauto.planning.similar_titles import not_found
 
+_MOST_FAILED: Final = 1000
 _Key = tuple[str, ...]
 
 
@@ -160,24 +162,25 @@ class Grouping(Struct, frozen=True):
             return [(("rss_channel", ref.channel), IntentGroup("rss_channel", "", ref.channel), member)]
         if isinstance(ref, DatabaseRef):
             return [(("database", ref.database), IntentGroup("database", ref.database, ref.database), member)]
-        name = f"{ref.namespace}:{ref.identifier}" if isinstance(ref, IdRef) else _describe(ref)
+        _, _, name = named_by(ref)
         group = IntentGroup("asset", ref.database, name)
         try:
             if isinstance(ref, SelectRef):
-                members = await self._select(intent, ref)
-                return ((("asset", ref.database, m.title), None, m) for m in members if m.title is not None)
+                return await self._select(intent, ref)
             requests.require(self.server, requests.Feature.KEY_ID)
             address = Address(ref.identifier, ref.namespace)
             group.by_id = (address, await self.reader.read_asset(ref.database, address))
-        except MsautoError as error:
-            group.error = error
+        except Exception as error:  # noqa: BLE001 - it is that of one task, and of no other one
+            group.error = described(error)
             return [(("error", ref.database, name, str(intent.source.place)), group, member)]
         return [(("id", ref.database, ref.namespace, ref.identifier), group, member)]
 
-    async def _select(self, intent: Intent, ref: SelectRef) -> Sequence[IntentGroupMember]:
+    async def _select(self, intent: Intent, ref: SelectRef) -> list[_KeyedMember]:
         """Return the entries that fulfil ``where``; a clip is read only where its entry is not enough.
 
-        Of ``losing_titles``, from which something is removed, a ``where`` in error may have chosen any.
+        A clip of which ``where`` fails is a target in error, unless it fails of all or of very many: then ``where`` is
+        in error, and so is the task. Of ``losing_titles``, from which something is removed, a ``where`` in error may
+        have chosen any.
         """
         losing = self.losing_titles
         where = ref.where if losing is None or ref.where is None else partial(may_choose, ref.where)
@@ -187,39 +190,40 @@ class Grouping(Struct, frozen=True):
                 self.reader, self.server, "folder", show_folder(ref.folder), intent.source, ref.database
             )
         members: list[IntentGroupMember] = []
+        failed: list[_FailedEntry] = []
         pending: list[Entry] = []
         async for entry in in_turns(entries):
             if losing is not None and plain(entry.title) not in losing:
                 continue
-            if where is None:
-                members.append(IntentGroupMember(intent, entry.title, entry))
-                continue
-            facts = Facts(entry=entry)
             try:
-                if where(facts):
-                    members.append(IntentGroupMember(intent, entry.title, entry, facts.looked))
+                member = _chosen(intent, where, entry)
             except Need:
                 pending.append(entry)
+            except Exception as error:  # noqa: BLE001 - it is that of one clip, and of no other one
+                _add_failed(failed, _FailedEntry(entry, error))
+            else:
+                members += [] if member is None else [member]
 
         look = partial(self._look_at_clip, intent, ref, where)
-        members += [member async for member in concurrent_map(look, pending, limit=self.forks) if member is not None]
-        low, high = ref.expect_min or 0, ref.expect_max
-        if losing is None and (low or high is not None):
-            values = ((reported_values(each.entry), each.entry.title) for each in members if each.entry is not None)
-            count = len({plain(title) if None in known else known for known, title in values})
-            if not low <= count <= (count if high is None else high):
-                most = "any number" if high is None else high
-                raise refuse(
-                    f"{_describe(ref)} finds {count} assets; expected: {low} to {most}",
-                    intent.source,
-                    "look at the assets with `msauto show`, or correct `expect`",
-                )
-        return members
+        async for looked_at in concurrent_map(look, pending, limit=self.forks):
+            if isinstance(looked_at, _FailedEntry):
+                _add_failed(failed, looked_at)
+            elif looked_at is not None:
+                members.append(looked_at)
+        is_counted = ref.expect_min or ref.expect_max is not None
+        if failed and (is_counted or len(failed) == len(entries)):
+            raise failed[0].error
+        if losing is None and is_counted:
+            _check_count(intent, ref, members)
+        keyed: list[_KeyedMember] = [each.as_target(intent, ref.database) for each in failed]
+        for member in members:
+            keyed += [] if member.title is None else [(("asset", ref.database, member.title), None, member)]
+        return keyed
 
     async def _look_at_clip(
         self, intent: Intent, ref: SelectRef, where: Callable[[Facts], bool] | None, entry: Entry
-    ) -> IntentGroupMember | None:
-        """Return the entry as a member if its clip fulfils ``where``."""
+    ) -> IntentGroupMember | _FailedEntry | None:
+        """Return the entry as a member if its clip fulfils ``where``. Raises what shows that the server fails."""
 
         async def find() -> FoundClip | None:
             address = Address(entry.title)
@@ -235,7 +239,54 @@ class Grouping(Struct, frozen=True):
                 return None
         except NoAssetError:
             return None  # deleted between the listing and the reading
+        except Exception as error:
+            if cause_of(error) in {None, "not found"}:
+                return _FailedEntry(entry, error)
+            raise
         return IntentGroupMember(intent, entry.title, entry, looked=frozenset(layers.looked))
+
+
+def _check_count(intent: Intent, ref: SelectRef, members: Sequence[IntentGroupMember]) -> None:
+    """Raise ``PlanningError`` where a select finds fewer or more clips than its task expects."""
+    low, high = ref.expect_min or 0, ref.expect_max
+    values = ((reported_values(each.entry), each.entry.title) for each in members if each.entry is not None)
+    count = len({plain(title) if None in known else known for known, title in values})
+    if not low <= count <= (count if high is None else high):
+        most = "any number" if high is None else high
+        raise refuse(
+            f"{_describe(ref)} finds {count} assets; expected: {low} to {most}",
+            intent.source,
+            "look at the assets with `msauto show`, or correct `expect`",
+        )
+
+
+def _chosen(intent: Intent, where: Callable[[Facts], bool] | None, entry: Entry) -> IntentGroupMember | None:
+    """Return the entry as a member if it fulfils ``where`` by what the listing shows of it."""
+    if where is None:
+        return IntentGroupMember(intent, entry.title, entry)
+    facts = Facts(entry=entry)
+    return IntentGroupMember(intent, entry.title, entry, facts.looked) if where(facts) else None
+
+
+class _FailedEntry(NamedTuple):
+    """An entry of a listing of which a condition fails, or whose clip cannot be read."""
+
+    entry: Entry
+    error: Exception
+
+    def as_target(self, intent: Intent, database: str) -> _KeyedMember:
+        """Return it as a target in error."""
+        title = self.entry.title
+        group = IntentGroup("asset", database, title, error=described(self.error))
+        member = IntentGroupMember(intent, title, self.entry)
+        return ("error", database, title, str(intent.source.place)), group, member
+
+
+def _add_failed(failed: list[_FailedEntry], entry: _FailedEntry) -> None:
+    """Add an entry of which a condition fails; raises its error where there are too many."""
+    failed.append(entry)
+    if len(failed) > _MOST_FAILED:
+        raise failed[0].error
 
 
 class TitleKeys:
@@ -283,6 +334,20 @@ async def titles_like(reader: Reader, database: str, asset: Asset) -> list[str]:
     """Return the titles that the database lists and that are equal to the asset's after Unicode NFC."""
     entries = await reader.read_entries(database, asset)
     return sorted({each.title for each in (*entries.same, *entries.namesakes) if same_text(each.title, asset.title)})
+
+
+def named_by(ref: Ref) -> tuple[Kind, str, str]:
+    """Return the kind, the database and the name of what a task asks for."""
+    match ref:
+        case ChannelRef():
+            return "rss_channel", "", ref.channel
+        case DatabaseRef():
+            return "database", ref.database, ref.database
+        case TitleRef():
+            return "asset", ref.database, ref.title
+        case IdRef():
+            return "asset", ref.database, f"{ref.namespace}:{ref.identifier}"
+    return "asset", ref.database, _describe(ref)
 
 
 def _describe(ref: SelectRef) -> str:

@@ -17,7 +17,7 @@ from msauto.aspects import ASPECTS
 from msauto.aspects.aspect import UndoContext, Value
 from msauto.aspects.positions import in_point
 from msauto.codec import from_json
-from msauto.errors import RefusedError
+from msauto.errors import RefusedError, one_line
 from msauto.model.desired import (
     ChannelRef,
     DesiredAsset,
@@ -52,7 +52,11 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
         target, made = record.target, tuple(_made(record))
         if not made:
             continue
-        context = _context(details, specs[target.server], source, number)
+        try:
+            context = _context(details, specs[target.server], source, number)
+        except Exception as error:  # noqa: BLE001 - that of one target
+            warnings.append(f"{target.server}: {target.name} cannot be undone: {one_line(error)}")
+            continue
         for each in made:
             if each not in context.changes:
                 change = target.changes[each]

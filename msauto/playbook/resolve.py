@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from operator import itemgetter
@@ -11,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct, field, structs
 
 from msauto.aspects.rss_arguments import RssArgs
+from msauto.decimals import read_decimal, read_whole
 from msauto.documents.document import Problems, SourceNode, outside_node
 from msauto.documents.value_types import as_list
 from msauto.errors import InputError, Problem, nearest
@@ -127,11 +127,12 @@ class PlayOutline(Struct, frozen=True):
 def _size(value: int | str, node: SourceNode) -> int | float:
     """Return a count of servers as an int, a share of them as a float."""
     text = str(value).strip()
-    percent = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)\s*%", text)
-    if percent is not None and 0 < float(percent[1]) <= 100:
-        return float(percent[1]) / 100
-    if re.fullmatch(r"[0-9]{1,18}", text):
-        return int(text)
+    percent = read_decimal(text.removesuffix("%")) if text.endswith("%") else None
+    if percent is not None and 0 < percent <= 100:
+        return float(percent / 100)
+    count = read_whole(text, least=0)
+    if count is not None:
+        return count
     raise node.error(f"serial must be a number of servers or a percentage, not {text[:40]!r}", 'for example 2 or "30%"')
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from msauto.decimals import read_whole
 from msauto.errors import RefusedError
 from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
 from msauto.model.plan import Action, Body, Change, Outside, Plan, Refusal, Target
@@ -397,7 +398,7 @@ def _frames(value: Json, name: str) -> int | None:
         return None
     if isinstance(value, int):
         return value
-    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10 else None
+    return read_whole(value, least=0) if isinstance(value, str) else None
 
 
 def _plain(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[ValuePart]:

@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar, get_args
 
+from msauto.decimals import read_whole
 from msauto.errors import AddressError, nearest
 from msauto.model import requests
 from msauto.model.fields import LINK_FIELD, MARKER_ATTRIBUTES, TRACKS, Attribute, MimeType, unreportable
@@ -38,7 +39,6 @@ from msauto.model.live import (
     RssChannel,
     Xmp,
     parse_folder,
-    whole,
     why_no_rate,
 )
 from msauto.model.plan import Address, Body, Request
@@ -424,7 +424,7 @@ def _value(name: str, value: str | int, known: Mapping[str, Attribute], what: st
     if attribute.is_number and isinstance(value, int):
         return str(_number(name, value))
     text = _text(name, value)
-    if attribute.is_number and attribute.kind != "position" and text and whole(text) is None:
+    if attribute.is_number and attribute.kind != "position" and text and read_whole(text) is None:
         raise AddressError(f"{name} is a number, not {text[:60]!r}", remedy="give a whole number")
     return text
 

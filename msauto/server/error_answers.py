@@ -15,6 +15,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from msgspec import Struct
 
 from msauto.circuit_breaker import BUSY_STATUSES
+from msauto.decimals import MOST_LONG, read_whole
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, UnreadableError
 from msauto.model.server import Dialect
 from msauto.server import xml
@@ -96,8 +97,10 @@ def read_retry_after(text: str | None, now: datetime) -> float | None:
     """Return the seconds of a ``Retry-After``, which is a number or a date (RFC 9110, 10.2.3)."""
     if not text:
         return None
-    if text.strip().isdecimal():
-        return float(text)
+    digits = text.strip()
+    if digits.isascii() and digits.isdecimal():
+        seconds = read_whole(digits, MOST_LONG)
+        return float(MOST_LONG if seconds is None else seconds)  # out of range, it asks for a long wait still
     try:
         when = parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError):

@@ -17,6 +17,7 @@ from msgspec import structs
 from msauto import errors
 from msauto.circuit_breaker import Asked, BreakerState, account_remedy, contact_of
 from msauto.concurrency import SystemClock
+from msauto.decimals import MOST_LONG, read_whole
 from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
@@ -218,7 +219,7 @@ class HttpClient:
             async with aclosing(await self._send(request, limits, _UNCOMPRESSED)) as response:
                 await self._judge_download(response)
                 length = "" if response.header("content-encoding") else response.header("content-length")
-                total = int(length) if length.isdecimal() else None
+                total = read_whole(length, MOST_LONG, least=0)
                 return await save_body(response.read, dest, total, watch, planned)
 
         return await self._read(request, attempt)
@@ -272,8 +273,8 @@ class HttpClient:
         """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""
         failed = response.status >= 300
         most = error_answers.ERROR_BYTES if failed else most
-        length = response.header("content-length")
-        if not failed and length.isdecimal() and int(length[:18]) > most:
+        length = read_whole(response.header("content-length"), MOST_LONG)
+        if not failed and length is not None and length > most:
             raise too_large(most)
         chunks, size = [], 0
         while size <= most and (chunk := await response.read()):

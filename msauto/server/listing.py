@@ -9,8 +9,9 @@ from typing import Final
 
 from msgspec import Struct, structs
 
+from msauto.decimals import MOST_LONG, read_whole
 from msauto.errors import UnreadableError
-from msauto.model.live import Database, Entry, Folder, Listing, MamAsset, parse_folder, whole
+from msauto.model.live import Database, Entry, Folder, Listing, MamAsset, parse_folder
 from msauto.normal_form import normal_form
 from msauto.server import xml
 from msauto.server.error_answers import ERROR_BYTES
@@ -141,7 +142,8 @@ class _Tree:
 
     def _add_clip(self, own: dict[str, str]) -> None:
         self._clip = None
-        link_id, finalized = whole(own.pop("link_id", None)), read_finalized(own.pop("finalized", None))
+        link_id = read_whole(own.pop("link_id", None), MOST_LONG)
+        finalized = read_finalized(own.pop("finalized", None))
         texts = own | self._named_texts
         key = tuple(texts)
         names = self._names.get(key)

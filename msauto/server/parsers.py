@@ -8,9 +8,22 @@ from collections.abc import Mapping
 
 from msgspec import structs
 
+from msauto.decimals import MOST, MOST_LONG, read_whole
 from msauto.errors import UnreadableError
-from msauto.model.fields import NAMES
-from msauto.model.live import Asset, Folder, Link, Marker, RssChannel, RssItem, Segment, Xmp, parse_folder, whole
+from msauto.model.fields import ATTRIBUTE_OF_CLIP, NAMES
+from msauto.model.live import (
+    Asset,
+    Folder,
+    Link,
+    Marker,
+    RssChannel,
+    RssItem,
+    Segment,
+    UnreadItem,
+    UnreadNumber,
+    Xmp,
+    parse_folder,
+)
 from msauto.server import xml
 from msauto.server.error_answers import is_error_document, parse_failure
 
@@ -25,11 +38,17 @@ _PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
 Parts = dict[str, list[xml.Element]]
 
 _MOST_DESCRIBED = 5
+_UNREAD_KEY = "?"
+"""How the key of an item begins whose own key cannot be read: no other item has such a key."""
+_KEPT = 100  # characters of a number that cannot be read
 _LONE = re.compile(r"\\(?![/\\])")
 
 
 def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -> Asset:
     """Read the Clip XML; unknown attributes and plain children are kept among ``attributes``.
+
+    A number that cannot be read, or is out of range, counts as not reported. A marker or a segment without its number
+    or its place is among ``unread_items``.
 
     ``database`` is the database asked, which some servers put in front of the folder: ``folder_otherwise`` includes it.
     Raises ``UnreadableError`` for anything else, for several clips, and for a marker or segment without its key.
@@ -48,7 +67,10 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
     for holder in holders:
         texts |= read_attrs(holder, parts)
     folder = _home(own["folder"]) if "folder" in own else None
-    links = tuple(map(_link, parts.get("link", ())))
+    numbers = _Numbers()
+    links = tuple(_link(each, numbers) for each in parts.get("link", ()))
+    markers = [_marker(each, numbers) for each in parts.get("marker", ())]
+    segments = [_segment(each, numbers) for each in parts.get("segment", ())]
     in_front = folder is not None and folder[:1] == (database,)
     return Asset(
         title=texts.get("title", texts.get("clip_name")),
@@ -56,17 +78,50 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
         hires=own.get("hires"),
         proxy=own.get("proxy"),
         archive=own.get("archive"),
-        link_id=whole(own.get("link_id")),
+        link_id=numbers.read("link_id", own.get("link_id"), MOST_LONG),
         finalized=read_finalized(own.get("finalized")),
-        attributes=texts,
-        markers=tuple(map(_marker, parts.get("marker", ()))),
-        segments=_titled(tuple(map(_segment, parts.get("segment", ())))),
+        attributes=numbers.readable(texts),
+        markers=tuple(each for each in markers if isinstance(each, Marker)),
+        segments=_titled(tuple(each for each in segments if isinstance(each, Segment))),
         links=links if links or any(xml.local(each).lower() == "links" for each in holders) else None,
         parameters=tuple(
             xml.attributes(each).get("name", "") or xml.text_of(each).strip() for each in parts.get("param", ())
         ),
         folder_otherwise=folder if in_front else None,
+        unread=tuple(numbers.unread),
+        unread_items=tuple(each for each in (*markers, *segments) if isinstance(each, UnreadItem)),
     )
+
+
+class _Numbers:
+    """Reads the numbers of one answer; ``unread`` are those that it cannot read."""
+
+    def __init__(self) -> None:
+        self.unread: list[UnreadNumber] = []
+
+    def read(self, name: str, text: str | None, most: int = MOST) -> int | None:
+        """Read a whole number; ``None`` where it is not reported, or cannot be read."""
+        number = read_whole(text, most)
+        if number is None and text is not None and text.strip():
+            self.unread.append(_unread(name, text))
+        return number
+
+    def readable(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Return the attributes of a clip without the numbers that cannot be read."""
+        readable = dict(texts)
+        for name, text in texts.items():
+            attribute = ATTRIBUTE_OF_CLIP.get(name)
+            if attribute is not None and attribute.cannot_read(text):
+                self.unread.append(_unread(name, text))
+                del readable[name]
+        return readable
+
+
+def _unread(name: str, text: str | None) -> UnreadNumber:
+    """Return a number that cannot be read. Raises ``UnreadableError`` if it is missing."""
+    if text is None:
+        raise xml.unreadable(f"{name} is missing")
+    return UnreadNumber(name, text[:_KEPT])
 
 
 def _describe(clip: xml.Element) -> str:
@@ -86,28 +141,62 @@ def _home(text: str) -> Folder:
     return parse_folder(text.replace("\\", "/") if separates else text)
 
 
-def _marker(element: xml.Element) -> Marker:
+def _marker(element: xml.Element, numbers: _Numbers) -> Marker | UnreadItem:
     own = xml.attributes(element)
     fields = {name: value for name, value in own.items() if name not in {"uid", "pos"}} | read_attrs(element)
-    uid = need_integer(own.get("uid"), "the uid of a marker")
-    return Marker(uid, need_integer(own.get("pos"), f"the position of marker {uid}"), fields)
+    uid, frame = read_whole(own.get("uid"), MOST_LONG), read_whole(own.get("pos"))
+    if uid is None or frame is None:
+        return _unread_marker(uid, frame, own, fields)
+    numbers.read(f"the rating of marker {uid}", fields.get("rating"))
+    return Marker(uid, frame, fields)
 
 
-def _segment(element: xml.Element) -> Segment:
+def _unread_marker(uid: int | None, frame: int | None, own: Mapping[str, str], fields: Mapping[str, str]) -> UnreadItem:
+    shown: dict[str, int | str] = {**fields}
+    shown.pop("frame", None)  # a name that others may give an attribute
+    if frame is not None:
+        shown["frame"] = frame
+    if uid is None:
+        unread = _unread("the uid of a marker", own.get("uid"))
+        return UnreadItem("marker", f"{_UNREAD_KEY}{unread.text}", unread, shown)
+    unread = _unread(f"the position of marker {uid}", own.get("pos"))
+    return UnreadItem("marker", str(uid), unread, shown)
+
+
+def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
     own = xml.attributes(element)
-    number = need_integer(own.get("seg_num"), "the number of a segment")
+    number = read_whole(own.get("seg_num"), MOST_LONG)
+    start, duration = read_whole(own.get("start_frame")), read_whole(own.get("duration"), least=0)
     texts = read_attrs(element)
     titles = [xml.text_of(each) or xml.attributes(each).get("value", "") for each in element if _name(each) == "title"]
     extra = {name: value for name, value in own.items() if name not in _SEGMENT} | texts
+    if number is None or start is None or duration is None:
+        shown: dict[str, int | str] = {"title": titles[0] if titles else own.get("seg_name", "")}
+        if start is not None:
+            shown["start"] = start
+        if duration is not None:
+            shown["duration"] = duration
+        return _unread_segment(number, own, start, shown)
+    numbers.read(f"the rating of segment {number}", texts.get("rating"))
     return Segment(
         number=number,
-        start=need_integer(own.get("start_frame"), f"the start of segment {number}"),
-        duration=need_integer(own.get("duration"), f"the duration of segment {number}"),
+        start=start,
+        duration=duration,
         name=own.get("seg_name"),
         titles=tuple(titles),
         **{name: texts.get(name) for name in _SEGMENT_TEXTS},
         extra={name: value for name, value in extra.items() if name not in {*_SEGMENT_TEXTS, "title"}},
     )
+
+
+def _unread_segment(
+    number: int | None, own: Mapping[str, str], start: int | None, shown: Mapping[str, int | str]
+) -> UnreadItem:
+    if number is None:
+        unread = _unread("the number of a segment", own.get("seg_num"))
+        return UnreadItem("segment", f"{_UNREAD_KEY}{unread.text}", unread, shown)
+    name, called = ("start_frame", "start") if start is None else ("duration", "duration")
+    return UnreadItem("segment", str(number), _unread(f"the {called} of segment {number}", own.get(name)), shown)
 
 
 def _titled(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
@@ -125,10 +214,11 @@ def _name(element: xml.Element) -> str:
     return xml.attributes(element).get("name", "") if xml.local(element).lower() == "attr" else xml.local(element)
 
 
-def _link(element: xml.Element) -> Link:
+def _link(element: xml.Element, numbers: _Numbers) -> Link:
     texts = xml.attributes(element) | read_attrs(element)
     title = texts.get("title", texts.get("clip_name", texts.get("name", "")))
-    return Link(parse_folder(texts.get("folder", "")), title, whole(texts.get("link_id")))
+    link_id = numbers.read("the link_id of a link", texts.get("link_id"), MOST_LONG)
+    return Link(parse_folder(texts.get("folder", "")), title, link_id)
 
 
 # Named texts: ``<Attr name="…">…</Attr>``, and its variants ------------------------------------------------------
@@ -170,15 +260,6 @@ def read_finalized(text: str | None) -> bool | None:
     The interface shows only ``true`` (interface, «States»): any other text counts as still being recorded.
     """
     return None if text is None else text.strip().lower() == "true"
-
-
-def need_integer(text: str | None, what: str) -> int:
-    """Read a whole number that is required. Raises ``UnreadableError``."""
-    number = whole(text)
-    if number is None:
-        shown = "is missing" if text is None else f"is {text[:40]!r}, not a whole number"
-        raise xml.unreadable(f"{what} {shown}")
-    return number
 
 
 _PREFIXES = {

@@ -11,7 +11,8 @@ from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct
 
-from msauto.errors import MsautoError, UnreadableError, UnsupportedError
+from msauto.circuit_breaker import cause_of
+from msauto.errors import AddressError, MsautoError, RejectedError, UnreadableError, UnsupportedError, one_line
 from msauto.model import live
 from msauto.model.clip_entries import are_one_clip
 from msauto.model.desired import SelectRef
@@ -26,6 +27,13 @@ T = TypeVar("T")
 
 _MANY: Final = 10
 """Fewer assets without XMP fields show nothing about the server."""
+
+
+def is_of_one_target(error: Exception) -> bool:
+    """Return whether an error concerns what was read alone: others may be read still."""
+    if isinstance(error, RejectedError):
+        return cause_of(error) in {None, "not found"}
+    return isinstance(error, AddressError | UnreadableError) or not isinstance(error, MsautoError)
 
 
 class SnapshotReading(Struct, frozen=True):
@@ -49,17 +57,24 @@ class SnapshotReading(Struct, frozen=True):
         return await self._snapshot(reader, title, asset)
 
     async def listed(self, reader: ServerReader, entry: live.ListedEntry) -> live.Snapshot:
-        """Read the listed targets. A link is not a target: its clip is exported in its own folder."""
+        """Read the listed targets. An error of one of them, whatever its class, is the reason why it is left out."""
+        try:
+            return await self._listed(reader, entry)
+        except Exception as error:
+            if not is_of_one_target(error):
+                raise
+            why = f"it cannot be read: {one_line(error)}"
+            return live.SkippedEntry(self.database, entry.folder, entry.title, why, broken=True)
+
+    async def _listed(self, reader: ServerReader, entry: live.ListedEntry) -> live.Snapshot:
+        """Read a listed target. A link is not a target: its clip is exported in its own folder."""
 
         def skipped(why: str, *, broken: bool = False) -> live.SkippedEntry:
             return live.SkippedEntry(self.database, entry.folder, entry.title, why, broken=broken)
 
         if not entry.title.strip():
             return skipped("an asset without a title cannot be read", broken=True)
-        try:
-            asset = await reader.fresh().read_asset(self.database, Address(entry.title))
-        except UnreadableError as error:
-            return skipped(f"it cannot be read: {error.message}", broken=True)
+        asset = await reader.fresh().read_asset(self.database, Address(entry.title))
         if asset is None:
             return skipped("it is listed, but not found by its title", broken=True)
         if lives_in(asset, entry.folder) is False:
@@ -98,7 +113,7 @@ class SnapshotReading(Struct, frozen=True):
         except UnsupportedError:
             xmp = None
         # A server that counts positions from the in point (`position_origin`: dialect, «Keys»).
-        origin = asset.first_frame or 0 if self.server.dialect.counts_from_in else 0
+        origin = asset.in_point if self.server.dialect.counts_from_in else 0
         return live.AssetSnapshot(title, asset, xmp, links, strangers, origin)
 
 

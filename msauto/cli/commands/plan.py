@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from msauto.cli.flags import PLAN_FORMS, Flags, flag, run_planning_flags
+from msauto.cli.flags import PLAN_FORMS, Flags, WholeNumber, flag, run_planning_flags
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing
 from msauto.cli.output import print_result
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @flag("window")
 @click.option(
     "--stills",
-    type=click.IntRange(1, 500),
+    type=WholeNumber(1, 500),
     metavar="N",
     help="With --format html: show up to N stills, of deleted clips, new and moved markers, and segments.",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final
@@ -18,16 +18,16 @@ from msauto.cli.commands.completion import keep_titles
 from msauto.cli.flags import LIVE, Decorator, Flags, flag, shared_flags_of, with_options
 from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import run_async
-from msauto.cli.output import print_result, print_table
+from msauto.cli.output import print_message, print_result, print_table
 from msauto.csv_cells import csv_line
 from msauto.documents.writer import verbatim, yaml_lines
-from msauto.errors import MsautoError, NotFoundError
+from msauto.errors import MsautoError, NotFoundError, described
 from msauto.model.clip_entries import count_clips
 from msauto.model.facts import Facts
 from msauto.model.live import Asset, Entry, Xmp, show_folder, typed
 from msauto.model.plan import Address
 from msauto.model.ports import NamedKind
-from msauto.model.timecode import DROP_FRAME_RATES, TimecodeError, rate_of, show_rate, show_timecode
+from msauto.model.timecode import DROP_FRAME_RATES, show_rate, show_timecode
 from msauto.planning.similar_titles import SimilarTitles, not_found
 from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.report.json import dump
@@ -83,7 +83,12 @@ def _subcommand(*parameters: Decorator) -> Callable[[Callable[..., Awaitable[Sho
                 answers = {}
                 for server in named_servers(flags.inputs.resolving):
                     async with AsyncMediaServer(server.spec, read_only=True) as client:
-                        answers[server.spec.name] = await read(client, server, **own)
+                        try:
+                            answers[server.spec.name] = await read(client, server, **own)
+                        except MsautoError:
+                            raise
+                        except Exception as error:
+                            raise described(error) from error
                 return answers
 
             shown = run_async(read_all())
@@ -185,6 +190,8 @@ async def asset(client: AsyncMediaServer, server: NamedServer, title: str, datab
         if not address.namespace:
             remedy = await SimilarTitles().remedy(reader, name, title, remedy)
         raise MsautoError(f"{server.spec.name} has no asset {title!r} in {name}", remedy=remedy)
+    for warning in clip.warnings:
+        print_message(f"Warning: {warning}")
     fields = await client.xmp(name, address)
     return _asset(clip, fields)
 
@@ -229,12 +236,11 @@ def _typed(attributes: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _row(entry: Entry) -> list[str]:
-    attributes = entry.attributes
-    length, shown_rate = attributes.get("frames", ""), ""
-    with suppress(TimecodeError, ValueError):  # the frames alone
-        rate = rate_of(attributes.get("frame_time", ""))
-        length, shown_rate = show_timecode(int(length), rate, drop=rate in DROP_FRAME_RATES), show_rate(rate)
-    return [entry.title, show_folder(entry.folder), length, shown_rate, attributes.get("create_time", "")]
+    frames, rate, shown_rate = entry.frames, entry.rate, ""
+    length = "" if frames is None else str(frames)
+    if frames is not None and rate is not None:
+        length, shown_rate = show_timecode(frames, rate, drop=rate in DROP_FRAME_RATES), show_rate(rate)
+    return [entry.title, show_folder(entry.folder), length, shown_rate, entry.attributes.get("create_time", "")]
 
 
 def _at(frames: int, rate: Fraction | None) -> str:

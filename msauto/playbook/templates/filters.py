@@ -24,7 +24,8 @@ from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
 from jinja2.runtime import Context, Undefined
 
-from msauto.codec import json_text
+from msauto.codec import json_text, parse_json
+from msauto.decimals import is_bounded, read_based, read_decimal, read_whole, show_cut
 from msauto.documents.document import shallow
 from msauto.documents.loader import plain
 from msauto.documents.writer import verbatim, yaml_lines
@@ -340,7 +341,6 @@ def ternary(value: Any, yes: Any, no: Any, none: Any = None) -> Any:
     return none if value is None and none is not None else (yes if value else no)
 
 
-MAX_DIGITS = 1_000
 _WORDS = {
     **dict.fromkeys(("true", "yes", "on", "1", "y", "t"), True),
     **dict.fromkeys(("false", "no", "off", "0", "n", "f", ""), False),
@@ -367,11 +367,12 @@ def int_(value: Any, default: Any = None, base: int = 10) -> Any:
     Example: '012' | int
     """
     try:
-        if isinstance(value, str):
-            if len(value) > MAX_DIGITS:
-                raise SecurityError("a number in a template is too large")
-            return int(value, base) if base != 10 or "." not in value else int(float(value))
-        return int(value)
+        if not isinstance(value, str):
+            return int(_bounded(value))
+        number = read_decimal(value) if base == 10 else read_based(value, base)
+        if number is None:
+            raise ValueError(_not_a_number(value))
+        return int(number)
     except (ValueError, TypeError, OverflowError):
         if default is None:
             raise
@@ -385,11 +386,27 @@ def float_(value: Any, default: Any = None) -> Any:
     Example: '1.5' | float
     """
     try:
-        return float(value)
+        if not isinstance(value, str):
+            return float(_bounded(value))
+        number = read_decimal(value)
+        if number is None:
+            raise ValueError(_not_a_number(value))
+        return float(number)
     except (ValueError, TypeError, OverflowError):
         if default is None:
             raise
         return default
+
+
+def _bounded(number: Any) -> Any:
+    """Return a number as it is; raises ``ValueError`` for one out of range."""
+    if not is_bounded(number):
+        raise ValueError("the number is out of range")
+    return number
+
+
+def _not_a_number(text: str) -> str:
+    return f"{show_cut(text)} is not a number of at most 9 digits before its point and 12 behind it"
 
 
 MAX_INDENT = 16
@@ -422,7 +439,7 @@ def from_json(value: Any) -> Any:
     Example: '{"a": [1]}' | from_json
     """
     try:
-        return shallow(json.loads(str(value)))
+        return shallow(parse_json(str(value)))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"invalid JSON: {error}") from error
 
@@ -504,7 +521,7 @@ def shift(context: Context, value: Any, by: Any, fps: Any = None) -> Any:
         moved = _frames_of(value, rate) + (by if isinstance(by, int) else _frames_of(by, rate))
     if moved < 0:
         raise ValueError("the position would be before the start")
-    if rate is None or isinstance(value, int) or str(value).strip().isdigit():
+    if rate is None or isinstance(value, int) or read_whole(str(value)) is not None:
         return moved
     return show_timecode(moved, rate, drop=";" in str(value))
 
@@ -620,7 +637,7 @@ def version(value: Any, other: Any, operator: str = "==") -> bool:
 
 
 def _version_key(value: Any) -> tuple[int, ...]:
-    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})*", str(value)):
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", str(value)):
         raise ValueError(f"{str(value)[:40]!r} is not a valid version")
     return tuple(int(part) for part in str(value).split("."))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import inspect
 import io
-import json
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from msauto.codec import parse_json
 from msauto.csv_cells import as_written
 from msauto.documents.document import shallow
 from msauto.documents.loader import load_yaml, plain
@@ -125,7 +125,7 @@ def lookup_json(context: LookupContext, name: str) -> Any:
     Example: lookup('json', 'show.json').title
     """
     try:
-        return shallow(json.loads(context.text(name)))
+        return shallow(parse_json(context.text(name)))
     except (ValueError, RecursionError) as error:
         raise TemplateFunctionError(f"the file {name!r} is not valid JSON: {error}") from error
 

@@ -6,7 +6,6 @@ will be within a year, without a server.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from msgspec import Struct, structs
 
 from msauto.api.inputs import tell_nothing, with_outputs, writable_by
 from msauto.api.keywords import inputs_of
+from msauto.codec import parse_json
 from msauto.documents.document import Problems, SourceNode
 from msauto.documents.value_types import as_list
 from msauto.documents.writer import flow
@@ -222,7 +222,7 @@ def _missing_files(paths: Sequence[str], node: SourceNode) -> Iterator[Problem]:
 def _plan_problems(job: Job, path: str) -> Iterator[Problem]:
     node = job.node.child("plan")
     try:
-        plan_from_json(json.loads(Path(path).read_bytes()), path=path)
+        plan_from_json(parse_json(Path(path).read_bytes()), path=path)
     except FileNotFoundError:
         if not job.args.optional:
             problem = node.problem(f"{path!r} does not exist yet", "save it in time, or add optional: true")

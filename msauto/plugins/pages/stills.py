@@ -12,9 +12,9 @@ from typing import Final
 from msauto.aspects import ASPECTS, is_deletion
 from msauto.cli.output import print_message
 from msauto.concurrency import concurrent_list
+from msauto.decimals import read_whole
 from msauto.errors import MsautoError
 from msauto.file_writing import write_file
-from msauto.model.live import whole
 from msauto.model.plan import Plan, Target
 from msauto.model.server import ServerSpec
 from msauto.report.clip_timeline import StillPlace, Stills, clip_timeline
@@ -82,10 +82,10 @@ async def _fetch(
         return file.read_bytes()
     try:
         asset = await client.asset(target.database, target.address)
-        pos = None if frame is None else frame - (asset.first_frame or 0)
+        pos = None if frame is None else frame - asset.in_point
         if pos is not None and pos < 0:
             return None
-        width, height = (whole(asset.attributes.get(name)) or 0 for name in ("width", "height"))
+        width, height = (read_whole(asset.attributes.get(name)) or 0 for name in ("width", "height"))
         shown = min(round(_WIDTH * height / width) if width and height else _WIDTH * 9 // 16, 2 * _WIDTH)
         png = await client.thumbnail(target.database, target.address, pos=pos, w=_WIDTH, h=shown)
     except MsautoError as error:

@@ -140,6 +140,9 @@ class ScratchAsset(Scratch):
         if asset.finalized is False:
             why = f"{self.name!r} is still being recorded: nothing is tried on it"
             raise errors.RefusedError(why, remedy="name another")
+        if asset.unread_items:
+            why = f"{self.name!r}: {asset.unread_items[0].number}: nothing is tried on it"
+            raise errors.RefusedError(why, remedy="name another")
         reader = ServerReader(self.client, clock=self.clock)
         refuse(asset, await reader.read_links(self.database, asset) if all_links else asset.links)
         self.before = asset

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 from msgspec import to_builtins
 
 from msauto.api.export import ExportedPlay, Snapshot, TextExport, check_exported, file_errors
+from msauto.decimals import read_whole
 from msauto.documents.loader import load_yaml, plain
 from msauto.documents.writer import FlowStyle, verbatim, yaml_lines
 from msauto.errors import InputError
@@ -55,7 +56,7 @@ def clip_content(snapshot: live.AssetSnapshot) -> GivenClip:
     texts = {name: text for name, text in texts.items() if text or name != "orig_name"}
     own: dict[str, Any] = {name: texts[name] for name in _TEXTS if name in texts}
     own |= {"orig_name": ""} if own.get("orig_name") == title else {}  # the default
-    own |= {name: number for name in _NUMBERS if (number := live.whole(texts.get(name))) is not None}
+    own |= {name: number for name in _NUMBERS if (number := read_whole(texts.get(name))) is not None}
     own |= {} if asset.rate is None else {"fps": asset.fps if isinstance(asset.fps, int) else str(asset.fps)}
     return GivenClip(
         title,
@@ -79,13 +80,13 @@ def clip_content(snapshot: live.AssetSnapshot) -> GivenClip:
 
 def entry_fields(attributes: Mapping[str, str]) -> dict[str, str]:
     """Return the link fields that an entry shows; but not an in point or out point at the ends of the clip."""
-    ends = {"first_frame": 0, "last_frame": (live.whole(attributes.get("frames")) or 0) - 1}
+    ends = {"first_frame": 0, "last_frame": (read_whole(attributes.get("frames")) or 0) - 1}
     kept = {name: text for name, text in attributes.items() if name in registry.LINK_FIELD and text}
-    return {name: text for name, text in kept.items() if name not in ends or live.whole(text) != ends[name]}
+    return {name: text for name, text in kept.items() if name not in ends or read_whole(text) != ends[name]}
 
 
 def _segment(segment: live.Segment, origin: int) -> GivenSegment:
-    titles, rating = [*segment.titles], live.whole(segment.rating) or 0
+    titles, rating = [*segment.titles], read_whole(segment.rating) or 0
     given: dict[str, Any] = {name: getattr(segment, name) or "" for name in ("keywords", "name", "track")}
     given |= {"titles": titles} if titles[1:] else {"title": "".join(titles)}
     return GivenSegment(segment.number, segment.start + origin, segment.duration, rating=rating, **given)
@@ -94,7 +95,7 @@ def _segment(segment: live.Segment, origin: int) -> GivenSegment:
 def _marker(marker: live.Marker, origin: int) -> GivenMarker:
     texts = {name: marker.fields.get(name, "") for name in _MARKER_TEXTS}
     more = {name: text for name, text in marker.fields.items() if text and name not in {*texts, "track", "rating"}}
-    rating = live.whole(marker.fields.get("rating"))
+    rating = read_whole(marker.fields.get("rating"))
     return GivenMarker(marker.frame + origin, marker.uid, marker.track, rating=rating, more=more, **texts)
 
 

@@ -408,7 +408,7 @@ class _Copying:
         home: live.Link | live.Entry = found.home or own
         if found.home is None and asset.folder not in (None, own.folder):
             home = live.Link(asset.folder or (), f"{own.title} (home)")
-        origin = asset.first_frame or 0 if self._counts_from_in else 0
+        origin = asset.in_point if self._counts_from_in else 0
         number = self._take(home.link_id)
         shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
         content = clip_content(live.AssetSnapshot(home.title, shown, origin=origin))

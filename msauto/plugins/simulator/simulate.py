@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from msauto.cli.flags import WholeNumber
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message
 from msauto.errors import MsautoError
@@ -34,7 +35,7 @@ CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE,
 
 @click.command("simulate", cls=HelpCommand, epilog=_KINDS)
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
-@click.option("--port", default=7901, metavar="N", type=click.IntRange(0, 65535), help="Default 7901; 0: a free port.")
+@click.option("--port", default=7901, metavar="N", type=WholeNumber(0, 65535), help="Default 7901; 0: a free port.")
 @click.option(
     "--state",
     "state_file",

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from msauto.decimals import read_whole
 from msauto.errors import MsautoError
 from msauto.model import fields as registry
 from msauto.model import live
@@ -59,7 +60,7 @@ def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, t
             warnings.append(f"marker {marker.uid} is left out: it lies outside the clip, at frame {frame}")
             continue
         texts: dict[str, Any] = {name: marker.fields.get(name, "") for name in timelines.MARKER_TEXTS}
-        track, rating = registry.track_named(marker.track), live.whole(marker.fields.get("rating")) or 0
+        track, rating = registry.track_named(marker.track), read_whole(marker.fields.get("rating")) or 0
         known = track if track in registry.TRACKS else registry.DEFAULT_TRACK
         timeline.markers.append(timelines.EditMarker(frame, **texts, rating=rating, track=known))
         if known != track:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Final, TypeVar
 
+from msauto.codec import parse_json
+from msauto.decimals import read_ratio
 from msauto.model import fields as registry
 from msauto.model.fields import DEFAULT_TRACK, TRACKS, track_named
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode, TimecodeError, show_rate, show_timecode
@@ -161,11 +162,10 @@ def parse_rate(value: object) -> Fraction:
     >>> parse_rate("29.97"), parse_rate(25)
     (Fraction(30000, 1001), Fraction(25, 1))
     """
-    text = str(value).strip().removesuffix("fps").strip()
-    rate = Fraction(0)
-    with suppress(ZeroDivisionError):
-        rate = Fraction(text) if _RATE.fullmatch(text) else rate
-    if not 0 < rate <= MOST_FRAMES_PER_SECOND:
+    written = f"{value:.12f}" if isinstance(value, float) else str(value)
+    text = written.strip().removesuffix("fps").strip()
+    rate = read_ratio(text)
+    if rate is None or not 1 <= rate <= MOST_FRAMES_PER_SECOND:
         raise TimelineError(f"{text[:40]!r} is not a frame rate", "write rate=asset.rate, 25, '29.97' or '30000/1001'")
     return exact_rate(rate)
 
@@ -347,7 +347,7 @@ def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: 
     if not text:
         return item
     try:
-        values = json.loads(text)
+        values = parse_json(text)
         known = {each.name for each in fields(item)} - _NATIVE
         for name, value in values.items():
             if name not in known or not isinstance(value, int if name in {"rating", "number"} else str):

@@ -363,7 +363,7 @@ def test_an_internal_error_is_the_result_of_one_target(monkeypatch: pytest.Monke
     monkeypatch.setattr("msauto.applying.verification.verify", fail)
     result = stage.run(*targets)
     assert [outcome for outcome, _ in told(result)] == ["unverified", "changed"]
-    assert result.targets[0].message == "internal error: 'oh'"
+    assert result.targets[0].message == "KeyError: 'oh'"
 
 
 # The ledger ------------------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def test_a_rate_is_exact() -> None:
 def test_markers_and_segments_have_the_names_of_playbooks() -> None:
     assert FACTS.get("markers") == [
         {"uid": 1, "frame": 250, "at": 250, "track": "Icon", "rating": 3},
-        {"uid": 2, "frame": 5, "at": 5, "rating": "high"},
+        {"uid": 2, "frame": 5, "at": 5, "rating": None},
     ]
     first, second = FACTS.get("segments")
     assert (first["title"], first["titles"], first["rating"]) == ("one", ["one", "two"], 2)

@@ -29,6 +29,14 @@ def test_scalars_of_yaml_1_2(text: str, value: Any) -> None:
     assert isinstance(found, type(value))
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["1e3", "1e999", "-.inf", ".nan", "9" * 21, "9" * 10_000, "1" * 10 + ".5", "0." + "3" * 13, "0x" + "F" * 17],
+)
+def test_numbers_out_of_range_are_flaws(text: str) -> None:
+    is_one_clear_error(f"a: {text}".encode(), "which is not a number in range")
+
+
 def test_what_was_written_is_kept() -> None:
     assert resolve_scalar("3.10").text == "3.10"
     assert resolve_scalar("012").text == "012"
@@ -115,7 +123,7 @@ def test_one_clear_error(text: str, message: str) -> None:
         (b"\xff\xfea\x00", "f: the file is UTF-16"),
         (b"a\x00b", "f:1:2: a character that YAML does not allow"),
         (b"[" * 5000, "f:1:66: nested deeper than 64 levels"),
-        (b"a: " + b"9" * 5000, "f:1:4: a number with too many digits"),
+        (b"a: " + b"9" * 5000, f"f:1:4: {'9' * 80!r}…, which is not a number in range"),
     ],
 )
 def test_one_clear_error_of_what_no_text_holds(data: bytes, message: str) -> None:

@@ -13,7 +13,7 @@ from msgspec import to_builtins
 
 from msauto.errors import RejectedError, UnreachableError, UnreadableError
 from msauto.model.clip_entries import settle_home
-from msauto.model.live import Asset, Entry, Folder, Listing, Segment, parse_folder, show_folder, whole
+from msauto.model.live import Asset, Entry, Folder, Listing, Segment, parse_folder, show_folder
 from msauto.server.error_answers import parse_failure
 from msauto.server.parsers import parse_channel, parse_clip, parse_xmp
 from tests.entries import listed_entry
@@ -73,8 +73,13 @@ def test_clip(path: Path) -> None:
         with refused(case):
             parse_clip(data)
         return
+    clip = parse_clip(data)
+    assert list(clip.warnings) == case.get("warnings", [])
+    if "warnings" in case:
+        return
     expected = case.get("expect") or load(CASES / "clip" / f"{case['like']}.json")[1]["expect"]
-    found = json.loads(json.dumps(to_builtins(parse_clip(data))))
+    found = json.loads(json.dumps(to_builtins(clip)))
+    assert (found.pop("unread"), found.pop("unread_items")) == ([], [])
     assert found.pop("folder_otherwise") is None, "no database is named"
     assert found == expected
 
@@ -123,10 +128,16 @@ def test_whole_numbers_however_they_are_padded(text: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["7.5", "7e3", "seven", "", "0x7", "1_000", "9" * 30])
-def test_what_is_no_whole_number_is_none(text: str) -> None:
-    assert whole(text) is None
-    with pytest.raises(UnreadableError, match="the uid of a marker"):
-        parse_clip(f'<Clip><Marker uid="{text}" pos="0"/></Clip>'.encode())
+def test_a_marker_without_a_readable_uid_is_no_other_one(text: str) -> None:
+    clip = parse_clip(f'<Clip><Marker uid="{text}" pos="0"/><Marker uid="7" pos="0"/></Clip>'.encode())
+    assert [marker.uid for marker in clip.markers] == [7]
+    (item,) = clip.unread_items
+    assert (item.aspect, item.key, item.number.name) == ("marker", f"?{text}", "the uid of a marker")
+
+
+def test_a_marker_without_a_uid_makes_the_answer_unreadable() -> None:
+    with pytest.raises(UnreadableError, match="the uid of a marker is missing"):
+        parse_clip(b'<Clip><Marker pos="0"/></Clip>')
 
 
 @table("xml/folders_of_clips", "text", "folder")

@@ -384,11 +384,16 @@ def item_from_content(given: GivenItem) -> Item:
     return item if given.guid is None else replace(item, guid=given.guid)
 
 
+_FPS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,12}|/[1-9][0-9]{0,8})?")
+
+
 def clip_from_content(database: SimDatabase, given: GivenClip) -> SimClip:
     """Add a clip with its links; ValueError names what is wrong."""
+    if not _FPS.fullmatch(str(given.fps)):
+        raise ValueError(f"fps must be a number such as 25 or 30000/1001, not {str(given.fps)[:40]}")
     rate = Fraction(given.fps)
-    if rate <= 0:
-        raise ValueError(f"fps must be above 0, not {given.fps}")
+    if not 1 <= rate <= 1000:
+        raise ValueError(f"fps must be 1 to 1000, not {given.fps}")
     own = {name: getattr(given, name) for name in SimClip.__dataclass_fields__ if name in GivenClip.__struct_fields__}
     own["xmp"] = {name: [values] if isinstance(values, str) else values for name, values in given.xmp.items()}
     made_up = f"$(archive_path)/{database.name}/{given.title}.mxf" if given.archived else ""
