@@ -6,6 +6,7 @@ import csv
 import inspect
 import io
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +27,7 @@ _REQUIRED = object()
 @pass_context
 def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
     """Read a file of the repository, or the environment: ``lookup("csv", "promos.csv")``; several give a list."""
-    surroundings: LookupContext = context.parent["__scope__"].surroundings
+    surroundings: LookupContext = context.scope.surroundings  # type: ignore[attr-defined] # a ScopeContext
     reader = LOOKUPS.get(kind)
     if reader is None:
         raise TemplateFunctionError(f"unknown lookup {kind!r}", nearest(str(kind), LOOKUPS))
@@ -71,7 +72,7 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding:
     if not rows:
         return []
     first, header = rows[0]
-    if twice := [name for number, name in enumerate(header) if name and name in header[:number]]:
+    if twice := [name for name, count in Counter(header).items() if name and count > 1]:
         remedy = "rename or remove one of the columns"
         raise TemplateFunctionError(f"{place}:{first}: the header has the name {twice[0]!r} twice", remedy)
     for line, cells in rows:
