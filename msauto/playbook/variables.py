@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 
 from msauto.documents.document import Document, Problems, SourceNode
 from msauto.documents.value_types import is_marked, mark
+from msauto.errors import InputError
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.names import AssetView, EnvView, SecretTracker, mark_text
 from msauto.playbook.templates.rendering import render_data
@@ -151,13 +152,14 @@ class Variables:
 class TemplateScope:
     """The names that a template can use; a variable is rendered when it is used, and only once."""
 
-    __slots__ = ("_busy", "_done", "_given", "_unmarked", "surroundings", "variables")
+    __slots__ = ("_busy", "_done", "_failed", "_given", "_unmarked", "surroundings", "variables")
 
     def __init__(self, variables: Variables, given: Mapping[str, Any], surroundings: LookupContext) -> None:
         self.variables = variables
         self.surroundings = surroundings
         self._given = given
         self._done: dict[str, Any] = {}
+        self._failed: dict[str, InputError] = {}  # rendered once as well: a chain of variables may double
         self._busy: list[str] = []
         self._unmarked: set[str] = set()  # variables that were made with a secret and cannot be marked
 
@@ -191,8 +193,14 @@ class TemplateScope:
         variable = self.variables.winner(name) if name in self else None
         if variable is None:
             raise KeyError(name)
+        if name in self._failed:
+            raise self._failed[name]
         if name not in self._done:
-            self._done[name] = self._render(name, variable)
+            try:
+                self._done[name] = self._render(name, variable)
+            except InputError as error:
+                self._failed[name] = error
+                raise
         if name in self._unmarked:
             self.tracker.touched = True
         return self._done[name]

@@ -19,7 +19,7 @@ from msauto.secrets.sources import MarkedText, holds_secret
 
 TOKEN = "geheimnis7Zq4"
 SPOT = SourceNode(Document("vars.yml"))
-FILTERS = sorted(name for name in Sandbox().filters if not name.startswith("_"))
+FILTERS = sorted(name for name in Sandbox().filters if name.isidentifier())
 TESTS = sorted(Sandbox().tests)
 SEEDS = (
     "token",

@@ -5,24 +5,23 @@ An expression without text around it keeps its own type; no text is converted to
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import islice
 from typing import Any, Final
 
 from jinja2 import TemplateError, TemplateSyntaxError, Undefined, meta, nodes
-from jinja2.exceptions import SecurityError
 
 from msauto.documents.document import SourceNode
 from msauto.documents.value_types import MarkedTemplate
 from msauto.errors import InputError, RefusedError, did_you_mean
 from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.templates import sandbox
+from msauto.playbook.templates.budget import MAX_TEXT, MAX_VALUE, budgeted, made, size_of, spend
 from msauto.playbook.templates.filters import REMOVED
 from msauto.playbook.templates.lookups import lookup
 from msauto.playbook.templates.names import OMIT, TemplateFunctionError, TemplateNames, UsesAssetError, mark_text
-from msauto.playbook.templates.sandbox import budgeted, spend
 from msauto.secrets.redaction import HIDDEN
 from msauto.secrets.sources import MarkedText
 
@@ -46,16 +45,10 @@ def _compile(text: str, expression: bool) -> Compiled:
     template = _SANDBOX.from_string(tree)
 
     def render(names: TemplateNames) -> Any:
-        # As ``template.new_context``, without its copies of the names of the environment.
-        parent = {**_SANDBOX.globals, "__scope__": names}
-        context = sandbox.ScopeContext(_SANDBOX, parent, template.name, template.blocks)
-        parts: list[str] = []
-        size = 0
-        for part in template.root_render_func(context):
-            size += len(part)
-            _check_size(size, "characters")
-            parts.append(part)
-        return "".join(parts) if alone is None else context.vars[sandbox.RESULT]
+        context = sandbox.ScopeContext(_SANDBOX, _SANDBOX.globals, template.name, template.blocks)
+        context.scope = names
+        text = "".join(template.root_render_func(context))
+        return made(text) if alone is None else context.vars[sandbox.RESULT]
 
     return render
 
@@ -66,12 +59,12 @@ def _as_template(expression: str) -> str:
 
 def _expression_alone(tree: nodes.Template, text: str) -> nodes.Expr | None:
     """Return the expression of a template without text around it; it keeps its own type."""
-    if len(tree.body) != 1 or not isinstance(tree.body[0], nodes.Output):
-        return None
-    parts = tree.body[0].nodes
-    if len(parts) == 2 and isinstance(parts[1], nodes.TemplateData) and parts[1].data == "\n" and text[-1] == "\n":
-        parts = parts[:1]
-    return None if len(parts) != 1 or isinstance(parts[0], nodes.TemplateData) else parts[0]
+    match tree.body:
+        case [nodes.Output(nodes=[expression])] if not isinstance(expression, nodes.TemplateData):
+            return expression
+        case [nodes.Output(nodes=[expression, nodes.TemplateData(data="\n")])] if text[-1] == "\n":
+            return expression
+    return None
 
 
 @lru_cache(maxsize=20_000)
@@ -80,7 +73,7 @@ def _names_needed(text: str, expression: bool) -> frozenset[str]:
     tree = _SANDBOX.parse(_as_template(text) if expression else text)
     guarded = {
         node.node.name
-        for node in (*tree.find_all(nodes.Filter), *tree.find_all(nodes.Test))
+        for node in tree.find_all((nodes.Filter, nodes.Test))
         if node.name in {"default", "d", "defined", "undefined"} and isinstance(node.node, nodes.Name)
     }
     return frozenset(meta.find_undeclared_variables(tree)) - guarded - set(_SANDBOX.globals)
@@ -176,9 +169,6 @@ def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool)
         raise node.error(why, remedy, kind="undefined-name") from error
     except TemplateFunctionError as error:
         raise node.error(str(error), error.remedy, kind=error.kind) from error
-    except SecurityError as error:
-        remedy = "use variables, filters and tests: msauto doc filters"
-        raise node.error(f"the template is not allowed to do this: {error}", remedy, kind="template") from error
     except RecursionError as error:
         raise node.error("the template calls itself without end", "end the calls", kind="template") from error
     except Exception as error:
@@ -187,28 +177,31 @@ def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool)
 
 
 def plain_result(value: Any) -> Any:
-    """Return a result as plain data: iterators become lists; raises for undefined names, functions and bombs."""
+    """Return a result as plain data: tuples become lists; raises for undefined names, functions and bombs."""
+    size_of(value, MAX_VALUE)
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return plain data; a list or mapping that is plain is returned as it is."""
     if isinstance(value, Undefined):
         str(value)  # raises, with the name
+    spend()
     if isinstance(value, dict):
-        spend(0, len(value))
-        return {str(key): plain_result(each) for key, each in value.items()}
-    if isinstance(value, str):
-        _check_size(len(value), "characters")
-        return value
-    if isinstance(value, bytes) or not hasattr(value, "__iter__"):
+        size_of([*value], MAX_TEXT, "the keys of a mapping")
+        items: Any = {str(key): _plain(item) for key, item in value.items()}
+        is_plain = all(items.get(key, items) is item for key, item in value.items())
+    elif isinstance(value, str) or not hasattr(value, "__iter__"):
         if callable(value):
             raise TypeError("its value is a function: are () missing?")
         return value
-    items = [plain_result(item) for item in islice(value, sandbox.MAX_LENGTH + 1)]
-    _check_size(len(items), "items")
-    spend(0, len(items))
+    else:
+        items = [_plain(item) for item in value]
+        is_plain = all(map(operator.is_, items, value))
+    if is_plain and type(value) is type(items):
+        return value
+    spend(50 * len(items))
     return items
-
-
-def _check_size(size: int, unit: str) -> None:
-    if size > sandbox.MAX_LENGTH:
-        raise SecurityError(f"a template may make at most {sandbox.MAX_LENGTH:,} {unit}")
 
 
 # Errors of Jinja2 and of Python, in terms of a playbook: what is wrong, and what to do
@@ -272,15 +265,15 @@ def _explain_syntax(message: str, text: str) -> tuple[str, str]:
         sign = next((sign for sign in _FOREIGN if sign in bare and (sign != "!" or "!=" not in bare)), None)
         if sign is not None:
             return f"unexpected {sign!r}", _FOREIGN[sign]
-    match, what, remedy = None, message.rstrip("."), ""
     for pattern, instead, advice in _SYNTAX:
-        if match := re.fullmatch(pattern, message, re.DOTALL):
-            what, remedy = instead, advice
-            break
-    if what == _TOO_SOON:
-        unclosed = [end for start, end in (("{{", "}}"), ("{%", "%}")) if text.count(start) > text.count(end)]
-        return what, f"close it with {unclosed[0]}" if unclosed else "complete it, and close its brackets"
-    return (match.expand(what), match.expand(remedy)) if match else (what, remedy)
+        match = re.fullmatch(pattern, message, re.DOTALL)
+        if match is None:
+            continue
+        if instead == _TOO_SOON:
+            unclosed = [end for start, end in (("{{", "}}"), ("{%", "%}")) if text.count(start) > text.count(end)]
+            return instead, f"close it with {unclosed[0]}" if unclosed else "complete it, and close its brackets"
+        return match.expand(instead), match.expand(advice)
+    return message.rstrip("."), ""
 
 
 _KINDS: Final = {
@@ -329,6 +322,11 @@ _FAILURES: Final = (
         "the format needs a number",
         "convert it: | int",
     ),
+    (
+        r"access to attribute .* is unsafe\.|.* is not safely callable",
+        "",
+        "use variables, filters and tests: msauto doc filters",
+    ),
 )
 """Messages of Python, and what replaces them, with the kinds of values of the message."""
 
@@ -354,5 +352,5 @@ def _explain_failure(error: BaseException) -> tuple[str, str]:
                 elif kinds == {"a number", "text"}:
                     joins = "; ~ joins texts" if shown["sign"] == "+" else ""
                     remedy = f"convert one of them: | int or | string{joins}"
-            return what.format(**shown), remedy
-    return message or type(error).__name__, ""
+            return what.format(**shown) or message, remedy
+    return message[:400] or type(error).__name__, ""

@@ -13,14 +13,13 @@ import json
 import math
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jinja2 import pass_context, pass_environment
 from jinja2.environment import Environment
-from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
 from jinja2.runtime import Context, Undefined
 
@@ -32,7 +31,11 @@ from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import nearest
 from msauto.iso_times import parse_datetime, parse_formatted
 from msauto.model.timecode import Timecode, show_timecode
+from msauto.playbook.templates.budget import MAX_SECONDS, check_length, spend
 from msauto.playbook.templates.names import SecretTracker, TemplateFunctionError
+
+if TYPE_CHECKING:
+    from regex import Match
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -55,16 +58,15 @@ template_test = _registrar(TESTS)
 template_lookup = _registrar(LOOKUPS)
 """Registers a lookup; its function is called ``lookup_NAME``, and its keyword arguments are the options."""
 
-JINJA_FILTERS = (
-    "abs", "capitalize", "count", "d", "default", "dictsort", "first", "format", "groupby", "join", "last", "length",
-    "list", "lower", "map", "max",
-    "min", "reject", "rejectattr", "replace", "reverse", "round", "select", "selectattr", "sort", "string", "sum",
-    "title", "trim", "truncate", "upper",
-)  # fmt: skip
-JINJA_TESTS = (
-    "defined", "divisibleby", "eq", "equalto", "even", "false", "ge", "gt", "in", "le", "lt", "mapping", "ne", "none",
-    "number", "odd", "sequence", "string", "true", "undefined", "==", "!=", "<", "<=", ">", ">=",
-)  # fmt: skip
+words = str.split
+JINJA_FILTERS = words(
+    """abs capitalize count d default dictsort first format groupby join last length list lower map max min reject
+    rejectattr replace reverse round select selectattr sort string sum title trim truncate upper"""
+)
+JINJA_TESTS = words(
+    """defined divisibleby eq equalto even false ge gt in le lt mapping ne none number odd sequence string true
+    undefined == != < <= > >="""
+)
 REMOVED: dict[str, str] = {
     **dict.fromkeys(("e", "escape", "forceescape", "safe", "striptags", "urlize", "xmlattr"), "nothing here is HTML"),
     **dict.fromkeys(("random", "shuffle"), "the same playbook must always give the same plan"),
@@ -88,32 +90,33 @@ REMOVED: dict[str, str] = {
 
 # Texts ----------------------------------------------------------------------------------------------------------
 
-MAX_ITEMS = 1_000_000
 MAX_PATTERN = 1_000
 MAX_SUBJECT = 100_000
 
 
-def pattern(text: Any, subject: Any, ignorecase: bool = False, multiline: bool = False) -> re.Pattern[str]:
-    """Compile a regular expression, unless it or its subject is too long, or it could take exponential time."""
-    if len(str(text)) > MAX_PATTERN or len(str(subject)) > MAX_SUBJECT:
-        raise SecurityError("a regular expression or its text is too long")
+_UNLIKE_PYTHON = re.compile(r"\(\?(?:R|[+-]?\d|&|P>)|\(\*[A-Z]|(?<!\\)\{[\d<=,\s]*[deis](?![a-z])[^}]*\}")
+"""What the library has beyond Python's syntax and takes much memory: recursion, and matches that only resemble."""
+
+
+def matches(value: Any, find: str, ignorecase: bool = False, multiline: bool = False) -> Iterator[Match[str]]:
+    """Yield the matches of a regular expression; raises if it or its text is too long, or it takes too long."""
+    import regex  # only if a template has one: it takes 30 ms
+
+    text, subject = str(value), str(find)
+    check_length(len(subject), "a regular expression", MAX_PATTERN)
+    check_length(len(text), "the text of a regular expression", MAX_SUBJECT)
+    if unlike := _UNLIKE_PYTHON.search(subject):
+        raise ValueError(f"{unlike[0]!r} is not allowed in a regular expression")
+    flags = (regex.IGNORECASE if ignorecase else 0) | (regex.MULTILINE if multiline else 0)
     try:
-        flags = (re.IGNORECASE if ignorecase else 0) | (re.MULTILINE if multiline else 0)
-        compiled = re.compile(str(text), flags)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"invalid regular expression {str(text)[:60]!r}: {error}") from error
-    if _EXPONENTIAL.search(str(text)) and len(str(subject)) > 16:
-        raise SecurityError(f"the regular expression {str(text)[:60]!r} repeats a repetition: it may never end")
-    return compiled
-
-
-# A group that is nothing but a repetition, repeated: (a+)+, ([ab]*)*, (\w+|x)*. Its time is exponential.
-_ATOM = r"(?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\()\[\]{}*+?|])"
-_REPEAT = r"(?:[*+]|\{\d+,\})"
-_EXPONENTIAL = re.compile(
-    rf"\((?:\?:|\?P<\w+>)?(?:[^()]*\|)?{_ATOM}{_REPEAT}\??(?:{_ATOM}[*?]\??)*(?:\|[^()]*)?\){_REPEAT}"
-    rf"|\(({_ATOM}+)\|\1\){_REPEAT}"
-)
+        for found in regex.compile(subject, flags).finditer(text, timeout=MAX_SECONDS):
+            spend(sum(map(len, found.groups(""))))
+            yield found
+    except (regex.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"invalid regular expression {subject[:60]!r}: {error}") from error
+    except TimeoutError as error:
+        why = f"the regular expression {subject[:60]!r} takes more than {MAX_SECONDS:g} seconds"
+        raise TemplateFunctionError(why, "do not repeat what is repeated already, as in (a+)+") from error
 
 
 @template_filter
@@ -124,11 +127,14 @@ def regex_replace(
 
     Example: 'EP 12' | regex_replace('EP (.*)', '\\1/30')
     """
-    subject, new = str(value), str(replace)
-    compiled = pattern(find, subject, ignorecase, multiline)
-    if (len(subject) + 1) * len(new) > 100 * MAX_SUBJECT:
-        raise SecurityError("a replacement makes the text too long")
-    return compiled.sub(new, subject, count=count)
+    text, new = str(value), str(replace)
+    made = ""
+    end = 0
+    for found in itertools.islice(matches(text, find, ignorecase, multiline), count or None):
+        spend(new.count("\\") * len(max(found[0], *found.groups(""), key=len)))
+        made += text[end : found.start()] + found.expand(new)
+        end = found.end()
+    return made + text[end:]
 
 
 @template_filter
@@ -139,13 +145,16 @@ def regex_search(value: Any, find: str, *groups: str, ignorecase: bool = False, 
 
     Example: 'EP 12' | regex_search('[0-9]+')
     """
-    match = pattern(find, value, ignorecase, multiline).search(str(value))
-    if match is None:
+    found = next(matches(value, find, ignorecase, multiline), None)
+    if found is None:
         return ""
-    parsed_groups = [re.fullmatch(r"\\(?:g<(\w+)>|(\d+))", str(name)) for name in groups]
-    if None in parsed_groups:
-        raise ValueError(rf"{groups[parsed_groups.index(None)]!r} is not a group: write \\1 or \\g<name>")
-    return [match[each[1] or int(each[2])] for each in parsed_groups if each] if groups else match.group()
+    texts = []
+    for name in groups:
+        parsed = re.fullmatch(r"\\(?:g<(\w+)>|(\d{1,3}))", str(name))
+        if parsed is None:
+            raise ValueError(rf"{name!r} is not a group: write \\1 or \\g<name>")
+        texts.append(found[parsed[1] or int(parsed[2])])
+    return texts or found[0]
 
 
 @template_filter
@@ -154,8 +163,8 @@ def regex_findall(value: Any, find: str, multiline: bool = False, ignorecase: bo
 
     Example: 'EP 12 of 30' | regex_findall('[0-9]+')
     """
-    matches = pattern(find, value, ignorecase, multiline).findall(str(value))
-    return [list(each) if isinstance(each, tuple) else each for each in matches]
+    found = [[*match.groups("")] or [match[0]] for match in matches(value, find, ignorecase, multiline)]
+    return [texts if len(texts) > 1 else texts[0] for texts in found]
 
 
 @template_filter
@@ -220,9 +229,11 @@ def difference(first: Any, second: Any) -> list[Any]:
     """
     left_out = set(map(_as_key, items_of(second, "difference")))
     first_by_key: dict[Any, Any] = {}
-    for each in items_of(first, "difference"):
-        first_by_key.setdefault(_as_key(each), each)
-    return [each for key, each in first_by_key.items() if key not in left_out]
+    for item in items_of(first, "difference"):
+        key = _as_key(item)
+        if key not in left_out:
+            first_by_key.setdefault(key, item)
+    return list(first_by_key.values())
 
 
 @template_filter
@@ -256,8 +267,7 @@ def product(*lists: Any) -> list[list[Any]]:
     Example: words | product([1, 2])
     """
     given = [items_of(each, "product") for each in lists]
-    if len(given) * math.prod(map(len, given)) > MAX_ITEMS:
-        raise SecurityError(f"product may make at most {MAX_ITEMS:,} items")
+    check_length(len(given) * math.prod(map(len, given)), "the result of product")
     return [list(each) for each in itertools.product(*given)]
 
 
@@ -409,17 +419,13 @@ def _not_a_number(text: str) -> str:
     return f"{show_cut(text)} is not a number of at most 9 digits before its point and 12 behind it"
 
 
-MAX_INDENT = 16
-
-
 @template_filter
 def to_json(value: Any, indent: int | None = None, sort_keys: bool = False) -> str:
     """A value as JSON.
 
     Example: {'a': [1]} | to_json
     """
-    if indent is not None and indent > MAX_INDENT:
-        raise SecurityError(f"the indentation is at most {MAX_INDENT}")
+    check_length(indent or 0, "the indentation of to_json", 16)
     return json.dumps(plain(value), ensure_ascii=False, indent=indent, sort_keys=sort_keys, default=json_text)
 
 
@@ -450,6 +456,8 @@ def b64encode(value: Any, encoding: str = "utf-8") -> str:
 
     Example: 'News' | b64encode
     """
+    if encoding != "utf-8":  # some take quadratic time
+        check_length(len(str(value)), "a text in another encoding", MAX_PATTERN)
     return base64.b64encode(str(value).encode(encoding)).decode()
 
 
@@ -531,6 +539,12 @@ def shift(context: Context, value: Any, by: Any, fps: Any = None) -> Any:
 _DIRECTIVE = "%(?:[-_0^#]?[aAbBcdDeFgGhHIjklmMnNpPrRsStTuUVwWxXyYzZfC]|%)"
 
 
+def check_time_format(form: str) -> None:
+    """Raise for a format of times that is invalid, or that sets a width."""
+    if len(form) > 200 or re.sub(_DIRECTIVE, "", form).count("%"):
+        raise ValueError(f"{form[:40]!r} is not a valid time format: write it as '%Y-%m-%d %H:%M:%S'")
+
+
 @template_filter
 @pass_context
 def strftime(context: Context, value: Any, form: Any = None, utc: bool = False) -> str:
@@ -546,8 +560,7 @@ def strftime(context: Context, value: Any, form: Any = None, utc: bool = False) 
         value = datetime.fromtimestamp(value, UTC)
     if not isinstance(value, date) or not isinstance(form, str):
         raise TypeError("strftime needs a time and a format such as '%Y-%m-%d'")
-    if len(form) > 200 or re.sub(_DIRECTIVE, "", form).count("%"):
-        raise ValueError(f"{form[:40]!r} is not a valid time format: write it as '%Y-%m-%d %H:%M:%S'")
+    check_time_format(form)
     if value.year < 1000:
         raise ValueError(f"the year {value.year} has fewer than four digits: systems write it in different ways")
     if utc and isinstance(value, datetime) and value.tzinfo:
@@ -565,6 +578,7 @@ def to_datetime(value: Any, form: str = "%Y-%m-%d %H:%M:%S") -> datetime:
         return value
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a date has no zone
+    check_time_format(form)
     try:
         return parse_formatted(str(value), form)
     except ValueError as error:
@@ -579,7 +593,7 @@ def to_datetime(value: Any, form: str = "%Y-%m-%d %H:%M:%S") -> datetime:
 
 def tracker_of(context: Context) -> SecretTracker:
     """Return what knows the secrets of the run."""
-    tracker: SecretTracker = context.parent["__scope__"].tracker
+    tracker: SecretTracker = context.scope.tracker  # type: ignore[attr-defined] # a ScopeContext
     return tracker
 
 
@@ -606,7 +620,8 @@ def match(value: Any, find: str, ignorecase: bool = False, multiline: bool = Fal
 
     Example: 'EP 12' is match('EP')
     """
-    return pattern(find, value, ignorecase, multiline).match(str(value)) is not None
+    found = next(matches(value, find, ignorecase, multiline), None)
+    return found is not None and found.start() == 0
 
 
 @template_test
@@ -615,7 +630,7 @@ def search(value: Any, find: str, ignorecase: bool = False, multiline: bool = Fa
 
     Example: 'EP 12' is search('12$')
     """
-    return pattern(find, value, ignorecase, multiline).search(str(value)) is not None
+    return next(matches(value, find, ignorecase, multiline), None) is not None
 
 
 _ORDER = {"==": (0,), "eq": (0,), "=": (0,), "!=": (-1, 1), "<>": (-1, 1), "ne": (-1, 1), "<": (-1,), "lt": (-1,)}

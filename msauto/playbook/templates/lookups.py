@@ -28,7 +28,7 @@ _REQUIRED = object()
 @pass_context
 def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
     """Read a file of the repository, or the environment: ``lookup("csv", "promos.csv")``; several give a list."""
-    surroundings: LookupContext = context.parent["__scope__"].surroundings
+    surroundings: LookupContext = context.scope.surroundings  # type: ignore[attr-defined] # a ScopeContext
     reader = LOOKUPS.get(kind)
     if reader is None:
         raise TemplateFunctionError(f"unknown lookup {kind!r}", nearest(str(kind), LOOKUPS))

@@ -110,9 +110,7 @@ class Omit:
     __slots__ = ()
 
     def __str__(self) -> str:
-        from jinja2.exceptions import SecurityError
-
-        raise SecurityError("omit removes a key, so it must be the whole value")
+        raise TemplateFunctionError("omit removes a key, so it must be the whole value", "write nothing beside it")
 
     __repr__ = __format__ = __str__  # type: ignore[assignment]
 

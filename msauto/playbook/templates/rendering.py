@@ -12,7 +12,8 @@ from msgspec import Struct
 from msauto.documents.document import Path, Problems, SourceNode, SourceText
 from msauto.documents.value_types import UnrenderedTemplate, pending_templates
 from msauto.model.facts import Facts
-from msauto.playbook.templates.names import OMIT, AssetView, TemplateNames, UsesAssetError
+from msauto.playbook.templates.budget import MAX_VALUE, size_of
+from msauto.playbook.templates.names import OMIT, AssetView, TemplateFunctionError, TemplateNames, UsesAssetError
 from msauto.secrets.sources import NOT_ALLOWED, secret_paths
 
 
@@ -36,6 +37,10 @@ def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool
     problems = Problems()
     rendered = _render(data, names, node, (), problems, keep)
     problems.check()
+    try:
+        size_of(rendered, MAX_VALUE)
+    except TemplateFunctionError as error:  # one of templates that are small themselves
+        raise node.error(str(error), error.remedy, kind="template") from error
     return rendered
 
 

@@ -1,113 +1,75 @@
-"""The sandbox of templates: Python's internals are not accessible, nothing grows without limit, secrets are noted.
+"""The sandbox of templates: what may be named and called is listed, and what an operation reads and makes is counted.
 
-What one template may cost is counted, not timed: its steps, and the size of all that it reads and makes. A template
-that is evaluated for another one, such as a variable, shares its budget.
+Values are texts, numbers, times, lists and mappings. Jinja2's tree is changed before it is compiled, so that what its
+own hooks do not see goes through a filter here. Each use of a secret is noted.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextvars import ContextVar
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, timedelta
+from fractions import Fraction
+from functools import partial, wraps
+from math import prod
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Undefined, UndefinedError, nodes, pass_context, pass_environment
-from jinja2.exceptions import SecurityError
-from jinja2.filters import make_attrgetter
+from jinja2 import (
+    StrictUndefined,
+    TemplateSyntaxError,
+    Undefined,
+    UndefinedError,
+    nodes,
+    pass_context,
+    pass_environment,
+)
+from jinja2.filters import _GroupTuple, do_round
 from jinja2.runtime import Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.utils import missing
+from jinja2.utils import Namespace, missing
 from jinja2.visitor import NodeTransformer
 
 from msauto.errors import did_you_mean, nearest, nearest_name
 from msauto.model.facts import Facts
-from msauto.playbook.templates.filters import FILTERS, JINJA_FILTERS, JINJA_TESTS, TESTS, tracker_of
+from msauto.playbook.templates.budget import MAX_BITS, MAX_TEXT, bits, check_length, each, made, size_of, spend
+from msauto.playbook.templates.filters import (
+    FILTERS,
+    JINJA_FILTERS,
+    JINJA_TESTS,
+    TESTS,
+    check_time_format,
+    tracker_of,
+    words,
+)
 from msauto.playbook.templates.names import AssetView, EnvView, TemplateNames
 from msauto.secrets.sources import MarkedText, holds_secret
 
-MAX_STEPS = 300_000
-"""The most loop items, operators and calls: they take about a second."""
-MAX_SIZE = 20_000_000
-"""The most characters and items that its operators and calls may read and make together."""
+MAX_TEMPLATE = 50_000
+"""The most characters of a template."""
+MAX_PRODUCT = 50_000_000
+"""The longest of two texts or lists times the other: what replacing, joining or searching may make or compare."""
 
-_BUDGET: ContextVar[list[int] | None] = ContextVar("budget", default=None)
-_SHALLOW = {
-    "d", "default", "dict2items", "first", "groupby", "last", "length", "list", "map", "reject", "rejectattr", "select",
-    "selectattr", "sort", "unique", "zip",
-}  # fmt: skip
-"""Filters that do not read into the items of a list, or do so with another filter."""
-
-
-def budgeted(evaluate: Callable[..., Any], *args: Any, **more: Any) -> Any:
-    """Count what is evaluated; raises ``SecurityError`` there if it is too much."""
-    if _BUDGET.get() is not None:
-        return evaluate(*args, **more)
-    token = _BUDGET.set([MAX_STEPS, MAX_SIZE])
-    try:
-        return evaluate(*args, **more)
-    finally:
-        _BUDGET.reset(token)
-
-
-def spend(steps: int, size: int = 0) -> None:
-    """Count steps and a size."""
-    left = _BUDGET.get()
-    if left is None:
-        return
-    left[0] -= steps
-    left[1] -= size
-    if left[0] < 0 or left[1] < 0:
-        what = f"{MAX_STEPS:,} steps" if left[0] < 0 else f"{MAX_SIZE:,} characters and items in all"
-        raise SecurityError(f"a template may take at most {what}: loop over less, or split it")
-
-
-def each(items: Iterable[Any]) -> Iterator[Any]:
-    """Yield the items of a loop, each of which is a step."""
-    for item in items:
-        spend(1)
-        yield item
-
-
-def size_of(value: Any) -> int:
-    """Return the length of a text, list or mapping, without what is in its items; facts must not be read for it."""
-    return len(value) if isinstance(value, str | list | tuple | bytes) or type(value) is dict else 0
-
-
-def sized(value: Any) -> Any:
-    """Return a value; count its length."""
-    spend(0, size_of(value))
-    return value
-
-
-def weigh(value: Any) -> Any:
-    """Return a value; count everything in it, as often as it is in it: characters once, items ten times."""
-    spend(0, size_of(value))
-    inner = [value] if isinstance(value, list | tuple) or type(value) is dict else []
-    while inner:
-        one = inner.pop()
-        items = one.values() if isinstance(one, dict) else one
-        spend(0, 10 * len(one))
-        spend(0, sum(len(item) for item in items if isinstance(item, str)))
-        inner.extend(item for item in items if isinstance(item, list | tuple) or type(item) is dict)
-    return value
-
-
-def metered(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter or test that counts what it reads and makes."""
-    count = size_of if name in _SHALLOW else lambda value: size_of(weigh(value))
-
-    @wraps(function)  # also keeps the attribute by which Jinja passes the environment or context
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        spend(1, sum(map(count, (*args, *kwargs.values()))))
-        return sized(function(*args, **kwargs))
-
-    return counted
-
-
-MAX_LENGTH = 1_000_000
-"""The longest text or list that a template may make."""
-MAX_BITS = 4096
+_ATTRIBUTES: tuple[tuple[Any, str], ...] = (
+    (str, "capitalize casefold center count endswith find index isalnum isalpha isdecimal isdigit islower isnumeric"),
+    (str, "isspace istitle isupper join ljust lower lstrip partition removeprefix removesuffix replace rfind rindex"),
+    (str, "rjust rpartition rsplit rstrip split splitlines startswith strip swapcase title upper zfill"),
+    ((list, tuple), "count index"),
+    (_GroupTuple, "grouper list"),
+    (Mapping, "get items keys values"),
+    (date, "year month day hour minute second microsecond date time isoformat isoweekday strftime timestamp weekday"),
+    (timedelta, "days microseconds seconds total_seconds"),
+    (Fraction, "denominator numerator"),
+    (LoopContext, "changed cycle depth depth0 first index index0 last length nextitem previtem revindex revindex0"),
+)
+"""The attributes and methods of each type that templates may use."""
+_OF_LISTS = words(
+    "!= == combine contains count d default defined dict2items dictsort difference eq first flatten groupby"
+)
+_OF_LISTS += words(
+    "in items2dict last length list map mapping max min ne none product reject rejectattr reverse select"
+)
+_OF_LISTS += words("selectattr sequence sort subelements sum ternary undefined unique zip")
+"""Filters and tests that take large lists, and make no text."""
 
 
 class MissingNameError(UndefinedError):
@@ -122,57 +84,68 @@ class MissingNameError(UndefinedError):
 class StrictName(StrictUndefined):
     """An undefined name: any use except ``default`` and ``is defined`` raises, with the name."""
 
-    __slots__ = ()
-
     def __init__(self, hint: str | None = None, obj: Any = missing, name: str | None = None, exc: Any = None) -> None:
-        def failure(message: str | None = None) -> MissingNameError:
-            return MissingNameError(message, name=str(name or ""), owner=obj)
-
-        super().__init__(hint, obj, name, failure if exc in {None, UndefinedError} else exc)  # type: ignore[arg-type]
+        if exc in {None, UndefinedError}:
+            exc = partial(MissingNameError, name=str(name or "")[:80], owner=obj)
+        super().__init__(hint, obj, name, exc)
 
 
 _VIEWS = (AssetView, EnvView)
 
 
 class ScopeContext(Context):
-    """Looks up names in the scope ``__scope__``, only when they are used."""
+    """Looks up names in a scope, only when they are used."""
+
+    scope: TemplateNames
 
     def resolve_or_missing(self, key: str) -> Any:
         """Return the value of a name, or Jinja's ``missing``."""
         if key in self.vars:
             return self.vars[key]
-        scope = self.parent.get("__scope__")
-        if scope is not None and key in scope:
-            return scope[key]
-        return self.parent.get(key, missing) if key != "__scope__" else missing
+        if key in self.scope:
+            return self.scope[key]
+        return self.parent.get(key, missing)
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, with limits on what can grow."""
+    """Jinja's sandbox, with lists of what may be used, and with limits."""
 
-    intercepted_binops = frozenset({"+", "*", "**", "%"})
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
     context_class = ScopeContext
 
     def __init__(self, **functions: Callable[..., Any]) -> None:
-        super().__init__(undefined=StrictName, keep_trailing_newline=True, autoescape=False, finalize=weigh)
+        super().__init__(
+            undefined=StrictName, keep_trailing_newline=True, autoescape=False, optimized=False, finalize=_printed
+        )
         for name in ("lipsum", "cycler", "joiner"):
             del self.globals[name]
         self.globals |= functions
-        filters: dict[str, Any] = {name: self.filters[name] for name in JINJA_FILTERS} | FILTERS
-        filters |= {"replace": _replace, "format": _format, "join": _join, "sum": _sum, _CONCAT: bounded_concat}
-        self.filters = {name: metered(name, function) for name, function in filters.items()}
-        tests: dict[str, Any] = {name: self.tests[name] for name in JINJA_TESTS} | TESTS
-        self.tests = {name: metered(name, function) for name, function in tests.items()}
-        self.filters |= {_EACH: each, _SIZED: sized, _TOUCHED: touched, _OPENED: opened}  # its own cost nothing
+        own = {"format": _format, "round": _round, "sum": _sum}
+        self.filters = _metered_all(self.filters, JINJA_FILTERS, FILTERS | own) | _OPERATIONS
+        self.tests = _metered_all(self.tests, JINJA_TESTS, TESTS)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        metered: nodes.Template = _MeteredNodes().visit(super()._parse(source, name, filename))
-        return metered
+        if len(source) > MAX_TEMPLATE:
+            raise TemplateSyntaxError(f"it has more than {MAX_TEMPLATE:,} characters", 1)
+        return super()._parse(source, name, filename)
 
     def _generate(
         self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
     ) -> str:
-        return super()._generate(_Touches().visit(source), name, filename, defer_init)
+        return super()._generate(_Guards().visit(source), name, filename, defer_init)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:  # noqa: ARG002 - as in Jinja
+        """Return whether templates may use an attribute."""
+        if isinstance(obj, Namespace):
+            return not attr.startswith("_")
+        return any(isinstance(obj, kinds) and attr in names.split() for kinds, names in _ATTRIBUTES)
+
+    def is_safe_callable(self, obj: Any) -> bool:
+        """Return whether templates may call it: functions of msauto, macros, loops, and the methods that are listed."""
+        if isinstance(obj, Macro | LoopContext | Undefined) or obj in self.globals.values():
+            return True
+        owner = getattr(obj, "__self__", None)
+        return self.is_safe_attribute(owner, getattr(obj, "__name__", ""), obj)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Look up an attribute."""
@@ -184,6 +157,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Look up an item."""
+        spend()
         if isinstance(obj, _VIEWS):
             return self._look(obj, str(argument))
         return super().getitem(obj, argument)
@@ -196,86 +170,83 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Apply an operator after a check of the size of its result."""
-        match operator, left, right:
-            case "%", str(), _:
-                _check_format(left, right if isinstance(right, tuple) else (right,))
-            case "+", str() | list() | tuple(), str() | list() | tuple():
-                _check_length(len(left) + len(right))
-            case "*", int(), int():
-                _check_bits(left.bit_length() + right.bit_length())
-            case "*", _, _:
-                items, times = (right, left) if isinstance(left, int) else (left, right)
-                if isinstance(items, str | list | tuple | bytes) and isinstance(times, int):
-                    _check_length(len(items) * max(times, 0))
-            case "**", _, _:
-                size = abs(right) if isinstance(right, int | float) else 0
-                bits = left.bit_length() if isinstance(left, int) else 64
-                _check_bits(max(size, bits * size))
-        spend(1)
-        return sized(super().call_binop(context, operator, left, right))
-
-    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        """Wrap ``str.format`` as the sandbox does, after a check of its widths."""
-        wrapped = super().wrap_str_format(value)
-        if wrapped is None:
-            return None
-
-        def bounded(*args: Any, **kwargs: Any) -> str:
-            _check_format(value.__self__, (*args, *kwargs.values()))
-            return wrapped(*args, **kwargs)
-
-        return bounded
+        if operator == "%" and isinstance(left, str):
+            _check_format(left, right)
+        elif operator == "*":
+            for items, times in ((left, right), (right, left)):
+                if isinstance(items, str | list | tuple) and isinstance(times, int):
+                    check_length(len(items) * times, "the result of *")
+        elif operator == "**":
+            check_length(bits(left) * abs(right), "a number in bits", MAX_BITS)
+        return made(super().call_binop(context, operator, left, right))
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as in Jinja
-        """Call a method after a check of the size of its result."""
-        owner = getattr(__obj, "__self__", None)
+        """Call a function or method after a check of the size of its result."""
+        if not callable(__obj):
+            raise TypeError(f"'{type(__obj).__name__}' object is not callable")
         if isinstance(__obj, LoopContext):  # a recursive loop
             args = (each(args[0]), *args[1:])
+        if isinstance(__obj, Macro | LoopContext | Undefined):
+            spend()
+            return super().call(__context, __obj, *args, **kwargs)
+        name = __obj.__name__
+        owner = getattr(__obj, "__self__", None)
+        texts = _check_texts(f"{name}()", (None if isinstance(owner, Mapping) else owner, *args, *kwargs.values()))
         if isinstance(owner, str):
-            _check_text_call(owner, getattr(__obj, "__name__", ""), (*args, *kwargs.values()))
-        spend(50 if isinstance(__obj, Macro) else 1, size_of(owner) + sum(map(size_of, args)))
-        return sized(super().call(__context, __obj, *args, **kwargs))
+            check_length(max((value for value in args if isinstance(value, int)), default=0), f"the result of {name}()")
+        if name == "strftime":
+            check_time_format(*args)
+        result = super().call(__context, __obj, *args, **kwargs)
+        return result if name == "lookup" else made(result, texts)  # what is in a file is bounded where it is read
 
 
-class _MeteredNodes(NodeTransformer):
-    """Turns ``a ~ b`` into a filter, and puts one around what is looped over and compared: filters can be limited."""
+# The tree -------------------------------------------------------------------------------------------------------
 
-    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - Jinja names it
-        """Count the items of a loop."""
-        self.generic_visit(node)
-        node.iter = _watched(node.iter, _EACH)
-        return node
-
-    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
-        """Count the size of what is compared."""
-        self.generic_visit(node)
-        node.expr = _watched(node.expr, _SIZED)
-        for operand in node.ops:
-            operand.expr = _watched(operand.expr, _SIZED)
-        return node
-
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 - Jinja names it
-        """Rewrite one concatenation."""
-        self.generic_visit(node)
-        return _watched(nodes.List(node.nodes, lineno=node.lineno), _CONCAT)
-
-
-_EACH, _SIZED = "_each", "_sized"
-_CONCAT = "_bounded_concat"
-_TOUCHED = "_touched"
-_OPENED = "_opened"
+_OWN = "="
+"""How the names of our own filters begin: no template can name them."""
 RESULT = "_alone"
 """The variable that gets the value of an expression without text around it."""
 
 
-class _Touches(NodeTransformer):
-    """Passes each name, with its attributes and items, through :func:`touched`.
+def _through(operation: str, node: nodes.Node) -> nodes.Filter:
+    """Return a node that passes the value of another one through one of :data:`_OPERATIONS`."""
+    return nodes.Filter(node, _OWN + operation, [], [], None, None, lineno=node.lineno)
+
+
+class _Guards(NodeTransformer):
+    """Passes what takes time or memory through a filter, and each name, with its attributes, through :func:`_touched`.
 
     ``creds.user`` is checked as a whole, so a secret beside it is not touched; ``token[0]`` opens a secret. An
     expression that passes data on unchanged (to :data:`RESULT`) touches nothing: the data carry their own marks.
     """
 
-    def visit_Assign(self, node: nodes.Assign) -> nodes.Node:  # noqa: N802 - Jinja names it
+    def visit_TemplateData(self, node: nodes.TemplateData) -> nodes.Node:  # noqa: N802 - Jinja names it
+        """Count a text between expressions, each time."""
+        return nodes.Const(node.data, lineno=node.lineno)
+
+    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802
+        """Count the items of a loop."""
+        self.generic_visit(node)
+        node.iter = _through("each", node.iter)
+        return node
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
+        """Turn ``a ~ b`` into a filter."""
+        self.generic_visit(node)
+        parts = nodes.List(node.nodes, lineno=node.lineno)
+        return nodes.Filter(parts, "join", [], [], None, None, lineno=node.lineno)
+
+    def visit_List(self, node: nodes.Node) -> nodes.Node:  # noqa: N802
+        """Count a list or mapping that the template writes."""
+        return _through("made", self.generic_visit(node))
+
+    visit_Dict = visit_List  # noqa: N815
+
+    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802
+        """Count it as a list, unless it is assigned to."""
+        return self.visit_List(node) if node.ctx == "load" else node
+
+    def visit_Assign(self, node: nodes.Assign) -> nodes.Node:  # noqa: N802
         """Skip a value that is passed on unchanged."""
         unchanged = isinstance(node.target, nodes.Name) and node.target.name == RESULT
         node.node = self._inside(node.node) if unchanged else self.visit(node.node)
@@ -283,11 +254,11 @@ class _Touches(NodeTransformer):
 
     def visit_Name(self, node: nodes.Name) -> nodes.Node:  # noqa: N802
         """Watch a name."""
-        return _watched(node) if node.ctx == "load" else node
+        return _through("touched", node) if node.ctx == "load" else node
 
     def visit_Call(self, node: nodes.Call | nodes.Getattr | nodes.Getitem) -> nodes.Node:  # noqa: N802
         """Watch a lookup, or the result of a call and its object."""
-        return _watched(self._inside(node))
+        return _through("touched", self._inside(node))
 
     visit_Getattr = visit_Getitem = visit_Call  # noqa: N815
 
@@ -302,98 +273,105 @@ class _Touches(NodeTransformer):
         if isinstance(node, nodes.Name):
             return node
         if isinstance(node, nodes.Getattr | nodes.Getitem):
-            node.node = _watched(self._inside(node.node), _OPENED)
-            if isinstance(node, nodes.Getitem):
-                node.arg = self.visit(node.arg)
-            return node
+            node.node = _through("opened", self._inside(node.node))
+            if isinstance(node, nodes.Getattr):
+                return node
+            is_slice = isinstance(node.arg, nodes.Slice)
+            node.arg = self.visit(node.arg)
+            return _through("made", node) if is_slice else node
         return self.generic_visit(node) if isinstance(node, nodes.Call) else self.visit(node)
 
 
-def _watched(node: nodes.Node, by: str = _TOUCHED) -> nodes.Filter:
-    return nodes.Filter(node, by, [], [], None, None, lineno=node.lineno)
+# Operations -----------------------------------------------------------------------------------------------------
 
 
 @pass_context
-def touched(context: Context, value: Any) -> Any:
+def _touched(context: Context, value: Any) -> Any:
     """Return a value that a template uses; note whether it contains a secret."""
+    spend()
     tracker = tracker_of(context)
-    if (tracker.secrets or tracker.unknown) and not isinstance(value, Undefined):
+    if tracker.secrets or tracker.unknown:
         owner = getattr(value, "__self__", None)  # the object that a method belongs to
-        tracker.touched |= holds_secret(value) or (owner is not None and holds_secret(owner))
+        tracker.touched |= holds_secret(value) or holds_secret(owner)
     return value
 
 
 @pass_context
-def opened(context: Context, value: Any) -> Any:
+def _opened(context: Context, value: Any) -> Any:
     """Return a value whose items or attributes a template uses; note whether it is a secret itself: ``token[0]``."""
     tracker_of(context).touched |= isinstance(value, MarkedText)
     return value
 
 
-def bounded_concat(parts: list[Any]) -> str:
-    """Join texts unless the result is too long."""
-    return _joined("", map(str, parts))
+@pass_context  # so that Jinja2 does not call it while it compiles
+def _printed(_: Context, value: Any) -> Any:
+    """Return a value that becomes part of a text."""
+    spend(size_of(value, MAX_TEXT, "what is printed"))
+    return value
 
 
-def _joined(between: str, parts: Iterable[str]) -> str:
-    texts = list(parts)
-    _check_length(sum(map(len, texts)) + len(between) * len(texts))
-    return between.join(texts)
+def _made(value: Any) -> Any:
+    return made(value)
 
 
-def _check_length(length: int) -> None:
-    if length > MAX_LENGTH:
-        raise SecurityError(f"a template may make at most {MAX_LENGTH:,} characters or items")
+_OPERATIONS: Any = {
+    "=each": each,
+    "=made": _made,
+    "=opened": _opened,
+    "=touched": _touched,
+}
 
 
-def _check_bits(bits: float) -> None:
-    if bits > MAX_BITS:
-        raise SecurityError("a number in a template is too large")
+def _metered_all(of_jinja: Any, names: Iterable[str], ours: Any) -> dict[str, Any]:
+    known = {name: of_jinja[name] for name in names} | ours
+    return {name: _metered(name, function) for name, function in known.items()}
 
 
-def _check_format(text: str, values: Iterable[Any]) -> None:
-    if re.search(r"\d{5,}|[*]", text):
-        raise SecurityError("the width of a format is limited to 4 digits")
-    longest = max((len(str(weigh(value))) for value in values), default=0)
-    _check_length(len(text) + max(text.count("{"), text.count("%")) * longest)
+def _metered(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a filter or test that weighs what it reads, and counts what it makes."""
+
+    @wraps(function)  # also keeps the attribute by which Jinja passes the environment or context
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        spend()
+        texts = 0
+        if name not in _OF_LISTS:
+            texts = _check_texts(name, (*args, *kwargs.values()))
+        return made(function(*args, **kwargs), texts)
+
+    return counted
 
 
-def _check_text_call(owner: str, name: str, args: tuple[Any, ...]) -> None:
-    if name in {"center", "ljust", "rjust", "zfill", "expandtabs"}:
-        widths = [width for width in args if isinstance(width, int)]
-        _check_length(max(widths, default=0) * (owner.count("\t") or 1))
-    if name == "replace" and len(args) > 1:
-        _check_length((owner.count(str(args[0])) + 1) * len(str(args[1])) + len(owner))
-    if name == "translate" and args and isinstance(args[0], Mapping):
-        _check_length(len(owner) * max((len(str(each)) for each in args[0].values()), default=0))
-    if name == "join" and args and isinstance(args[0], list | tuple):
-        _check_length(len(owner) * len(args[0]) + sum(len(str(each)) for each in args[0]))
+def _check_texts(operation: str, values: Iterable[Any]) -> int:
+    """Raise if what is given to an operation is too large for a text; return the length of its texts."""
+    sizes = [size_of(value, MAX_TEXT, f"what {operation} reads") for value in values]
+    check_length(prod(sorted(sizes)[-2:]), f"{operation}: one text times the other", MAX_PRODUCT)
+    return sum(sizes)
+
+
+def _check_format(text: str, values: Any) -> None:
+    """Raise if a format may make a long text: by its widths, and by the largest value in each place."""
+    if "*" in text:
+        raise ValueError("a format cannot take its width from a value")
+    widths = sum(int(digits[:9]) for digits in re.findall(r"\d+", text))
+    largest = 300 + size_of(values, MAX_TEXT, "a format")  # 300: a number
+    check_length(len(text) + widths + text.count("%") * largest, "a format")
 
 
 @pass_environment
-def _join(environment: Environment, value: Any, d: str = "", attribute: Any = None) -> str:
-    return _joined(str(d), map(str, map(make_attrgetter(environment, attribute), value)))
+def _format(sandbox: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+    return sandbox.call_binop(None, "%", str(value), kwargs or args)
 
 
 @pass_environment
-def _sum(environment: Environment, value: Any, attribute: Any = None, start: Any = 0) -> Any:
-    items = list(map(make_attrgetter(environment, attribute), value) if attribute is not None else value)
-    if any(isinstance(each, list | tuple) for each in items):  # each sum would copy the one before it
-        _check_length(sum(map(size_of, items)))
-        spend(len(items), sum(map(size_of, items)) * len(items) // 100)
-    return sum(items, start)
+def _sum(sandbox: Any, value: Any, attribute: Any = None, start: Any = 0) -> Any:
+    for item in value:
+        part = item if attribute is None else sandbox.getitem(item, attribute)
+        start = sandbox.call_binop(None, "+", start, part)
+    return start
 
 
-def _replace(value: Any, old: Any, new: Any, count: int = -1) -> str:
-    text = str(value)
-    _check_text_call(text, "replace", (old, new))
-    return text.replace(str(old), str(new), count)
-
-
-def _format(value: Any, *args: Any, **kwargs: Any) -> str:
-    text = str(value)
-    _check_format(text, (*args, *kwargs.values()))
-    return text % (kwargs or args)
+def _round(value: Any, precision: int = 0, method: Any = "common") -> Any:
+    return do_round(value, max(-300, min(precision, 300)), method)
 
 
 _FACTS: Mapping[str, str] = {
