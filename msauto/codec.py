@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from msauto.decimals import MOST_LONG, is_bounded, read_whole, show_cut
+from msauto.primitives.decimals import MOST_LONG, is_bounded, read_whole, show_cut
 
 T = TypeVar("T")
 

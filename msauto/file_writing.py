@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from msauto.normal_form import normal_form
+from msauto.primitives.normal_form import normal_form
 
 
 class NewFile:

@@ -12,11 +12,11 @@ from msgspec import Struct, structs
 
 from msauto.codec import load
 from msauto.file_access import find_repository
-from msauto.iso_times import parse_datetime
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.identity import plain
 from msauto.model.result import PastTarget, RunDetails, RunSummary, TargetRecord
 from msauto.model.snapshot import Json
+from msauto.primitives.iso_times import parse_datetime
 
 
 class PastRuns(Struct, frozen=True):

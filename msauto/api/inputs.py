@@ -12,10 +12,10 @@ from msgspec import Struct, field
 
 from msauto.errors import MsautoError
 from msauto.file_access import LEDGER_FILES, WriteAccess, repository_of
-from msauto.iso_times import parse_datetime
 from msauto.model.plan import Plan, PlanOptions
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.settings_file import state_folder
+from msauto.primitives.iso_times import parse_datetime
 from msauto.secrets.commands import SecretCommands
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from msauto.codec import parse_json
 from msauto.errors import InputError, MsautoError, Problem, SourceLocation
 from msauto.file_access import find_repository
 from msauto.file_writing import write_file
-from msauto.iso_times import parse_datetime
 from msauto.model.plan import InputHash, Plan, PlanOptions
 from msauto.planning.saved_plan import plan_document, plan_from_json
 from msauto.playbook.input_files import Files, kept_path
+from msauto.primitives.iso_times import parse_datetime
 from msauto.report.json import dump_document
 from msauto.secrets.redaction import HIDDEN, Secrets, redact_lines
 

@@ -28,11 +28,11 @@ from msauto.applying.target_executor import TargetExecutor
 from msauto.circuit_breaker import CircuitBreaker, TargetContact
 from msauto.concurrency import ConcurrencySlot, concurrent_list, run_unless
 from msauto.errors import MsautoError, one_line
-from msauto.iso_times import parse_datetime
 from msauto.model import events
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import RequestResult, Result, RunDetails, TargetRecord, TargetResult
+from msauto.primitives.iso_times import parse_datetime
 
 Targets = Mapping[int, Target]
 """Targets of one server, by their positions in the plan."""

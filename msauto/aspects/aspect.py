@@ -14,7 +14,6 @@ from msauto.aspects.arguments import ExportedPart, TaskArguments
 from msauto.aspects.comparison import Attributes, mapping
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import LEFT, PlanContext, Trigger, answer_told, is_kept, left_alone
-from msauto.decimals import read_whole
 from msauto.documents.document import SourceNode
 from msauto.documents.key_rules import KeyRule
 from msauto.documents.strict_model import Model
@@ -26,6 +25,7 @@ from msauto.model.ports import LiveTarget
 from msauto.model.result import TargetRecord, started
 from msauto.model.server import Dialect, ServerSpec
 from msauto.model.snapshot import AspectName, Effect, Expected, Json, Part, Thing, is_equal, name_of
+from msauto.primitives.decimals import read_whole
 
 T = TypeVar("T")
 

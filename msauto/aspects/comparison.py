@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msauto.decimals import read_whole
 from msauto.model.fields import NUMBERS, track_named
 from msauto.model.identity import plain, same_folder, same_text
 from msauto.model.live import Entry, Folder, Marker
 from msauto.model.snapshot import Json
+from msauto.primitives.decimals import read_whole
 
 Attributes = Mapping[str, Json]
 

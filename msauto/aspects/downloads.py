@@ -16,7 +16,6 @@ from msauto.aspects.arguments import OF_HANDLERS, TaskArguments
 from msauto.aspects.aspect import Operation
 from msauto.aspects.plan_builder import PlanContext, Trigger, length_of, refuse
 from msauto.aspects.positions import to_frames, to_point, to_wire
-from msauto.decimals import read_whole
 from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Name, Opt, Pos, Text, Value, between
 from msauto.file_access import name_in_repository
@@ -24,6 +23,7 @@ from msauto.model import requests
 from msauto.model.desired import DesiredDownload, Position
 from msauto.model.plan import Request, TargetId
 from msauto.model.snapshot import Effect, Json
+from msauto.primitives.decimals import read_whole
 
 
 class Download(Operation):

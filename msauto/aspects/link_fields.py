@@ -13,7 +13,6 @@ from typing import ClassVar
 from msauto.aspects.arguments import with_attributes
 from msauto.aspects.plan_builder import refuse
 from msauto.aspects.positions import beyond, to_frames
-from msauto.decimals import read_whole
 from msauto.documents.strict_model import Model
 from msauto.model.desired import Position, TaskSource
 from msauto.model.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD, LINK_FIELDS, NUMBERS
@@ -21,6 +20,7 @@ from msauto.model.identity import same_text
 from msauto.model.live import Asset
 from msauto.model.snapshot import Json
 from msauto.model.timecode import Timecode, TimecodeError
+from msauto.primitives.decimals import read_whole
 
 
 @with_attributes(LINK_FIELDS)

@@ -23,7 +23,6 @@ from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import position_at, to_frames, to_point, to_wire
-from msauto.decimals import read_whole
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
@@ -51,6 +50,7 @@ from msauto.model.plan import Basis, Change, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.server import Dialect
 from msauto.model.snapshot import TWINS, UNREAD, Json, Part, Snapshot
+from msauto.primitives.decimals import read_whole
 
 _PLACE = ("frame", "track")
 _START, _END = "Profanity Start", "Profanity End"

@@ -15,12 +15,12 @@ from msgspec import Struct, field, structs
 
 from msauto.aspects.comparison import same_value
 from msauto.aspects.plan_builder import refuse
-from msauto.decimals import read_whole
 from msauto.errors import PlanningError
 from msauto.model.desired import ABSENT, DesiredList, Position, Sourced, TaskSource
 from msauto.model.identity import plain
 from msauto.model.live import Asset
 from msauto.model.timecode import TimecodeError
+from msauto.primitives.decimals import read_whole
 
 T = TypeVar("T")
 _STRICTNESS: Final = ("overwrite", "keep", "refuse")

@@ -10,13 +10,13 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from msauto.aspects.plan_builder import PlanContext, refuse
-from msauto.decimals import read_whole
 from msauto.errors import PlanningError
 from msauto.model.desired import Position, TaskSource
 from msauto.model.live import Asset, why_no_rate
 from msauto.model.server import Dialect
 from msauto.model.snapshot import Json, Snapshot
 from msauto.model.timecode import Timecode, TimecodeError, show_rate, show_timecode
+from msauto.primitives.decimals import read_whole
 
 
 def show_length(asset: Asset) -> str:

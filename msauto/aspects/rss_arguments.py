@@ -10,7 +10,7 @@ from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Name, OneName, Opt, Text, UnrenderedTemplate, Value
 from msauto.errors import Problem
 from msauto.model.requests import bad_character, default_file, file_key
-from msauto.normal_form import normal_form
+from msauto.primitives.normal_form import normal_form
 
 _BOTH = ("the item has both {0} and {1}", "keep one of them")
 _NO_CONTENT = ("the item has no content", "add text or item")

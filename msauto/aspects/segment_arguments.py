@@ -9,7 +9,6 @@ from msauto.aspects import arguments
 from msauto.aspects.comparison import Attributes, text_of
 from msauto.aspects.list_aspect import Item, ListAspect, unread_items
 from msauto.aspects.merging import Merging, exactly_of
-from msauto.decimals import read_whole
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key, need
@@ -23,6 +22,7 @@ from msauto.model.live import AssetSnapshot, Segment
 from msauto.model.server import Dialect
 from msauto.model.snapshot import UNREAD
 from msauto.model.timecode import Timecode
+from msauto.primitives.decimals import read_whole
 
 NEVER_WRITTEN: Final = ("track", "rating", "further_titles")
 """What CREATESEGMENT cannot set (interface, «Segment»)."""

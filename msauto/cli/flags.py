@@ -21,7 +21,7 @@ from msauto.api.options import OPTIONS
 from msauto.cli.interrupts import importing
 from msauto.cli.output import can_draw, print_message, use_colour
 from msauto.concurrency import MOST_FORKS
-from msauto.decimals import read_decimal, read_whole, show_cut
+from msauto.primitives.decimals import read_decimal, read_whole, show_cut
 from msauto.report.sanitizing import visible
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 from msgspec import Struct, field
 
-from msauto.decimals import is_bounded
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.model.server import Secret
+from msauto.primitives.decimals import is_bounded
 from msauto.secrets.redaction import can_redact
 from msauto.secrets.sources import MarkedText, why_too_short
 

@@ -17,10 +17,10 @@ from typing import Any, Final
 import yaml
 from msgspec import Struct, structs
 
-from msauto.decimals import show_cut
 from msauto.documents.document import MAX_DEPTH, Document, Hidden, Path, outside_node
 from msauto.documents.scalars import JOINED, resolve_scalar
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
+from msauto.primitives.decimals import show_cut
 from msauto.secrets.redaction import HIDDEN, USER_IN_URL, can_redact, is_secret_name, redact_lines
 from msauto.secrets.sources import NAMED, TAG, MarkedText, why_too_short
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from msauto.decimals import MOST_LONG, read_based, read_decimal, read_whole
+from msauto.primitives.decimals import MOST_LONG, read_based, read_decimal, read_whole
 
 _NAMED: Final = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),

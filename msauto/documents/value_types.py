@@ -14,14 +14,14 @@ from zoneinfo import ZoneInfo
 from pydantic import Discriminator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from msauto.decimals import MOST, MOST_LONG
 from msauto.documents.document import Path
 from msauto.documents.scalars import WrittenFloat, WrittenInt
 from msauto.errors import ProblemKind
-from msauto.iso_times import parse_date, parse_datetime
 from msauto.model.fields import unreportable
 from msauto.model.live import Folder, parse_folder
 from msauto.model.timecode import Timecode, TimecodeError
+from msauto.primitives.decimals import MOST, MOST_LONG
+from msauto.primitives.iso_times import parse_date, parse_datetime
 from msauto.secrets.sources import MarkedText, leaves
 
 T = TypeVar("T")

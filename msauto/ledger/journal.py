@@ -29,7 +29,7 @@ from msauto.model.plan import Plan, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetRecord, TargetResult, format_time
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import Json
-from msauto.normal_form import normal_form
+from msauto.primitives.normal_form import normal_form
 
 _TARGETS = 500  # targets that are written at a time
 _RECORD = Upsert.of("record", "run, target", "begun, sent, requests, outcome, message, differences, left_as, notes")

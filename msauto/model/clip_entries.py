@@ -27,7 +27,7 @@ from msauto.model.identity import (
 from msauto.model.live import Asset, Entry, Folder, Listing
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
-from msauto.normal_form import normal_form
+from msauto.primitives.normal_form import normal_form
 
 Values = tuple[object, ...]
 

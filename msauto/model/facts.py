@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from msgspec import Struct, field, structs
 
-from msauto.decimals import read_whole
 from msauto.model.fields import NUMBERS, SEGMENT_NAMES
 from msauto.model.live import Asset, ClipAttributes, Entry, Link, Marker, Segment, Xmp, show_folder, typed, why_no_rate
+from msauto.primitives.decimals import read_whole
 
 Layer = Literal["clip", "xmp", "links"]
 

@@ -13,7 +13,7 @@ from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
-from msauto.decimals import MOST, MOST_LONG, read_decimal, read_whole
+from msauto.primitives.decimals import MOST, MOST_LONG, read_decimal, read_whole
 
 Kind = Literal["text", "number", "integer", "position", "decimal", "time"]
 """What the text of an attribute is.

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from msgspec import Meta, Struct
 
 from msauto.model.live import Asset, Entry, Folder, Link, read_time
-from msauto.normal_form import normal_form
+from msauto.primitives.normal_form import normal_form
 
 Answer = Literal["other", "same", "unknown"]
 

@@ -14,11 +14,11 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, field
 
-from msauto.decimals import read_whole, show_cut
 from msauto.errors import UnreadableError
-from msauto.iso_times import parse_datetime
 from msauto.model.fields import ATTRIBUTE_OF_CLIP
 from msauto.model.timecode import TimecodeError, rate_of
+from msauto.primitives.decimals import read_whole, show_cut
+from msauto.primitives.iso_times import parse_datetime
 
 _MOST_WARNINGS = 5
 _TITLES = ("title", "clip_name", "name")

@@ -23,13 +23,13 @@ from typing import Final, Literal
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from msauto.errors import AddressError, UnsupportedError
-from msauto.iso_times import parse_datetime
 from msauto.model.fields import LINK_FIELD
 from msauto.model.identity import plain
 from msauto.model.live import Folder, escape_name, show_folder
 from msauto.model.plan import Address, Body, Request
 from msauto.model.server import Dialect, ServerSpec
-from msauto.normal_form import normal_form
+from msauto.primitives.iso_times import parse_datetime
+from msauto.primitives.normal_form import normal_form
 
 # Paths and escaping --------------------------------------------------------------------------------------------
 

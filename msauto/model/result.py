@@ -9,9 +9,9 @@ from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta, Struct, field
 
-from msauto.iso_times import parse_datetime
 from msauto.model.plan import InputHash, Plan, PlannedServer, PlanOptions, Target
 from msauto.model.snapshot import AspectName, Json, Thing
+from msauto.primitives.iso_times import parse_datetime
 from msauto.secrets.redaction import HIDDEN
 
 Outcome = Literal["changed", "unchanged", "failed", "unverified", "interrupted", "skipped", "not attempted"]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
-from msauto.decimals import MOST, read_decimal, show_cut
+from msauto.primitives.decimals import MOST, read_decimal, read_ratio, show_cut
 
 DROP_FRAME_RATES = {Fraction(30000, 1001): 2, Fraction(60000, 1001): 4}
 """The frame numbers that drop frame omits at the start of each minute, except each tenth (SMPTE 12M)."""
@@ -28,7 +28,11 @@ _LONGEST = 100
 
 
 class TimecodeError(ValueError):
-    """A time code that is invalid, or does not exist at the frame rate."""
+    """A time code or a rate that is invalid, or a time code that does not exist at the frame rate."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 class Timecode(Struct, frozen=True, gc=False):
@@ -164,3 +168,34 @@ def show_timecode(frames: int, rate: Fraction, *, drop: bool = False) -> str:
     minutes, second = divmod(seconds, 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours:02}:{minute:02}:{second:02}{separator}{frame:0{max(2, len(str(nominal - 1)))}}"
+
+
+# Rates ---------------------------------------------------------------------------------------------------------
+
+NTSC: Final = (24, 30, 48, 60, 120)
+MOST_FRAMES_PER_SECOND: Final = 1000
+
+
+def parse_rate(value: object) -> Fraction:
+    """Return frames per second, exact; 29.97 and the like are 30000/1001.
+
+    >>> parse_rate("29.97"), parse_rate(25)
+    (Fraction(30000, 1001), Fraction(25, 1))
+    """
+    written = f"{value:.12f}" if isinstance(value, float) else str(value)
+    text = written.strip().removesuffix("fps").strip()
+    rate = read_ratio(text)
+    if rate is None or not 1 <= rate <= MOST_FRAMES_PER_SECOND:
+        remedy = "write rate=asset.rate, 25, '29.97' or '30000/1001'"
+        raise TimecodeError(f"{text[:40]!r} is not a frame rate", remedy)
+    return exact_rate(rate)
+
+
+def exact_rate(rate: Fraction) -> Fraction:
+    """Return the rate that a rounded one stands for.
+
+    >>> exact_rate(Fraction("23.98"))
+    Fraction(24000, 1001)
+    """
+    exact = (Fraction(nominal * 1000, 1001) for nominal in NTSC)
+    return next((each for each in exact if abs(each - rate) < Fraction(1, 200)), rate)

@@ -18,10 +18,10 @@ from msauto.model.identity import lives_in, same_folder, same_text
 from msauto.model.live import Asset, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
-from msauto.normal_form import normal_form
 from msauto.planning.fact_layers import FoundClip
 from msauto.planning.renames import Rename
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember, check_entry, titles_like
+from msauto.primitives.normal_form import normal_form
 
 Declared = tuple[IntentGroupMember, Desired]
 """A member of a group, and what it declares."""

@@ -16,7 +16,7 @@ from msauto.model.identity import ClipIdentity, compare_clips
 from msauto.model.live import Entry
 from msauto.model.ports import NamedKind, Reader
 from msauto.model.server import ServerSpec
-from msauto.normal_form import normal_form
+from msauto.primitives.normal_form import normal_form
 
 _MOST_TITLES: Final = 10
 """For how many titles of a run similar ones are looked for: more are hardly misspelled one by one."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from msgspec import Struct, field, structs
 
 from msauto.aspects.rss_arguments import RssArgs
-from msauto.decimals import read_decimal, read_whole
 from msauto.documents.document import Problems, SourceNode, outside_node
 from msauto.documents.value_types import as_list
 from msauto.errors import InputError, Problem, nearest
@@ -25,6 +24,7 @@ from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import UsesAssetError
 from msauto.playbook.templates.rendering import render_data, render_shown
 from msauto.playbook.variables import Level, TemplateScope, Variable, read_variables
+from msauto.primitives.decimals import read_decimal, read_whole
 
 _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
 _NO_TAGS = "the tasks have no tags: add tags:, or remove the flag"

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from msauto.decimals import read_whole
 from msauto.errors import RefusedError
 from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
 from msauto.model.plan import Action, Body, Change, Outside, Plan, Refusal, Target
 from msauto.model.result import OUTCOMES, key_of, parse_time
 from msauto.model.snapshot import Json
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
+from msauto.primitives.decimals import read_whole
 from msauto.report.sanitizing import display_width, show, show_pair, visible
 from msauto.secrets.redaction import HIDDEN
 

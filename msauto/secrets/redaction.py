@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus, unquote
 
 from msauto.errors import InputError, MsautoError, Problem, ServerError
-from msauto.normal_form import normal_form
+from msauto.primitives.normal_form import normal_form
 
 HIDDEN: Final = "***"
 DETECTED: Final = f"{HIDDEN} (the message repeats a secret in another encoding)"

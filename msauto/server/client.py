@@ -26,7 +26,6 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar, get_args
 
-from msauto.decimals import read_whole
 from msauto.errors import AddressError, nearest
 from msauto.model import requests
 from msauto.model.fields import LINK_FIELD, MARKER_ATTRIBUTES, TRACKS, Attribute, MimeType, unreportable
@@ -46,6 +45,7 @@ from msauto.model.ports import Answer, Clock
 from msauto.model.requests import Feature, require
 from msauto.model.server import Auth, ServerSpec, Timeouts, Tls, Transport
 from msauto.model.timecode import Timecode, TimecodeError
+from msauto.primitives.decimals import read_whole
 from msauto.server.access import spec_with
 from msauto.server.error_answers import RawAnswer, judge_body
 from msauto.server.http_client import HttpClient

@@ -15,9 +15,9 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from msgspec import Struct
 
 from msauto.circuit_breaker import BUSY_STATUSES
-from msauto.decimals import MOST_LONG, read_whole
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, UnreadableError
 from msauto.model.server import Dialect
+from msauto.primitives.decimals import MOST_LONG, read_whole
 from msauto.server import xml
 
 _PORTS = {"http": 80, "https": 443}

@@ -17,12 +17,12 @@ from msgspec import structs
 from msauto import errors
 from msauto.circuit_breaker import Asked, BreakerState, account_remedy, contact_of
 from msauto.concurrency import SystemClock
-from msauto.decimals import MOST_LONG, read_whole
 from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.requests import PROFILES, request_line_length
 from msauto.model.server import Auth, ServerSpec
+from msauto.primitives.decimals import MOST_LONG, read_whole
 from msauto.server import error_answers, transport
 from msauto.server.access import base_url, headers, secrets_of, tls
 from msauto.server.downloads import FetchResult, save_body

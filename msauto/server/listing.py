@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from msauto.decimals import MOST_LONG, read_whole
 from msauto.errors import UnreadableError
 from msauto.model.live import Database, Entry, Folder, Listing, MamAsset, parse_folder
-from msauto.normal_form import normal_form
+from msauto.primitives.decimals import MOST_LONG, read_whole
+from msauto.primitives.normal_form import normal_form
 from msauto.server import xml
 from msauto.server.error_answers import ERROR_BYTES
 from msauto.server.parsers import add_attr, read_attrs, read_finalized

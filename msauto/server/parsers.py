@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from msgspec import structs
 
-from msauto.decimals import MOST, MOST_LONG, read_whole
 from msauto.errors import UnreadableError
 from msauto.model.fields import ATTRIBUTE_OF_CLIP, NAMES
 from msauto.model.live import (
@@ -24,6 +23,7 @@ from msauto.model.live import (
     Xmp,
     parse_folder,
 )
+from msauto.primitives.decimals import MOST, MOST_LONG, read_whole
 from msauto.server import xml
 from msauto.server.error_answers import is_error_document, parse_failure
 

@@ -19,7 +19,7 @@ from msauto.model.desired import SelectRef
 from msauto.model.identity import is_another_clip, lives_in
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
-from msauto.normal_form import normal_form
+from msauto.primitives.normal_form import normal_form
 from msauto.server.reader import ServerReader
 
 ItemT = TypeVar("ItemT")

@@ -14,7 +14,7 @@ import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
-from msauto.csv_cells import as_written, csv_line, defused
+from msauto.documents.csv_cells import as_written, csv_line, defused
 from msauto.errors import Problem, SourceLocation
 from msauto.model.plan import Outside, Plan
 from msauto.model.result import Result

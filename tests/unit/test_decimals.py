@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msauto.codec import parse_json
-from msauto.decimals import MOST, MOST_LONG, read_decimal, read_ratio, read_whole, show_cut
+from msauto.primitives.decimals import MOST, MOST_LONG, read_decimal, read_ratio, read_whole, show_cut
 from tests.tables import table
 
 LONG = {"ten_thousand_digits": "9" * 10_000, "five_million_digits": "7" * 5_000_000, "blanks": " " * 1_000_000 + "x"}

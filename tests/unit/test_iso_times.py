@@ -6,10 +6,11 @@ from datetime import UTC, datetime, time
 
 import pytest
 
-from msauto.iso_times import parse_clock, parse_date, parse_datetime, parse_formatted
 from msauto.model.requests import instant
 from msauto.model.server import UrlError, parse_server_url, server_key
-from msauto.plugins.timelines.timeline import TimelineError, parse_rate
+from msauto.model.timecode import parse_rate
+from msauto.plugins.timelines.timeline import TimelineError
+from msauto.primitives.iso_times import parse_clock, parse_date, parse_datetime, parse_formatted
 
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 MIDNIGHT = TEN.replace(hour=0, tzinfo=None)

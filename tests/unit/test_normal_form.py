@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.normal_form import normal_form
+from msauto.primitives.normal_form import normal_form
 
 FORMS: Any = ("NFC", "NFD", "NFKC")
 MARKS = "\u0301\u0327\u0323"

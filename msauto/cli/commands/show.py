@@ -19,7 +19,7 @@ from msauto.cli.flags import LIVE, Decorator, Flags, flag, shared_flags_of, with
 from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result, print_table
-from msauto.csv_cells import csv_line
+from msauto.documents.csv_cells import csv_line
 from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import MsautoError, NotFoundError, described
 from msauto.model.clip_entries import count_clips

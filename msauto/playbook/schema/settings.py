@@ -12,10 +12,10 @@ from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Count, Label, Name, Plain, Read, Texts, TimezoneName, When, between, invalid
 from msauto.errors import MsautoError
 from msauto.file_access import ENDINGS_OF_PROGRAMS
-from msauto.iso_times import parse_clock
 from msauto.model.desired import OUTSIDE, OutsidePolicy
 from msauto.model.ledger_url import parse_ledger_url
 from msauto.playbook.change_windows import Day
+from msauto.primitives.iso_times import parse_clock
 
 
 def _clock(value: Any) -> time:

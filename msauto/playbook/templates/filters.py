@@ -24,15 +24,15 @@ from jinja2.filters import make_attrgetter
 from jinja2.runtime import Context, Undefined
 
 from msauto.codec import json_text, parse_json
-from msauto.decimals import is_bounded, read_based, read_decimal, read_whole, show_cut
 from msauto.documents.document import shallow
 from msauto.documents.loader import plain
 from msauto.documents.writer import verbatim, yaml_lines
 from msauto.errors import nearest
-from msauto.iso_times import parse_datetime, parse_formatted
-from msauto.model.timecode import Timecode, show_timecode
+from msauto.model.timecode import Timecode, parse_rate, show_timecode
 from msauto.playbook.templates.budget import MAX_SECONDS, check_length, spend
 from msauto.playbook.templates.names import SecretTracker, TemplateFunctionError
+from msauto.primitives.decimals import is_bounded, read_based, read_decimal, read_whole, show_cut
+from msauto.primitives.iso_times import parse_datetime, parse_formatted
 
 if TYPE_CHECKING:
     from regex import Match
@@ -468,8 +468,6 @@ def _rate(context: Context, fps: Any) -> Fraction:
     """Return the given rate, or that of the asset: 25, ``29.97``, ``30000/1001``."""
     if fps is None:
         fps = context.environment.getattr(context.resolve("asset"), "fps")
-    from msauto.plugins.timelines.timeline import parse_rate
-
     return parse_rate(fps)  # raises for an undefined one, with the name
 
 

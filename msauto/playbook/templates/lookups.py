@@ -6,16 +6,18 @@ import csv
 import inspect
 import io
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from msauto import sockets
 from msauto.codec import parse_json
-from msauto.csv_cells import as_written
+from msauto.documents.csv_cells import as_written
 from msauto.documents.document import shallow
 from msauto.documents.loader import load_yaml, plain
+from msauto.documents.text_files import TextFileError, decode, header_delimiter
 from msauto.errors import InputError, nearest
 from msauto.playbook.input_files import LookupContext
 from msauto.playbook.templates.filters import LOOKUPS, template_lookup
@@ -29,9 +31,7 @@ _REQUIRED = object()
 def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
     """Read a file of the repository, or the environment: ``lookup("csv", "promos.csv")``; several give a list."""
     surroundings: LookupContext = context.scope.surroundings  # type: ignore[attr-defined] # a ScopeContext
-    reader = LOOKUPS.get(kind)
-    if reader is None:
-        raise TemplateFunctionError(f"unknown lookup {kind!r}", nearest(str(kind), LOOKUPS))
+    reader = reader_of(str(kind))
     if not names:
         raise TemplateFunctionError(f"lookup({kind!r}) needs a name")
     known = list(inspect.signature(reader).parameters)[2:]
@@ -40,6 +40,18 @@ def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
             raise TemplateFunctionError(f"lookup({kind!r}) has no option {option!r}", nearest(option, known))
     values = [reader(surroundings, str(name), **options) for name in names]
     return values[0] if len(values) == 1 else values
+
+
+def reader_of(kind: str) -> Callable[..., Any]:
+    """Return the function of a lookup, ours or that of a plugin."""
+    if kind in LOOKUPS:
+        return LOOKUPS[kind]
+    place = sockets.place_of("lookups", kind)
+    if place is None:
+        known = [*LOOKUPS, *sockets.names_of("lookups")]
+        raise TemplateFunctionError(f"unknown lookup {kind!r}", nearest(kind, known))
+    reader: Callable[..., Any] = sockets.load_place(place)
+    return reader
 
 
 @template_lookup
@@ -52,10 +64,6 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding:
 
     Example: lookup('csv', 'promos.csv')
     """
-    from msauto.plugins.timelines.formats import decode
-    from msauto.plugins.timelines.tables import header_delimiter
-    from msauto.plugins.timelines.timeline import TimelineError
-
     content, place, line = context.read(name), context.shown(name), 1
     rows: list[tuple[int, list[str]]] = []
     try:
@@ -65,7 +73,7 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding:
         for cells in reader:
             rows += [(line, [*map(as_written, cells)])] if cells else []
             line = reader.line_num + 1
-    except TimelineError as error:
+    except TextFileError as error:
         raise TemplateFunctionError(f"{place}:{error.line or 1}: {error}", error.remedy) from error
     except (csv.Error, TypeError) as error:
         why = f"{place}:{line}: the file is not valid CSV: {error}"
@@ -140,40 +148,6 @@ def lookup_secret(context: LookupContext, name: str) -> str:
     secret = tracker.add(context.secret(name))
     tracker.touched = True
     return secret
-
-
-@template_lookup
-def lookup_timeline(
-    context: LookupContext,
-    name: str,
-    rate: Any = None,
-    origin: str | int = "",
-    tracks: Mapping[str, str] | None = None,
-    columns: Mapping[str, str] | None = None,
-    encoding: str = "",
-) -> dict[str, list[dict[str, Any]]]:
-    """The markers and segments of a timeline: EDL, OTIO, WebVTT, SRT, CSV, XLSX, or a marker list of Avid.
-
-    Positions are frames. Colours become tracks; tracks={'red': 'Cue Point'} sets them.
-
-    Example: lookup('timeline', 'cuts.edl', rate=25, origin='10:00:00:00').markers
-    """
-    from msauto.plugins.timelines.formats import read_timeline
-    from msauto.plugins.timelines.timeline import TimelineClock, TimelineError, joined, parse_origin, parse_rate
-
-    content = context.read(name)
-    try:
-        if rate is None:
-            raise TimelineError("the frame rate is missing", "add rate=asset.rate")
-        clock = TimelineClock(parse_rate(rate), parse_origin(origin) if str(origin) else None)
-        timeline = read_timeline(content, name, clock, tracks=tracks, columns=columns, encoding=str(encoding))
-    except TimelineError as error:
-        place = f"{name}:{error.line}" if error.line else name
-        raise TemplateFunctionError(f"{place}: {error}", error.remedy or nearest(*error.unknown)) from error
-    return {
-        "markers": [each.as_item() for each in joined(timeline.markers)],
-        "segments": [each.as_item() for each in timeline.segments],
-    }
 
 
 @template_lookup

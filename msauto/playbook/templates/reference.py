@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from msauto import sockets
 from msauto.documents.document import outside_node
 from msauto.documents.loader import load_yaml
 from msauto.model.facts import Facts
@@ -25,6 +26,7 @@ from msauto.playbook.input_files import Files
 from msauto.playbook.inventory import Host, Inventory
 from msauto.playbook.templates.environment import evaluate_expression
 from msauto.playbook.templates.filters import FILTERS, LOOKUPS, TESTS
+from msauto.playbook.templates.lookups import reader_of
 from msauto.playbook.templates.names import OMIT, AssetView
 from msauto.playbook.variables import GIVEN, Level, TemplateScope, read_variables
 from msauto.secrets.commands import SecretCommand, SecretCommands
@@ -114,7 +116,10 @@ def tests() -> list[ReferenceEntry]:
 
 def lookups() -> list[ReferenceEntry]:
     """Return the lookups."""
-    return list(_documented(LOOKUPS))
+    readers = dict(LOOKUPS)
+    for kind in sockets.names_of("lookups"):
+        readers[kind] = reader_of(kind)
+    return sorted(_documented(readers), key=lambda entry: entry.name)
 
 
 def facts() -> list[ReferenceEntry]:

@@ -29,6 +29,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace, missing
 from jinja2.visitor import NodeTransformer
 
+from msauto import sockets
 from msauto.errors import did_you_mean, nearest, nearest_name
 from msauto.model.facts import Facts
 from msauto.playbook.templates.budget import MAX_BITS, MAX_TEXT, bits, check_length, each, made, size_of, spend
@@ -121,7 +122,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             del self.globals[name]
         self.globals |= functions
         own = {"format": _format, "round": _round, "sum": _sum}
-        self.filters = _metered_all(self.filters, JINJA_FILTERS, FILTERS | own) | _OPERATIONS
+        self.filters = _Filters(_metered_all(self.filters, JINJA_FILTERS, FILTERS | own) | _OPERATIONS)
         self.tests = _metered_all(self.tests, JINJA_TESTS, TESTS)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -320,6 +321,24 @@ _OPERATIONS: Any = {
     "=opened": _opened,
     "=touched": _touched,
 }
+
+
+class _Filters(dict[str, Callable[..., Any]]):
+    """The filters of templates; one that is not ours is looked for among those of plugins."""
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        place = sockets.place_of("filters", name)
+        if place is None:
+            raise KeyError(name)
+        self[name] = _metered(name, sockets.load_place(place))
+        return self[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a filter, as Jinja asks for it while it compiles."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
 
 def _metered_all(of_jinja: Any, names: Iterable[str], ours: Any) -> dict[str, Any]:

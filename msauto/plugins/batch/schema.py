@@ -11,8 +11,8 @@ from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, Model, key, need
 from msauto.documents.value_types import IF_MAP, Count, Else, Name, Plain, Read, Texts, Then, between, invalid, matching
-from msauto.iso_times import parse_clock
 from msauto.playbook.schema.settings import Days
+from msauto.primitives.iso_times import parse_clock
 
 Event = Literal["failed", "refused", "locked", "missed", "changed", "drift", "ok", "recovered"]
 ReportFormat = Literal["text", "json", "markdown", "html"]

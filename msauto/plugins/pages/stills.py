@@ -12,11 +12,11 @@ from typing import Final
 from msauto.aspects import ASPECTS, is_deletion
 from msauto.cli.output import print_message
 from msauto.concurrency import concurrent_list
-from msauto.decimals import read_whole
 from msauto.errors import MsautoError
 from msauto.file_writing import write_file
 from msauto.model.plan import Plan, Target
 from msauto.model.server import ServerSpec
+from msauto.primitives.decimals import read_whole
 from msauto.report.clip_timeline import StillPlace, Stills, clip_timeline
 from msauto.report.sanitizing import visible
 from msauto.server.client import AsyncMediaServer

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final
 from msgspec import to_builtins
 
 from msauto.api.export import ExportedPlay, Snapshot, TextExport, check_exported, file_errors
-from msauto.decimals import read_whole
 from msauto.documents.loader import load_yaml, plain
 from msauto.documents.writer import FlowStyle, verbatim, yaml_lines
 from msauto.errors import InputError
@@ -28,6 +27,7 @@ from msauto.plugins.simulator.embedded.seed import (
     state_from_content,
 )
 from msauto.plugins.simulator.embedded.state import ServerState
+from msauto.primitives.decimals import read_whole
 
 _NUMBERS: Final = ("frames", "mime_type", "width", "height", "channels", "sample_rate", "bps")
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from msauto.decimals import read_whole
 from msauto.errors import MsautoError
 from msauto.model import fields as registry
 from msauto.model import live
@@ -15,6 +14,7 @@ from msauto.model.timecode import Timecode
 from msauto.plugins.timelines import timeline as timelines
 from msauto.plugins.timelines.formats import WRITERS
 from msauto.plugins.timelines.timeline import TimelineError, parse_origin
+from msauto.primitives.decimals import read_whole
 
 _HELD = frozenset({*timelines.MARKER_TEXTS, "rating", "track"})
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
-import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from msauto.documents.text_files import decode
 from msauto.plugins.timelines.captions import read_captions, write_vtt
 from msauto.plugins.timelines.edl import is_edl, read_edl, write_edl
 from msauto.plugins.timelines.otio import read_otio, write_otio
@@ -34,11 +33,6 @@ _READERS: Final[Mapping[str, Callable[[str, TimelineClock], EditTimeline]]] = {
     "vtt": read_captions,
     "srt": read_captions,
 }
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 
 def read_timeline(
@@ -88,23 +82,3 @@ def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[st
         "the format is not known",
         "use EDL, OTIO, WebVTT, SRT, XLSX, CSV with a header, or a marker list of Avid",
     )
-
-
-_ENCODINGS = re.compile(r"(?i)(?:ascii|big5|cp|euc|gb|iso|koi8|latin|mac|shift|utf|windows)[\w-]*")
-"""Encodings of texts; others that Python has, such as punycode, take long."""
-
-
-def decode(content: bytes, encoding: str = "") -> str:
-    """Return the text of a file: by its byte order mark, else UTF-16 if every second byte is 0, else UTF-8."""
-    marked = next((name for mark, name in _BYTE_ORDER_MARKS if content.startswith(mark)), None)
-    wide = "utf-16-le" if content[1:2] == b"\x00" else ""
-    try:
-        if encoding and not _ENCODINGS.fullmatch(encoding):
-            raise LookupError
-        return content.decode(marked or encoding or wide or "utf-8")
-    except UnicodeDecodeError as error:
-        remedy = "save it as UTF-8, or name its encoding: encoding='cp1252'"
-        line = content.count(b"\n", 0, error.start) + 1
-        raise TimelineError(f"the file is not {marked or encoding or 'UTF-8'}", remedy, line) from error
-    except LookupError as error:
-        raise TimelineError(f"unknown encoding {encoding!r}", "write encoding='cp1252' or 'mac_roman'") from error

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, TypeVar
 
+from msauto.model.timecode import MOST_FRAMES_PER_SECOND, exact_rate
 from msauto.plugins.timelines.timeline import (
-    MOST_FRAMES_PER_SECOND,
     EditMarker,
     EditSegment,
     EditTimeline,
@@ -23,7 +23,6 @@ from msauto.plugins.timelines.timeline import (
     TimelineError,
     WrittenTimeline,
     color_of,
-    exact_rate,
     extra_values,
     with_extra_values,
 )

@@ -16,7 +16,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from msauto.csv_cells import as_written, csv_line
+from msauto.documents.csv_cells import as_written, csv_line
+from msauto.documents.text_files import header_delimiter
 from msauto.plugins.timelines.sheets import read_sheet
 from msauto.plugins.timelines.timeline import (
     MARKER_TEXTS,
@@ -48,13 +49,6 @@ _WRITTEN = ("Start", "Duration", "Title", "Comment", "Color", "Track", "User", "
 
 Row = tuple[int, Sequence[str]]
 """A row and its number, from 1."""
-
-
-def header_delimiter(text: str) -> str:
-    """Return what separates the names of a CSV header: the most frequent of comma, semicolon and tab outside quotes."""
-    header = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
-    best = max(";\t,", key=header.count)  # of as many, not the comma: it occurs in names
-    return best if best in header else ","
 
 
 # Reading -------------------------------------------------------------------------------------------------------

@@ -15,25 +15,14 @@ from fractions import Fraction
 from typing import Any, Final, TypeVar
 
 from msauto.codec import parse_json
-from msauto.decimals import read_ratio
+from msauto.documents.text_files import TextFileError
 from msauto.model import fields as registry
 from msauto.model.fields import DEFAULT_TRACK, TRACKS, track_named
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode, TimecodeError, show_rate, show_timecode
 
 
-class TimelineError(ValueError):
-    """A file that is not a valid timeline; ``line``: the line or row, from 1.
-
-    ``unknown``: a name that is not known, and those that are.
-    """
-
-    def __init__(
-        self, message: str, remedy: str = "", line: int | None = None, *, unknown: tuple[str, Iterable[str]] = ("", ())
-    ) -> None:
-        super().__init__(message)
-        self.remedy = remedy
-        self.line = line
-        self.unknown = unknown
+class TimelineError(TextFileError):
+    """A file that is not a valid timeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,39 +134,12 @@ def shown_text(item: EditMarker | EditSegment) -> str:
 T = TypeVar("T")
 _LONGEST_LINE = 10_000
 _CLOCK_TIME = re.compile(r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII)
-_NTSC = (24, 30, 48, 60, 120)
-_RATE = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,20}|/[0-9]{1,9})?")
-MOST_FRAMES_PER_SECOND = 1000
 
 
 def show_clock(units: int, digits: int) -> str:
     """Return a time as ``HH:MM:SS`` and ``digits`` decimals, of which it counts ``units``."""
     seconds, decimals = divmod(units, 10**digits)
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{decimals:0{digits}}"
-
-
-def parse_rate(value: object) -> Fraction:
-    """Return frames per second, exact; 29.97 and the like are 30000/1001.
-
-    >>> parse_rate("29.97"), parse_rate(25)
-    (Fraction(30000, 1001), Fraction(25, 1))
-    """
-    written = f"{value:.12f}" if isinstance(value, float) else str(value)
-    text = written.strip().removesuffix("fps").strip()
-    rate = read_ratio(text)
-    if rate is None or not 1 <= rate <= MOST_FRAMES_PER_SECOND:
-        raise TimelineError(f"{text[:40]!r} is not a frame rate", "write rate=asset.rate, 25, '29.97' or '30000/1001'")
-    return exact_rate(rate)
-
-
-def exact_rate(rate: Fraction) -> Fraction:
-    """Return the rate that a rounded one stands for.
-
-    >>> exact_rate(Fraction("23.98"))
-    Fraction(24000, 1001)
-    """
-    exact = (Fraction(nominal * 1000, 1001) for nominal in _NTSC)
-    return next((each for each in exact if abs(each - rate) < Fraction(1, 200)), rate)
 
 
 def parse_origin(text: str | int) -> Timecode:

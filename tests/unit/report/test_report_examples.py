@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from msauto import csv_cells
+from msauto.documents import csv_cells
 from msauto.plugins.batch import monitoring
 from msauto.report import sanitizing, templates, texts
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from msauto.model.timecode import parse_rate
 from msauto.plugins.timelines import edl
 from msauto.plugins.timelines.formats import read_timeline
 from msauto.plugins.timelines.tables import read_marker_list
@@ -15,7 +16,6 @@ from msauto.plugins.timelines.timeline import (
     EditTimeline,
     TimelineClock,
     TimelineError,
-    parse_rate,
 )
 
 CLOCK = TimelineClock(parse_rate(25), None)

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from msauto.errors import nearest
+from msauto.model.timecode import parse_rate
 from msauto.plugins.timelines.formats import WRITERS, read_timeline
 from msauto.plugins.timelines.timeline import (
     EditMarker,
@@ -22,7 +23,6 @@ from msauto.plugins.timelines.timeline import (
     TimelineError,
     joined,
     parse_origin,
-    parse_rate,
 )
 from tests.tables import CASES, table
 
