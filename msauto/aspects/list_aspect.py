@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from msgspec import structs
@@ -200,7 +201,7 @@ class ListAspect(Aspect):
             {key: each for key, each in keys.items() if not stays(f"{self.prefix}{key}", key, None, each)}
             for keys in (matching.removed, surplus)
         )
-        return matching._replace(present=present, removed=removed), others
+        return replace(matching, present=present, removed=removed), others
 
     def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
         """Return how a run left each item, in frames of the file, and that run, by live key."""

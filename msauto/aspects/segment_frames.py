@@ -55,10 +55,13 @@ def remake(live: Attributes, named: Attributes) -> Item:
     return {**place, **{name: str(texts[name]) for name in SEGMENT_NAMES if name in texts}}
 
 
-def after_request(there: Mapping[int, Item], number: int, item: Item | None, *, by_start: bool) -> dict[int, Item]:
-    """Return the segments by number after one is written, or deleted; ``by_start``: the server numbers all again."""
-    left = {each: there[each] for each in there if each != number or item} | ({number: item} if item else {})
-    return dict(enumerate(sorted(left.values(), key=lambda one: span_of(each_of(one)[0])[0]), 1)) if by_start else left
+def by_start(there: Mapping[int, Item]) -> dict[int, Item]:
+    """Return the segments as a server numbers them that does so by their starts."""
+
+    def start_of(item: Item) -> int:
+        return span_of(each_of(item)[0])[0]
+
+    return dict(enumerate(sorted(there.values(), key=start_of), 1))
 
 
 class SegmentRequests:
@@ -214,34 +217,67 @@ class SegmentRequests:
 
         Deletions go from the highest number down: lower ones keep their numbers on every server.
         """
-        builder, path, live = self.context.builder, self.context.path, self.there
+        builder, path, live = self.context.builder, self.context.path, dict(self.there)
         for key in sorted(self.gone, reverse=True):
-            number = _number_of(self.there, live[key])
+            number = self._number_now(key, live[key])
             effects = self._after(number, None)
             for change in self.gone[key]:
                 builder.send(Phase.SEGMENT_DELETE, requests.delete_segment(path, number), [change], *effects)
         for planned, made, over, change in self._made:
-            number = planned if over is None else _number_of(self.there, over)
-            if self._by_start and over is None:  # none that another has, whichever the server gives it
-                free = next(number for number in count(1) if number not in self.there)
-                given = _number_of(after_request(self.there, free, made, by_start=True), made)
-                number = free if given in self.there else given
+            number = planned
+            if over is not None:
+                number = self._number_now(planned, over)
+            elif self._by_start:
+                number = self._number_for(made)
             texts = {name: str(made[name]) for name in SEGMENT_NAMES if made.get(name) is not None}
             start, end = span_of(made)
             request = requests.create_segment(path, number, start, end - start, texts)
             builder.send(Phase.SEGMENT_CREATE, request, [change], *self._after(number, made))
         return bool(self.gone or self._made)
 
+    def _number_now(self, planned: int, item: Item) -> int:
+        """Return the number that a segment has after the requests so far."""
+        if not self._by_start:
+            return planned
+        return _number_of(self.there, item)
+
+    def _number_for(self, made: Item) -> int:
+        """Return the number to create a segment with: none that another has, whichever the server gives it."""
+        free = next(number for number in count(1) if number not in self.there)
+        given = _number_of(by_start({**self.there, free: made}), made)
+        return free if given in self.there else given
+
     def _after(self, number: int, item: Item | None) -> list[Effect]:
         """Go on to the list after a request; return what that does: a number goes from one segment to another."""
-        before, self.there = self.there, after_request(self.there, number, item, by_start=self._by_start)
+        if not self._by_start:
+            was = self.there.get(number)
+            _put(self.there, number, item)
+            return self._changed(number, was, item)
+        before, left = self.there, {**self.there}
+        _put(left, number, item)
+        self.there = by_start(left)
         effects: list[Effect] = []
         for each in sorted(before.keys() | self.there.keys()):
-            was, now = before.get(each), self.there.get(each)
-            if was is not now:
-                effects += [self.rule.effect(str(each), was, None)] if was is not None else []
-                effects += [self.rule.effect(str(each), None, now)] if now is not None else []
+            effects += self._changed(each, before.get(each), self.there.get(each))
         return effects
+
+    def _changed(self, number: int, was: Item | None, now: Item | None) -> list[Effect]:
+        """Return what a number goes through that one segment leaves, and another gets."""
+        effects: list[Effect] = []
+        if was is now:
+            return effects
+        if was is not None:
+            effects.append(self.rule.effect(str(number), was, None))
+        if now is not None:
+            effects.append(self.rule.effect(str(number), None, now))
+        return effects
+
+
+def _put(there: dict[int, Item], number: int, item: Item | None) -> None:
+    if item is None:
+        there.pop(number, None)
+    else:
+        there[number] = item
 
 
 def _number_of(there: Mapping[int, Item], item: Item) -> int:
