@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from msauto.errors import LedgerError
-from msauto.ledger.store import VERSION, ForeignError, Properties, Row, Store, check_version, table_statements
+from msauto.ledger.store import (
+    BEFORE_REQUESTS,
+    VERSION,
+    ForeignError,
+    Properties,
+    Row,
+    Store,
+    check_version,
+    table_of_requests,
+    table_statements,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -171,6 +181,8 @@ def connect_to_read(path: Path) -> sqlite3.Connection | None:
         unless_used.callback(connection.close)
         if not _is_ledger(connection):
             return None
+        if _version(connection) == BEFORE_REQUESTS:  # without requests in progress
+            connection.execute(table_of_requests().replace("CREATE TABLE", "CREATE TEMP TABLE"))
         unless_used.pop_all()
     return connection
 
@@ -192,7 +204,7 @@ def _is_ledger(connection: sqlite3.Connection) -> bool:
     """Return whether the file is a ledger; ``False`` if it is empty."""
     tables = _number(connection, "SELECT count(*) FROM sqlite_master")  # first: another msauto may create them now
     if _number(connection, "PRAGMA application_id") == APPLICATION:
-        check_version(_number(connection, "PRAGMA user_version"))
+        check_version(_version(connection))
         return True
     if tables:
         raise ForeignError("it is a database of another program")
@@ -206,7 +218,13 @@ def _create(connection: sqlite3.Connection) -> None:
             for statement in table_statements():
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+        elif _version(connection) == BEFORE_REQUESTS:
+            connection.execute(table_of_requests())
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return _number(connection, "PRAGMA user_version")
 
 
 def _number(connection: sqlite3.Connection, query: str) -> int:
