@@ -49,6 +49,7 @@ from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import FetchResult, hash_file
 from msauto.server.error_answers import RawAnswer
 from msauto.server.listing import ListingReading
+from msauto.server.reader import counted_from_the_file
 from msauto.simulator import Fault, ServerState, SimClip, SimDialect, Simulator
 from msauto.simulator.seed import clip_from_content, item_from_content
 from msauto.simulator.wire import decode_address
@@ -242,14 +243,14 @@ async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, 
         asked = decode_address(path.removeprefix("/storage/").partition("?")[0].split("/"))
         database, address = seen[asked.database], Address(asked.asset or "", asked.namespace or "")
         if isinstance(answer, live.Asset):
-            database.assets[address] = answer
+            database.assets[address] = counted_from_the_file(answer, dialect)
         elif isinstance(answer, live.Listing):
             database.folders.update((answer.folder, *answer.folders))
             database.entries |= {(each.link_id, each.folder, each.title): each for each in answer.entries}
         elif isinstance(answer, dict):
             database.xmp.setdefault(address, {}).update(answer)
     for name, each in seen.items():
-        await _fill(state, name, each, dialect)
+        await _fill(state, name, each)
     for target in (each for each in plan.targets if each.server == spec.name):
         for request in target.requests:
             for connector in parse_qs(urlsplit(request.path).query).get("connector", ()):
@@ -265,7 +266,7 @@ async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, 
     return Simulator(state, _dialect_of(dialect, {"link_fields": reported, **shape}), faults)
 
 
-async def _fill(state: ServerState, name: str, seen: _SeenDatabase, dialect: Dialect) -> None:
+async def _fill(state: ServerState, name: str, seen: _SeenDatabase) -> None:
     """Add the clips that were read with all their entries, and what else is listed as clips of their own."""
     database, entries = state.add_database(name), [*seen.entries.values()]
     numbers = (*(each.link_id for each in entries), *(each.link_id for each in seen.assets.values()))
@@ -287,9 +288,9 @@ async def _fill(state: ServerState, name: str, seen: _SeenDatabase, dialect: Dia
         if clip is None:
             is_link = found.home is None and asset.folder not in (None, folder)
             home = live.Link(asset.folder or (), f"{own.title} (home)") if is_link else found.home or own
-            number, origin = free.pop(home.link_id, None), asset.first_frame or 0 if dialect.counts_from_in else 0
+            number = free.pop(home.link_id, None)
             shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
-            clip = clip_from_content(database, clip_content(live.AssetSnapshot(home.title, shown, origin=origin)))
+            clip = clip_from_content(database, clip_content(live.AssetSnapshot(home.title, shown)))
         clips[key] = clips[own] = clip
         same = (each for each in found.same if owners.get(each) in (None, files[address]))  # not that of another answer
         shows: list[live.Entry | live.Link] = [*same, *(asset.links or ()), own]

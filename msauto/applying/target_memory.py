@@ -149,12 +149,7 @@ class TargetMemory:
             self.keep(self._items_if_not_done(index, results))
 
     def _items_left(self, live: LiveTarget, verification: Verification) -> Items:
-        """Return how the run left what it wrote, unless its key holds a secret; what it made itself is ours.
-
-        A server may count positions from the in point, which may move later: it is kept as well.
-        """
-        first = live.asset.first_frame if live.asset else None
-        by: list[Json] = [self._context.run, *([first] if first else [])]
+        """Return how the run left what it wrote, unless its key holds a secret; what it made itself is ours."""
         made: dict[tuple[str, Hashable], str] = {}
         items, secrets = Items(), self._context.secrets
         for name, known in verification.left.items():
@@ -163,7 +158,7 @@ class TargetMemory:
                 continue
             live_key, value = known
             if isinstance(verification.remembered.get(f"{aspect}:{live_key}") or {}, dict):  # reading shows it
-                items[f"{LEFT}{aspect}:{live_key}"] = None if value is None else [value, *by]
+                items[f"{LEFT}{aspect}:{live_key}"] = None if value is None else [value, self._context.run]
                 if value is not None and key.startswith(NEW):
                     made[aspect, ASPECTS[aspect].place(value)] = str(live_key)
                 if value is None or key.startswith(NEW):

@@ -97,7 +97,6 @@ class UndoContext(Struct, frozen=True):
     things: Mapping[str, Mapping[str, Expected]]
     spec: ServerSpec
     source: TaskSource
-    origin: int = 0
     notes: list[str] = field(default_factory=list)
     still: dict[str, Json] = field(default_factory=dict)
 

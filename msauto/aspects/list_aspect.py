@@ -18,7 +18,7 @@ from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, Und
 from msauto.aspects.comparison import Attributes, mapping, text_of
 from msauto.aspects.matching import ListItem, Matching, match
 from msauto.aspects.plan_builder import LEFT, MADE, PlanContext, is_kept, left_alone, refuse
-from msauto.aspects.positions import check_in_point_stays, in_point
+from msauto.aspects.positions import check_in_point_stays
 from msauto.model.desired import DesiredList, Sourced, TaskSource
 from msauto.model.plan import Basis, Change, Outside, ShownItem, Target
 from msauto.model.ports import LiveTarget
@@ -27,7 +27,7 @@ from msauto.model.snapshot import NEW, TWINS, Effect, Json, Part, Thing, is_equa
 from msauto.secrets.redaction import HIDDEN
 
 Item = dict[str, Json]
-"""An item by its attributes; positions are frames of the file while planning, else as the server counts them."""
+"""An item by its attributes."""
 
 
 class ListAspect(Aspect):
@@ -46,7 +46,7 @@ class ListAspect(Aspect):
     every: ClassVar[str] = ""
     """What shows all live items, where its own things do not: a fact."""
     positions: ClassVar[tuple[str, ...]] = ()
-    """The attributes that count frames from where the server counts."""
+    """The attributes that are positions: frames of the file."""
     moves: ClassVar[tuple[frozenset[str], ...]] = ()
     """The attributes that others change when they move an item, in one of these ways."""
     unreported: ClassVar[tuple[str, ...]] = ()
@@ -204,14 +204,16 @@ class ListAspect(Aspect):
         return replace(matching, present=present, removed=removed), others
 
     def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
-        """Return how a run left each item, in frames of the file, and that run, by live key."""
-        prefix, moves = f"{LEFT}{self.name}:", self.positions and context.server.dialect.counts_from_in
-        known = {item.removeprefix(prefix): value for item, value in context.memory.items() if item.startswith(prefix)}
-        return {
-            key: (self.shifted(mapping(value[0]), sum(value[2:]) if moves else 0), str(value[1]))  # type: ignore[arg-type]
-            for key, value in known.items()
-            if isinstance(value, list)
-        }
+        """Return how a run left each item, and that run, by live key."""
+        prefix = f"{LEFT}{self.name}:"
+        left: dict[str, tuple[Item, str]] = {}
+        for item, known in context.memory.items():
+            if not item.startswith(prefix) or not isinstance(known, list):
+                continue
+            counts_as_server = len(known) > 2 and context.server.dialect.counts_from_in  # of an older msauto
+            if not counts_as_server:
+                left[item.removeprefix(prefix)] = dict(mapping(known[0])), str(known[1])
+        return left
 
     def _changed_outside(
         self, left: Item, run: str, named: Attributes | None, live: Attributes | None
@@ -230,30 +232,17 @@ class ListAspect(Aspect):
         return Outside(differing, run, started(run), "" if user == text_of(left.get("user")) else user)
 
     def live(self, context: PlanContext) -> dict[str, Item]:
-        """Return the live items in frames of the file, with the attributes that only the ledger knows.
+        """Return the live items, with the attributes that only the ledger knows.
 
         Those without a key cannot be named.
         """
         items: dict[str, Item] = {}
-        origin = self.origin(context)
         for key, value in (part_of(self, context.live) or {}).items():
             known = mapping(context.memory.get(f"{self.name}:{key}"))
             hidden = {name: known[name] for name in self.unreported if name in known and TWINS not in mapping(value)}
-            items[key] = {**hidden, **self.shifted(mapping(value), origin)}
+            items[key] = {**hidden, **mapping(value)}
         items.pop("", None)
         return items
-
-    def origin(self, context: PlanContext) -> int:
-        """Return the frame of the file from which the server counts this list."""
-        return in_point(context.asset, context.server.dialect) if self.positions else 0
-
-    def shifted(self, value: Attributes, by: int) -> Item:
-        """Return an item with its positions moved."""
-        if TWINS in value and by:
-            twins = value[TWINS]
-            return {TWINS: [self.shifted(mapping(each), by) for each in twins] if isinstance(twins, list) else twins}
-        frames = {n: f + by for n in self.positions if by and isinstance(f := value.get(n), int)}
-        return {**value, **frames}
 
     def differs(self, named: Attributes, live: Attributes) -> Sequence[str]:
         """Return the names in which a live item is not as desired, or may not be: its value is not known."""
@@ -292,8 +281,7 @@ class ListAspect(Aspect):
         """Change a live item that differs; one that is as desired is to stay so."""
         differs = self.differs(item.named, live)
         if not differs:
-            origin = self.origin(context)
-            context.builder.hold(self.effect(key, self.shifted(live, -origin), self.shifted(item.named, -origin)))
+            context.builder.hold(self.effect(key, live, dict(item.named)))
         else:
             self.change(context, item, key, live, self.basis(context, key, live, differs))
 
@@ -308,7 +296,7 @@ class ListAspect(Aspect):
         return "ledger" if all(name in live for name in unknown) else "none"
 
     def effect(self, key: str, before: Item | None, after: Item | None) -> Effect:
-        """Return an effect on one item, as the server counts."""
+        """Return an effect on one item."""
         return Effect(self.name, key, before, after)
 
     def new_key(self, context: PlanContext) -> str:
@@ -323,7 +311,7 @@ class ListAspect(Aspect):
             return False
         there, still = live.get(key), context.still[name]
         is_as_desired = not item.present if there is None else item.present and not self.differs(item.named, there)
-        now: Json = None if there is None else self.shifted(there, -self.origin(context))
+        now: Json = there
         if self.unreported:  # what the ledger knows besides was written by msauto
             now = (part_of(self, context.live) or {}).get(key)
         if is_as_desired or is_equal(still, now, self):
@@ -357,8 +345,7 @@ class ListAspect(Aspect):
         self, context: PlanContext, desired: Any, items: Sequence[ListItem], live: Mapping[str, Item]
     ) -> None:
         """Note which new items would be against what the tasks ask."""
-        origin = self.origin(context)
-        unwanted = [self.shifted(item.named, -origin) for item in items if not item.present and item.key is None]
+        unwanted = [dict(item.named) for item in items if not item.present and item.key is None]
         unwanted += self.covered(desired) if desired.exactly else ()
         context.builder.unwanted += [(self.name, each) for each in unwanted]
         for item in items:
@@ -479,9 +466,7 @@ class ListAspect(Aspect):
                 title = str(twin.get("title") or twin.get("description") or "")
                 why = f"because a {self.key_called} names one {self.called}"
                 context.notes.append(f"{self.called} {key}: a second one ({title!r}) does not come back, {why}")
-            items.append(
-                self.former(live_key, self.shifted(value, context.origin), besides if key in deleted else None)
-            )
+            items.append(self.former(live_key, value, besides if key in deleted else None))
         return DesiredList(tuple(map(context.sourced, items))) if items else None
 
     # Shown -----------------------------------------------------------------------------------------------------------
@@ -494,10 +479,10 @@ class ListAspect(Aspect):
         """Return where an item is on a timeline; ``None`` where it is nowhere."""
         return None
 
-    def untouched(self, live: LiveTarget, origin: int, touched: Collection[Thing]) -> Iterator[ShownItem]:
+    def untouched(self, live: LiveTarget, touched: Collection[Thing]) -> Iterator[ShownItem]:
         """Yield the live items on a timeline that no request touches."""
         for key, value in (part_of(self, live) or {}).items():
-            place = self.timeline_place(self.shifted(mapping(value), origin))
+            place = self.timeline_place(mapping(value))
             if place is not None and (self.name, key) not in touched:
                 yield ShownItem(f"{self.prefix}{key}", place.lane, place.start, place.duration, place.title)
 

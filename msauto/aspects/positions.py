@@ -1,7 +1,8 @@
-"""Desired positions to frames of one clip, checked against its length, and the server's way to count them.
+"""Desired positions to frames of one clip, checked against its length, and to the frames of a request.
 
-Inside msauto a frame counts from the first frame of the file. With the dialect ``position_origin: in`` the server
-counts from the in point (``first_frame``): this module translates in both directions.
+A frame counts from the first frame of the file. With the dialect ``position_origin: in`` the server counts from the in
+point (``first_frame``): what is read is translated by :mod:`msauto.server.reader`, what a request says by
+:func:`to_wire`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from msauto.aspects.plan_builder import PlanContext, refuse
 from msauto.errors import PlanningError
 from msauto.model.desired import Position, TaskSource
 from msauto.model.live import Asset, whole, why_no_rate
-from msauto.model.server import Dialect
 from msauto.model.snapshot import Json, Snapshot
 from msauto.model.timecode import Timecode, TimecodeError, show_rate, show_timecode
 
@@ -109,13 +109,8 @@ def position_at(frames: Json) -> Position:
     return Position(Timecode.parse(str(frames)))
 
 
-def in_point(asset: Asset, dialect: Dialect) -> int:
-    """Return the frame of the file from which the server counts positions."""
-    return asset.first_frame or 0 if dialect.counts_from_in else 0
-
-
 def to_wire(frame: int, origin: int, source: TaskSource) -> int:
-    """Return a frame as the server counts it."""
+    """Return a frame as the server counts it, whose count begins at ``origin``."""
     if frame < origin:
         raise refuse(
             f"frame {frame} lies before the in point (frame {origin}), from which this server counts",

@@ -153,7 +153,7 @@ class Segments(SegmentArguments):
             elif value is not None:
                 context.still[f"{self.name}:{key}"] = value
                 items.append(self.absent(key))
-        items += [self.former("", self.shifted(mapping(each), context.origin), frozenset()) for each in gone]
+        items += [self.former("", mapping(each), frozenset()) for each in gone]
         return DesiredSegments(tuple(map(context.sourced, items)))
 
     def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> DesiredSegment:

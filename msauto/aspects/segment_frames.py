@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -64,24 +64,34 @@ def by_start(there: Mapping[int, Item]) -> dict[int, Item]:
     return dict(enumerate(sorted(there.values(), key=start_of), 1))
 
 
+class _Making(NamedTuple):
+    """A segment to create: its number, what it is, what it is written over, its change, and its start on the wire."""
+
+    number: int
+    made: Item
+    over: Item | None
+    change: int
+    start_on_wire: int
+
+
 class SegmentRequests:
     """Adds what a plan does to the segments of an asset: the changes at once, their requests by :meth:`send`.
 
-    ``live`` are the segments in frames of the file; ``there``, as the server counts, those that the requests so far
-    leave. ``gone`` are the numbers to delete, with the changes that do so: several segments of one number take several.
+    ``live`` are the segments before; ``there`` those that the requests so far leave. ``gone`` are
+    the numbers to delete, with the changes that do so: several segments of one number take several.
     """
 
     def __init__(self, rule: ListAspect, context: PlanContext, live: Mapping[str, Item]) -> None:
         dialect = context.server.dialect
         self.recreates = dialect.segment_update == "recreate"
-        self.rule, self.context, self.live, self._origin = rule, context, live, rule.origin(context)
+        self.rule, self.context, self.live = rule, context, live
         self.gone = defaultdict[int, list[int]](list)
-        self.there = {int(key): rule.shifted(item, -self._origin) for key, item in live.items()}
+        self.there = {int(key): item for key, item in live.items()}
         self._shown = part_of(rule, context.live) or {}
         shown = {name for item in self._shown.values() for each in each_of(item) for name in each}
         self._never_shown = [name for name in UNREPORTED if name not in shown]
         self._by_start = dialect.numbers_by_start
-        self._made: list[tuple[int, Item, Item | None, int]] = []
+        self._made: list[_Making] = []
 
     def unknown(self, key: str) -> list[str]:
         """Return the attributes that the server never shows and no run has written: recreating loses them."""
@@ -96,8 +106,7 @@ class SegmentRequests:
             if rule.differs(item.named, live[key]):
                 self._rewrite(item, key)
             else:  # what reading does not show of it is not looked at again
-                desired = rule.shifted(item.named, -self._origin)
-                self.context.builder.hold(rule.effect(key, dict(mapping(self._shown[key])), desired))
+                self.context.builder.hold(rule.effect(key, dict(mapping(self._shown[key])), dict(item.named)))
         new = self._number_new(matching, surplus)
         over = {instead for _, _, instead in new}
         for gone, exactly in ((matching.removed, False), (surplus, True)):
@@ -161,8 +170,9 @@ class SegmentRequests:
         builder, source = self.context.builder, self.context.builder.changes[change].source
         was = text_of(mapping(builder.changes[change].before).get("title"))
         builder.warn_of_blanks(f"the title of segment {str(number)!r}", was, text_of(new.get("title")), source)
-        made = {**NOT_SENT, **new, "start": to_wire(span_of(new)[0], self._origin, source)}
-        self._made.append((number, made, None if over is None else self.there[int(over)], change))
+        start = to_wire(span_of(new)[0], self.context.origin, source)
+        replaced = None if over is None else self.there[int(over)]
+        self._made.append(_Making(number, {**NOT_SENT, **new}, replaced, change, start))
 
     def _number_new(
         self, matching: Matching[Item], surplus: Mapping[str, TaskSource]
@@ -223,15 +233,14 @@ class SegmentRequests:
             effects = self._after(number, None)
             for change in self.gone[key]:
                 builder.send(Phase.SEGMENT_DELETE, requests.delete_segment(path, number), [change], *effects)
-        for planned, made, over, change in self._made:
-            number = planned
+        for number, made, over, change, start_on_wire in self._made:
             if over is not None:
-                number = self._number_now(planned, over)
+                number = self._number_now(number, over)
             elif self._by_start:
                 number = self._number_for(made)
             texts = {name: str(made[name]) for name in SEGMENT_NAMES if made.get(name) is not None}
             start, end = span_of(made)
-            request = requests.create_segment(path, number, start, end - start, texts)
+            request = requests.create_segment(path, number, start_on_wire, end - start, texts)
             builder.send(Phase.SEGMENT_CREATE, request, [change], *self._after(number, made))
         return bool(self.gone or self._made)
 

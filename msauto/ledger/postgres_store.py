@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from msauto.errors import LedgerError, MsautoError
 from msauto.ledger.store import (
     BEFORE_REQUESTS,
+    NOTE_OF_OLDER_RUNS,
     VERSION,
     ForeignError,
     Properties,
@@ -388,6 +389,7 @@ def _create(connection: Connection) -> None:
         version = _version(connection)
         if version == BEFORE_REQUESTS:
             connection.execute(_statement(table_of_requests()))
+            connection.execute(NOTE_OF_OLDER_RUNS.encode())
             connection.execute("UPDATE ledger_version SET version = %s", (VERSION,))
         elif not version:
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")

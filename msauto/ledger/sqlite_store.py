@@ -17,6 +17,7 @@ from typing import ParamSpec, TypeVar
 from msauto.errors import LedgerError
 from msauto.ledger.store import (
     BEFORE_REQUESTS,
+    NOTE_OF_OLDER_RUNS,
     VERSION,
     ForeignError,
     Properties,
@@ -220,6 +221,7 @@ def _create(connection: sqlite3.Connection) -> None:
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
         elif _version(connection) == BEFORE_REQUESTS:
             connection.execute(table_of_requests())
+            connection.execute(NOTE_OF_OLDER_RUNS)
         connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from msauto.errors import LedgerError
+from msauto.model.result import COUNTED_BY_SERVER
 
 Value = str | int | None
 Row = tuple[Any, ...]
@@ -48,6 +49,9 @@ def table_statements() -> list[str]:
 def table_of_requests() -> str:
     """Return the statement that makes the table ``request``."""
     return next(each for each in table_statements() if each.startswith("CREATE TABLE request "))
+
+
+NOTE_OF_OLDER_RUNS = f"INSERT INTO note SELECT id, '{COUNTED_BY_SERVER}', 'as the server counts' FROM run"  # noqa: S608
 
 
 class Upsert(NamedTuple):

@@ -119,6 +119,10 @@ class Dialect:
         """Whether positions count from the IN point."""
         return self.position_origin == "in"
 
+    def origin(self, in_point: int | None) -> int:
+        """Return the frame of the file from which positions of a clip with that IN point count."""
+        return in_point or 0 if self.counts_from_in else 0
+
     @property
     def numbers_by_start(self) -> bool:
         """Whether the numbers of segments follow their starts."""

@@ -89,7 +89,7 @@ class Rules(Protocol):
 
 
 class Effect(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """What a request does to one thing. ``None`` is absent; positions are as the server counts them."""
+    """What a request does to one thing. ``None`` is absent; positions are frames of the file."""
 
     aspect: AspectName
     key: Annotated[str, Meta(description="which one; new 1: the server gives it its key")]

@@ -15,7 +15,7 @@ from msauto.aspects import ASPECTS, DELETION, merge_desired, operation, snapshot
 from msauto.aspects.aspect import Reads
 from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, adopted, refuse
-from msauto.aspects.positions import InAndOut, in_point
+from msauto.aspects.positions import InAndOut
 from msauto.circuit_breaker import cause_of
 from msauto.errors import MissingError, MsautoError, PlanningError
 from msauto.model import requests
@@ -491,7 +491,7 @@ def finished(
         requests=sent,
         wait=builder.wait,
         emptied=tuple(starmap(EmptiedList, builder.emptied)),
-        context=shown_context(live, context.server, sent),
+        context=shown_context(live, sent),
         unwanted=tuple(builder.unwanted),
         altered=tuple(sorted(builder.altered)),
         holding=tuple(builder.holding) or UNSET,
@@ -500,15 +500,14 @@ def finished(
     return SurveyedTarget("changed", target, warnings, settlements, tuple(builder.taken))
 
 
-def shown_context(live: LiveTarget, server: ServerSpec, sent: Sequence[Request]) -> TargetContext | None:
-    """Return what surrounds the changes of an asset on a timeline; positions are frames from the first of the file."""
+def shown_context(live: LiveTarget, sent: Sequence[Request]) -> TargetContext | None:
+    """Return what surrounds the changes of an asset on a timeline."""
     if live.asset is None:
         return None
     touched = {effect.thing for request in sent for effect in request.effects}
     if _ON_TIMELINES.keys().isdisjoint(aspect for aspect, _ in touched):
         return TargetContext(live.asset.frames)
-    origin = in_point(live.asset, server.dialect)
-    untouched = (item for each in _ON_TIMELINES.values() for item in each.untouched(live, origin, touched))
+    untouched = (item for each in _ON_TIMELINES.values() for item in each.untouched(live, touched))
     return TargetContext(live.asset.frames, tuple(untouched))
 
 

@@ -11,11 +11,9 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from msgspec import structs
-
 from msauto.aspects import ASPECTS
 from msauto.aspects.aspect import UndoContext, Value
-from msauto.aspects.positions import in_point
+from msauto.aspects.list_aspect import ListAspect
 from msauto.codec import from_json
 from msauto.errors import RefusedError
 from msauto.model.desired import (
@@ -32,7 +30,7 @@ from msauto.model.desired import (
 )
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import ClipIdentity, is_another_clip
-from msauto.model.result import LEFT_CLIP, RunDetails, TargetRecord
+from msauto.model.result import COUNTED_BY_SERVER, LEFT_CLIP, RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import TITLE, Expected, predict
 
@@ -53,6 +51,7 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
         if not made:
             continue
         context = _context(details, specs[target.server], source, number)
+        _check_positions(context, details)
         for each in made:
             if each not in context.changes:
                 change = target.changes[each]
@@ -75,6 +74,19 @@ def _context(details: RunDetails, spec: ServerSpec, source: TaskSource, number: 
     for (aspect, key), each in predict(effects, len(effects)).items():
         things[aspect][key] = each
     return UndoContext(record, kept, things, spec, source)
+
+
+def _check_positions(context: UndoContext, details: RunDetails) -> None:
+    """Refuse positions that an older msauto recorded as a server counts them that does so from the in point."""
+    if COUNTED_BY_SERVER not in details.notes or not context.spec.dialect.counts_from_in:
+        return
+    for name in context.things:
+        aspect = ASPECTS[name]
+        if isinstance(aspect, ListAspect) and aspect.positions:
+            raise RefusedError(
+                f"an older msauto recorded run {details.summary.run}, with positions from the in point of each clip",
+                remedy="bring the segments and markers back with a playbook",
+            )
 
 
 def servers_of(details: RunDetails) -> tuple[str, ...]:
@@ -155,7 +167,6 @@ def _undo_asset(details: RunDetails, spec: ServerSpec, source: TaskSource, numbe
     clip, settled = (target.clip, set()) if left is None else (from_json(ClipIdentity, left), {"files", "orig_name"})
     if is_another_clip(clip, asset, altered={*target.altered} - settled):
         raise NoAssetError(target.name)  # the clip of the run is gone, and nothing of the other one is concerned
-    context = structs.replace(context, origin=in_point(asset, context.spec.dialect))
     return DesiredAsset(
         context.source,
         _parts(context),

@@ -16,7 +16,7 @@ from msauto.codec import dump, load, to_json
 from msauto.errors import LedgerError
 from msauto.ledger.ledger import FILE, Ledger, count_rows
 from msauto.model.plan import Target, TargetId
-from msauto.model.result import Difference, RequestRecord, RequestResult, Result, TargetResult
+from msauto.model.result import COUNTED_BY_SERVER, Difference, RequestRecord, RequestResult, Result, TargetResult
 from msauto.model.snapshot import Json
 from tests.unit.ledger.ledger_plans import channel, plan, target
 
@@ -154,6 +154,7 @@ def test_a_ledger_of_the_version_before_is_read_and_goes_on(tmp_path: Path) -> N
         first, second = ledger.run_details(run).targets
         assert [each.state for each in first.requests] == ["done", "done", "sending"]
         assert first.requests[0] == known[0]
+        assert COUNTED_BY_SERVER in ledger.run_details(run).notes
         results = (RequestResult("done", 200, "", 1),) * 3
         ledger.journal.settled(run, begun, 2, results[2])
         ledger.journal.finished(run, TargetResult(begun, "changed", requests=results))
