@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from msauto.aspects.aspect import Aspect, Operation, part_of
+from msauto.aspects.aspect import Aspect, Operation
 from msauto.aspects.asset import AssetDeletion
 from msauto.aspects.command import AssetCommands
 from msauto.aspects.downloads import Proxies, Thumbnails
@@ -30,7 +30,7 @@ from msauto.aspects.xmp_batch import XmpBatches
 from msauto.errors import PlanningError
 from msauto.model.desired import DesiredAsset, DesiredChannel, DesiredList, DesiredOperation, DesiredXmpBatch
 from msauto.model.live import Asset, show_folder
-from msauto.model.plan import Change
+from msauto.model.plan import Change, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.snapshot import Snapshot
 
@@ -44,10 +44,21 @@ ASPECTS: Final[Mapping[str, Aspect]] = {each.name: each for each in _ALL}
 """All aspects by name, in the order in which an asset is planned."""
 
 
-def snapshot_of(live: LiveTarget, names: Iterable[str] = ASPECTS) -> Snapshot:
+_READ: Final = [name for name, each in ASPECTS.items() if type(each).things is not Aspect.things]
+"""The aspects of which reading shows anything."""
+
+
+def snapshot_of(live: LiveTarget, names: Iterable[str] = _READ) -> Snapshot:
     """Return what a reading shows of a target: all aspects that were read, or those named."""
-    parts = ((name, part_of(ASPECTS[name], live)) for name in names)
-    return {name: part for name, part in parts if part is not None}
+    parts = live.parts
+    snapshot = {}
+    for name in names:
+        if name not in parts:
+            parts[name] = ASPECTS[name].things(live)
+        part = parts[name]
+        if part is not None:
+            snapshot[name] = part
+    return snapshot
 
 
 def operation(desired: DesiredOperation | DesiredXmpBatch) -> Operation:
@@ -60,6 +71,15 @@ def operation(desired: DesiredOperation | DesiredXmpBatch) -> Operation:
 def is_deletion(change: Change) -> bool:
     """Return whether a change counts as a deletion: of an asset, or of a link by its title."""
     return change.action == "delete" and bool(ASPECTS[change.aspect].deletes)
+
+
+def deletions_of(target: Target) -> list[Change]:
+    """Return the changes of a target that count as deletions."""
+    found = []
+    for change in target.changes:
+        if change.action == "delete" and ASPECTS[change.aspect].deletes:
+            found.append(change)
+    return found
 
 
 def is_numbered(name: str) -> bool:
@@ -76,10 +96,21 @@ def merge_desired(declared: Sequence[DesiredAsset], asset: Asset, title: str) ->
 
     Raises ``PlanningError`` that names both places of a contradiction.
     """
+    if len(declared) == 1 and not _has_items_to_unite(declared[0]):
+        parts = declared[0].parts
+        return structs.replace(declared[0], parts={name: parts[name] for name in sorted(parts, key=_ORDER.__getitem__)})
     merging = Merging(asset, title)
     merged = _merge(declared, merging)
     merging.check()
     return merged
+
+
+def _has_items_to_unite(desired: DesiredAsset) -> bool:
+    """Return whether a task declares a list of which two items may be one."""
+    for part in desired.parts.values():
+        if isinstance(part, DesiredList) and len(part.items) > 1:
+            return True
+    return False
 
 
 def contradictions(declared: Sequence[DesiredAsset | DesiredChannel], title: str) -> list[PlanningError]:

@@ -84,6 +84,9 @@ class Reads(NamedTuple):
     every_xmp: bool = False
 
 
+NO_READS: Final = Reads()
+
+
 class UndoContext(Struct, frozen=True):
     """What an aspect needs to undo the changes of one target.
 
@@ -168,11 +171,11 @@ class Aspect:
 
     def reads(self, part: Any, asset: Asset, title: str) -> Reads:
         """Return what comparing a part takes beside the asset."""
-        return Reads()
+        return NO_READS
 
     def needs(self, keys: Collection[str]) -> Reads:
         """Return what reading these things of it again takes beside the asset; the key ``""`` of a list: all of it."""
-        return Reads()
+        return NO_READS
 
     def for_clip(self, part: Any, asset: Asset, title: str | None) -> Any:
         """Return a part that a task declares for another entry of the clip as one for the clip.

@@ -118,20 +118,34 @@ class ListAspect(Aspect):
         if self.positions:
             check_in_point_stays(context)
         everything = self.live(context)
+        items: Sequence[ListItem] = [self.resolve(context, each, everything) for each in desired.items]
+        if context.memory:
+            items = self.with_keys_of_ours(context, items, everything)
+        if context.still:
+            items = [item for item in items if not self.is_left_alone(context, item, everything)]
+        if len(items) > 1:
+            items = self.unite(items)
+        absent = [item for item in items if not item.present]
         live = {key: value for key, value in everything.items() if TWINS not in value}
-        resolved = [self.resolve(context, each, everything) for each in desired.items]
-        resolved = self.with_keys_of_ours(context, resolved, everything)
-        items = self.unite([item for item in resolved if not self.is_left_alone(context, item, everything)])
-        twins = self.twins(context, everything, items, desired)
+        twins: Mapping[str, TaskSource] = {}
+        if len(live) < len(everything):
+            twins = self.twins(context, everything, items, desired)
         matching = match(items, live, self.handles, self.differs, self.prefix)
-        self._refuse_contradictions(items, matching)
-        self._refuse_what_stays_and_changes(desired, matching, live)
-        surplus = {k: desired.exactly for k in matching.others if desired.exactly and self.covers(desired, live[k])}
-        self._warn_of_spared(context, live, matching, surplus)
-        self._expect_no_others(context, desired, items, everything)
+        if absent:
+            self._refuse_contradictions(items, matching)
+        if matching.created and matching.kept:
+            self._refuse_what_stays_and_changes(desired, matching, live)
+        surplus: dict[str, TaskSource] = {}
+        if desired.exactly:
+            surplus = {key: desired.exactly for key in matching.others if self.covers(desired, live[key])}
+        if matching.spared:
+            self._warn_of_spared(context, live, matching, surplus)
+        if absent or desired.exactly:
+            self._expect_no_others(context, desired, absent, everything)
         for key, source in twins.items():
             (surplus if source is desired.exactly else matching.removed)[key] = source
-        matching, surplus = self.without_kept(context, matching, everything, surplus)
+        if context.memory:
+            matching, surplus = self.without_kept(context, matching, everything, surplus)
         self.write(context, matching, everything, surplus)
         if not surplus:
             return
@@ -152,6 +166,8 @@ class ListAspect(Aspect):
         if not (self.moves and known and self.tells_by_key(context)):
             return [*items]
         left = {key: was for key, (was, _) in self.left(context).items() if key in live}
+        if not left:
+            return [*items]
         named, ours = {each.key for each in items}, dict[Hashable, str]()
         for key, was in left.items():
             stays, missed = self.place(live[key]) == self.place(was), {*self.misses(was, live[key])}
@@ -180,9 +196,9 @@ class ListAspect(Aspect):
         self, context: PlanContext, matching: Matching[Item], live: Mapping[str, Item], surplus: dict[str, TaskSource]
     ) -> tuple[Matching[Item], dict[str, TaskSource]]:
         """Return what is to be written, without what was changed outside and is kept."""
-        if not context.memory or not self.tells_by_key(context):
-            return matching, surplus
         left = self.left(context)
+        if not left or not self.tells_by_key(context):
+            return matching, surplus
         gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
 
         def stays(called: str, key: str | None, named: Attributes | None, source: TaskSource) -> bool:
@@ -236,8 +252,9 @@ class ListAspect(Aspect):
 
         Those without a key cannot be named.
         """
+        part = part_of(self, context.live) or {}
         items: dict[str, Item] = {}
-        for key, value in (part_of(self, context.live) or {}).items():
+        for key, value in part.items():
             known = mapping(context.memory.get(f"{self.name}:{key}"))
             hidden = {name: known[name] for name in self.unreported if name in known and TWINS not in mapping(value)}
             items[key] = {**hidden, **mapping(value)}
@@ -342,14 +359,14 @@ class ListAspect(Aspect):
                 context.builder.warnings.append(f"{what}: {why} ({item.source.place})")
 
     def _expect_no_others(
-        self, context: PlanContext, desired: Any, items: Sequence[ListItem], live: Mapping[str, Item]
+        self, context: PlanContext, desired: Any, absent: Sequence[ListItem], live: Mapping[str, Item]
     ) -> None:
         """Note which new items would be against what the tasks ask."""
-        unwanted = [dict(item.named) for item in items if not item.present and item.key is None]
+        unwanted = [dict(item.named) for item in absent if item.key is None]
         unwanted += self.covered(desired) if desired.exactly else ()
         context.builder.unwanted += [(self.name, each) for each in unwanted]
-        for item in items:
-            if not item.present and item.key is not None and item.key not in live:
+        for item in absent:
+            if item.key is not None and item.key not in live:
                 context.builder.hold(self.effect(item.key, None, None))
         if desired.exactly:
             context.builder.look(self.every or self.name)
@@ -396,8 +413,6 @@ class ListAspect(Aspect):
 
         What is removed by its key may be desired by its place only where another item is at that place.
         """
-        if all(item.present for item in items):
-            return
         new = {item.handles for item in matching.created}
         present, there = [item for item in items if item.present], defaultdict[Hashable, list[ListItem]](list)
         for item in present:
@@ -414,7 +429,7 @@ class ListAspect(Aspect):
 
     def _refuse_what_stays_and_changes(self, desired: Any, matching: Matching[Item], live: Mapping[str, Item]) -> None:
         """Refuse an item that one task names by its place as it is, and another one by its key as something else."""
-        kept = [(item, live[key]) for item, key in matching.kept if matching.created]
+        kept = [(item, live[key]) for item, key in matching.kept]
         there = {handle: (item, value) for item, value in kept for handle in self.handles(value)[:1]}
         parts = {each.source: each.part for each in desired.items} if there else {}
         for stays in (item for item in matching.created if there and item.key is None and item.besides is None):

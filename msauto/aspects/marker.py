@@ -401,8 +401,10 @@ class Markers(ListAspect):
     def _unpaired(self, context: PlanContext, after: Callable[[], Snapshot]) -> Iterator[str]:
         """Yield the profanity starts without an end, and ends without a start, that the run makes."""
         touched = [change for change in context.builder.changes if change.aspect == self.name]
-        sides = (mapping(side) for change in touched for side in (change.before, change.after))
-        if not any(side.get("track") in {_START, _END} for side in sides):
+        has_profanity = False
+        for change in touched:
+            has_profanity = has_profanity or _is_profanity(change.before) or _is_profanity(change.after)
+        if not has_profanity:
             return
         before = {*_alone(part_of(self, context.live) or {})}
         for frame, track, uid in _alone(after()[self.name]):
@@ -440,6 +442,10 @@ class Markers(ListAspect):
 def _texts(value: Attributes) -> dict[str, str]:
     """Return all attributes but its place."""
     return {name: text for name, text in value.items() if isinstance(text, str) and name not in _PLACE}
+
+
+def _is_profanity(marker: Json) -> bool:
+    return isinstance(marker, dict) and marker.get("track") in (_START, _END)
 
 
 def _called(value: Attributes) -> tuple[str, str]:

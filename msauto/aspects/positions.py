@@ -86,8 +86,14 @@ class InAndOut(NamedTuple):
     @classmethod
     def of(cls, asset: Asset, after: Snapshot | None = None) -> InAndOut:
         """Read both, from the snapshot after the run where it is given; an out point of 0 counts as missing."""
-        fields = {name: str(value) for name, value in (after or {}).get("field", {}).items()}
-        first, last = (fields.get(name, asset.attributes.get(name)) for name in ("first_frame", "last_frame"))
+        attributes = asset.attributes
+        first, last = attributes.get("first_frame"), attributes.get("last_frame")
+        if after is not None:
+            fields = after.get("field", {})
+            if "first_frame" in fields:
+                first = str(fields["first_frame"])
+            if "last_frame" in fields:
+                last = str(fields["last_frame"])
         return cls(whole(first), whole(last) or None)
 
     @property

@@ -38,16 +38,24 @@ async def read_needed(
     XMP fields stay unknown where the server does not report them (an old version). All links take a listing of the
     whole database.
     """
-    names, xmp, links = frozenset[str]().union(*(each.xmp for each in needed)), known.xmp, known.links
-    every = any(each.every_xmp for each in needed)
+    names: set[str] = set()
+    places: dict[Folder, None] = {}
+    every = needs_links = False
+    for each in needed:
+        names |= each.xmp
+        places |= dict.fromkeys(each.places)
+        every = every or each.every_xmp
+        needs_links = needs_links or each.links
+    if not (names or places or every or needs_links):
+        return known
+    xmp, links = known.xmp, known.links
     if xmp is None and (names or every):
         with suppress(UnsupportedError):
             fields = await reader.read_xmp(database, address, frozenset()) if every else None
             by_name = not fields and (names or not every)
-            xmp = await reader.read_xmp(database, address, names) if by_name else fields
-    places = dict.fromkeys(place for each in needed for place in each.places)
+            xmp = await reader.read_xmp(database, address, frozenset(names)) if by_name else fields
     listed = await read_places(read_folder, database, places)
-    if links is None and known.asset is not None and any(each.links for each in needed):
+    if links is None and known.asset is not None and needs_links:
         links = await reader.read_links(database, known.asset)
     return LiveTarget(asset=known.asset, xmp=xmp, places=listed, links=links)
 

@@ -37,7 +37,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
-from msauto.aspects import ASPECTS, is_deletion
+from msauto.aspects import ASPECTS, deletions_of
 from msauto.aspects.aspect import Value
 from msauto.codec import to_key
 from msauto.model.desired import TaskSource
@@ -347,7 +347,7 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
     """
     plan = redact_plan(plan)
     changing = [target for target in plan.targets if target.changes and target.error is None]
-    deletions = tuple(Deletion(target, each) for target in changing for each in target.changes if is_deletion(each))
+    deletions = tuple([Deletion(target, each) for target in changing for each in deletions_of(target)])
     shown = [target for target in changing if _kept(target)]
     short = len(shown) <= _NEVER_SHORTENED
     blocks = _blocks(shown, short=short) if folded else [_block("alone", [each], short=short) for each in shown]
@@ -437,10 +437,13 @@ def _things(target: Target) -> tuple[object, ...]:
     kept = _kept(target)
     about = target.kind, frozenset(each.aspect for each in target.emptied)
     kinds = [kind_of(change) for change in kept]
-    loses = any(map(_loses, kept))
-    if loses or any(isinstance(change.after, dict) for change in kept):
+    loses = changes_an_item = False
+    for change in kept:
+        loses = loses or _loses(change)
+        changes_an_item = changes_an_item or isinstance(change.after, dict)
+    if loses or changes_an_item:
         return ((*about, loses, *kinds),)
-    return tuple(dict.fromkeys((*about, kind) for kind in kinds))
+    return tuple(dict.fromkeys([(*about, kind) for kind in kinds]))
 
 
 def _tables(alike: Sequence[list[Target]], order: Mapping[int, int], short: bool) -> list[Block]:
@@ -490,7 +493,11 @@ def _alike_key(first: dict[bytes, Target], target: Target) -> object:
 
 def _kept(target: Target) -> list[Change]:
     """Return the changes that blocks show: all but the deletions."""
-    return [change for change in target.changes if not is_deletion(change)]
+    kept = []
+    for change in target.changes:
+        if change.action != "delete" or not ASPECTS[change.aspect].deletes:
+            kept.append(change)
+    return kept
 
 
 def _block(level: Level, targets: Sequence[Target], *, short: bool) -> Block:
@@ -548,8 +555,11 @@ def _counts(targets: Iterable[Target]) -> tuple[KindCount, ...]:
     actions: Counter[tuple[Action, AspectName]] = Counter()
     on: Counter[AspectName] = Counter()
     for target in targets:
-        actions.update((change.action, change.aspect) for change in target.changes)
-        on.update({change.aspect for change in target.changes})
+        aspects: set[AspectName] = set()
+        for change in target.changes:
+            actions[change.action, change.aspect] += 1
+            aspects.add(change.aspect)
+        on.update(aspects)
     counts = (
         KindCount._make((aspect, *(actions[each, aspect] for each in ACTIONS), number)) for aspect, number in on.items()
     )
