@@ -110,9 +110,12 @@ class UndoContext(Struct, frozen=True):
     def seen(self, aspect: str) -> frozenset[str]:
         """Return the keys of the things of an aspect that there were before the run."""
         target = self.record.target
-        effects = (effect for request in target.requests for effect in request.effects)
-        named = {each.key for each in effects if each.aspect == aspect and each.before is not None}
-        return frozenset(named | {key for name, key in target.others.things if name == aspect})
+        keys = {key for name, key in target.others.things if name == aspect}
+        for request in target.requests:
+            for effect in request.effects:
+                if effect.aspect == aspect and effect.before is not None:
+                    keys.add(effect.key)
+        return frozenset(keys)
 
     def left(self, thing: Thing) -> tuple[str, Json] | None:
         """Return the live key and the value of a thing as the run left it; ``None`` where that is not known."""

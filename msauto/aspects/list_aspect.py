@@ -99,12 +99,17 @@ class ListAspect(Aspect):
         if not isinstance(shown, dict):
             return tuple(one) or ("",)
         unknown = self.hidden(named, shown)
-        return [
-            name for name, value in one.items() if name not in unknown and not self.same(name, value, other.get(name))
-        ]
+        missed = []
+        for name, value in one.items():
+            now = other.get(name)
+            if value != now and name not in unknown and not self.same(name, value, now):
+                missed.append(name)
+        return missed
 
     def hidden(self, named: Json, shown: Json) -> Sequence[str]:
         """Return the named attributes that the server does not report of this item."""
+        if not self.unreported:
+            return ()
         one, other = mapping(named), mapping(shown)
         return [name for name in self.unreported if one.get(name) and name not in other]
 
@@ -263,7 +268,10 @@ class ListAspect(Aspect):
 
     def differs(self, named: Attributes, live: Attributes) -> Sequence[str]:
         """Return the names in which a live item is not as desired, or may not be: its value is not known."""
-        names = (*self.misses(dict(named), dict(live)), *self.hidden(dict(named), dict(live)))
+        wanted, there = dict(named), dict(live)
+        names = [*self.misses(wanted, there), *self.hidden(wanted, there)]
+        if not names or not self.kept:
+            return names
         return [name for name in names if name not in self.kept]
 
     def unite(self, items: Sequence[ListItem]) -> Sequence[ListItem]:
@@ -453,6 +461,8 @@ class ListAspect(Aspect):
         """
         items: list[Any] = []
         things = context.things.get(self.name, {})
+        if not things:
+            return None
         deleted = {key for key, each in things.items() if each.after is None}
         besides = context.seen(self.name) - deleted
         for key, each in things.items():

@@ -343,8 +343,13 @@ class LedgerMemory:
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items; a value of ``None`` forgets the item."""
         key, now = _key_of(target, self._urls), self._now()
-        both = ((item, None if value is None else (dump(value), now)) for item, value in items.items())
-        self._store.put(_ITEM, *(((*key, item), values) for item, values in both))
+        rows: list[tuple[Row, Row | None]] = []
+        for item, value in items.items():
+            values = None
+            if value is not None:
+                values = dump(value), now
+            rows.append(((*key, item), values))
+        self._store.put(_ITEM, *rows)
 
 
 def _clip(link_id: str, create_time: str) -> ClipIdentity:

@@ -218,6 +218,9 @@ class SecretMemory:
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Store items, with hashes of secret texts."""
+        if not self._known:
+            self._memory.remember(target, items)
+            return
         self._memory.remember(target, {item: map_texts(value, self._without_secret) for item, value in items.items()})
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:

@@ -251,7 +251,8 @@ class HttpClient:
                 raise
         response = await self._transport.send(request.method, request.path, headers, content, limits, permit)
         self._answered = True
-        permit.answered(response.status, self._retry_after(response))
+        status = response.status
+        permit.answered(status, None if status < 300 else self._retry_after(response))
         return response
 
     async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
