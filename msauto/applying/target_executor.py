@@ -16,7 +16,7 @@ from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.states import RetryPolicy, State
 from msauto.applying.target_memory import TargetMemory
 from msauto.applying.verification import Guard, Verification
-from msauto.aspects import is_deletion, is_numbered
+from msauto.aspects import NUMBERED, is_deletion
 from msauto.circuit_breaker import TargetContact
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import (
@@ -234,8 +234,10 @@ class TargetExecutor:
 
     def _may_be_renumbered(self, index: int) -> bool:
         """Return whether a request addresses by number after one that may have given items other numbers."""
-        both = (self._target.requests[each].effects for each in (index - 1, index))
-        return all(any(is_numbered(each.aspect) for each in effects) for effects in both)
+        for request in self._target.requests[index - 1 : index + 1]:
+            if NUMBERED.isdisjoint([effect.aspect for effect in request.effects]):
+                return False
+        return True
 
     async def _send(self, index: int) -> states.Event:
         self._context.notify(events.RequestSending(self._target, index, self._progress.tries))

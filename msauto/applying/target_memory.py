@@ -19,14 +19,14 @@ from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Call
 from msauto.applying.verification import Verification, rename_of
-from msauto.aspects import ASPECTS, is_numbered
+from msauto.aspects import ASPECTS, NUMBERED
 from msauto.aspects.aspect import Operation, part_of
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import BETWEEN, LEFT, MADE, PENDING_PREFIX
 from msauto.model.plan import Request, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.result import RequestResult
-from msauto.model.snapshot import ASSET, EVERY, NEW, TITLE, Effect, Json, thing_of
+from msauto.model.snapshot import ASSET, EVERY, NEW, TITLE, Effect, Json, Thing, thing_of
 
 Items = dict[str, Json]
 
@@ -41,9 +41,11 @@ class TargetMemory:
         if rename_of(target) is not None and not target.address.namespace:
             self._ids += (structs.replace(target.id, name=target.address.name),)
         self._handlers = tuple(_pending_handlers(target, context.run))
-        effects = ((each, index) for index, request in enumerate(target.requests) for each in request.effects)
-        made = ((each.thing, index) for each, index in effects if each.after is not None and is_numbered(each.aspect))
-        self._last_made = dict(made)
+        self._last_made: dict[Thing, int] = {}
+        for index, request in enumerate(target.requests):
+            for effect in request.effects:
+                if effect.after is not None and effect.aspect in NUMBERED:
+                    self._last_made[effect.aspect, effect.key] = index
         self._journalled: int | None = None
         self._known: Mapping[str, Json] | None = None  # what was remembered before the first write
         self._downloads: dict[int, str] = {}
@@ -192,8 +194,10 @@ class TargetMemory:
 
     def _items_if_done(self, index: int) -> Items:
         request = self._target.requests[index]
-        later = {each.item: each.pending for each in self._handlers if each.request > index}
-        items: Items = {each.item: later.get(each.item) for each in self._handlers if each.request == index}
+        items: Items = {}
+        if self._handlers:
+            later = {each.item: each.pending for each in self._handlers if each.request > index}
+            items |= {each.item: later.get(each.item) for each in self._handlers if each.request == index}
         items |= run_items(request)
         return items | (download_items(self._target, index, self._downloads[index]) if index in self._downloads else {})
 
@@ -233,6 +237,8 @@ class TargetMemory:
 
         If the run ends between the two, the item is gone, with everything that no playbook declares.
         """
+        if not self._last_made:
+            return {}
         effects = self._target.requests[index].effects
         gone = {each.thing for each in effects if each.after is None and self._last_made.get(each.thing, -1) > index}
         changes = (self._target.changes[each] for each in self._target.requests[index].changes) if gone else ()
@@ -262,12 +268,15 @@ class _PendingHandler(NamedTuple):
 def _pending_handlers(target: Target, run: str) -> Iterator[_PendingHandler]:
     for index, request in enumerate(target.requests):
         repeated = any(each.after == "changed" for each in _runs(request))
-        for change in (target.changes[each] for each in request.changes):
+        for number in request.changes:
+            change = target.changes[number]
+            if not (change.handler or repeated):
+                continue
             pending: Items = {"run": change.pending or run}
             if change.handler:
                 item, before = f"{PENDING_PREFIX}{change.handler}", change.before is True
                 yield _PendingHandler(index, item, change.pending, before, pending)
-            elif repeated:
+            else:
                 yield _PendingHandler(index, f"pending:command:{change.key}", change.pending, False, pending)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from msgspec import UNSET, Struct, field, structs
 
-from msauto.aspects import ASPECTS, is_numbered, snapshot_of
+from msauto.aspects import ASPECTS, NUMBERED, snapshot_of
 from msauto.aspects.aspect import Operation, Reads
 from msauto.aspects.comparison import mapping
 from msauto.aspects.list_aspect import ListAspect, each_of
@@ -309,7 +309,7 @@ def _remembered(things: Iterable[Thing], named: dict[Thing, Expected], compariso
             kept[item] = value
         else:
             kept[item] = {name: mapping(value)[name] for name in hidden} if hidden else None
-            if is_numbered(thing[0]) and value is not None:
+            if thing[0] in NUMBERED and value is not None:
                 kept[f"{BETWEEN}{thing[1]}"] = None
             if aspect.missing is UNSET:
                 kept[f"reported:{thing[1]}"] = True

@@ -44,6 +44,10 @@ ASPECTS: Final[Mapping[str, Aspect]] = {each.name: each for each in _ALL}
 """All aspects by name, in the order in which an asset is planned."""
 
 
+NUMBERED: Final = frozenset(each.name for each in _ALL if isinstance(each, ListAspect) and each.numbered)
+"""The lists whose items may get other numbers from the server."""
+CHECKED: Final = [each for each in _ALL if type(each).check is not Aspect.check]
+"""The aspects that check what a task says of them."""
 _READ: Final = [name for name, each in ASPECTS.items() if type(each).things is not Aspect.things]
 """The aspects of which reading shows anything."""
 
@@ -80,12 +84,6 @@ def deletions_of(target: Target) -> list[Change]:
         if change.action == "delete" and ASPECTS[change.aspect].deletes:
             found.append(change)
     return found
-
-
-def is_numbered(name: str) -> bool:
-    """Return whether an aspect is a list whose items may get other numbers from the server."""
-    aspect = ASPECTS[name]
-    return isinstance(aspect, ListAspect) and aspect.numbered
 
 
 # What several tasks declare ------------------------------------------------------------------------------------------

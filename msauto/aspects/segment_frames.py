@@ -34,7 +34,8 @@ Span = tuple[int, int]
 
 def span_of(item: Attributes) -> Span:
     """Return where a segment is; a part that is not known is 0."""
-    start, duration = (int(str(item.get(name, 0))) for name in ("start", "duration"))
+    start = int(str(item.get("start", 0)))
+    duration = int(str(item.get("duration", 0)))
     return start, start + duration
 
 

@@ -24,11 +24,11 @@ from msauto.model.events import Notify, PlannedState, ignore
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipEntries, ClipIdentity, plain, same_text
 from msauto.model.live import Folder, show_folder
-from msauto.model.plan import Address, EmptiedList, Request, Settlement, Target, TargetContext, TargetId
+from msauto.model.plan import Address, EmptiedList, Request, Settlement, ShownItem, Target, TargetContext, TargetId
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.requests import asset_path
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import Json, Snapshot, thing_of
+from msauto.model.snapshot import Json, Snapshot, Thing, thing_of
 from msauto.model.snapshot import after as snapshot_after
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import check_deletion, check_link_titles, with_places
@@ -346,6 +346,8 @@ class AssetSurvey:
         Return whether the target may be planned: a deletion may have to wait for a handler in doubt.
         """
         known = [handler for member in self._group.members for handler in member.intent.notify]
+        if not known and not plan.memory:
+            return True
         declared = [(member.intent.notify, each) for member, each in here]
         due = due_handlers(known, declared, desired, plan.builder.changes, plan.memory)
         ran: set[tuple[str, str, str]] = set()
@@ -504,10 +506,17 @@ def shown_context(live: LiveTarget, sent: Sequence[Request]) -> TargetContext | 
     """Return what surrounds the changes of an asset on a timeline."""
     if live.asset is None:
         return None
-    touched = {effect.thing for request in sent for effect in request.effects}
-    if _ON_TIMELINES.keys().isdisjoint(aspect for aspect, _ in touched):
+    touched: set[Thing] = set()
+    is_on_timeline = False
+    for request in sent:
+        for effect in request.effects:
+            touched.add((effect.aspect, effect.key))
+            is_on_timeline = is_on_timeline or effect.aspect in _ON_TIMELINES
+    if not is_on_timeline:
         return TargetContext(live.asset.frames)
-    untouched = (item for each in _ON_TIMELINES.values() for item in each.untouched(live, touched))
+    untouched: list[ShownItem] = []
+    for aspect in _ON_TIMELINES.values():
+        untouched += aspect.untouched(live, touched)
     return TargetContext(live.asset.frames, tuple(untouched))
 
 

@@ -20,7 +20,7 @@ from msauto.model.identity import plain
 from msauto.model.live import Asset, Entry, Folder, Listing
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
-from msauto.model.snapshot import Json, Part, Seen, Snapshot, canonical, digest, named_in, part_digest
+from msauto.model.snapshot import Json, Part, Seen, Snapshot, Thing, canonical, digest, named_in, part_digest
 from msauto.secrets.redaction import Secrets
 
 _LONGEST = 60  # characters of a value that are shown
@@ -116,22 +116,25 @@ def seen(target: Target, live: LiveTarget, looked: Iterable[str], secrets: Secre
     names = sorted(looked)
     snapshot = snapshot_with_facts(live, names)
     values = {name: named_in(snapshot, name) for name in names}
-    effects = [effect for request in target.effects for effect in request]
-    touched = {effect.aspect for effect in effects}
-    named = {effect.thing for effect in effects}
+    changed: dict[str, set[str]] = {}
+    known_before: list[tuple[Thing, Json]] = []
+    for request in target.requests:
+        for effect in request.effects:
+            changed.setdefault(effect.aspect, set()).add(effect.key)
+            known_before.append(((effect.aspect, effect.key), effect.before))
     others: dict[str, Any] = {}
     digests: dict[str, str] = {}
     for aspect, part in snapshot.items():
-        if aspect in touched:
+        if aspect in changed:
             for key, value in part.items():
-                if (aspect, key) not in named and value not in ("", [], None):
+                if key not in changed[aspect] and value not in ("", [], None):
                     others[f"{aspect} {key}"] = value
                     digests[f"{aspect} {key}"] = digest(value, ASPECTS[aspect].place(value))
         elif aspect in _NOTED:
             others[aspect] = part
             digests[aspect] = part_digest(part)
     known = {name: digest(value) for name, value in values.items()}
-    before = canonical([known, [(each.thing, each.before) for each in effects]])
+    before = canonical([known, known_before])
     return structs.replace(
         target,
         looked=Seen.of(known, _secret(values, secrets)),

@@ -42,11 +42,11 @@ from msauto.aspects.aspect import Value
 from msauto.codec import to_key
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, Change, Plan, Target
-from msauto.model.snapshot import AspectName
+from msauto.model.snapshot import AspectName, Json
 from msauto.report import texts
 from msauto.report.clip_timeline import Timeline, timeline_of
 from msauto.report.sanitizing import NameRange, message_lines, name_ranges, show, show_range
-from msauto.secrets.redacted_plans import map_texts, redact_plan
+from msauto.secrets.redacted_plans import redact_plan
 
 OWN_TITLE: Final = "<title>"
 """Stands for the title of each target."""
@@ -521,10 +521,13 @@ def _row(pairs: Sequence[PlannedChange], *, same: bool = True) -> Row:
 
 def _are_same(pairs: Sequence[PlannedChange]) -> bool:
     """Return whether changes are the same, and their positions are shown alike."""
-    compared = (to_key(_shared(change, target)) for target, change in pairs)
-    first = next(compared)
-    if any(each != first for each in compared):
-        return False
+    first = None
+    for target, change in pairs:
+        content = to_key(_shared(change, target))
+        if first is None:
+            first = content
+        elif content != first:
+            return False
     return len({_positions(change, target) for target, change in {pair[0].rate: pair for pair in pairs}.values()}) == 1
 
 
@@ -540,11 +543,26 @@ def _shared(change: Change, target: Target) -> Change:
     if ASPECTS[change.aspect].deletes == "link" and key.endswith(f"/{name}"):
         key = key.removesuffix(name) + OWN_TITLE
 
-    def replaced(text: str) -> str:
-        return OWN_TITLE if text == name else text
-
-    before, after = map_texts(change.before, replaced), map_texts(change.after, replaced)
+    before, after = _without_own_title(change.before, name), _without_own_title(change.after, name)
     return structs.replace(change, key=key, before=before, after=after, source=_NO_SOURCE)
+
+
+def _without_own_title(value: Json, name: str) -> Json:
+    """Return a value with the placeholder in place of each text that is the title."""
+    if value == name:
+        return OWN_TITLE
+    if isinstance(value, dict):
+        shared: dict[str, Json] = {}
+        for key, part in value.items():
+            if part == name:
+                part = OWN_TITLE
+            elif isinstance(part, dict | list):
+                part = _without_own_title(part, name)
+            shared[key] = part
+        return shared
+    if isinstance(value, list):
+        return [_without_own_title(part, name) for part in value]
+    return value
 
 
 # Counts and errors ---------------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ class ExactTransport:
             if known is error:
                 raise
             raise known from error
-        answer = ArrivingAnswer(response, permit, limits, deadline)
+        answer = ArrivingAnswer(response, permit, limits, deadline, response.status)
         if not self._keeps:
             self._learn(answer, new_sockets, is_kept=is_kept)
         return answer
@@ -195,13 +195,9 @@ class ArrivingAnswer:
     _permit: Permit
     _limits: TimeLimits
     _deadline: float | None
+    status: int
     _received: int = 0
     is_closed: bool = False
-
-    @property
-    def status(self) -> int:
-        """The status of HTTP."""
-        return self._response.status
 
     def header(self, name: str) -> str:
         """Return a header, with all its values; empty without it."""
