@@ -13,7 +13,7 @@ from msgspec import structs
 
 from msauto.applying import states, verification
 from msauto.applying.apply_context import ApplyContext, ServerConnection
-from msauto.applying.states import RetryPolicy, State
+from msauto.applying.states import State
 from msauto.applying.target_memory import TargetMemory
 from msauto.applying.verification import Guard, Verification
 from msauto.aspects import NUMBERED, is_deletion
@@ -36,6 +36,7 @@ from msauto.model.result import TargetResult
 from msauto.model.snapshot import Effect, Thing, thing_of
 from msauto.planning import deletion
 from msauto.planning.target_reading import why_title_is_taken
+from msauto.retry_policy import RetryPolicy
 
 T = TypeVar("T")
 

@@ -47,7 +47,7 @@ ASPECTS: Final[Mapping[str, Aspect]] = {each.name: each for each in _ALL}
 NUMBERED: Final = frozenset(each.name for each in _ALL if isinstance(each, ListAspect) and each.numbered)
 """The lists whose items may get other numbers from the server."""
 CHECKED: Final = [each for each in _ALL if type(each).check is not Aspect.check]
-"""The aspects that check what a task says of them."""
+"""The aspects that check the arguments of a task."""
 _READ: Final = [name for name, each in ASPECTS.items() if type(each).things is not Aspect.things]
 """The aspects of which reading shows anything."""
 

@@ -1,8 +1,7 @@
 """Desired positions to frames of one clip, checked against its length, and to the frames of a request.
 
 A frame counts from the first frame of the file. With the dialect ``position_origin: in`` the server counts from the in
-point (``first_frame``): what is read is translated by :mod:`msauto.server.reader`, what a request says by
-:func:`to_wire`.
+point (``first_frame``): :mod:`msauto.server.reader` translates what is read, :func:`to_wire` what is sent.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class LedgerJournal:
         self._write_request(run, position, progress, index, known)
 
     def _write_request(
-        self, run: str, position: int, progress: _TargetProgress, index: int, known: RequestRecord
+        self, run: str, position: int, progress: _JournalledTarget, index: int, known: RequestRecord
     ) -> None:
         journalled = self._runs[run]
         journalled.in_progress[position] = progress
@@ -197,7 +197,7 @@ class LedgerJournal:
             ),
         )
 
-    def _progress(self, run: str, target: Target) -> tuple[int, _TargetProgress]:
+    def _progress(self, run: str, target: Target) -> tuple[int, _JournalledTarget]:
         """Return the position of a target, and how far it has come; one that was not in the plan is added."""
         journalled = self._runs[run]
         position = journalled.positions.get(id(target))
@@ -206,7 +206,7 @@ class LedgerJournal:
             self._write_targets(journalled.id, position, [target])
         progress = journalled.in_progress.get(position)
         if progress is None:
-            progress = _TargetProgress(None, list(not_begun(target)))
+            progress = _JournalledTarget(None, list(not_begun(target)))
         return position, progress
 
     def _time(self) -> str:
@@ -214,7 +214,7 @@ class LedgerJournal:
 
 
 @dataclass(slots=True)
-class _TargetProgress:
+class _JournalledTarget:
     """How far a target in progress has come; ``written`` are the requests that have a row."""
 
     begun: str | None
@@ -234,7 +234,7 @@ class _JournalledRun:
     lock: Lock | None
     targets: dict[int, Target]
     kept: list[Lock] = field(default_factory=list)
-    in_progress: dict[int, _TargetProgress] = field(default_factory=dict)
+    in_progress: dict[int, _JournalledTarget] = field(default_factory=dict)
     positions: dict[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -244,7 +244,7 @@ class _JournalledRun:
         """Take over the targets that another process has begun."""
         for position, record in begun.items():
             known = set(range(len(record.requests)))
-            self.in_progress[position] = _TargetProgress(record.begun, list(record.requests), known)
+            self.in_progress[position] = _JournalledTarget(record.begun, list(record.requests), known)
 
     def add(self, target: Target) -> int:
         """Give a target that was not in the plan its position."""

@@ -119,10 +119,6 @@ class Dialect:
         """Whether positions count from the IN point."""
         return self.position_origin == "in"
 
-    def origin(self, in_point: int | None) -> int:
-        """Return the frame of the file from which positions of a clip with that IN point count."""
-        return in_point or 0 if self.counts_from_in else 0
-
     @property
     def numbers_by_start(self) -> bool:
         """Whether the numbers of segments follow their starts."""
@@ -136,6 +132,13 @@ class Dialect:
     def sends_document(self, file: str) -> bool:
         """Return whether an RSS item is sent as an ``item`` document or a text."""
         return self.rss_body == "item" or (self.ending_decides and file.lower().endswith(".xml"))
+
+
+def counting_origin(dialect: Dialect, in_point: int | None) -> int:
+    """Return the frame of the file from which a server counts the positions of a clip with that IN point."""
+    if not dialect.counts_from_in or in_point is None:
+        return 0
+    return in_point
 
 
 # The URL, and whether two of them are of one server

@@ -77,7 +77,7 @@ class ExactTransport:
 
     Some servers close each connection after their answer without announcing it. A write on such a connection would be
     in doubt, although the server never received it. So a write uses an old connection only after this server has
-    answered on one, or has left the first one open while it answered on others; and no request does after an old
+    answered on one, or has left the first one open while it answered on others. No request uses one after an old
     connection was dropped.
     """
 

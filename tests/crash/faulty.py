@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from msauto.applying.states import RetryPolicy
+from msauto.retry_policy import RetryPolicy
 from msauto.simulator import Item, ServerState, SimClip, SimMarker, SimSegment, Simulator, empty_state
 from tests.stories import Others
 from tests.tables import CASES

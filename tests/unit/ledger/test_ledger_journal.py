@@ -134,7 +134,9 @@ def test_a_ledger_of_the_version_before_is_read_and_goes_on(tmp_path: Path) -> N
     begun, other = target(requests=3), target("Other", 1)
     with Ledger.open(tmp_path, now=Time()) as ledger:
         run = ledger.journal.start(plan(begun, other), [])
-    known = (RequestRecord("done", 1, 200, "", "2026-11-20T10:15:09.000Z", "2026-11-20T10:15:10.000Z"),)
+    known: tuple[RequestRecord, ...] = (
+        RequestRecord("done", 1, 200, "", "2026-11-20T10:15:09.000Z", "2026-11-20T10:15:10.000Z"),
+    )
     known += (RequestRecord("sending", 1, sent="2026-11-20T10:15:11.000Z"),)
     with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
         row = (1, 0, "2026-11-20T10:15:09.000Z", 2, dump(known), None, "", "[]", "{}", "[]")
