@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -74,7 +74,7 @@ class TargetMemory:
 
         The key :data:`EVERY` stands for a value of every asset of the database, which a request may write.
         """
-        effects = [each for request in self._target.effects for each in request if not _is_run(each)]
+        effects = [each for request in self._target.effects for each in request if each.aspect not in _OPERATIONS]
         memory = self._context.memory
         written = [f"{each.aspect}:{each.key}" for each in effects if each.key != EVERY]
         names: Items = dict.fromkeys(written)
@@ -87,7 +87,7 @@ class TargetMemory:
 
     def _left_items(self, index: int) -> list[str]:
         effects = self._target.requests[index].effects
-        return [f"{LEFT}{each.aspect}:{each.key}" for each in effects if not _is_run(each)]
+        return [f"{LEFT}{each.aspect}:{each.key}" for each in effects if each.aspect not in _OPERATIONS]
 
     def _forget_left(self, index: int) -> None:
         """Forget how a run left what a request writes; it is remembered again if the request is not done."""
@@ -293,13 +293,17 @@ def download_items(target: Target, index: int, sha256: str) -> Items:
     }
 
 
-def _is_run(effect: Effect) -> bool:
-    return isinstance(ASPECTS[effect.aspect], Operation)
+_OPERATIONS: Final = frozenset(name for name, aspect in ASPECTS.items() if isinstance(aspect, Operation))
+"""The aspects of what is run."""
 
 
 def _runs(request: Request) -> list[Effect]:
     """Return what a request runs, each with how often as its value."""
-    return [each for each in request.effects if _is_run(each)]
+    runs = []
+    for effect in request.effects:
+        if effect.aspect in _OPERATIONS:
+            runs.append(effect)
+    return runs
 
 
 def _once_items(request: Request) -> list[str]:

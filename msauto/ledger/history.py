@@ -234,9 +234,9 @@ def _record(row: Row) -> TargetRecord:
         began,
         outcome,
         message,
-        load(tuple[Difference, ...], differences),
+        () if differences == "[]" else load(tuple[Difference, ...], differences),
         load(dict[str, Any], left),
-        load(tuple[str, ...], notes),
+        () if notes == "[]" else load(tuple[str, ...], notes),
     )
 
 

@@ -455,13 +455,17 @@ def _tables(alike: Sequence[list[Target]], order: Mapping[int, int], short: bool
         return []
     lines = [tuple(line) for each in alike for line in _grouped(each, attrgetter("name")).values()]
     lines.sort(key=lambda line: order[id(line[0])])
-    items = [row for row in _rows_of_table([*chain(*lines)]) if not row.same and isinstance(row.example[1].after, dict)]
+    rows = _rows_of_table([*chain(*lines)])
+    items = [row for row in rows if not row.same and isinstance(row.example[1].after, dict)]
     if len(items) > 1 or (items and len(alike) < _FEWEST_FOLDED):
         return []
     size = ceil(len(lines) / ceil(len(lines) / _MOST_TABLE_LINES))
     parts = [lines[at : at + size] for at in range(0, len(lines), size)]
     tables = [(tuple(chain(*part)), tuple(part)) for part in parts]
     whole = short or any(change.outside for each in alike for target in each for change in target.changes)
+    if len(tables) == 1:
+        targets, part = tables[0]
+        return [Block(targets, "table", rows, whole, part)]
     return [Block(targets, "table", _rows_of_table(targets), whole, part) for targets, part in tables]
 
 
