@@ -38,7 +38,7 @@ from msauto.model.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD
 from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.requests import PROFILES
 from msauto.model.server import Auth, Dialect, ServerSpec, Tls
-from msauto.planning.undo import servers_of
+from msauto.planning.undo import may_have_changed
 from msauto.playbook.export import channel_content, clip_content, entry_fields
 from msauto.report.json import dump
 from msauto.report.layout import Layout, render_lines, words
@@ -366,7 +366,7 @@ async def _undone(copy: Loaded, run: str) -> tuple[RunResult | None, Sequence[st
     """Undo a run of the copies; return what came of it, or why it is refused."""
     with Ledger.open(copy.inputs.ledger, readonly=True) as ledger:
         details = ledger.run_details(run)
-    if not servers_of(details):
+    if not may_have_changed(details):
         return None, ()
     resolved = replace(undo_of(details, copy.resolved.specs), secrets=copy.resolved.secrets)
     undo = replace(copy, inputs=structs.replace(copy.inputs, undone=details), resolved=resolved)

@@ -191,6 +191,8 @@ def _in_progress(row: Row, known: Mapping[int, str]) -> Row:
 
 def _whole(target: Target, known: tuple[RequestRecord, ...]) -> tuple[RequestRecord, ...]:
     """Return the records of all requests of a target, of which the first ones are known."""
+    if len(known) == len(target.requests):
+        return known
     return known + not_begun(target)[len(known) :]
 
 

@@ -95,6 +95,11 @@ def _check_positions(context: UndoContext, details: RunDetails) -> None:
             )
 
 
+def may_have_changed(details: RunDetails) -> bool:
+    """Return whether a run may have changed anything."""
+    return any(map(_made, details.targets))
+
+
 def servers_of(details: RunDetails) -> tuple[str, ...]:
     """Return the names of the servers on which a run may have changed anything, in its order."""
     return tuple(dict.fromkeys(record.target.server for record in details.targets if _made(record)))
