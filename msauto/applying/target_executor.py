@@ -115,8 +115,9 @@ class TargetExecutor:
 
     def _advance(self, progress: states.TargetProgress) -> None:
         """Adopt a progress, and record the request that it settled."""
-        settled, self._progress = self._progress.index, progress
-        if progress.index > settled:
+        settled = len(self._progress.results)
+        self._progress = progress
+        if len(progress.results) > settled:
             context, results = self._context, progress.results
             context.commits.note(partial(context.journal.settled, context.run, self._target, settled, results[settled]))
             context.notify(events.RequestSettled(self._target, settled, results[settled]))

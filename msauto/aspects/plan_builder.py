@@ -17,7 +17,7 @@ from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Folder
 from msauto.model.plan import Action, Address, Basis, Change, Outside, Request, Settlement, TargetId
 from msauto.model.ports import LiveTarget
-from msauto.model.server import ServerSpec, counting_origin
+from msauto.model.server import ServerSpec
 from msauto.model.snapshot import AspectName, Effect, Json, Snapshot
 
 
@@ -197,7 +197,9 @@ class PlanContext(Struct, frozen=True, eq=False):
     @property
     def origin(self) -> int:
         """The frame of the file from which the server counts the positions of a request."""
-        return counting_origin(self.server.dialect, self.asset.first_frame)
+        if not self.server.dialect.counts_from_in:
+            return 0
+        return self.asset.first_frame or 0
 
 
 def length_of(asset: Asset) -> Sequence[str]:

@@ -40,6 +40,7 @@ def parse_folder(text: str) -> Folder:
     return tuple(_ESCAPED.sub(r"\1", name) for name in _NAMES.findall(text))
 
 
+@lru_cache(maxsize=1024)
 def show_folder(folder: Folder) -> str:
     r"""Write a folder as playbooks do: the inverse of :func:`parse_folder`."""
     return "/".join(map(escape_name, folder))

@@ -134,13 +134,6 @@ class Dialect:
         return self.rss_body == "item" or (self.ending_decides and file.lower().endswith(".xml"))
 
 
-def counting_origin(dialect: Dialect, in_point: int | None) -> int:
-    """Return the frame of the file from which a server counts the positions of a clip with that IN point."""
-    if not dialect.counts_from_in or in_point is None:
-        return 0
-    return in_point
-
-
 # The URL, and whether two of them are of one server
 
 ONE_HOST = "use one host, and name the media databases with `database:` of the play, a block or the task"

@@ -128,7 +128,8 @@ class HttpClient:
         except errors.ServerError as error:
             self._note(error, request)
             raise
-        self._breaker = self._breaker.answered()
+        if self._breaker.failures:
+            self._breaker = self._breaker.answered()
         return reply
 
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
@@ -223,7 +224,8 @@ class HttpClient:
         except errors.ServerError as error:
             self._note(error, request)
             raise
-        self._breaker = self._breaker.answered()
+        if self._breaker.failures:
+            self._breaker = self._breaker.answered()
         return answer
 
     async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:

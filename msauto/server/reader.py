@@ -31,7 +31,7 @@ from msauto.model.live import (
 from msauto.model.plan import Address
 from msauto.model.ports import Clock, NamedKind
 from msauto.model.requests import Feature, supports
-from msauto.model.server import Dialect, counting_origin
+from msauto.model.server import Dialect
 from msauto.server.client import AsyncMediaServer
 
 T = TypeVar("T")
@@ -293,9 +293,9 @@ class ServerReader:
 
 def counted_from_the_file(asset: Asset, dialect: Dialect) -> Asset:
     """Return an asset with its positions in frames of the file, where the server counts them from the in point."""
-    origin = counting_origin(dialect, asset.first_frame)
-    if not origin:
+    if not dialect.counts_from_in:
         return asset
+    origin = asset.first_frame or 0
     markers = [structs.replace(marker, frame=marker.frame + origin) for marker in asset.markers]
     segments = [structs.replace(segment, start=segment.start + origin) for segment in asset.segments]
     return structs.replace(asset, markers=tuple(markers), segments=tuple(segments))
