@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import starmap
@@ -104,7 +103,9 @@ class AssetSurvey:
         self._group = self._finder.named()
         self._finder.check_aliases(here)
         for member in self._group.members:
-            self._layers.looked |= {*member.looked, *(f"fact {name}" for name in member.listed)}
+            self._layers.looked.update(member.looked)
+            for name in member.listed:
+                self._layers.looked.add(f"fact {name}")
         outcome = await self._compare(clip, here)
         outcome.warnings = (*self._finder.warnings, *outcome.warnings)
         return outcome
@@ -335,9 +336,14 @@ class AssetSurvey:
 
     def _asked_by_where(self) -> list[Reads]:
         """Return the reads of what a ``where`` asked for by name: verification reads it again, and compares it."""
-        asked, known = defaultdict[str, set[str]](set), self._layers.named.asked if self._layers.named else ()
-        for aspect, key in (thing_of(name) for member in self._group.members for name in member.looked):
-            asked[aspect] |= {key} - {*known}
+        known = self._layers.named.asked if self._layers.named else ()
+        asked: dict[str, set[str]] = {}
+        for member in self._group.members:
+            for name in member.looked:
+                aspect, key = thing_of(name)
+                asked.setdefault(aspect, set()).update({key} - {*known})
+        if not asked:
+            return []
         return [ASPECTS[aspect].needs(keys) for aspect, keys in asked.items() if aspect in ASPECTS]
 
     async def _plan_handlers(self, plan: PlanContext, here: Sequence[Declared], desired: DesiredAsset | None) -> bool:
