@@ -186,8 +186,6 @@ class BreakerState(Struct, frozen=True):
 
     def settled(self, request: Request, result: RequestResult, name: str) -> BreakerState:
         """Return the state after a request of the target ``name`` was settled; a kind that has stopped stays so."""
-        if result.outcome == "done" and not self.rejections:
-            return self
         kind, rejections = kind_of(request), dict(self.rejections)
         last = rejections.pop(kind, None)
         if last is not None and last.targets >= _FAILURES_TO_OPEN:
@@ -264,12 +262,15 @@ class TargetContact:
     def half_open(self) -> bool:
         """Whether the target may try only once."""
         state = self.breaker.state
-        return state.unauthorized or state.failures_since_closed(self._start) > 0
+        if state.unauthorized or not state.failures:
+            return state.unauthorized
+        return state.failures_since_closed(self._start) > 0
 
     def answered(self) -> None:
         """Report an answer."""
         self._unreachable = ""
-        self.breaker.update(self.breaker.state.answered())
+        if self.breaker.state.failures:
+            self.breaker.update(self.breaker.state.answered())
 
     def failed(self, error: Exception, asked: Asked) -> None:
         """Report what an error shows about the server."""
@@ -284,6 +285,8 @@ class TargetContact:
 
     def settled(self, request: Request, result: RequestResult, name: str) -> None:
         """Report what came of a request of the target ``name``."""
+        if result.outcome == "done" and not self.breaker.state.rejections:
+            return
         self.breaker.update(self.breaker.state.settled(request, result, name))
 
     def end(self, *, failed: bool) -> None:

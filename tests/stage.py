@@ -18,7 +18,6 @@ import yaml
 
 from msauto.api.stages import apply_plan, make_plan, undo_of
 from msauto.api.workplace import StageContext
-from msauto.applying.states import RetryPolicy
 from msauto.concurrency import SystemClock
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
@@ -29,6 +28,7 @@ from msauto.model.result import Result
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.plugins.simulator.embedded import LogEntry, Simulator
+from msauto.retry_policy import RetryPolicy
 from tests.dialects.fitting import auth_of, ours_of, server_of
 from tests.dialects.pairwise import Row
 

@@ -25,7 +25,7 @@ from msauto.model.result import RunDetails
 from msauto.model.server import ServerSpec
 from msauto.planning.limits import refusals
 from msauto.planning.saved_plan import refuse_differences
-from msauto.planning.undo import servers_of
+from msauto.planning.undo import may_have_changed, servers_of
 from msauto.playbook.hosts import named_servers
 from msauto.playbook.resolve import resolve
 from msauto.playbook.settings import load_settings
@@ -168,7 +168,7 @@ def _find_run(inputs: Inputs, name: str) -> RunDetails:
         if name == "last" and (newest := ledger.find(name, repository)).run != run:
             why = visible(": ".join(filter(None, (newest.status, newest.reason))))
             inputs.tell(f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run}")
-        if name != "last" or details.summary.status == "running" or servers_of(details):
+        if name != "last" or details.summary.status == "running" or may_have_changed(details):
             return details
         counts = ("changed", "failed", "unverified", "interrupted")  # a run that has not ended has none yet
         earlier = (
@@ -177,7 +177,7 @@ def _find_run(inputs: Inputs, name: str) -> RunDetails:
             if each.run != run and (repository is None or each.is_of(repository))
             if (each.ended is None or any(map(each.summary.get, counts)))
         )
-        changed = next((each.run for each in earlier if servers_of(ledger.run_details(each.run))), None)
+        changed = next((each.run for each in earlier if may_have_changed(ledger.run_details(each.run))), None)
     undo_it = f"undo the last run that did: msauto undo {changed}"
     raise RefusedError(
         f"the last run, {run}, changed nothing", remedy=undo_it if changed else "no other run changed anything"

@@ -35,9 +35,9 @@ from msauto.server.reader import ServerReader
 if TYPE_CHECKING:
     from msauto.applying.apply_context import ApplyContext, ServerConnection
     from msauto.applying.executor import Records, Servers
-    from msauto.applying.states import RetryPolicy
     from msauto.ledger.journal import LedgerMemory
     from msauto.model.result import TargetResult
+    from msauto.retry_policy import RetryPolicy
     from msauto.server.snapshots import ReadEach
 
     PlanServer = Callable[["ServerPlanning", LedgerMemory, Notify], Awaitable[Survey]]
@@ -165,7 +165,7 @@ class ThisProcess(Struct, frozen=True):
         """Implement :meth:`Workplace.settling`."""
         from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit
         from msauto.applying.executor import settle_here
-        from msauto.applying.states import RetryPolicy
+        from msauto.retry_policy import RetryPolicy
 
         del scopes
         memory, policy = stage.ledger.memory.by_url(stage.resolved.specs), stage.policy or RetryPolicy()

@@ -10,12 +10,12 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from msauto.applying.states import RetryPolicy
 from msauto.applying.verification import SharedReads
 from msauto.concurrency import run_unless
 from msauto.errors import LedgerError, MsautoError
 from msauto.model.events import Notify
 from msauto.model.ports import Clock, Journal, Memory, Reader, Sender
+from msauto.retry_policy import RetryPolicy
 from msauto.secrets.redaction import Secrets
 
 

@@ -23,7 +23,7 @@ from typing import Final, Protocol
 from msgspec import Struct, field, structs
 
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
-from msauto.applying.states import RetryPolicy, TargetProgress, resume
+from msauto.applying.states import TargetProgress, resume
 from msauto.applying.target_executor import TargetExecutor
 from msauto.circuit_breaker import CircuitBreaker, TargetContact
 from msauto.concurrency import ConcurrencySlot, concurrent_list, run_unless
@@ -33,6 +33,7 @@ from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import RequestResult, Result, RunDetails, TargetRecord, TargetResult
 from msauto.primitives.iso_times import parse_datetime
+from msauto.retry_policy import RetryPolicy
 
 Targets = Mapping[int, Target]
 """Targets of one server, by their positions in the plan."""

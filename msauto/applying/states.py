@@ -41,28 +41,7 @@ from msauto.applying.verification import Extent
 from msauto.circuit_breaker import BUSY_STATUSES, GATEWAY_STATUSES
 from msauto.concurrency import is_over
 from msauto.model.result import Difference, Outcome, RequestOutcome, RequestResult
-
-
-class RetryPolicy(Struct, frozen=True):
-    """How often to send and to read again; all pauses in seconds.
-
-    ``tries``: how often to send a request that was certainly not done, ``backoff``: the pauses between.
-    ``max_retry_after``: the longest ``Retry-After`` to wait for. ``read_pauses``: between reads that look for what was
-    written; ``restore_pauses``: for a restored file. ``half_open_pauses``: before each target of a server whose circuit
-    breaker is half-open. The last pause repeats, except that of ``read_pauses``.
-    """
-
-    tries: int = 3
-    backoff: tuple[float, ...] = (0.5, 2.0)
-    max_retry_after: float = 60.0
-    read_pauses: tuple[float, ...] = (0.2, 0.8, 2.0, 4.0)
-    restore_pauses: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 15.0)
-    half_open_pauses: tuple[float, ...] = (2.0, 10.0)
-
-    @property
-    def half_open(self) -> RetryPolicy:
-        """The policy for a server that may be unreachable: one try, one read."""
-        return replace(self, tries=1, read_pauses=())
+from msauto.retry_policy import RetryPolicy
 
 
 class State(Enum):

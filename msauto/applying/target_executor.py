@@ -13,10 +13,10 @@ from msgspec import structs
 
 from msauto.applying import states, verification
 from msauto.applying.apply_context import ApplyContext, ServerConnection
-from msauto.applying.states import RetryPolicy, State
+from msauto.applying.states import State
 from msauto.applying.target_memory import TargetMemory
 from msauto.applying.verification import Guard, Verification
-from msauto.aspects import is_deletion, is_numbered
+from msauto.aspects import NUMBERED, is_deletion
 from msauto.circuit_breaker import TargetContact
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import (
@@ -36,6 +36,7 @@ from msauto.model.result import TargetResult
 from msauto.model.snapshot import Effect, Thing, thing_of
 from msauto.planning import deletion
 from msauto.planning.target_reading import why_title_is_taken
+from msauto.retry_policy import RetryPolicy
 
 T = TypeVar("T")
 
@@ -114,8 +115,9 @@ class TargetExecutor:
 
     def _advance(self, progress: states.TargetProgress) -> None:
         """Adopt a progress, and record the request that it settled."""
-        settled, self._progress = self._progress.index, progress
-        if progress.index > settled:
+        settled = len(self._progress.results)
+        self._progress = progress
+        if len(progress.results) > settled:
             context, results = self._context, progress.results
             context.commits.note(partial(context.journal.settled, context.run, self._target, settled, results[settled]))
             context.notify(events.RequestSettled(self._target, settled, results[settled]))
@@ -234,8 +236,10 @@ class TargetExecutor:
 
     def _may_be_renumbered(self, index: int) -> bool:
         """Return whether a request addresses by number after one that may have given items other numbers."""
-        both = (self._target.requests[each].effects for each in (index - 1, index))
-        return all(any(is_numbered(each.aspect) for each in effects) for effects in both)
+        for request in self._target.requests[index - 1 : index + 1]:
+            if NUMBERED.isdisjoint([effect.aspect for effect in request.effects]):
+                return False
+        return True
 
     async def _send(self, index: int) -> states.Event:
         self._context.notify(events.RequestSending(self._target, index, self._progress.tries))

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Call
 from msauto.applying.verification import Verification, rename_of
-from msauto.aspects import ASPECTS, is_numbered
+from msauto.aspects import ASPECTS, NUMBERED
 from msauto.aspects.aspect import Operation, part_of
 from msauto.aspects.comparison import mapping
 from msauto.aspects.downloads import fetched_file
@@ -27,7 +27,7 @@ from msauto.aspects.plan_builder import BETWEEN, LEFT, MADE, PENDING_PREFIX
 from msauto.model.plan import Request, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.result import RequestResult
-from msauto.model.snapshot import ASSET, EVERY, NEW, TITLE, Effect, Json, thing_of
+from msauto.model.snapshot import ASSET, EVERY, NEW, TITLE, Effect, Json, Thing, thing_of
 
 Items = dict[str, Json]
 
@@ -42,9 +42,11 @@ class TargetMemory:
         if rename_of(target) is not None and not target.address.namespace:
             self._ids += (structs.replace(target.id, name=target.address.name),)
         self._handlers = tuple(_pending_handlers(target, context.run))
-        effects = ((each, index) for index, request in enumerate(target.requests) for each in request.effects)
-        made = ((each.thing, index) for each, index in effects if each.after is not None and is_numbered(each.aspect))
-        self._last_made = dict(made)
+        self._last_made: dict[Thing, int] = {}
+        for index, request in enumerate(target.requests):
+            for effect in request.effects:
+                if effect.after is not None and effect.aspect in NUMBERED:
+                    self._last_made[effect.aspect, effect.key] = index
         self._journalled: int | None = None
         self._known: Mapping[str, Json] | None = None  # what was remembered before the first write
         self._downloads: dict[int, str] = {}
@@ -73,7 +75,7 @@ class TargetMemory:
 
         The key :data:`EVERY` stands for a value of every asset of the database, which a request may write.
         """
-        effects = [each for request in self._target.effects for each in request if not _is_run(each)]
+        effects = [each for request in self._target.effects for each in request if each.aspect not in _OPERATIONS]
         memory = self._context.memory
         written = [f"{each.aspect}:{each.key}" for each in effects if each.key != EVERY]
         names: Items = dict.fromkeys(written)
@@ -86,7 +88,7 @@ class TargetMemory:
 
     def _left_items(self, index: int) -> list[str]:
         effects = self._target.requests[index].effects
-        return [f"{LEFT}{each.aspect}:{each.key}" for each in effects if not _is_run(each)]
+        return [f"{LEFT}{each.aspect}:{each.key}" for each in effects if each.aspect not in _OPERATIONS]
 
     def _forget_left(self, index: int) -> None:
         """Forget how a run left what a request writes; it is remembered again if the request is not done."""
@@ -151,12 +153,7 @@ class TargetMemory:
             self.keep(self._items_if_not_done(index, results))
 
     def _items_left(self, live: LiveTarget, verification: Verification) -> Items:
-        """Return how the run left what it wrote, unless its key holds a secret; what it made itself is ours.
-
-        A server may count positions from the in point, which may move later: it is kept as well.
-        """
-        first = live.asset.first_frame if live.asset else None
-        by: list[Json] = [self._context.run, *([first] if first else [])]
+        """Return how the run left what it wrote, unless its key holds a secret; what it made itself is ours."""
         made: dict[tuple[str, Hashable], str] = {}
         items, secrets = Items(), self._context.secrets
         for name, known in verification.left.items():
@@ -165,7 +162,7 @@ class TargetMemory:
                 continue
             live_key, value = known
             if isinstance(verification.remembered.get(f"{aspect}:{live_key}") or {}, dict):  # reading shows it
-                items[f"{LEFT}{aspect}:{live_key}"] = None if value is None else [value, *by]
+                items[f"{LEFT}{aspect}:{live_key}"] = None if value is None else [value, self._context.run]
                 if value is not None and key.startswith(NEW):
                     made[aspect, ASPECTS[aspect].place(value)] = str(live_key)
                 if value is None or key.startswith(NEW):
@@ -206,8 +203,10 @@ class TargetMemory:
 
     def _items_if_done(self, index: int) -> Items:
         request = self._target.requests[index]
-        later = {each.item: each.pending for each in self._handlers if each.request > index}
-        items: Items = {each.item: later.get(each.item) for each in self._handlers if each.request == index}
+        items: Items = {}
+        if self._handlers:
+            later = {each.item: each.pending for each in self._handlers if each.request > index}
+            items |= {each.item: later.get(each.item) for each in self._handlers if each.request == index}
         items |= run_items(request)
         return items | (download_items(self._target, index, self._downloads[index]) if index in self._downloads else {})
 
@@ -247,6 +246,8 @@ class TargetMemory:
 
         If the run ends between the two, the item is gone, with everything that no playbook declares.
         """
+        if not self._last_made:
+            return {}
         effects = self._target.requests[index].effects
         gone = {each.thing for each in effects if each.after is None and self._last_made.get(each.thing, -1) > index}
         changes = (self._target.changes[each] for each in self._target.requests[index].changes) if gone else ()
@@ -276,12 +277,15 @@ class _PendingHandler(NamedTuple):
 def _pending_handlers(target: Target, run: str) -> Iterator[_PendingHandler]:
     for index, request in enumerate(target.requests):
         repeated = any(each.after == "changed" for each in _runs(request))
-        for change in (target.changes[each] for each in request.changes):
+        for number in request.changes:
+            change = target.changes[number]
+            if not (change.handler or repeated):
+                continue
             pending: Items = {"run": change.pending or run}
             if change.handler:
                 item, before = f"{PENDING_PREFIX}{change.handler}", change.before is True
                 yield _PendingHandler(index, item, change.pending, before, pending)
-            elif repeated:
+            else:
                 yield _PendingHandler(index, f"pending:command:{change.key}", change.pending, False, pending)
 
 
@@ -298,13 +302,17 @@ def download_items(target: Target, index: int, sha256: str) -> Items:
     }
 
 
-def _is_run(effect: Effect) -> bool:
-    return isinstance(ASPECTS[effect.aspect], Operation)
+_OPERATIONS: Final = frozenset(name for name, aspect in ASPECTS.items() if isinstance(aspect, Operation))
+"""The aspects of what is run."""
 
 
 def _runs(request: Request) -> list[Effect]:
     """Return what a request runs, each with how often as its value."""
-    return [each for each in request.effects if _is_run(each)]
+    runs = []
+    for effect in request.effects:
+        if effect.aspect in _OPERATIONS:
+            runs.append(effect)
+    return runs
 
 
 def _once_items(request: Request) -> list[str]:

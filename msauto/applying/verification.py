@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import UNSET, Struct, field, structs
 
-from msauto.aspects import ASPECTS, is_numbered, snapshot_of
+from msauto.aspects import ASPECTS, NUMBERED, snapshot_of
 from msauto.aspects.aspect import Operation, Reads
 from msauto.aspects.comparison import mapping
 from msauto.aspects.list_aspect import ListAspect, each_of
@@ -193,15 +193,48 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
         for thing, each in expected.items()
         if each.done and comparison.verdicts[thing] in ("before", "else")
     ]
-    misread = {(each.thing[0], each.shown_as) for each in differences}
+    beside = _beside(target, comparison, named, read, differences)
+    differences += beside.differences
+    if where := elsewhere(target, live):
+        differences.append(_unnamed(ASSET, where))
+    things = [thing for thing, each in named.items() if each.done]
+    return Verification(
+        tuple(differences),
+        _left(target, results, live, things, named, comparison),
+        _remembered(things, named, comparison),
+        sum([comparison.verdicts[thing] != "hidden" for thing in things]),
+        tuple([ASPECTS[aspect].name for aspect, key in comparison.unseen if (aspect, key) in named]),
+        tuple(beside.notes),
+    )
+
+
+class _Beside(NamedTuple):
+    """What differs of what no request names, and what is only noted."""
+
+    differences: Sequence[Difference] = ()
+    notes: Sequence[str] = ()
+
+
+def _beside(
+    target: Target,
+    comparison: Comparison,
+    named: Mapping[Thing, Expected],
+    read: Snapshot,
+    found: Sequence[Difference],
+) -> _Beside:
+    """Return what became of all that no request names; ``found`` are the differences of what requests name."""
+    others = (comparison.lost, comparison.moved, comparison.changed, comparison.new, comparison.looked)
+    if not any(others):
+        return _Beside()
+    misread = {(each.thing[0], each.shown_as) for each in found}
     new = [each for each in comparison.new if each not in misread]
     # Of lists that no request touches and that have changed, what no task holds may be new.
     lists = [aspect for aspect, key in comparison.changed if not key]
-    maybe_new = [(aspect, key) for aspect in lists for key in read[aspect] if (aspect, key) not in expected]
+    maybe_new = [(aspect, key) for aspect in lists for key in read[aspect] if (aspect, key) not in comparison.verdicts]
     unwanted = [each for each in (*new, *maybe_new) if _is_unwanted(target, each, read)]
     moved = "files" in target.altered  # by a command of its own
     looked = _looked_at(target, comparison, named) if named and not moved else []
-    reported = {each.aspect for each in differences}
+    reported = {each.aspect for each in found}
     unnamed = {
         "is gone, and no task names it": [each for each in comparison.lost if each[1]],
         "has moved, and no task names it": comparison.moved,
@@ -211,20 +244,10 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
             each for each in map(thing_of, looked) if each not in misread
         ],
     }
-    differences += [_unnamed(thing, why) for why, things in unnamed.items() for thing in things]
-    if where := elsewhere(target, live):
-        differences.append(_unnamed(ASSET, where))
+    differences = [_unnamed(thing, why) for why, things in unnamed.items() for thing in things]
     notes = [f"{_in_words(name_of(thing))} changed meanwhile, and no task names it" for thing in comparison.changed]
     notes += [f"{_in_words(name_of(each))} is new, and no task names it" for each in new if each not in unwanted]
-    things = [thing for thing, each in named.items() if each.done]
-    return Verification(
-        tuple(differences),
-        _left(target, results, live, things, named, comparison),
-        _remembered(things, named, comparison),
-        sum(comparison.verdicts[thing] != "hidden" for thing in things),
-        tuple(ASPECTS[aspect].name for aspect, key in comparison.unseen if (aspect, key) in named),
-        tuple(notes),
-    )
+    return _Beside(differences, notes)
 
 
 def _looked_at(target: Target, comparison: Comparison, done: Collection[Thing]) -> list[str]:
@@ -309,7 +332,7 @@ def _remembered(things: Iterable[Thing], named: dict[Thing, Expected], compariso
             kept[item] = value
         else:
             kept[item] = {name: mapping(value)[name] for name in hidden} if hidden else None
-            if is_numbered(thing[0]) and value is not None:
+            if thing[0] in NUMBERED and value is not None:
                 kept[f"{BETWEEN}{thing[1]}"] = None
             if aspect.missing is UNSET:
                 kept[f"reported:{thing[1]}"] = True

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from msauto.aspects.aspect import Aspect, Operation, part_of
+from msauto.aspects.aspect import Aspect, Operation
 from msauto.aspects.asset import AssetDeletion
 from msauto.aspects.command import AssetCommands
 from msauto.aspects.downloads import Proxies, Thumbnails
@@ -30,7 +30,7 @@ from msauto.aspects.xmp_batch import XmpBatches
 from msauto.errors import PlanningError
 from msauto.model.desired import DesiredAsset, DesiredChannel, DesiredList, DesiredOperation, DesiredXmpBatch
 from msauto.model.live import Asset, show_folder
-from msauto.model.plan import Change
+from msauto.model.plan import Change, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.snapshot import Snapshot
 
@@ -44,10 +44,25 @@ ASPECTS: Final[Mapping[str, Aspect]] = {each.name: each for each in _ALL}
 """All aspects by name, in the order in which an asset is planned."""
 
 
-def snapshot_of(live: LiveTarget, names: Iterable[str] = ASPECTS) -> Snapshot:
+NUMBERED: Final = frozenset(each.name for each in _ALL if isinstance(each, ListAspect) and each.numbered)
+"""The lists whose items may get other numbers from the server."""
+CHECKED: Final = [each for each in _ALL if type(each).check is not Aspect.check]
+"""The aspects that check the arguments of a task."""
+_READ: Final = [name for name, each in ASPECTS.items() if type(each).things is not Aspect.things]
+"""The aspects of which reading shows anything."""
+
+
+def snapshot_of(live: LiveTarget, names: Iterable[str] = _READ) -> Snapshot:
     """Return what a reading shows of a target: all aspects that were read, or those named."""
-    parts = ((name, part_of(ASPECTS[name], live)) for name in names)
-    return {name: part for name, part in parts if part is not None}
+    parts = live.parts
+    snapshot = {}
+    for name in names:
+        if name not in parts:
+            parts[name] = ASPECTS[name].things(live)
+        part = parts[name]
+        if part is not None:
+            snapshot[name] = part
+    return snapshot
 
 
 def operation(desired: DesiredOperation | DesiredXmpBatch) -> Operation:
@@ -62,10 +77,13 @@ def is_deletion(change: Change) -> bool:
     return change.action == "delete" and bool(ASPECTS[change.aspect].deletes)
 
 
-def is_numbered(name: str) -> bool:
-    """Return whether an aspect is a list whose items may get other numbers from the server."""
-    aspect = ASPECTS[name]
-    return isinstance(aspect, ListAspect) and aspect.numbered
+def deletions_of(target: Target) -> list[Change]:
+    """Return the changes of a target that count as deletions."""
+    found = []
+    for change in target.changes:
+        if change.action == "delete" and ASPECTS[change.aspect].deletes:
+            found.append(change)
+    return found
 
 
 # What several tasks declare ------------------------------------------------------------------------------------------
@@ -76,10 +94,21 @@ def merge_desired(declared: Sequence[DesiredAsset], asset: Asset, title: str) ->
 
     Raises ``PlanningError`` that names both places of a contradiction.
     """
+    if len(declared) == 1 and not _has_items_to_unite(declared[0]):
+        parts = declared[0].parts
+        return structs.replace(declared[0], parts={name: parts[name] for name in sorted(parts, key=_ORDER.__getitem__)})
     merging = Merging(asset, title)
     merged = _merge(declared, merging)
     merging.check()
     return merged
+
+
+def _has_items_to_unite(desired: DesiredAsset) -> bool:
+    """Return whether a task declares a list of which two items may be one."""
+    for part in desired.parts.values():
+        if isinstance(part, DesiredList) and len(part.items) > 1:
+            return True
+    return False
 
 
 def contradictions(declared: Sequence[DesiredAsset | DesiredChannel], title: str) -> list[PlanningError]:

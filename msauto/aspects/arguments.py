@@ -75,7 +75,7 @@ class TaskArguments(Struct, frozen=True):
     def each(self, name: str, convert: Callable[[Any], T]) -> tuple[Sourced[T], ...]:
         """Return the items of a list as desired values."""
         items = enumerate(getattr(self.args, name) or ())
-        return tuple(Sourced(convert(item), self.source(name, index)) for index, item in items)
+        return tuple([Sourced(convert(item), self.source(name, index)) for index, item in items])
 
     def complete(self, name: str) -> TaskSource | None:
         """Return where ``exactly`` names a list as complete."""
@@ -94,18 +94,26 @@ class TaskArguments(Struct, frozen=True):
 
     def link_fields(self, keys: Any) -> dict[str, str | Position]:
         """Return the link fields that a mapping names."""
-        values = ((name, getattr(keys, name)) for name in _LINK_FIELDS)
-        return {
-            name: Position(value, self.args.origin) if isinstance(value, Timecode) else value
-            for name, value in values
-            if value is not None
-        }
+        named: dict[str, str | Position] = {}
+        for name in _LINK_FIELDS:
+            value = getattr(keys, name)
+            if isinstance(value, Timecode):
+                value = Position(value, self.args.origin)
+            if value is not None:
+                named[name] = value
+        return named
 
 
 def named_texts(item: object, attributes: Iterable[registry.Attribute]) -> dict[str, str]:
     """Return the attributes that an item names, as texts; one that is secret stays a ``MarkedText``."""
-    values = ((each.name, getattr(item, each.name)) for each in attributes)
-    return {name: str(value) if isinstance(value, int) else value for name, value in values if value is not None}
+    named: dict[str, str] = {}
+    for attribute in attributes:
+        value = getattr(item, attribute.name)
+        if isinstance(value, int):
+            value = str(value)
+        if value is not None:
+            named[attribute.name] = value
+    return named
 
 
 def or_absent(value: Any) -> Any:

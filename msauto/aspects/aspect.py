@@ -85,6 +85,9 @@ class Reads(NamedTuple):
     every_xmp: bool = False
 
 
+NO_READS: Final = Reads()
+
+
 class UndoContext(Struct, frozen=True):
     """What an aspect needs to undo the changes of one target.
 
@@ -98,7 +101,6 @@ class UndoContext(Struct, frozen=True):
     things: Mapping[str, Mapping[str, Expected]]
     spec: ServerSpec
     source: TaskSource
-    origin: int = 0
     notes: list[str] = field(default_factory=list)
     still: dict[str, Json] = field(default_factory=dict)
 
@@ -109,9 +111,12 @@ class UndoContext(Struct, frozen=True):
     def seen(self, aspect: str) -> frozenset[str]:
         """Return the keys of the things of an aspect that there were before the run."""
         target = self.record.target
-        effects = (effect for request in target.requests for effect in request.effects)
-        named = {each.key for each in effects if each.aspect == aspect and each.before is not None}
-        return frozenset(named | {key for name, key in target.others.things if name == aspect})
+        keys = {key for name, key in target.others.things if name == aspect}
+        for request in target.requests:
+            for effect in request.effects:
+                if effect.aspect == aspect and effect.before is not None:
+                    keys.add(effect.key)
+        return frozenset(keys)
 
     def left(self, thing: Thing) -> tuple[str, Json] | None:
         """Return the live key and the value of a thing as the run left it; ``None`` where that is not known."""
@@ -170,11 +175,11 @@ class Aspect:
 
     def reads(self, part: Any, asset: Asset, title: str) -> Reads:
         """Return what comparing a part takes beside the asset."""
-        return Reads()
+        return NO_READS
 
     def needs(self, keys: Collection[str]) -> Reads:
         """Return what reading these things of it again takes beside the asset; the key ``""`` of a list: all of it."""
-        return Reads()
+        return NO_READS
 
     def for_clip(self, part: Any, asset: Asset, title: str | None) -> Any:
         """Return a part that a task declares for another entry of the clip as one for the clip.

@@ -8,7 +8,7 @@ others, and not this one, shows that this one is not set.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from msauto.aspects.arguments import with_attributes
 from msauto.aspects.plan_builder import refuse
@@ -54,19 +54,31 @@ def shown_field(name: str, text: str) -> Json:
     return text if number is None else number
 
 
+_NEVER_SET: Final = (None, "", 0)
 _SETTABLE = LINK_FIELD.keys() - set(FIELDS_OF_EVERY_CLIP)
 
 
 def shown_fields(attributes: Mapping[str, str]) -> dict[str, Json]:
     """Return the fields that an answer shows; where one of them was set, those that it does not show are empty."""
-    shown = {name: shown_field(name, text) for name, text in attributes.items() if name in LINK_FIELD}
-    some_is_set = any(is_set(value) for name, value in shown.items() if name in _SETTABLE)
-    return {**dict.fromkeys(LINK_FIELD, ""), **shown} if some_is_set else shown
+    shown: dict[str, Json] = {}
+    some_is_set = False
+    for name, text in attributes.items():
+        if name not in LINK_FIELD:
+            continue
+        value: Json = text
+        if name in NUMBERS:
+            value = shown_field(name, text)
+        if value not in _NEVER_SET and name in _SETTABLE:
+            some_is_set = True
+        shown[name] = value
+    if not some_is_set:
+        return shown
+    return {**dict.fromkeys(LINK_FIELD, ""), **shown}
 
 
 def is_set(value: Json) -> bool:
     """Return whether a field with this value differs from one that was never set; ``None`` is not shown."""
-    return value not in (None, "", 0)
+    return value not in _NEVER_SET
 
 
 def same_field(one: Json, other: Json) -> bool:

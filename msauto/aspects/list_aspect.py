@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from msgspec import structs
@@ -17,7 +18,7 @@ from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, Und
 from msauto.aspects.comparison import Attributes, mapping, text_of
 from msauto.aspects.matching import ListItem, Matching, match
 from msauto.aspects.plan_builder import LEFT, MADE, PlanContext, is_kept, left_alone, refuse
-from msauto.aspects.positions import check_in_point_stays, in_point
+from msauto.aspects.positions import check_in_point_stays
 from msauto.model.desired import DesiredList, Sourced, TaskSource
 from msauto.model.live import Asset
 from msauto.model.plan import Basis, Change, Outside, ShownItem, Target
@@ -28,7 +29,7 @@ from msauto.secrets.redaction import HIDDEN
 
 CORRECT_NUMBER = "correct the number on the server, or take the task out"
 Item = dict[str, Json]
-"""An item by its attributes; positions are frames of the file while planning, else as the server counts them."""
+"""An item by its attributes."""
 
 
 class ListAspect(Aspect):
@@ -47,7 +48,7 @@ class ListAspect(Aspect):
     every: ClassVar[str] = ""
     """What shows all live items, where its own things do not: a fact."""
     positions: ClassVar[tuple[str, ...]] = ()
-    """The attributes that count frames from where the server counts."""
+    """The attributes that are positions: frames of the file."""
     moves: ClassVar[tuple[frozenset[str], ...]] = ()
     """The attributes that others change when they move an item, in one of these ways."""
     unreported: ClassVar[tuple[str, ...]] = ()
@@ -100,12 +101,17 @@ class ListAspect(Aspect):
         if not isinstance(shown, dict):
             return tuple(one) or ("",)
         unknown = self.hidden(named, shown)
-        return [
-            name for name, value in one.items() if name not in unknown and not self.same(name, value, other.get(name))
-        ]
+        missed = []
+        for name, value in one.items():
+            now = other.get(name)
+            if value != now and name not in unknown and not self.same(name, value, now):
+                missed.append(name)
+        return missed
 
     def hidden(self, named: Json, shown: Json) -> Sequence[str]:
         """Return the named attributes that the server does not report of this item."""
+        if not self.unreported:
+            return ()
         one, other = mapping(named), mapping(shown)
         return [name for name in self.unreported if one.get(name) and name not in other]
 
@@ -119,20 +125,34 @@ class ListAspect(Aspect):
         if self.positions:
             check_in_point_stays(context)
         everything = self.live(context)
+        items: Sequence[ListItem] = [self.resolve(context, each, everything) for each in desired.items]
+        if context.memory:
+            items = self.with_keys_of_ours(context, items, everything)
+        if context.still:
+            items = [item for item in items if not self.is_left_alone(context, item, everything)]
+        if len(items) > 1:
+            items = self.unite(items)
+        absent = [item for item in items if not item.present]
         live = {key: value for key, value in everything.items() if TWINS not in value}
-        resolved = [self.resolve(context, each, everything) for each in desired.items]
-        resolved = self.with_keys_of_ours(context, resolved, everything)
-        items = self.unite([item for item in resolved if not self.is_left_alone(context, item, everything)])
-        twins = self.twins(context, everything, items, desired)
+        twins: Mapping[str, TaskSource] = {}
+        if len(live) < len(everything):
+            twins = self.twins(context, everything, items, desired)
         matching = match(items, live, self.handles, self.differs, self.prefix)
-        self._refuse_contradictions(items, matching)
-        self._refuse_what_stays_and_changes(desired, matching, live)
-        surplus = {k: desired.exactly for k in matching.others if desired.exactly and self.covers(desired, live[k])}
-        self._warn_of_spared(context, live, matching, surplus)
-        self._expect_no_others(context, desired, items, everything)
+        if absent:
+            self._refuse_contradictions(items, matching)
+        if matching.created and matching.kept:
+            self._refuse_what_stays_and_changes(desired, matching, live)
+        surplus: dict[str, TaskSource] = {}
+        if desired.exactly:
+            surplus = {key: desired.exactly for key in matching.others if self.covers(desired, live[key])}
+        if matching.spared:
+            self._warn_of_spared(context, live, matching, surplus)
+        if absent or desired.exactly:
+            self._expect_no_others(context, desired, absent, everything)
         for key, source in twins.items():
             (surplus if source is desired.exactly else matching.removed)[key] = source
-        matching, surplus = self.without_kept(context, matching, everything, surplus)
+        if context.memory:
+            matching, surplus = self.without_kept(context, matching, everything, surplus)
         self.write(context, matching, everything, surplus)
         if not surplus:
             return
@@ -153,6 +173,8 @@ class ListAspect(Aspect):
         if not (self.moves and known and self.tells_by_key(context)):
             return [*items]
         left = {key: was for key, (was, _) in self.left(context).items() if key in live}
+        if not left:
+            return [*items]
         named, ours = {each.key for each in items}, dict[Hashable, str]()
         for key, was in left.items():
             stays, missed = self.place(live[key]) == self.place(was), {*self.misses(was, live[key])}
@@ -181,9 +203,9 @@ class ListAspect(Aspect):
         self, context: PlanContext, matching: Matching[Item], live: Mapping[str, Item], surplus: dict[str, TaskSource]
     ) -> tuple[Matching[Item], dict[str, TaskSource]]:
         """Return what is to be written, without what was changed outside and is kept."""
-        if not context.memory or not self.tells_by_key(context):
-            return matching, surplus
         left = self.left(context)
+        if not left or not self.tells_by_key(context):
+            return matching, surplus
         gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
 
         def stays(called: str, key: str | None, named: Attributes | None, source: TaskSource) -> bool:
@@ -202,17 +224,19 @@ class ListAspect(Aspect):
             {key: each for key, each in keys.items() if not stays(f"{self.prefix}{key}", key, None, each)}
             for keys in (matching.removed, surplus)
         )
-        return matching._replace(present=present, removed=removed), others
+        return replace(matching, present=present, removed=removed), others
 
     def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
-        """Return how a run left each item, in frames of the file, and that run, by live key."""
-        prefix, moves = f"{LEFT}{self.name}:", self.positions and context.server.dialect.counts_from_in
-        known = {item.removeprefix(prefix): value for item, value in context.memory.items() if item.startswith(prefix)}
-        return {
-            key: (self.shifted(mapping(value[0]), sum(value[2:]) if moves else 0), str(value[1]))  # type: ignore[arg-type]
-            for key, value in known.items()
-            if isinstance(value, list)
-        }
+        """Return how a run left each item, and that run, by live key."""
+        prefix = f"{LEFT}{self.name}:"
+        left: dict[str, tuple[Item, str]] = {}
+        for item, known in context.memory.items():
+            if not item.startswith(prefix) or not isinstance(known, list):
+                continue
+            counts_as_server = len(known) > 2 and context.server.dialect.counts_from_in  # of an older msauto
+            if not counts_as_server:
+                left[item.removeprefix(prefix)] = dict(mapping(known[0])), str(known[1])
+        return left
 
     def _changed_outside(
         self, left: Item, run: str, named: Attributes | None, live: Attributes | None
@@ -231,34 +255,25 @@ class ListAspect(Aspect):
         return Outside(differing, run, started(run), "" if user == text_of(left.get("user")) else user)
 
     def live(self, context: PlanContext) -> dict[str, Item]:
-        """Return the live items in frames of the file, with the attributes that only the ledger knows.
+        """Return the live items, with the attributes that only the ledger knows.
 
         Those without a key cannot be named.
         """
+        part = part_of(self, context.live) or {}
         items: dict[str, Item] = {}
-        origin = self.origin(context)
-        for key, value in (part_of(self, context.live) or {}).items():
+        for key, value in part.items():
             known = mapping(context.memory.get(f"{self.name}:{key}"))
             hidden = {name: known[name] for name in self.unreported if name in known and TWINS not in mapping(value)}
-            items[key] = {**hidden, **self.shifted(mapping(value), origin)}
+            items[key] = {**hidden, **mapping(value)}
         items.pop("", None)
         return items
 
-    def origin(self, context: PlanContext) -> int:
-        """Return the frame of the file from which the server counts this list."""
-        return in_point(context.asset, context.server.dialect) if self.positions else 0
-
-    def shifted(self, value: Attributes, by: int) -> Item:
-        """Return an item with its positions moved."""
-        if TWINS in value and by:
-            twins = value[TWINS]
-            return {TWINS: [self.shifted(mapping(each), by) for each in twins] if isinstance(twins, list) else twins}
-        frames = {n: f + by for n in self.positions if by and isinstance(f := value.get(n), int)}
-        return {**value, **frames}
-
     def differs(self, named: Attributes, live: Attributes) -> Sequence[str]:
         """Return the names in which a live item is not as desired, or may not be: its value is not known."""
-        names = (*self.misses(dict(named), dict(live)), *self.hidden(dict(named), dict(live)))
+        wanted, there = dict(named), dict(live)
+        names = [*self.misses(wanted, there), *self.hidden(wanted, there)]
+        if not names or not self.kept:
+            return names
         return [name for name in names if name not in self.kept]
 
     def unite(self, items: Sequence[ListItem]) -> Sequence[ListItem]:
@@ -293,8 +308,7 @@ class ListAspect(Aspect):
         """Change a live item that differs; one that is as desired is to stay so."""
         differs = self.differs(item.named, live)
         if not differs:
-            origin = self.origin(context)
-            context.builder.hold(self.effect(key, self.shifted(live, -origin), self.shifted(item.named, -origin)))
+            context.builder.hold(self.effect(key, live, dict(item.named)))
         else:
             self.change(context, item, key, live, self.basis(context, key, live, differs))
 
@@ -309,7 +323,7 @@ class ListAspect(Aspect):
         return "ledger" if all(name in live for name in unknown) else "none"
 
     def effect(self, key: str, before: Item | None, after: Item | None) -> Effect:
-        """Return an effect on one item, as the server counts."""
+        """Return an effect on one item."""
         return Effect(self.name, key, before, after)
 
     def new_key(self, context: PlanContext) -> str:
@@ -324,7 +338,7 @@ class ListAspect(Aspect):
             return False
         there, still = live.get(key), context.still[name]
         is_as_desired = not item.present if there is None else item.present and not self.differs(item.named, there)
-        now: Json = None if there is None else self.shifted(there, -self.origin(context))
+        now: Json = there
         if self.unreported:  # what the ledger knows besides was written by msauto
             now = (part_of(self, context.live) or {}).get(key)
         if is_as_desired or is_equal(still, now, self):
@@ -355,15 +369,14 @@ class ListAspect(Aspect):
                 context.builder.warnings.append(f"{what}: {why} ({item.source.place})")
 
     def _expect_no_others(
-        self, context: PlanContext, desired: Any, items: Sequence[ListItem], live: Mapping[str, Item]
+        self, context: PlanContext, desired: Any, absent: Sequence[ListItem], live: Mapping[str, Item]
     ) -> None:
         """Note which new items would be against what the tasks ask."""
-        origin = self.origin(context)
-        unwanted = [self.shifted(item.named, -origin) for item in items if not item.present and item.key is None]
+        unwanted = [dict(item.named) for item in absent if item.key is None]
         unwanted += self.covered(desired) if desired.exactly else ()
         context.builder.unwanted += [(self.name, each) for each in unwanted]
-        for item in items:
-            if not item.present and item.key is not None and item.key not in live:
+        for item in absent:
+            if item.key is not None and item.key not in live:
                 context.builder.hold(self.effect(item.key, None, None))
         if desired.exactly:
             context.builder.look(self.every or self.name)
@@ -417,8 +430,6 @@ class ListAspect(Aspect):
 
         What is removed by its key may be desired by its place only where another item is at that place.
         """
-        if all(item.present for item in items):
-            return
         new = {item.handles for item in matching.created}
         present, there = [item for item in items if item.present], defaultdict[Hashable, list[ListItem]](list)
         for item in present:
@@ -435,7 +446,7 @@ class ListAspect(Aspect):
 
     def _refuse_what_stays_and_changes(self, desired: Any, matching: Matching[Item], live: Mapping[str, Item]) -> None:
         """Refuse an item that one task names by its place as it is, and another one by its key as something else."""
-        kept = [(item, live[key]) for item, key in matching.kept if matching.created]
+        kept = [(item, live[key]) for item, key in matching.kept]
         there = {handle: (item, value) for item, value in kept for handle in self.handles(value)[:1]}
         parts = {each.source: each.part for each in desired.items} if there else {}
         for stays in (item for item in matching.created if there and item.key is None and item.besides is None):
@@ -459,6 +470,8 @@ class ListAspect(Aspect):
         """
         items: list[Any] = []
         things = context.things.get(self.name, {})
+        if not things:
+            return None
         deleted = {key for key, each in things.items() if each.after is None}
         besides = context.seen(self.name) - deleted
         for key, each in things.items():
@@ -487,9 +500,7 @@ class ListAspect(Aspect):
                 title = str(twin.get("title") or twin.get("description") or "")
                 why = f"because a {self.key_called} names one {self.called}"
                 context.notes.append(f"{self.called} {key}: a second one ({title!r}) does not come back, {why}")
-            items.append(
-                self.former(live_key, self.shifted(value, context.origin), besides if key in deleted else None)
-            )
+            items.append(self.former(live_key, value, besides if key in deleted else None))
         return DesiredList(tuple(map(context.sourced, items))) if items else None
 
     # Shown -----------------------------------------------------------------------------------------------------------
@@ -502,10 +513,10 @@ class ListAspect(Aspect):
         """Return where an item is on a timeline; ``None`` where it is nowhere."""
         return None
 
-    def untouched(self, live: LiveTarget, origin: int, touched: Collection[Thing]) -> Iterator[ShownItem]:
+    def untouched(self, live: LiveTarget, touched: Collection[Thing]) -> Iterator[ShownItem]:
         """Yield the live items on a timeline that no request touches."""
         for key, value in (part_of(self, live) or {}).items():
-            place = self.timeline_place(self.shifted(mapping(value), origin))
+            place = self.timeline_place(mapping(value))
             if place is not None and (self.name, key) not in touched:
                 yield ShownItem(f"{self.prefix}{key}", place.lane, place.start, place.duration, place.title)
 

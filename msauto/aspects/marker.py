@@ -227,7 +227,7 @@ class Markers(ListAspect):
         places = Counter((marker.frame, track_of(marker)) for marker in asset.markers)
         single = [marker for marker in asset.markers if marker.uid not in twins]
         for marker in sorted(single, key=lambda marker: (marker.frame, track_of(marker), marker.uid)):
-            frame, track = marker.frame + snapshot.origin, track_of(marker)
+            frame, track = marker.frame, track_of(marker)
             inside, known = frame >= 0 and (asset.frames is None or frame < asset.frames), track in registry.TRACKS
             by_uid = not inside or not known or places[marker.frame, track] > 1
             if by_uid and marker.uid < 0:
@@ -330,10 +330,10 @@ class Markers(ListAspect):
         """Create a marker; the server may give it the uid of one that was deleted just before."""
         requests.require(context.server, requests.Feature.CREATE_MARKER)
         named, texts = dict(item.named), _texts(item.named)
-        wire = to_wire(int(str(named["frame"])), self.origin(context), item.source)
+        wire = to_wire(int(str(named["frame"])), context.origin, item.source)
         number = context.builder.change("add", self.name, item.label, None, named, item.source)
         request = requests.create_marker(context.path, requests.NEW_MARKER, wire, str(named["track"]), texts)
-        effect = self.effect(self.new_key(context), None, named | {"frame": wire})
+        effect = self.effect(self.new_key(context), None, named)
         context.builder.send(Phase.MARKER_CREATE, request, [number], effect)
         context.builder.warn_of_blanks(f"the title of marker {item.label!r}", "", texts.get("title", ""), item.source)
 
@@ -343,20 +343,22 @@ class Markers(ListAspect):
         Texts that are not sent may or may not be kept by the server (`marker_update`: dialect, «Keys»).
         """
         requests.require(context.server, requests.Feature.CREATE_MARKER)
-        texts, origin = _texts(item.named), self.origin(context)
+        texts = _texts(item.named)
         before: Item = {"uid": int(key), "frame": live["frame"], "track": live["track"]}
         after = {**before, **item.named}
         shown = before | {name: live.get(name, "") for name in texts}
         number = context.builder.change("change", self.name, item.label, shown, after, item.source, basis=basis)
         frame = int(str(after["frame"]))
-        wire = to_wire(frame, origin, item.source) if "frame" in item.named else frame - origin
+        wire = frame - context.origin
+        if "frame" in item.named:
+            wire = to_wire(frame, context.origin, item.source)
         if context.server.dialect.marker_update == "full":
             sent = _texts(live) | texts
         else:
             sent = {name: text for name, text in texts.items() if not same_value(name, text, text_of(live.get(name)))}
         request = requests.create_marker(context.path, int(key), wire, str(after["track"]), sent)
-        named: Item = {"frame": wire, "track": after["track"], **texts}
-        effect = self.effect(key, self.shifted(live, -origin), named)
+        named: Item = {"frame": frame, "track": after["track"], **texts}
+        effect = self.effect(key, live, named)
         context.builder.send(Phase.MARKER_CHANGE, request, [number], effect)
         was, now = text_of(live.get("title")), texts.get("title", "")
         context.builder.warn_of_blanks(f"the title of marker {item.label!r}", was, now, item.source)
@@ -364,12 +366,11 @@ class Markers(ListAspect):
     def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:
         """Delete a marker; of those that share a uid, each takes a request."""
         requests.require(context.server, requests.Feature.DELETE_MARKER)
-        before = self.shifted(live, -self.origin(context))
         for each in each_of(live):
             shown = {"uid": int(key)} | {name: value for name, value in each.items() if value != ""}
             number = context.builder.change("delete", self.name, f"uid {key}", shown, None, source, losses=int(exactly))
             request = requests.delete_marker(context.path, int(key))
-            context.builder.send(Phase.MARKER_DELETE, request, [number], self.effect(key, before, None))
+            context.builder.send(Phase.MARKER_DELETE, request, [number], self.effect(key, live, None))
 
     # Undo ------------------------------------------------------------------------------------------------------------
 
@@ -417,14 +418,16 @@ class Markers(ListAspect):
     def _unpaired(self, context: PlanContext, after: Callable[[], Snapshot]) -> Iterator[str]:
         """Yield the profanity starts without an end, and ends without a start, that the run makes."""
         touched = [change for change in context.builder.changes if change.aspect == self.name]
-        sides = (mapping(side) for change in touched for side in (change.before, change.after))
-        if not any(side.get("track") in {_START, _END} for side in sides):
+        has_profanity = False
+        for change in touched:
+            has_profanity = has_profanity or _is_profanity(change.before) or _is_profanity(change.after)
+        if not has_profanity:
             return
-        before, origin = {*_alone(part_of(self, context.live) or {})}, self.origin(context)
+        before = {*_alone(part_of(self, context.live) or {})}
         for frame, track, uid in _alone(after()[self.name]):
             if (frame, track, uid) not in before:
                 other = _END if track == _START else _START
-                yield f"{track} at frame {frame + origin} has no {other} ({touched[0].source.place})"
+                yield f"{track} at frame {frame} has no {other} ({touched[0].source.place})"
 
     def shown(self, change: Change) -> Shown:
         """Return a change by its track, and its uid if it has one: its position is a value."""
@@ -456,6 +459,10 @@ class Markers(ListAspect):
 def _texts(value: Attributes) -> dict[str, str]:
     """Return all attributes but its place."""
     return {name: text for name, text in value.items() if isinstance(text, str) and name not in _PLACE}
+
+
+def _is_profanity(marker: Json) -> bool:
+    return isinstance(marker, dict) and marker.get("track") in (_START, _END)
 
 
 def _called(value: Attributes) -> tuple[str, str]:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -38,7 +40,8 @@ class ListItem(Struct, frozen=True, eq=False):
     ours: bool = False
 
 
-class Matching(NamedTuple, Generic[L]):
+@dataclass(frozen=True)
+class Matching(Generic[L]):
     """Desired items of a list and live ones, in pairs.
 
     ``present`` are the desired items in the order of the tasks, each with its live key, ``None`` for a new one. Of the
@@ -53,12 +56,12 @@ class Matching(NamedTuple, Generic[L]):
     spared: dict[str, ListItem]
     explicit: Collection[str | None] = ()
 
-    @property
+    @cached_property
     def kept(self) -> list[tuple[ListItem, str]]:
         """The items that are live, with their keys."""
         return [(item, key) for item, key in self.present if key is not None]
 
-    @property
+    @cached_property
     def created(self) -> list[ListItem]:
         """The items that are new."""
         return [item for item, key in self.present if key is None]

@@ -150,8 +150,11 @@ class Merging(Struct):
         if self.asset is not None:
             self.check_complete(lists, identity, called, covers)
         merged: dict[Hashable, list[Sourced[Any]]] = {}
-        numbered = ((part, each) for part, one in enumerate(lists) for each in one.items)
-        for sourced in (structs.replace(each, part=part) if part else each for part, each in numbered):
+        declared: list[Sourced[Any]] = []
+        for part, one in enumerate(lists):
+            for item in one.items:
+                declared.append(structs.replace(item, part=part) if part else item)
+        for sourced in declared:
             value: Any = sourced.value
             there = merged.setdefault(identity(value), [])
             for index, each in enumerate(there):
@@ -160,7 +163,7 @@ class Merging(Struct):
                     break
             else:
                 there.append(sourced)
-        return tuple(each for same in merged.values() for each in same)
+        return tuple([each for same in merged.values() for each in same])
 
     def disagree(self, what: str, one: Sourced[Any], other: Sourced[Any]) -> bool:
         """Return whether one task removes an item that another one declares, and note it."""

@@ -195,6 +195,13 @@ class PlanContext(Struct, frozen=True, eq=False):
     places: tuple[Folder, ...] = ()
     hide: Callable[[str], str] = str
 
+    @property
+    def origin(self) -> int:
+        """The frame of the file from which the server counts the positions of a request."""
+        if not self.server.dialect.counts_from_in:
+            return 0
+        return self.asset.first_frame or 0
+
 
 def length_of(asset: Asset) -> Sequence[str]:
     """Return the facts that a position is held against; the length of a clip that is still recorded grows."""
@@ -250,16 +257,15 @@ def is_kept(
 
 def adopted(context: PlanContext, target: TargetId) -> Iterator[Settlement]:
     """Yield what the ledger is to hold of things that others have set as desired: as a run would have left them."""
-    by = [context.asset.first_frame] if context.asset.first_frame else []
     for each in context.builder.holding if context.memory else ():
         item = f"{LEFT}{each.aspect}:{each.key}"
         known, live, after = context.memory.get(item), each.before, each.after
-        if not isinstance(known, list) or known[2:] != by:
-            continue  # positions of another in point
+        if not isinstance(known, list):
+            continue
         if isinstance(known[0], dict) and isinstance(live, dict) and isinstance(after, dict):
             live = {**known[0], **{name: live.get(name) for name in after}}
         if live != known[0]:
-            yield Settlement(target, item, None if live is None else [live, *known[1:]])
+            yield Settlement(target, item, None if live is None else [live, known[1]])
 
 
 def refuse(
@@ -274,7 +280,7 @@ def refuse(
 PENDING_PREFIX = "pending:handler:"
 """Prefix of the item of a handler that has not run since a run changed its target."""
 LEFT = "left:"
-"""Prefix of the item of a thing as the last run left it: its value, the run, and the in point if that is not 0."""
+"""Prefix of the item of a thing as the last run left it: its value, and the run."""
 MADE = "made:"
 """Prefix of the item of a thing that a run made and the server gave a key."""
 BETWEEN = "segment-between:"

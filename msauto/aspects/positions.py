@@ -1,7 +1,7 @@
-"""Desired positions to frames of one clip, checked against its length, and the server's way to count them.
+"""Desired positions to frames of one clip, checked against its length, and to the frames of a request.
 
-Inside msauto a frame counts from the first frame of the file. With the dialect ``position_origin: in`` the server
-counts from the in point (``first_frame``): this module translates in both directions.
+A frame counts from the first frame of the file. With the dialect ``position_origin: in`` the server counts from the in
+point (``first_frame``): :mod:`msauto.server.reader` translates what is read, :func:`to_wire` what is sent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from msauto.aspects.plan_builder import PlanContext, refuse
 from msauto.errors import PlanningError
 from msauto.model.desired import Position, TaskSource
 from msauto.model.live import Asset, why_no_rate
-from msauto.model.server import Dialect
 from msauto.model.snapshot import Json, Snapshot
 from msauto.model.timecode import Timecode, TimecodeError, show_rate, show_timecode
 from msauto.primitives.decimals import read_whole
@@ -87,8 +86,14 @@ class InAndOut(NamedTuple):
     @classmethod
     def of(cls, asset: Asset, after: Snapshot | None = None) -> InAndOut:
         """Read both, from the snapshot after the run where it is given; an out point of 0 counts as missing."""
-        fields = {name: str(value) for name, value in (after or {}).get("field", {}).items()}
-        first, last = (fields.get(name, asset.attributes.get(name)) for name in ("first_frame", "last_frame"))
+        attributes = asset.attributes
+        first, last = attributes.get("first_frame"), attributes.get("last_frame")
+        if after is not None:
+            fields = after.get("field", {})
+            if "first_frame" in fields:
+                first = str(fields["first_frame"])
+            if "last_frame" in fields:
+                last = str(fields["last_frame"])
         return cls(read_whole(first), read_whole(last) or None)
 
     @property
@@ -110,13 +115,8 @@ def position_at(frames: Json) -> Position:
     return Position(Timecode.parse(str(frames)))
 
 
-def in_point(asset: Asset, dialect: Dialect) -> int:
-    """Return the frame of the file from which the server counts positions."""
-    return asset.in_point if dialect.counts_from_in else 0
-
-
 def to_wire(frame: int, origin: int, source: TaskSource) -> int:
-    """Return a frame as the server counts it."""
+    """Return a frame as the server counts it, whose count begins at ``origin``."""
     if frame < origin:
         raise refuse(
             f"frame {frame} lies before the in point (frame {origin}), from which this server counts",

@@ -8,6 +8,7 @@ ledger knows which one was put.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -213,7 +214,7 @@ class RssItems(ListAspect):
                 self.create(context, item)
             else:
                 self.keep(context, item, key, live[key])
-        super().write(context, matching._replace(present=[]), live, surplus)
+        super().write(context, replace(matching, present=[]), live, surplus)
 
     def create(self, context: PlanContext, item: ListItem) -> None:
         """Put a new item."""

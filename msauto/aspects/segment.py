@@ -134,7 +134,10 @@ class Segments(SegmentArguments):
             context.notes.append(f"{change.aspect} {change.key} comes back without {lost}")
         if context.spec.dialect.numbers_by_start:
             return self._undo_by_start(context)
-        items = (super().undo(context) or DesiredSegments()).items
+        undone = super().undo(context)
+        if undone is None:
+            return None
+        items = undone.items
         # A piece of a segmentation may have the number of one that was there before: that is written in its place.
         back = {each.value.number for each in items if each.value.present}
         return DesiredSegments(tuple(each for each in items if each.value.present or each.value.number not in back))
@@ -154,7 +157,7 @@ class Segments(SegmentArguments):
             elif value is not None:
                 context.still[f"{self.name}:{key}"] = value
                 items.append(self.absent(key))
-        items += [self.former("", self.shifted(mapping(each), context.origin), frozenset()) for each in gone]
+        items += [self.former("", mapping(each), frozenset()) for each in gone]
         return DesiredSegments(tuple(map(context.sourced, items)))
 
     def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> DesiredSegment:

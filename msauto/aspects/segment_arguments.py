@@ -195,7 +195,7 @@ class SegmentArguments(ListAspect):
         for segment in sorted(asset.segments, key=lambda segment: segment.number):
             if segment.number in twins:
                 continue
-            start = segment.start + snapshot.origin
+            start = segment.start
             why = _unfit_segment(segment.number, start, segment.duration, asset.frames)
             if why is not None:
                 part.leave_out(f"segment {segment.number} is left out: {why}")

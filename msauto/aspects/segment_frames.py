@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -34,7 +34,8 @@ Span = tuple[int, int]
 
 def span_of(item: Attributes) -> Span:
     """Return where a segment is; a part that is not known is 0."""
-    start, duration = (int(str(item.get(name, 0))) for name in ("start", "duration"))
+    start = int(str(item.get("start", 0)))
+    duration = int(str(item.get("duration", 0)))
     return start, start + duration
 
 
@@ -55,23 +56,36 @@ def remake(live: Attributes, named: Attributes) -> Item:
     return {**place, **{name: str(texts[name]) for name in SEGMENT_NAMES if name in texts}}
 
 
-def after_request(there: Mapping[int, Item], number: int, item: Item | None, *, by_start: bool) -> dict[int, Item]:
-    """Return the segments by number after one is written, or deleted; ``by_start``: the server numbers all again."""
-    left = {each: there[each] for each in there if each != number or item} | ({number: item} if item else {})
-    return dict(enumerate(sorted(left.values(), key=lambda one: span_of(each_of(one)[0])[0]), 1)) if by_start else left
+def by_start(there: Mapping[int, Item]) -> dict[int, Item]:
+    """Return the segments as a server numbers them that does so by their starts."""
+
+    def start_of(item: Item) -> int:
+        return span_of(each_of(item)[0])[0]
+
+    return dict(enumerate(sorted(there.values(), key=start_of), 1))
+
+
+class _Making(NamedTuple):
+    """A segment to create: its number, what it is, what it is written over, its change, and its start on the wire."""
+
+    number: int
+    made: Item
+    over: Item | None
+    change: int
+    start_on_wire: int
 
 
 class SegmentRequests:
     """Adds what a plan does to the segments of an asset: the changes at once, their requests by :meth:`send`.
 
-    ``live`` are the segments in frames of the file; ``there``, as the server counts, those that the requests so far
-    leave. ``gone`` are the numbers to delete, with the changes that do so: several segments of one number take several.
+    ``live`` are the segments before; ``there`` those that the requests so far leave. ``gone`` are
+    the numbers to delete, with the changes that do so: several segments of one number take several.
     """
 
     def __init__(self, rule: ListAspect, context: PlanContext, live: Mapping[str, Item]) -> None:
         dialect = context.server.dialect
         self.recreates = dialect.segment_update == "recreate"
-        self.rule, self.context, self.live, self._origin = rule, context, live, rule.origin(context)
+        self.rule, self.context, self.live = rule, context, live
         self.gone = defaultdict[int, list[int]](list)
         self.there: dict[int, Item] = {}
         self._unread = ""
@@ -80,12 +94,12 @@ class SegmentRequests:
             if unread:
                 self._unread = unread
             else:
-                self.there[int(key)] = rule.shifted(item, -self._origin)
+                self.there[int(key)] = item
         self._shown = part_of(rule, context.live) or {}
         shown = {name for item in self._shown.values() for each in each_of(item) for name in each}
         self._never_shown = [name for name in UNREPORTED if name not in shown]
         self._by_start = dialect.numbers_by_start
-        self._made: list[tuple[int, Item, Item | None, int]] = []
+        self._made: list[_Making] = []
 
     def unknown(self, key: str) -> list[str]:
         """Return the attributes that the server never shows and no run has written: recreating loses them."""
@@ -100,8 +114,7 @@ class SegmentRequests:
             if rule.differs(item.named, live[key]):
                 self._rewrite(item, key)
             else:  # what reading does not show of it is not looked at again
-                desired = rule.shifted(item.named, -self._origin)
-                self.context.builder.hold(rule.effect(key, dict(mapping(self._shown[key])), desired))
+                self.context.builder.hold(rule.effect(key, dict(mapping(self._shown[key])), dict(item.named)))
         new = self._number_new(matching, surplus)
         over = {instead for _, _, instead in new}
         for gone, exactly in ((matching.removed, False), (surplus, True)):
@@ -165,8 +178,9 @@ class SegmentRequests:
         builder, source = self.context.builder, self.context.builder.changes[change].source
         was = text_of(mapping(builder.changes[change].before).get("title"))
         builder.warn_of_blanks(f"the title of segment {str(number)!r}", was, text_of(new.get("title")), source)
-        made = {**NOT_SENT, **new, "start": to_wire(span_of(new)[0], self._origin, source)}
-        self._made.append((number, made, None if over is None else self.there[int(over)], change))
+        start = to_wire(span_of(new)[0], self.context.origin, source)
+        replaced = None if over is None else self.there[int(over)]
+        self._made.append(_Making(number, {**NOT_SENT, **new}, replaced, change, start))
 
     def _number_new(
         self, matching: Matching[Item], surplus: Mapping[str, TaskSource]
@@ -227,44 +241,66 @@ class SegmentRequests:
 
         Deletions go from the highest number down: lower ones keep their numbers on every server.
         """
-        builder, path, live = self.context.builder, self.context.path, self.there
+        builder, path, live = self.context.builder, self.context.path, dict(self.there)
         for key in sorted(self.gone, reverse=True):
-            number = _number_of(self.there, live[key]) if self._by_start else key
+            number = self._number_now(key, live[key])
             effects = self._after(number, None)
             for change in self.gone[key]:
                 builder.send(Phase.SEGMENT_DELETE, requests.delete_segment(path, number), [change], *effects)
-        for planned, made, over, change in self._made:
-            number = planned
-            if self._by_start and over is not None:
-                number = _number_of(self.there, over)
-            elif self._by_start:  # none that another has, whichever the server gives it
-                free = next(number for number in count(1) if number not in self.there)
-                given = _number_of(after_request(self.there, free, made, by_start=True), made)
-                number = free if given in self.there else given
+        for number, made, over, change, start_on_wire in self._made:
+            if over is not None:
+                number = self._number_now(number, over)
+            elif self._by_start:
+                number = self._number_for(made)
             texts = {name: str(made[name]) for name in SEGMENT_NAMES if made.get(name) is not None}
             start, end = span_of(made)
-            request = requests.create_segment(path, number, start, end - start, texts)
+            request = requests.create_segment(path, number, start_on_wire, end - start, texts)
             builder.send(Phase.SEGMENT_CREATE, request, [change], *self._after(number, made))
         return bool(self.gone or self._made)
+
+    def _number_now(self, planned: int, item: Item) -> int:
+        """Return the number that a segment has after the requests so far."""
+        if not self._by_start:
+            return planned
+        return _number_of(self.there, item)
+
+    def _number_for(self, made: Item) -> int:
+        """Return the number to create a segment with: none that another has, whichever the server gives it."""
+        free = next(number for number in count(1) if number not in self.there)
+        given = _number_of(by_start({**self.there, free: made}), made)
+        return free if given in self.there else given
 
     def _after(self, number: int, item: Item | None) -> list[Effect]:
         """Go on to the list after a request; return what that does: a number goes from one segment to another."""
         if not self._by_start:
-            was = self.there.pop(number, None)
-            if item is not None:
-                self.there[number] = item
-            return self._effects(number, was, item)
-        before, self.there = self.there, after_request(self.there, number, item, by_start=True)
+            was = self.there.get(number)
+            _put(self.there, number, item)
+            return self._changed(number, was, item)
+        before, left = self.there, {**self.there}
+        _put(left, number, item)
+        self.there = by_start(left)
         effects: list[Effect] = []
         for each in sorted(before.keys() | self.there.keys()):
-            effects += self._effects(each, before.get(each), self.there.get(each))
+            effects += self._changed(each, before.get(each), self.there.get(each))
         return effects
 
-    def _effects(self, number: int, was: Item | None, now: Item | None) -> list[Effect]:
+    def _changed(self, number: int, was: Item | None, now: Item | None) -> list[Effect]:
+        """Return what a number goes through that one segment leaves, and another gets."""
+        effects: list[Effect] = []
         if was is now:
-            return []
-        effects = [] if was is None else [self.rule.effect(str(number), was, None)]
-        return effects if now is None else [*effects, self.rule.effect(str(number), None, now)]
+            return effects
+        if was is not None:
+            effects.append(self.rule.effect(str(number), was, None))
+        if now is not None:
+            effects.append(self.rule.effect(str(number), None, now))
+        return effects
+
+
+def _put(there: dict[int, Item], number: int, item: Item | None) -> None:
+    if item is None:
+        there.pop(number, None)
+    else:
+        there[number] = item
 
 
 def _number_of(there: Mapping[int, Item], item: Item) -> int:

@@ -146,7 +146,6 @@ def _plan_whole(
     for number, exactly in surplus.items():
         todo.delete(number, exactly, exactly=True)
     todo.send()
-    made = [rule.shifted({**NOT_SENT, **piece.named}, -rule.origin(todo.context)) for piece in pieces]
-    effects = [rule.effect(rule.new_key(todo.context), None, piece) for piece in made]
+    effects = [rule.effect(rule.new_key(todo.context), None, {**NOT_SENT, **piece.named}) for piece in pieces]
     request = requests.create_segmentation(todo.context.path, duration, None if title is None else str(title))
     builder.send(Phase.SEGMENT_CREATE, request, [change], *effects)

@@ -6,7 +6,7 @@ A value may be a template: :class:`UnrenderedTemplate` passes wherever :data:`Va
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 from zoneinfo import ZoneInfo
@@ -61,14 +61,14 @@ def is_marked(value: Any) -> bool:
     return isinstance(value, MarkedText | MarkedTemplate) or by_filter
 
 
-def pending_templates(data: Any) -> Iterator[tuple[Path, UnrenderedTemplate]]:
-    """Yield the templates in the data that are not rendered yet, each after its path."""
-    return ((path, leaf) for path, leaf in leaves(data) if isinstance(leaf, UnrenderedTemplate))
+def pending_templates(data: Any) -> list[tuple[Path, UnrenderedTemplate]]:
+    """Return the templates in the data that are not rendered yet, each after its path."""
+    return leaves(data, UnrenderedTemplate)
 
 
 def has_pending(data: Any) -> bool:
     """Return whether the data holds an unrendered template."""
-    return next(pending_templates(data), None) is not None
+    return bool(leaves(data, UnrenderedTemplate))
 
 
 def invalid(

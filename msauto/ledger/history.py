@@ -37,7 +37,12 @@ _TARGETS = """
     FROM target t LEFT JOIN record r ON r.run = t.run AND r.target = t.position
     WHERE t.run = ? AND t.position BETWEEN ? AND ? ORDER BY t.position"""
 _LAST = 2**31 - 1  # no target has a higher position
-_COUNT_SENT = "SELECT run, sum(sent) FROM record"
+_BEGUN = """
+    SELECT target, position, known FROM request
+    WHERE run = ? AND target BETWEEN ? AND ? ORDER BY target, position"""
+_COUNT_SENT = """
+    SELECT run, sum(sent) FROM
+    (SELECT run, sent FROM record UNION ALL SELECT run, 1 FROM request) AS every"""
 _SHOWN_NOTES = """
     SELECT run, name, text FROM note
     WHERE name IN ('code', 'reason', 'user', 'folder', 'repository', 'settings', 'batch', 'job', 'attempt')"""
@@ -78,7 +83,7 @@ def read_run(store: Store, locks: Locks, name: str) -> RunDetails:
         if OPTIONS in notes:
             load(PlanOptions, notes[OPTIONS])
         (summary,) = _with_status([_summary(row, notes, count_sent(store, number))], locks)
-        return RunDetails(summary, pid, host, msauto, PackedRecords(store.read(_TARGETS, (number, 0, _LAST))), notes)
+        return RunDetails(summary, pid, host, msauto, PackedRecords(_read_rows(store, number, 0, _LAST)), notes)
 
 
 def run_id(store: Store, name: str) -> int:
@@ -156,12 +161,42 @@ def read_targets(
 ) -> dict[int, TargetRecord]:
     """Return the targets of a run by their positions: these, or all; ``begun``: only those that began."""
     first, last = (0, _LAST) if positions is None else (min(positions, default=0), max(positions, default=-1))
-    rows = store.read(_TARGETS, (number, first, last))
+    rows = _read_rows(store, number, first, last)
     return {
         row[0]: _record(row)
         for row in rows
         if (positions is None or row[0] in positions) and (row[2] is not None or not begun)
     }
+
+
+def _read_rows(store: Store, number: Value, first: int, last: int) -> list[Row]:
+    """Return the targets at these positions of a run, with the requests of those in progress."""
+    rows = store.read(_TARGETS, (number, first, last))
+    begun: dict[int, dict[int, str]] = {}
+    for target, position, known in store.read(_BEGUN, (number, first, last)):
+        begun.setdefault(target, {})[position] = known
+    if not begun:
+        return rows
+    return [_in_progress(row, begun[row[0]]) if row[0] in begun else row for row in rows]
+
+
+def _in_progress(row: Row, known: Mapping[int, str]) -> Row:
+    """Return the row of a target in progress with its requests; one that an older msauto began has some already."""
+    position, planned, begun, requests, *rest = row
+    texts = [dump(each) for each in _whole(load(Target, planned), load(tuple[RequestRecord, ...], requests))]
+    for index, text in known.items():
+        if not 0 <= index < len(texts):
+            raise ValueError(f"request {index} of a target with {len(texts)}")
+        texts[index] = text
+    begun = begun or load(RequestRecord, known[min(known)]).sent
+    return position, planned, begun, f"[{','.join(texts)}]", *rest
+
+
+def _whole(target: Target, known: tuple[RequestRecord, ...]) -> tuple[RequestRecord, ...]:
+    """Return the records of all requests of a target, of which the first ones are known."""
+    if len(known) == len(target.requests):
+        return known
+    return known + not_begun(target)[len(known) :]
 
 
 class PackedRecords(Sequence[TargetRecord]):
@@ -202,13 +237,13 @@ def _record(row: Row) -> TargetRecord:
         parse_time(began)
     return TargetRecord(
         target,
-        told + not_begun(target)[len(told) :],
+        _whole(target, told),
         began,
         outcome,
         message,
-        load(tuple[Difference, ...], differences),
+        () if differences == "[]" else load(tuple[Difference, ...], differences),
         load(dict[str, Any], left),
-        load(tuple[str, ...], notes),
+        () if notes == "[]" else load(tuple[str, ...], notes),
     )
 
 

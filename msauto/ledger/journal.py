@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from msgspec import UNSET, structs
 
@@ -26,13 +25,14 @@ from msauto.ledger.locks import Lock, Locks, this_process
 from msauto.ledger.store import Row, Store, Upsert
 from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Plan, Target, TargetId
-from msauto.model.result import RequestResult, Result, TargetRecord, TargetResult, format_time
+from msauto.model.result import RequestRecord, RequestResult, Result, TargetRecord, TargetResult, format_time
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import Json
 from msauto.primitives.normal_form import normal_form
 
 _TARGETS = 500  # targets that are written at a time
 _RECORD = Upsert.of("record", "run, target", "begun, sent, requests, outcome, message, differences, left_as, notes")
+_REQUEST = Upsert.of("request", "run, target, position", "known")
 
 
 class LedgerJournal:
@@ -93,7 +93,7 @@ class LedgerJournal:
             return False
         journalled = self._runs[run] = self._run(run, lock, enumerate(targets))
         with self._store.decoding():
-            journalled.records |= read_targets(self._store, journalled.id, begun=True)
+            journalled.go_on(read_targets(self._store, journalled.id, begun=True))
         return True
 
     def attach(self, run: str, targets: Mapping[int, Target], begun: Mapping[int, TargetRecord]) -> None:
@@ -103,7 +103,7 @@ class LedgerJournal:
         :meth:`msauto.ledger.ledger.Ledger.join`. It cannot end the run.
         """
         journalled = self._runs[run] = self._run(run, None, targets.items())
-        journalled.records |= begun
+        journalled.go_on(begun)
 
     def keep(self, run: str, lock: Lock) -> bool:
         """Hold another lock until a run is ended or left; return whether it was free."""
@@ -118,26 +118,48 @@ class LedgerJournal:
 
     def sending(self, run: str, target: Target, index: int) -> None:
         """Record that a request is about to be sent. With its first one, a target is begun."""
-        record, now = self._record(run, target), self._time()
-        tries = record.requests[index].tries + 1
-        changed = _with(record, index, state="sending", tries=tries, sent=now)
-        self._write(run, target, structs.replace(changed, begun=record.begun or now), index)
+        position, progress = self._progress(run, target)
+        now, known = self._time(), progress.requests[index]
+        progress.begun = progress.begun or now
+        known = structs.replace(known, state="sending", tries=known.tries + 1, sent=now)
+        self._write_request(run, position, progress, index, known)
 
     def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
         """Record the outcome of a request."""
-        outcome = {"state": result.outcome, "status": result.status, "message": result.message}
-        self._write(run, target, _with(self._record(run, target), index, **outcome, settled=self._time()), index)
+        position, progress = self._progress(run, target)
+        known = structs.replace(
+            progress.requests[index],
+            state=result.outcome,
+            status=result.status,
+            message=result.message,
+            settled=self._time(),
+        )
+        self._write_request(run, position, progress, index, known)
+
+    def _write_request(
+        self, run: str, position: int, progress: _JournalledTarget, index: int, known: RequestRecord
+    ) -> None:
+        journalled = self._runs[run]
+        journalled.in_progress[position] = progress
+        progress.requests[index] = known
+        progress.written.add(index)
+        self._store.put(_REQUEST, ((journalled.id, position, index), (dump(known),)))
 
     def finished(self, run: str, result: TargetResult) -> None:
         """Record the outcome of a target, and of its requests that are not settled yet."""
-        record = self._record(run, result.target)
-        requests = list(record.requests)
+        position, progress = self._progress(run, result.target)
+        journalled = self._runs[run]
+        journalled.in_progress.pop(position, None)
+        requests, sent = progress.requests, 0
         for index, each in enumerate(result.requests):  # a target that was not begun may have none
             if each.outcome == "not sent" and requests[index].state in {"planned", "sending"}:
                 requests[index] = structs.replace(requests[index], state="not sent", message=each.message)
-        ended = {"requests": tuple(requests), "outcome": result.outcome, "message": result.message}
-        changed = structs.replace(record, **ended, differences=result.differences, left=result.left, notes=result.notes)
-        self._write(run, result.target, changed)
+        for known in requests:
+            sent += known.tries > 0 and known.state != "not sent"
+        told = dump(result.differences), dump(result.left), dump(result.notes)
+        values = (progress.begun, sent, dump(requests), result.outcome, result.message, *told)
+        self._store.put(_RECORD, ((journalled.id, position), values))
+        self._store.put(_REQUEST, *(((journalled.id, position, index), None) for index in progress.written))
 
     def end(self, run: str, result: Result) -> None:
         """Close the run."""
@@ -175,61 +197,54 @@ class LedgerJournal:
             ),
         )
 
-    def _record(self, run: str, target: Target) -> TargetRecord:
-        """Return how far a target has come; one that was not in the plan is added."""
+    def _progress(self, run: str, target: Target) -> tuple[int, _JournalledTarget]:
+        """Return the position of a target, and how far it has come; one that was not in the plan is added."""
         journalled = self._runs[run]
         position = journalled.positions.get(id(target))
         if position is None:
             position = journalled.add(target)
             self._write_targets(journalled.id, position, [target])
-        return journalled.records.get(position) or TargetRecord(target, not_begun(target))
-
-    def _write(self, run: str, target: Target, record: TargetRecord, index: int | None = None) -> None:
-        """Write how far a target has come. It is held until the target has an outcome.
-
-        ``index``: the request that changed, the last one of which something was sent. The texts of those before it are
-        kept: a target may have thousands.
-        """
-        journalled = self._runs[run]
-        position = journalled.positions[id(target)]
-        if index is None:
-            journalled.records.pop(position, None)
-            journalled.texts.pop(position, None)
-            texts = [dump(each) for each in record.requests]
-            sent = sum(each.tries > 0 and each.state != "not sent" for each in record.requests)
-        else:
-            journalled.records[position] = record
-            texts = journalled.texts.setdefault(position, [])
-            known = min(index, len(texts))
-            texts[known:] = map(dump, record.requests[known : index + 1])
-            sent = len(texts)
-        told = dump(record.differences), dump(record.left), dump(record.notes)
-        parts = (f"[{','.join(texts)}]", record.outcome, record.message, *told)
-        self._store.put(_RECORD, ((journalled.id, position), (record.begun, sent, *parts)))
+        progress = journalled.in_progress.get(position)
+        if progress is None:
+            progress = _JournalledTarget(None, list(not_begun(target)))
+        return position, progress
 
     def _time(self) -> str:
         return format_time(self._now())
 
 
 @dataclass(slots=True)
+class _JournalledTarget:
+    """How far a target in progress has come; ``written`` are the requests that have a row."""
+
+    begun: str | None
+    requests: list[RequestRecord]
+    written: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
 class _JournalledRun:
     """A run in progress: its id in the ledger, its lock, its targets, and how far those in progress have come.
 
-    ``lock`` is ``None`` if another process has started the run; ``records`` then begin with what others have begun.
-    ``texts`` are their requests as JSON, up to the last one that was begun. ``positions`` are by the ids of the
-    targets, which are kept, so that no other value gets the id of one of them.
+    ``lock`` is ``None`` if another process has started the run. ``positions`` are by the ids of the targets, which are
+    kept, so that no other value gets the id of one of them.
     """
 
     id: int
     lock: Lock | None
     targets: dict[int, Target]
     kept: list[Lock] = field(default_factory=list)
-    records: dict[int, TargetRecord] = field(default_factory=dict)
-    texts: dict[int, list[str]] = field(default_factory=dict)
+    in_progress: dict[int, _JournalledTarget] = field(default_factory=dict)
     positions: dict[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.positions = {id(target): position for position, target in self.targets.items()}
+
+    def go_on(self, begun: Mapping[int, TargetRecord]) -> None:
+        """Take over the targets that another process has begun."""
+        for position, record in begun.items():
+            known = set(range(len(record.requests)))
+            self.in_progress[position] = _JournalledTarget(record.begun, list(record.requests), known)
 
     def add(self, target: Target) -> int:
         """Give a target that was not in the plan its position."""
@@ -244,13 +259,6 @@ class _JournalledRun:
         for lock in (self.lock, *self.kept):
             if lock is not None:
                 lock.release()
-
-
-def _with(record: TargetRecord, index: int, **state: Any) -> TargetRecord:
-    """Return a record with what became of one request."""
-    requests = list(record.requests)
-    requests[index] = structs.replace(requests[index], **state)
-    return structs.replace(record, requests=tuple(requests))
 
 
 def new_run_name(now: datetime) -> str:
@@ -335,8 +343,13 @@ class LedgerMemory:
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items; a value of ``None`` forgets the item."""
         key, now = _key_of(target, self._urls), self._now()
-        both = ((item, None if value is None else (dump(value), now)) for item, value in items.items())
-        self._store.put(_ITEM, *(((*key, item), values) for item, values in both))
+        rows: list[tuple[Row, Row | None]] = []
+        for item, value in items.items():
+            values = None
+            if value is not None:
+                values = dump(value), now
+            rows.append(((*key, item), values))
+        self._store.put(_ITEM, *rows)
 
 
 def _clip(link_id: str, create_time: str) -> ClipIdentity:

@@ -317,6 +317,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     "run": ("id",),
     "target": ("run", "position"),
     "record": ("run", "target"),
+    "request": ("run", "target", "position"),
     "memory": ("server", "database", "kind", "name", "link_id", "create_time", "item"),
     "note": ("run", "name"),
     "attempt": ("name",),

@@ -17,7 +17,18 @@ from typing import ParamSpec, TypeVar
 
 from msauto.errors import LedgerError
 from msauto.ledger.own_files import require_known_home, require_own_file, require_own_folder
-from msauto.ledger.store import VERSION, ForeignError, Properties, Row, Store, check_version, table_statements
+from msauto.ledger.store import (
+    BEFORE_REQUESTS,
+    NOTE_OF_OLDER_RUNS,
+    VERSION,
+    ForeignError,
+    Properties,
+    Row,
+    Store,
+    check_version,
+    table_of_requests,
+    table_statements,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -185,6 +196,8 @@ def connect_to_read(path: Path) -> sqlite3.Connection | None:
         unless_used.callback(connection.close)
         if not _is_ledger(connection):
             return None
+        if _version(connection) == BEFORE_REQUESTS:  # without requests in progress
+            connection.execute(table_of_requests().replace("CREATE TABLE", "CREATE TEMP TABLE"))
         unless_used.pop_all()
     return connection
 
@@ -206,7 +219,7 @@ def _is_ledger(connection: sqlite3.Connection) -> bool:
     """Return whether the file is a ledger; ``False`` if it is empty."""
     tables = _number(connection, "SELECT count(*) FROM sqlite_master")  # first: another msauto may create them now
     if _number(connection, "PRAGMA application_id") == APPLICATION:
-        check_version(_number(connection, "PRAGMA user_version"))
+        check_version(_version(connection))
         return True
     if tables:
         raise ForeignError("it is a database of another program")
@@ -220,7 +233,14 @@ def _create(connection: sqlite3.Connection) -> None:
             for statement in table_statements():
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+        elif _version(connection) == BEFORE_REQUESTS:
+            connection.execute(table_of_requests())
+            connection.execute(NOTE_OF_OLDER_RUNS)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return _number(connection, "PRAGMA user_version")
 
 
 def _number(connection: sqlite3.Connection, query: str) -> int:

@@ -17,11 +17,14 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from msauto.errors import LedgerError
+from msauto.model.result import COUNTED_BY_SERVER
 
 Value = str | int | None
 Row = tuple[Any, ...]
-VERSION = 6
+VERSION = 7
 """Of the tables in ``tables.sql``."""
+BEFORE_REQUESTS = 6
+"""The version without the table ``request``, which is added when such a ledger is opened."""
 
 
 class ForeignError(Exception):
@@ -30,7 +33,7 @@ class ForeignError(Exception):
 
 def check_version(version: int) -> None:
     """Raise :class:`ForeignError` for the tables of another msauto."""
-    if version != VERSION:
+    if version not in (BEFORE_REQUESTS, VERSION):
         age = "a newer" if version > VERSION else "an older"
         raise ForeignError(f"it was written by {age} msauto (ledger version {version}, not {VERSION})")
 
@@ -40,6 +43,14 @@ def table_statements() -> list[str]:
     lines = Path(__file__).with_name("tables.sql").read_text(encoding="utf-8").splitlines()
     text = "\n".join(line for line in lines if not line.startswith("--"))
     return [each for each in map(str.strip, text.split(";")) if each]
+
+
+def table_of_requests() -> str:
+    """Return the statement that makes the table ``request``."""
+    return next(each for each in table_statements() if each.startswith("CREATE TABLE request "))
+
+
+NOTE_OF_OLDER_RUNS = f"INSERT INTO note SELECT id, '{COUNTED_BY_SERVER}', 'as the server counts' FROM run"  # noqa: S608
 
 
 class Upsert(NamedTuple):
@@ -167,6 +178,9 @@ class Store(ABC):
 
         Of all that a transaction puts under one key, only the last is written.
         """
+        if self._depth:
+            self._put[table].update(rows)
+            return
         with self.together():
             self._put[table].update(rows)
 

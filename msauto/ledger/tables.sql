@@ -26,9 +26,8 @@ CREATE TABLE target (
     PRIMARY KEY (run, position)
 ) WITHOUT ROWID;
 
--- How far a target has come. Its row is written before each request and after it: `requests` has the state of each one
--- that was begun, and once the target has ended, of all; `sent` is how many were sent. A target that was not begun has a
--- row only once its run has ended.
+-- What came of a target: its row is written once the target has ended. `requests` has the state of each of its requests,
+-- `sent` is how many were sent.
 CREATE TABLE record (
     run INTEGER NOT NULL,
     target INTEGER NOT NULL,
@@ -41,6 +40,17 @@ CREATE TABLE record (
     left_as TEXT NOT NULL,
     notes TEXT NOT NULL,
     PRIMARY KEY (run, target),
+    FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
+) WITHOUT ROWID;
+
+-- How far a target in progress has come: a row for each request that was begun, written before it is sent and after it.
+-- Once the target has ended, its rows are deleted.
+CREATE TABLE request (
+    run INTEGER NOT NULL,
+    target INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    known TEXT NOT NULL,
+    PRIMARY KEY (run, target, position),
     FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
 ) WITHOUT ROWID;
 

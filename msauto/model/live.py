@@ -40,6 +40,7 @@ def parse_folder(text: str) -> Folder:
     return tuple(_ESCAPED.sub(r"\1", name) for name in _NAMES.findall(text))
 
 
+@lru_cache(maxsize=1024)
 def show_folder(folder: Folder) -> str:
     r"""Write a folder as playbooks do: the inverse of :func:`parse_folder`."""
     return "/".join(map(escape_name, folder))
@@ -51,7 +52,7 @@ def escape_name(name: str) -> str:
 
 
 class Marker(Struct, frozen=True, gc=False):
-    """A key frame marker. ``frame`` is in frames as the server counts; ``fields`` its Attr texts by name.
+    """A key frame marker. ``frame`` counts from the first one of the file; ``fields`` its Attr texts by name.
 
     ``fields`` holds track, title, comment, user, keywords, rating where reported, and any other Attr.
     """
@@ -67,7 +68,7 @@ class Marker(Struct, frozen=True, gc=False):
 
 
 class Segment(Struct, frozen=True, gc=False):
-    """A segment; ``start`` and ``duration`` in frames. ``None`` is not reported."""
+    """A segment; ``start``, from the first frame of the file, and ``duration`` in frames. ``None`` is not reported."""
 
     number: int
     start: int
@@ -349,8 +350,7 @@ class AssetSnapshot(Struct, frozen=True):
     """One asset with everything that an asset task can declare.
 
     ``title``: the requested title. ``xmp`` and ``links``: ``None`` if not read, or not reported. ``strangers``: entries
-    of other clips with the same title, which a search by title takes for links. ``origin``: the frame of the file from
-    which the server counts positions.
+    of other clips with the same title, which a search by title takes for links.
     """
 
     title: str
@@ -358,7 +358,6 @@ class AssetSnapshot(Struct, frozen=True):
     xmp: Xmp | None = None
     links: tuple[Link, ...] | None = None
     strangers: tuple[Link, ...] = ()
-    origin: int = 0
 
 
 class SkippedEntry(Struct, frozen=True):

@@ -248,17 +248,23 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     @property
     def effects(self) -> tuple[tuple[Effect, ...], ...]:
         """The effects of each request."""
-        return tuple(request.effects for request in self.requests)
+        return tuple([request.effects for request in self.requests])
 
     def request_with(self, thing: Thing) -> int | None:
         """Return the index of the first request that has an effect on a thing."""
-        indices = (n for n, request in enumerate(self.requests) if any(e.thing == thing for e in request.effects))
-        return next(indices, None)
+        for index, request in enumerate(self.requests):
+            for effect in request.effects:
+                if (effect.aspect, effect.key) == thing:
+                    return index
+        return None
 
     @property
     def loses(self) -> bool:
         """Whether something live is lost: the asset or an item of its lists is deleted, or an item is overwritten."""
-        return any(change.action == "delete" or change.losses for change in self.changes)
+        for change in self.changes:
+            if change.action == "delete" or change.losses:
+                return True
+        return False
 
 
 class Settlement(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -393,19 +399,27 @@ class Plan(Struct, frozen=True):
     @property
     def errors(self) -> int:
         """The number of targets that cannot be planned."""
-        return sum(target.error is not None for target in self.targets)
+        return len([target for target in self.targets if target.error is not None])
 
     @property
     def requests(self) -> int:
         """The number of requests that applying sends."""
-        return sum(len(target.requests) for target in self.targets)
+        return sum([len(target.requests) for target in self.targets])
 
     @property
     def summary(self) -> Summary:
         """The counts."""
-        actions = Counter(change.action for target in self.targets for change in target.changes)
+        actions: Counter[Action] = Counter()
+        assets = outside = 0
+        for target in self.targets:
+            if target.kind == "asset" and target.changes:
+                assets += 1
+            for change in target.changes:
+                actions[change.action] += 1
+                if change.outside is not None:
+                    outside += 1
         return Summary(
-            assets=sum(target.kind == "asset" and bool(target.changes) for target in self.targets),
+            assets=assets,
             add=actions["add"],
             change=actions["change"],
             delete=actions["delete"],
@@ -417,5 +431,5 @@ class Plan(Struct, frozen=True):
             errors=self.errors,
             requests=self.requests,
             reads=self.reads,
-            outside=sum(change.outside is not None for target in self.targets for change in target.changes),
+            outside=outside,
         )

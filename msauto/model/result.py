@@ -74,6 +74,8 @@ class RequestResult(Struct, frozen=True):
 
 UNCHANGED_NOTE: Final = "unchanged on "
 """Before the name of a server: the note of a run on how many targets of it needed no change."""
+COUNTED_BY_SERVER: Final = "positions"
+"""The note on a run that an older msauto recorded: its positions are as the server counts them."""
 LEFT_CLIP: Final = "clip"
 """The key of the clip's identity in what is ``left``."""
 

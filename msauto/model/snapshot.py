@@ -91,7 +91,7 @@ class Rules(Protocol):
 
 
 class Effect(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """What a request does to one thing. ``None`` is absent; positions are as the server counts them."""
+    """What a request does to one thing. ``None`` is absent; positions are frames of the file."""
 
     aspect: AspectName
     key: Annotated[str, Meta(description="which one; new 1: the server gives it its key")]
@@ -203,20 +203,22 @@ def predict(effects: Sequence[Iterable[Effect]], done: int) -> dict[Thing, Expec
     """Return what each thing must be once the first ``done`` requests are; ``effects`` are those of each request."""
     expected: dict[Thing, Expected] = {}
     for index, each in enumerate(effects):
+        is_done = index < done
         for effect in each:
             if effect.key == EVERY:
                 continue
-            had, is_done = expected.get(effect.thing), index < done
+            thing = effect.aspect, effect.key
+            had = expected.get(thing)
             if had is None:
                 stays = effect.before if effect.after is not None else None
-                expected[effect.thing] = Expected(
+                expected[thing] = Expected(
                     effect.before, effect.after, stays, is_done, effect.visible, effect.secret, effect.whole
                 )
             elif is_done:
                 after = overlay(had.after, effect.after)
                 stays = had.stays if effect.after is not None and had.after is not None else None
                 secret = had.secret or effect.secret
-                expected[effect.thing] = Expected(had.before, after, stays, True, had.visible, secret, had.whole)
+                expected[thing] = Expected(had.before, after, stays, True, had.visible, secret, had.whole)
     return expected
 
 

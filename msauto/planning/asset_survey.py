@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import starmap
@@ -16,7 +15,7 @@ from msauto.aspects.aspect import Reads
 from msauto.aspects.downloads import fetched_file
 from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, adopted, refuse
-from msauto.aspects.positions import InAndOut, in_point
+from msauto.aspects.positions import InAndOut
 from msauto.circuit_breaker import cause_of
 from msauto.errors import MissingError, MsautoError, PlanningError
 from msauto.model import requests
@@ -25,11 +24,11 @@ from msauto.model.events import Notify, PlannedState, ignore
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipEntries, ClipIdentity, plain, same_text
 from msauto.model.live import Folder, show_folder
-from msauto.model.plan import Address, EmptiedList, Request, Settlement, Target, TargetContext, TargetId
+from msauto.model.plan import Address, EmptiedList, Request, Settlement, ShownItem, Target, TargetContext, TargetId
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.requests import asset_path
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import Json, Snapshot, thing_of
+from msauto.model.snapshot import Json, Snapshot, Thing, thing_of
 from msauto.model.snapshot import after as snapshot_after
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import check_deletion, check_link_titles, with_places
@@ -105,7 +104,9 @@ class AssetSurvey:
         self._group = self._finder.named()
         self._finder.check_aliases(here)
         for member in self._group.members:
-            self._layers.looked |= {*member.looked, *(f"fact {name}" for name in member.listed)}
+            self._layers.looked.update(member.looked)
+            for name in member.listed:
+                self._layers.looked.add(f"fact {name}")
         outcome = await self._compare(clip, here)
         unread = (f"{clip.title}: {warning}" for warning in clip.asset.warnings)
         outcome.warnings = (*self._finder.warnings, *unread, *outcome.warnings)
@@ -339,9 +340,14 @@ class AssetSurvey:
 
     def _asked_by_where(self) -> list[Reads]:
         """Return the reads of what a ``where`` asked for by name: verification reads it again, and compares it."""
-        asked, known = defaultdict[str, set[str]](set), self._layers.named.asked if self._layers.named else ()
-        for aspect, key in (thing_of(name) for member in self._group.members for name in member.looked):
-            asked[aspect] |= {key} - {*known}
+        known = self._layers.named.asked if self._layers.named else ()
+        asked: dict[str, set[str]] = {}
+        for member in self._group.members:
+            for name in member.looked:
+                aspect, key = thing_of(name)
+                asked.setdefault(aspect, set()).update({key} - {*known})
+        if not asked:
+            return []
         return [ASPECTS[aspect].needs(keys) for aspect, keys in asked.items() if aspect in ASPECTS]
 
     async def _plan_handlers(self, plan: PlanContext, here: Sequence[Declared], desired: DesiredAsset | None) -> bool:
@@ -350,6 +356,8 @@ class AssetSurvey:
         Return whether the target may be planned: a deletion may have to wait for a handler in doubt.
         """
         known = [handler for member in self._group.members for handler in member.intent.notify]
+        if not known and not plan.memory:
+            return True
         declared = [(member.intent.notify, each) for member, each in here]
         due = due_handlers(known, declared, desired, plan.builder.changes, plan.memory)
         ran: set[tuple[str, str, str]] = set()
@@ -491,7 +499,7 @@ def finished(
         requests=sent,
         wait=builder.wait,
         emptied=tuple(starmap(EmptiedList, builder.emptied)),
-        context=shown_context(live, context.server, sent),
+        context=shown_context(live, sent),
         unwanted=tuple(builder.unwanted),
         altered=tuple(sorted(builder.altered)),
         holding=tuple(builder.holding) or UNSET,
@@ -500,15 +508,21 @@ def finished(
     return SurveyedTarget("changed", target, warnings, settlements, tuple(builder.taken))
 
 
-def shown_context(live: LiveTarget, server: ServerSpec, sent: Sequence[Request]) -> TargetContext | None:
-    """Return what surrounds the changes of an asset on a timeline; positions are frames from the first of the file."""
+def shown_context(live: LiveTarget, sent: Sequence[Request]) -> TargetContext | None:
+    """Return what surrounds the changes of an asset on a timeline."""
     if live.asset is None:
         return None
-    touched = {effect.thing for request in sent for effect in request.effects}
-    if _ON_TIMELINES.keys().isdisjoint(aspect for aspect, _ in touched):
+    touched: set[Thing] = set()
+    is_on_timeline = False
+    for request in sent:
+        for effect in request.effects:
+            touched.add((effect.aspect, effect.key))
+            is_on_timeline = is_on_timeline or effect.aspect in _ON_TIMELINES
+    if not is_on_timeline:
         return TargetContext(live.asset.frames)
-    origin = in_point(live.asset, server.dialect)
-    untouched = (item for each in _ON_TIMELINES.values() for item in each.untouched(live, origin, touched))
+    untouched: list[ShownItem] = []
+    for aspect in _ON_TIMELINES.values():
+        untouched += aspect.untouched(live, touched)
     return TargetContext(live.asset.frames, tuple(untouched))
 
 

@@ -71,7 +71,9 @@ class ClipFinder:
     @property
     def aliases(self) -> tuple[FoundClip, ...]:
         """The entries found under the other names of the clip."""
-        return tuple(clip for _, clip in self._clips if self._main is not None and clip is not self._main.clip)
+        if self._main is None or len(self._clips) < 2:
+            return ()
+        return tuple([clip for _, clip in self._clips if clip is not self._main.clip])
 
     async def _main_name(self, clips: Sequence[NamedClip]) -> NamedClip:
         """Return the main name of a clip with several names: an id, a name to be changed, the entry in its home folder.
@@ -190,10 +192,10 @@ class ClipFinder:
 
         ``renaming``: what may rename the clip, beside that.
         """
-        renames = any(
-            isinstance(desired, DesiredAsset) and desired.present and former_titles(member)
-            for member, desired in (*declared, *renaming)
-        )
+        renames = False
+        for member, desired in (*declared, *renaming):
+            if isinstance(desired, DesiredAsset) and desired.present and former_titles(member):
+                renames = True
         here: list[Declared] = []
         away: list[Declared] = []
         for member, desired in declared:

@@ -119,8 +119,10 @@ class Layers:
                 await self._read_layer(need, source)
                 continue
             finally:
-                self.looked |= {f"fact {name}" for name in facts.looked}
-                self.looked |= {f"xmp {name}" for name in facts.asked}
+                if facts.looked:
+                    self.looked |= {f"fact {name}" for name in facts.looked}
+                if facts.asked:
+                    self.looked |= {f"xmp {name}" for name in facts.asked}
             if self.named is not None and "xmp" in facts.looked:
                 self._answers.doubted[source] = None
             if listed is not None and facts.there and facts.asset is None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from msauto.aspects import ASPECTS, is_deletion
+from msauto.aspects import ASPECTS, deletions_of
 from msauto.model.identity import plain
 from msauto.model.live import Folder, parse_folder, show_folder
-from msauto.model.plan import Limits, Plan, Refusal, Target
+from msauto.model.plan import Change, Limits, Plan, Refusal, Target
 
 EMPTIED = 3
 """Emptying a list of at least this many items needs a flag."""
@@ -16,13 +16,16 @@ EMPTIED = 3
 
 def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
     """Return each limit that the plan exceeds, with the flag that allows it."""
-    changes = [change for target in plan.targets for change in target.changes]
+    deleted: list[Change] = []
+    removed = 0
+    for target in plan.targets:
+        deleted += deletions_of(target)
+        for change in target.changes:
+            removed += change.losses
     exceeded: list[Refusal] = []
-    deleted = [change for change in changes if is_deletion(change)]
     if (count := len(deleted)) > limits.delete_assets:
         links = sum(ASPECTS[change.aspect].deletes == "link" for change in deleted)
         exceeded.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))
-    removed = sum(change.losses for change in changes)
     limit = limits.remove_items if limits.allow_remove is None else limits.allow_remove
     emptied = [each.count for target in plan.targets for each in target.emptied if each.count >= EMPTIED]
     if removed > limit:
@@ -31,7 +34,9 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
         exceeded.append(Refusal("empty_list", EMPTIED - 1, max(emptied), f"--allow-remove {removed}"))
     if limits.requests is not None and plan.requests > limits.requests:
         exceeded.append(Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}"))
-    for target in (target for target in plan.targets if target.loses):
+    for target in plan.targets if limits.protected else ():
+        if not target.loses:
+            continue
         glob = next((glob for glob in limits.protected if _is_under(target, glob)), None)
         if glob is not None:
             remedy = f"remove the task, or remove {glob!r} from `protected` in msauto.toml"

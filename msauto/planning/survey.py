@@ -91,18 +91,18 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     targets = [each.target for each in outcomes if each.target is not None]
     first = min((target.batch for target in targets), default=0)
     states = Counter(each.state for each in outcomes)
-    warnings = (warning for outcome in outcomes for warning in outcome.warnings)
+    warnings = [warning for outcome in outcomes for warning in outcome.warnings]
     return Survey(
         server.name,
         # A database target is in the first batch: it precedes all assets of its server.
-        tuple(structs.replace(each, batch=first) if each.kind == "database" else each for each in targets),
+        tuple([structs.replace(each, batch=first) if each.kind == "database" else each for each in targets]),
         states["unchanged"] + states["kept"],
         states["kept"],
         states["skipped"],
         states["left out"],
         context.reader.reads,
         (*warnings, *context.answers.warnings()),
-        tuple(settlement for outcome in outcomes for settlement in outcome.settlements),
+        tuple([settlement for outcome in outcomes for settlement in outcome.settlements]),
     )
 
 

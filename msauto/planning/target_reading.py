@@ -20,7 +20,7 @@ from msauto.model.identity import plain
 from msauto.model.live import Asset, Entry, Folder, Listing
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
-from msauto.model.snapshot import Json, Part, Seen, Snapshot, canonical, digest, named_in, part_digest
+from msauto.model.snapshot import Json, Part, Seen, Snapshot, Thing, canonical, digest, named_in, part_digest
 from msauto.secrets.redaction import Secrets
 
 _LONGEST = 60  # characters of a value that are shown
@@ -38,16 +38,24 @@ async def read_needed(
     XMP fields stay unknown where the server does not report them (an old version). All links take a listing of the
     whole database.
     """
-    names, xmp, links = frozenset[str]().union(*(each.xmp for each in needed)), known.xmp, known.links
-    every = any(each.every_xmp for each in needed)
+    names: set[str] = set()
+    places: dict[Folder, None] = {}
+    every = needs_links = False
+    for each in needed:
+        names |= each.xmp
+        places |= dict.fromkeys(each.places)
+        every = every or each.every_xmp
+        needs_links = needs_links or each.links
+    if not (names or places or every or needs_links):
+        return known
+    xmp, links = known.xmp, known.links
     if xmp is None and (names or every):
         with suppress(UnsupportedError):
             fields = await reader.read_xmp(database, address, frozenset()) if every else None
             by_name = not fields and (names or not every)
-            xmp = await reader.read_xmp(database, address, names) if by_name else fields
-    places = dict.fromkeys(place for each in needed for place in each.places)
+            xmp = await reader.read_xmp(database, address, frozenset(names)) if by_name else fields
     listed = await read_places(read_folder, database, places)
-    if links is None and known.asset is not None and any(each.links for each in needed):
+    if links is None and known.asset is not None and needs_links:
         links = await reader.read_links(database, known.asset)
     return LiveTarget(asset=known.asset, xmp=xmp, places=listed, links=links)
 
@@ -108,22 +116,25 @@ def seen(target: Target, live: LiveTarget, looked: Iterable[str], secrets: Secre
     names = sorted(looked)
     snapshot = snapshot_with_facts(live, names)
     values = {name: named_in(snapshot, name) for name in names}
-    effects = [effect for request in target.effects for effect in request]
-    touched = {effect.aspect for effect in effects}
-    named = {effect.thing for effect in effects}
+    changed: dict[str, set[str]] = {}
+    known_before: list[tuple[Thing, Json]] = []
+    for request in target.requests:
+        for effect in request.effects:
+            changed.setdefault(effect.aspect, set()).add(effect.key)
+            known_before.append(((effect.aspect, effect.key), effect.before))
     others: dict[str, Any] = {}
     digests: dict[str, str] = {}
     for aspect, part in snapshot.items():
-        if aspect in touched:
+        if aspect in changed:
             for key, value in part.items():
-                if (aspect, key) not in named and value not in ("", [], None):
+                if key not in changed[aspect] and value not in ("", [], None):
                     others[f"{aspect} {key}"] = value
                     digests[f"{aspect} {key}"] = digest(value, ASPECTS[aspect].place(value))
         elif aspect in _NOTED:
             others[aspect] = part
             digests[aspect] = part_digest(part)
     known = {name: digest(value) for name, value in values.items()}
-    before = canonical([known, [(each.thing, each.before) for each in effects]])
+    before = canonical([known, known_before])
     return structs.replace(
         target,
         looked=Seen.of(known, _secret(values, secrets)),

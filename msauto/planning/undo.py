@@ -7,15 +7,13 @@ wrote is left alone, with a warning; what cannot be undone gives a warning as we
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Any
-
-from msgspec import structs
+from typing import Any, Final
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.aspect import UndoContext, Value
-from msauto.aspects.positions import in_point
+from msauto.aspects.list_aspect import ListAspect
 from msauto.codec import from_json
 from msauto.errors import RefusedError, one_line
 from msauto.model.desired import (
@@ -32,7 +30,8 @@ from msauto.model.desired import (
 )
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import ClipIdentity, is_another_clip
-from msauto.model.result import LEFT_CLIP, RunDetails, TargetRecord
+from msauto.model.plan import Change
+from msauto.model.result import COUNTED_BY_SERVER, LEFT_CLIP, RequestState, RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import TITLE, Expected, predict
 
@@ -49,55 +48,84 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
     work: dict[str, list[Intent]] = {}
     warnings: list[str] = []
     for number, record in enumerate(details.targets):
-        target, made = record.target, tuple(_made(record))
+        target, made = record.target, _made(record)
         if not made:
             continue
         try:
-            context = _context(details, specs[target.server], source, number)
+            context = _context(record, specs[target.server], source)
         except Exception as error:  # noqa: BLE001 - that of one target
             warnings.append(f"{target.server}: {target.name} cannot be undone: {one_line(error)}")
             continue
+        _check_positions(context, details)
         for each in made:
             if each not in context.changes:
                 change = target.changes[each]
                 called = f"{target.name}: {change.aspect} {change.key}".rstrip()
-                warnings.append(f"{target.server}: {called} cannot be undone: {_why_not(each, record)}")
+                why = _why_not(change, made[each])
+                warnings.append(f"{target.server}: {called} cannot be undone: {why}")
         if context.changes:
             work.setdefault(target.server, []).append(_intent(context, details, number))
     servers = tuple(ServerIntents(specs[name], tuple(intents)) for name, intents in work.items())
     return ResolvedPlaybooks(servers, warnings=tuple(warnings))
 
 
-def _context(details: RunDetails, spec: ServerSpec, source: TaskSource, number: int) -> UndoContext:
+def _context(record: TargetRecord, spec: ServerSpec, source: TaskSource) -> UndoContext:
     """Return what undoes one target of a run. It is made again where it is used: a run may have very many targets."""
-    record = details.targets[number]
-    kept = {each: record.target.changes[each] for each in _made(record) if _why_not(each, record) is None}
-    both = zip(record.target.requests, record.requests, strict=False)
-    done = [request for request, known in both if known.state == "done"]
-    effects = [request.effects for request in done if not kept.keys().isdisjoint(request.changes)]
+    kept: dict[int, Change] = {}
+    for number, states in _made(record).items():
+        change = record.target.changes[number]
+        if _why_not(change, states) is None:
+            kept[number] = change
+    effects = []
+    for request, known in zip(record.target.requests, record.requests, strict=False):
+        if known.state == "done" and not kept.keys().isdisjoint(request.changes):
+            effects.append(request.effects)
     things: dict[str, dict[str, Expected]] = defaultdict(dict)
     for (aspect, key), each in predict(effects, len(effects)).items():
         things[aspect][key] = each
     return UndoContext(record, kept, things, spec, source)
 
 
+def _check_positions(context: UndoContext, details: RunDetails) -> None:
+    """Refuse positions that an older msauto recorded as a server counts them that does so from the in point."""
+    if COUNTED_BY_SERVER not in details.notes or not context.spec.dialect.counts_from_in:
+        return
+    for name in context.things:
+        aspect = ASPECTS[name]
+        if isinstance(aspect, ListAspect) and aspect.positions:
+            raise RefusedError(
+                f"an older msauto recorded run {details.summary.run}, with positions from the in point of each clip",
+                remedy="bring the segments and markers back with a playbook",
+            )
+
+
+def may_have_changed(details: RunDetails) -> bool:
+    """Return whether a run may have changed anything."""
+    return any(map(_made, details.targets))
+
+
 def servers_of(details: RunDetails) -> tuple[str, ...]:
     """Return the names of the servers on which a run may have changed anything, in its order."""
-    return tuple(dict.fromkeys(record.target.server for record in details.targets if any(True for _ in _made(record))))
+    return tuple(dict.fromkeys(record.target.server for record in details.targets if _made(record)))
 
 
-def _made(record: TargetRecord) -> Iterator[int]:
-    """Yield the numbers of the changes of which something was sent, unless it is certain that none of it was done."""
-    for number in range(len(record.target.changes)):
-        both = zip(record.target.requests, record.requests, strict=False)
-        states = {known.state for request, known in both if number in request.changes}
-        if states & {"done", "unverified", "sending"}:
-            yield number
+def _made(record: TargetRecord) -> dict[int, set[RequestState]]:
+    """Return the changes of which something was sent, unless it is certain that none of it was done, by their numbers.
+
+    Each has the states of its requests.
+    """
+    states: dict[int, set[RequestState]] = {}
+    for request, known in zip(record.target.requests, record.requests, strict=False):
+        for number in request.changes:
+            states.setdefault(number, set()).add(known.state)
+    return {number: states[number] for number in sorted(states) if not _MAYBE_DONE.isdisjoint(states[number])}
 
 
-def _why_not(number: int, record: TargetRecord) -> str | None:
-    """Return why a change cannot be undone; ``None`` where it can, if only in part."""
-    change = record.target.changes[number]
+_MAYBE_DONE: Final[frozenset[RequestState]] = frozenset({"done", "unverified", "sending"})
+
+
+def _why_not(change: Change, states: Collection[RequestState]) -> str | None:
+    """Return why a change cannot be undone, of whose requests these are the states; ``None`` where it can."""
     aspect = ASPECTS[change.aspect]
     if aspect.for_good:
         return aspect.for_good
@@ -105,8 +133,7 @@ def _why_not(number: int, record: TargetRecord) -> str | None:
         return "it is secret, and what was there before is not kept"
     if change.basis == "none" and isinstance(aspect, Value):
         return "what was there before was never known"
-    both = zip(record.target.requests, record.requests, strict=False)
-    if not any(known.state == "done" for request, known in both if number in request.changes):
+    if "done" not in states:
         return "it is not known whether it was done"
     return None
 
@@ -141,7 +168,7 @@ def _parts(context: UndoContext) -> dict[str, Any]:
 
 def _undo_channel(details: RunDetails, spec: ServerSpec, source: TaskSource, number: int, _: Facts) -> DesiredChannel:
     """Return the items as they were before a run, of all that are still as the run left them."""
-    context = _context(details, spec, source, number)
+    context = _context(details.targets[number], spec, source)
     items = tuple(item for part in _parts(context).values() for item in part.items)
     notes = tuple(f"channel {context.record.target.name}: {note}" for note in context.notes)
     return DesiredChannel(context.source, items, still=context.still, notes=notes)
@@ -149,17 +176,17 @@ def _undo_channel(details: RunDetails, spec: ServerSpec, source: TaskSource, num
 
 def _undo_asset(details: RunDetails, spec: ServerSpec, source: TaskSource, number: int, facts: Facts) -> DesiredAsset:
     """Return what was there before a run, of all that is still as the run left it."""
-    context, asset = _context(details, spec, source, number), facts.asset
-    target = context.record.target
-    if not facts.there:
-        raise NoAssetError(target.name)
-    if asset is None:
+    asset = facts.asset
+    if asset is None and facts.there:
         raise Need("clip")
+    context = _context(details.targets[number], spec, source)
+    target = context.record.target
+    if asset is None:
+        raise NoAssetError(target.name)
     left = context.record.left.get(LEFT_CLIP)  # without it, the run ended before the clip was read again
     clip, settled = (target.clip, set()) if left is None else (from_json(ClipIdentity, left), {"files", "orig_name"})
     if is_another_clip(clip, asset, altered={*target.altered} - settled):
         raise NoAssetError(target.name)  # the clip of the run is gone, and nothing of the other one is concerned
-    context = structs.replace(context, origin=in_point(asset, context.spec.dialect))
     return DesiredAsset(
         context.source,
         _parts(context),

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field, structs
 
-from msauto.aspects import ASPECTS
+from msauto.aspects import CHECKED
 from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.rss_arguments import RssArgs
 from msauto.documents.document import Problems, SourceNode, SourceText
@@ -182,7 +182,7 @@ class _HostTask(Struct, frozen=True):
             args = read_as(type(args), self.data if data is None else data, self.node)
             problems += check_arguments(args, self.node)
         if isinstance(args, AssetArgs):
-            for aspect in ASPECTS.values():
+            for aspect in CHECKED:
                 problems += aspect.check(args, self.node, self.dialect)
         if problems:
             raise InputError(problems)

@@ -37,16 +37,16 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
-from msauto.aspects import ASPECTS, is_deletion
+from msauto.aspects import ASPECTS, deletions_of
 from msauto.aspects.aspect import Value
 from msauto.codec import to_key
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, Change, Plan, Target
-from msauto.model.snapshot import AspectName
+from msauto.model.snapshot import AspectName, Json
 from msauto.report import texts
 from msauto.report.clip_timeline import Timeline, timeline_of
 from msauto.report.sanitizing import NameRange, message_lines, name_ranges, show, show_range
-from msauto.secrets.redacted_plans import map_texts, redact_plan
+from msauto.secrets.redacted_plans import redact_plan
 
 OWN_TITLE: Final = "<title>"
 """Stands for the title of each target."""
@@ -347,7 +347,7 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
     """
     plan = redact_plan(plan)
     changing = [target for target in plan.targets if target.changes and target.error is None]
-    deletions = tuple(Deletion(target, each) for target in changing for each in target.changes if is_deletion(each))
+    deletions = tuple([Deletion(target, each) for target in changing for each in deletions_of(target)])
     shown = [target for target in changing if _kept(target)]
     short = len(shown) <= _NEVER_SHORTENED
     blocks = _blocks(shown, short=short) if folded else [_block("alone", [each], short=short) for each in shown]
@@ -437,10 +437,13 @@ def _things(target: Target) -> tuple[object, ...]:
     kept = _kept(target)
     about = target.kind, frozenset(each.aspect for each in target.emptied)
     kinds = [kind_of(change) for change in kept]
-    loses = any(map(_loses, kept))
-    if loses or any(isinstance(change.after, dict) for change in kept):
+    loses = changes_an_item = False
+    for change in kept:
+        loses = loses or _loses(change)
+        changes_an_item = changes_an_item or isinstance(change.after, dict)
+    if loses or changes_an_item:
         return ((*about, loses, *kinds),)
-    return tuple(dict.fromkeys((*about, kind) for kind in kinds))
+    return tuple(dict.fromkeys([(*about, kind) for kind in kinds]))
 
 
 def _tables(alike: Sequence[list[Target]], order: Mapping[int, int], short: bool) -> list[Block]:
@@ -452,13 +455,17 @@ def _tables(alike: Sequence[list[Target]], order: Mapping[int, int], short: bool
         return []
     lines = [tuple(line) for each in alike for line in _grouped(each, attrgetter("name")).values()]
     lines.sort(key=lambda line: order[id(line[0])])
-    items = [row for row in _rows_of_table([*chain(*lines)]) if not row.same and isinstance(row.example[1].after, dict)]
+    rows = _rows_of_table([*chain(*lines)])
+    items = [row for row in rows if not row.same and isinstance(row.example[1].after, dict)]
     if len(items) > 1 or (items and len(alike) < _FEWEST_FOLDED):
         return []
     size = ceil(len(lines) / ceil(len(lines) / _MOST_TABLE_LINES))
     parts = [lines[at : at + size] for at in range(0, len(lines), size)]
     tables = [(tuple(chain(*part)), tuple(part)) for part in parts]
     whole = short or any(change.outside for each in alike for target in each for change in target.changes)
+    if len(tables) == 1:
+        targets, part = tables[0]
+        return [Block(targets, "table", rows, whole, part)]
     return [Block(targets, "table", _rows_of_table(targets), whole, part) for targets, part in tables]
 
 
@@ -490,7 +497,11 @@ def _alike_key(first: dict[bytes, Target], target: Target) -> object:
 
 def _kept(target: Target) -> list[Change]:
     """Return the changes that blocks show: all but the deletions."""
-    return [change for change in target.changes if not is_deletion(change)]
+    kept = []
+    for change in target.changes:
+        if change.action != "delete" or not ASPECTS[change.aspect].deletes:
+            kept.append(change)
+    return kept
 
 
 def _block(level: Level, targets: Sequence[Target], *, short: bool) -> Block:
@@ -514,10 +525,13 @@ def _row(pairs: Sequence[PlannedChange], *, same: bool = True) -> Row:
 
 def _are_same(pairs: Sequence[PlannedChange]) -> bool:
     """Return whether changes are the same, and their positions are shown alike."""
-    compared = (to_key(_shared(change, target)) for target, change in pairs)
-    first = next(compared)
-    if any(each != first for each in compared):
-        return False
+    first = None
+    for target, change in pairs:
+        content = to_key(_shared(change, target))
+        if first is None:
+            first = content
+        elif content != first:
+            return False
     return len({_positions(change, target) for target, change in {pair[0].rate: pair for pair in pairs}.values()}) == 1
 
 
@@ -533,11 +547,26 @@ def _shared(change: Change, target: Target) -> Change:
     if ASPECTS[change.aspect].deletes == "link" and key.endswith(f"/{name}"):
         key = key.removesuffix(name) + OWN_TITLE
 
-    def replaced(text: str) -> str:
-        return OWN_TITLE if text == name else text
-
-    before, after = map_texts(change.before, replaced), map_texts(change.after, replaced)
+    before, after = _without_own_title(change.before, name), _without_own_title(change.after, name)
     return structs.replace(change, key=key, before=before, after=after, source=_NO_SOURCE)
+
+
+def _without_own_title(value: Json, name: str) -> Json:
+    """Return a value with the placeholder in place of each text that is the title."""
+    if value == name:
+        return OWN_TITLE
+    if isinstance(value, dict):
+        shared: dict[str, Json] = {}
+        for key, part in value.items():
+            if part == name:
+                part = OWN_TITLE
+            elif isinstance(part, dict | list):
+                part = _without_own_title(part, name)
+            shared[key] = part
+        return shared
+    if isinstance(value, list):
+        return [_without_own_title(part, name) for part in value]
+    return value
 
 
 # Counts and errors ---------------------------------------------------------------------------------------------
@@ -548,8 +577,11 @@ def _counts(targets: Iterable[Target]) -> tuple[KindCount, ...]:
     actions: Counter[tuple[Action, AspectName]] = Counter()
     on: Counter[AspectName] = Counter()
     for target in targets:
-        actions.update((change.action, change.aspect) for change in target.changes)
-        on.update({change.aspect for change in target.changes})
+        aspects: set[AspectName] = set()
+        for change in target.changes:
+            actions[change.action, change.aspect] += 1
+            aspects.add(change.aspect)
+        on.update(aspects)
     counts = (
         KindCount._make((aspect, *(actions[each, aspect] for each in ACTIONS), number)) for aspect, number in on.items()
     )

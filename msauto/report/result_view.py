@@ -115,8 +115,12 @@ def _count(result: Result, unchanged: int, skipped: int, left_out: int) -> dict[
 
 
 def _sent(result: Result) -> int:
-    requests = (request for each in result.targets for request in each.requests)
-    return sum(each.tries > 0 and each.outcome != "not sent" for each in requests)
+    sent = 0
+    for target in result.targets:
+        for request in target.requests:
+            if request.tries > 0 and request.outcome != "not sent":
+                sent += 1
+    return sent
 
 
 def result_sentence(result: Result) -> str:

@@ -160,7 +160,10 @@ def shorten(text: str, limit: int) -> str:
 def _needs_quotes(text: str) -> bool:
     if not text or text != text.strip() or "  " in text or text[0] == '"':
         return True
-    return any(mark in text for mark in _OURS) or (_hides(text) and _hides(_JOINED.sub("", text)))
+    for mark in _OURS:
+        if mark in text:
+            return True
+    return _hides(text) and _hides(_JOINED.sub("", text))
 
 
 def _wrap(text: str, in_quotes: bool) -> str:

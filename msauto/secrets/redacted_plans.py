@@ -163,7 +163,13 @@ def map_texts(value: Json, change: Callable[[str], str], rename: Callable[[str],
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {rename(name): map_texts(each, change, rename) for name, each in value.items()}
+        changed: dict[str, Json] = {}
+        for name, each in value.items():
+            if isinstance(each, str):
+                changed[rename(name)] = change(each)
+            else:
+                changed[rename(name)] = map_texts(each, change, rename)
+        return changed
     return [map_texts(each, change, rename) for each in value] if isinstance(value, list) else value
 
 
@@ -212,6 +218,9 @@ class SecretMemory:
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Store items, with hashes of secret texts."""
+        if not self._known:
+            self._memory.remember(target, items)
+            return
         self._memory.remember(target, {item: map_texts(value, self._without_secret) for item, value in items.items()})
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -40,22 +40,26 @@ def holds_secret(value: Any) -> bool:
     return isinstance(value, MarkedText) or (isinstance(value, _GROUPS) and any(map(holds_secret, value)))
 
 
-def leaves(data: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, Any]]:
-    """Yield the values in plain data that are neither mappings nor lists, each after its path."""
-    waiting = [(path, data)]
+def leaves(data: Any, kind: type = object) -> list[tuple[DataPath, Any]]:
+    """Return the values of a kind in plain data that are neither mappings nor lists, each after its path."""
+    found: list[tuple[DataPath, Any]] = []
+    waiting: list[tuple[DataPath, Any]] = [((), data)]
     while waiting:
         path, data = waiting.pop()
         if isinstance(data, dict):
-            waiting += [((*path, part), value) for part, value in reversed(data.items())]
+            for part in reversed(data):
+                waiting.append(((*path, part), data[part]))
         elif isinstance(data, list):
-            waiting += [((*path, part), data[part]) for part in reversed(range(len(data)))]
-        else:
-            yield path, data
+            for index in reversed(range(len(data))):
+                waiting.append(((*path, index), data[index]))
+        elif isinstance(data, kind):
+            found.append((path, data))
+    return found
 
 
-def secret_paths(data: Any) -> Iterator[tuple[DataPath, MarkedText]]:
-    """Yield each secret text in plain data with the path to it."""
-    return ((path, leaf) for path, leaf in leaves(data) if isinstance(leaf, MarkedText))
+def secret_paths(data: Any) -> list[tuple[DataPath, MarkedText]]:
+    """Return each secret text in plain data with the path to it."""
+    return leaves(data, MarkedText)
 
 
 # Where a secret is allowed --------------------------------------------------------------------------------------

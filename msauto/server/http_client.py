@@ -132,7 +132,8 @@ class HttpClient:
         except errors.ServerError as error:
             self._note(error, request)
             raise
-        self._breaker = self._breaker.answered()
+        if self._breaker.failures:
+            self._breaker = self._breaker.answered()
         return reply
 
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
@@ -238,7 +239,8 @@ class HttpClient:
         except errors.ServerError as error:
             self._note(error, request)
             raise
-        self._breaker = self._breaker.answered()
+        if self._breaker.failures:
+            self._breaker = self._breaker.answered()
         return answer
 
     async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:
@@ -266,7 +268,8 @@ class HttpClient:
                 raise
         response = await self._transport.send(request.method, request.path, headers, content, limits, permit)
         self._answered = True
-        permit.answered(response.status, self._retry_after(response))
+        status = response.status
+        permit.answered(status, None if status < 300 else self._retry_after(response))
         return response
 
     async def _reply(self, response: _Arriving, most: int) -> RawAnswer:

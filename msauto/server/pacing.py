@@ -14,11 +14,10 @@ from typing import Final
 from msauto.circuit_breaker import OVERLOADED_STATUSES
 from msauto.model.ports import Clock
 from msauto.model.server import ServerSpec
+from msauto.retry_policy import LONGEST_PAUSE
 
 BURST_SECONDS: Final = 0.05
 """Requests that were delayed catch up: in any ``s`` seconds at most ``1 + rate * (s + BURST_SECONDS)`` are sent."""
-LONGEST_PAUSE: Final = 60.0
-"""The longest ``Retry-After`` that is waited for, in seconds: with a longer one, a request fails at once."""
 WINDOW: Final = 20
 """The fewest successes after which the limit grows by one: at its capacity, a server refuses one request in so many."""
 _LEAST_SLEEP: Final = 0.001  # a shorter one may not move the clock

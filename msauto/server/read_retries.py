@@ -1,28 +1,25 @@
-"""Which reads are tried again, how often, and after which pause.
+"""Which reads are tried again; how often, and after which pause: :mod:`msauto.retry_policy`.
 
 Writes are not sent again here: see :mod:`msauto.applying`.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from msauto.circuit_breaker import contact_of
 from msauto.errors import ServerError
 from msauto.model.ports import Clock
-from msauto.server.pacing import LONGEST_PAUSE
+from msauto.retry_policy import LONGEST_PAUSE, READ_RETRIES, pause_before_read
 from msauto.server.transport import TooSlowError
 
 T = TypeVar("T")
-_RETRIES: Final = 3
-_FIRST_PAUSE: Final = 0.2
 
 
 async def read_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -> T:
     """Await ``attempt()``, again after a transient error, up to four times in all."""
-    for number in range(_RETRIES):
+    for number in range(READ_RETRIES):
         try:
             return await attempt()
         except ServerError as error:
@@ -43,5 +40,4 @@ def pause_before_retry(error: ServerError, attempt: int) -> float | None:
     # An attempt before the time of Retry-After is useless, and a longer wait is too long.
     if not transient or asked > LONGEST_PAUSE:
         return None
-    backoff: float = _FIRST_PAUSE * 2**attempt * (0.5 + random.random())  # noqa: S311
-    return min(LONGEST_PAUSE, max(asked, backoff))
+    return pause_before_read(asked, attempt)

@@ -31,6 +31,7 @@ from msauto.model.live import (
 from msauto.model.plan import Address
 from msauto.model.ports import Clock, NamedKind
 from msauto.model.requests import Feature, supports
+from msauto.model.server import Dialect
 from msauto.server.client import AsyncMediaServer
 
 T = TypeVar("T")
@@ -74,6 +75,7 @@ class ServerReader:
             asset = await self._unless_missing(self._client.asset(database, address))
             if asset is None:
                 return None
+            asset = counted_from_the_file(asset, self._client.spec.dialect)
             by_title = address.namespace in _TITLE_KEYS
             if by_title and asset.title is None:
                 asset = structs.replace(asset, title=address.name)
@@ -287,6 +289,16 @@ class ServerReader:
             for dropped in old[:-_KEPT]:
                 del self._answers[dropped]
         return answer
+
+
+def counted_from_the_file(asset: Asset, dialect: Dialect) -> Asset:
+    """Return an asset with its positions in frames of the file, where the server counts them from the in point."""
+    if not dialect.counts_from_in:
+        return asset
+    origin = asset.first_frame or 0
+    markers = [structs.replace(marker, frame=marker.frame + origin) for marker in asset.markers]
+    segments = [structs.replace(segment, start=segment.start + origin) for segment in asset.segments]
+    return structs.replace(asset, markers=tuple(markers), segments=tuple(segments))
 
 
 # Selecting the entries of a listing: bounds in the time of the server, and duplicates --------------------------

@@ -112,9 +112,7 @@ class SnapshotReading(Struct, frozen=True):
             xmp = await reader.fresh().read_xmp(self.database, Address(title), frozenset())
         except UnsupportedError:
             xmp = None
-        # A server that counts positions from the in point (`position_origin`: dialect, «Keys»).
-        origin = asset.in_point if self.server.dialect.counts_from_in else 0
-        return live.AssetSnapshot(title, asset, xmp, links, strangers, origin)
+        return live.AssetSnapshot(title, asset, xmp, links, strangers)
 
 
 class ReadEach(Protocol):

@@ -37,6 +37,8 @@ Headers = Sequence[tuple[str, str]]
 _IDLE_SECONDS: Final = 4.0
 _HEAD_BYTES: Final = 65536
 _PACE_BYTES: Final = 65536
+_ANSWERS_BESIDE: Final = 12
+"""The answers on other connections after which one that is idle, and still open, shows that the server keeps them."""
 _CLOSING_SECONDS: Final = 0.2
 _CLOSING_STEPS: Final = 50
 """The seconds, at most, to wait for TLS connections to close: both sides send a close message."""
@@ -76,7 +78,8 @@ class ExactTransport:
 
     Some servers close each connection after their answer without announcing it. A write on such a connection would be
     in doubt, although the server never received it. So a write uses an old connection only after this server has
-    answered on one, and no request does after an old connection was dropped.
+    answered on one, or has left the first one open while it answered on others. No request uses one after an old
+    connection was dropped.
     """
 
     def __init__(self, url: str, *, tls: ssl.SSLContext | bool = True) -> None:
@@ -87,7 +90,8 @@ class ExactTransport:
         self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether their connections are kept
         self._sockets: WeakSet[socket.socket] = WeakSet()
         self._closed = False
-        self._keeps = False  # the server has answered on a used connection
+        self._first: _FirstConnection | None = None  # of those that are kept
+        self._keeps = False  # the server keeps connections open
         self._drops = False  # the server has dropped a used connection
 
     async def send(
@@ -98,7 +102,8 @@ class ExactTransport:
         _NEW_SOCKETS.set(new_sockets)
         deadline = limits.pace and asyncio.get_running_loop().time() + limits.connect + limits.pace
         try:
-            session = self._session(kept=not self._drops and (self._keeps or method in READS))
+            is_kept = not self._drops and (method in READS or self._keeps or True not in self._sessions)
+            session = self._session(kept=is_kept)
             sending = session.request(
                 method,
                 yarl.URL(self._origin + target, encoded=True),
@@ -123,8 +128,23 @@ class ExactTransport:
             if known is error:
                 raise
             raise known from error
-        self._keeps = self._keeps or not new_sockets
-        return ArrivingAnswer(response, permit, limits, deadline)
+        answer = ArrivingAnswer(response, permit, limits, deadline, response.status)
+        if not self._keeps:
+            self._learn(answer, new_sockets, is_kept=is_kept)
+        return answer
+
+    def _learn(self, answer: ArrivingAnswer, new_sockets: Sequence[socket.socket], *, is_kept: bool) -> None:
+        """Note what an answer shows of whether the server keeps connections open."""
+        first = self._first
+        if not new_sockets:
+            self._keeps = True
+        elif first is not None:
+            first.answers_beside += first.answer.is_closed
+            if first.answers_beside >= _ANSWERS_BESIDE:
+                self._keeps = first.socket.fileno() >= 0
+                self._first = None
+        elif is_kept:
+            self._first = _FirstConnection(answer, new_sockets[-1])
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -178,13 +198,9 @@ class ArrivingAnswer:
     _permit: Permit
     _limits: TimeLimits
     _deadline: float | None
+    status: int
     _received: int = 0
-    _closed: bool = False
-
-    @property
-    def status(self) -> int:
-        """The status of HTTP."""
-        return self._response.status
+    is_closed: bool = False
 
     def header(self, name: str) -> str:
         """Return a header, with all its values; empty without it."""
@@ -216,11 +232,20 @@ class ArrivingAnswer:
 
     async def aclose(self) -> None:
         """Release the connection and the permit, once."""
-        if self._closed:
+        if self.is_closed:
             return
-        self._closed = True
+        self.is_closed = True
         self._response.release() if self._response.content.at_eof() else self._response.close()
         self._permit.release()
+
+
+@dataclass(slots=True)
+class _FirstConnection:
+    """The connection of the first answer, and how many answers came on others since that one is read."""
+
+    answer: ArrivingAnswer
+    socket: socket.socket
+    answers_beside: int = 0
 
 
 class HttpxTransport:

@@ -52,6 +52,12 @@ def fill(place: Place) -> None:
         ledger.record_batch(RunSummary(**{**_fields(summary), "run": "B-1", "batch": "night"}), "{}", ran=True)
 
 
+def leave_a_request_in_progress(place: Place) -> None:
+    whole = plan(target("c"))
+    with Ledger.open(place) as ledger:
+        ledger.journal.sending(ledger.journal.start(whole, []), whole.targets[0], 0)
+
+
 def _fields(summary: RunSummary) -> dict[str, Any]:
     return {name: getattr(summary, name) for name in summary.__struct_fields__}
 
@@ -68,15 +74,16 @@ def test_every_table_is_copied() -> None:
 
 def test_a_copy_has_every_row(desk: Desk, place: Place, other: Place) -> None:
     fill(place)
+    leave_a_request_in_progress(place)
     before = rows_of(place)
     assert all(before.values())
     told = desk.run("state", "copy", str(place), str(other))
     assert told.code == 0, told
-    assert re.fullmatch(r"Copied and verified 3 runs \(25\d\d rows in all\)\.\n", told.out)
+    assert re.fullmatch(r"Copied and verified 4 runs \(25\d\d rows in all\)\.\n", told.out)
     assert rows_of(other) == before == rows_of(place)
     with Ledger.open(other) as ledger:
         ledger.journal.start(plan(), [])
-        assert len(ledger.history()) == 4
+        assert len(ledger.history()) == 5
     again = desk.run("state", "copy", str(place), str(other))
     assert again.code == 4
     again.one_error("is not empty", "empty")

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from msauto.applying.states import RetryPolicy
 from msauto.plugins.simulator.embedded import Item, ServerState, SimClip, SimMarker, SimSegment, Simulator, empty_state
+from msauto.retry_policy import RetryPolicy
 from tests.stories import Others
 from tests.tables import CASES
 

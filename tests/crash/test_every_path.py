@@ -16,7 +16,6 @@ from msauto.applying.states import (
     NotSent,
     PauseEnded,
     Rejected,
-    RetryPolicy,
     RunCancelled,
     State,
     TargetProgress,
@@ -29,6 +28,7 @@ from msauto.applying.states import (
     step,
 )
 from msauto.model.result import Difference
+from msauto.retry_policy import RetryPolicy
 from tests.conftest import COUNTED
 
 POLICY = RetryPolicy(tries=2, backoff=(0.5,), max_retry_after=60, read_pauses=(0.25,), restore_pauses=(1.0,))

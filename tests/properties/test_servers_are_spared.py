@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msauto.model.server import ServerSpec
-from msauto.server.pacing import BURST_SECONDS, LONGEST_PAUSE, WINDOW, Pacer
+from msauto.retry_policy import LONGEST_PAUSE
+from msauto.server.pacing import BURST_SECONDS, WINDOW, Pacer
 from tests.examples import examples
 from tests.unit.applying.virtual_time import VirtualClock, run_in_virtual_time
 

@@ -13,12 +13,12 @@ from msgspec import structs
 
 import msauto
 from msauto import MediaServer
-from msauto.applying.states import RetryPolicy
 from msauto.errors import UnreadableError
 from msauto.ledger.ledger import Ledger
 from msauto.planning.saved_plan import plan_from_json
 from msauto.plugins.simulator.embedded import Fault, ServerState, SimClip, SimDialect, SimMarker, Simulator, empty_state
 from msauto.plugins.simulator.embedded.rss import put_item
+from msauto.retry_policy import RetryPolicy
 from msauto.secrets.redacted_plans import Redactor
 from msauto.secrets.redaction import HIDDEN
 from tests.cli.command_line import Desk

@@ -45,7 +45,7 @@ def test_body_and_its_type_arrive_unharmed() -> None:
 
 def test_write_without_body_has_no_type_and_no_length_but_nought() -> None:
     exchange = asyncio.run(sent(requests.restore(asset_path("NEWS", Address("x")))))
-    assert set(exchange.headers) == {*ALWAYS_SENT, "connection", "content-length"}
+    assert set(exchange.headers) == {*ALWAYS_SENT, "content-length"}
     assert exchange.headers["content-length"] == "0"
     assert exchange.body == b""
 

@@ -86,7 +86,54 @@ def test_writes_go_on_kept_connections_once_the_server_is_seen_to_keep_them(meth
             await client.send(write(method))
 
     server = asyncio.run(with_client(work, OK))
-    assert [exchange.connection for exchange in server.exchanges] == [1, 2, 2, 2, 2, 2]
+    assert [exchange.connection for exchange in server.exchanges] == [1] * 6
+
+
+@pytest.mark.parametrize("method", WRITES)
+def test_writes_alone_go_on_one_connection_that_stays_open_beside_others(method: Write) -> None:
+    async def work(client: AsyncMediaServer, server: RawServer) -> None:
+        for _ in range(200):
+            await client.send(write(method))
+
+    server = asyncio.run(with_client(work, OK))
+    assert len(server.exchanges) == 200
+    assert server.connections <= 16
+
+
+@pytest.mark.parametrize("method", WRITES)
+@pytest.mark.parametrize("said", ["", "Connection: close\r\n"], ids=["silently", "announced"])
+def test_writes_alone_to_a_server_that_closes_each_connection(method: Write, said: str) -> None:
+    async def work(client: AsyncMediaServer, server: RawServer) -> None:
+        for _ in range(40):
+            await client.send(write(method))
+
+    server = asyncio.run(with_client(work, answer(200, b"OK", said, stay=False)))
+    assert [exchange.connection for exchange in server.exchanges] == [*range(1, 41)]
+
+
+@pytest.mark.parametrize("method", WRITES)
+def test_a_connection_in_use_does_not_show_that_the_server_keeps_idle_ones(method: Write) -> None:
+    """The first answer arrives slowly: its connection stays open meanwhile, whatever the server does afterwards."""
+    asked, written = asyncio.Event(), asyncio.Event()
+
+    async def slow(exchange: Exchange) -> bool:
+        asked.set()
+        exchange.writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        await written.wait()
+        exchange.writer.write(b"OK")
+        await exchange.writer.drain()
+        return False
+
+    async def work(client: AsyncMediaServer, server: RawServer) -> None:
+        reading = asyncio.ensure_future(client.send(Request("GET", "/rss")))
+        await asked.wait()
+        for _ in range(40):
+            await client.send(write(method))
+        written.set()
+        await reading
+
+    server = asyncio.run(with_client(work, slow, answer(200, b"OK", stay=False)))
+    assert [exchange.connection for exchange in server.exchanges] == [*range(1, 42)]
 
 
 def test_aiohttp_itself_would_send_again() -> None:

@@ -80,9 +80,11 @@ def _render(data: Any, names: TemplateNames, root: SourceNode, path: Path, probl
 
 def shown(data: Any, node: SourceNode) -> Any:
     """Return rendered data that will be shown; raises :class:`InputError` for a secret in it."""
+    secrets = secret_paths(data)
+    if not secrets:
+        return data
     remedy = "write the value directly, or use another variable"
-    secrets = (node.child(*way).problem(NOT_ALLOWED, remedy, kind="secret") for way, _ in secret_paths(data))
-    Problems(*secrets).check()
+    Problems(*(node.child(*way).problem(NOT_ALLOWED, remedy, kind="secret") for way, _ in secrets)).check()
     return data
 
 

@@ -24,7 +24,6 @@ from msgspec import Struct, field, structs
 from msauto.api.workplace import Frozen, ServerPlanning, StageContext, never_frozen, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.executor import BatchFailures, OnResult, Records, ServerExecution, Targets, not_attempted
-from msauto.applying.states import RetryPolicy
 from msauto.circuit_breaker import BreakerState, CircuitBreaker
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over, run_unless
 from msauto.errors import ClusterError, LedgerError, MsautoError, RefusedError, one_line
@@ -41,6 +40,7 @@ from msauto.model.server import ServerSpec
 from msauto.planning.survey import Survey
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.names import EnvView, SecretTracker
+from msauto.retry_policy import RetryPolicy
 from msauto.secrets.redacted_plans import Redactor, SecretMemory, redacted
 from msauto.secrets.redaction import Secrets
 from msauto.server.client import AsyncMediaServer

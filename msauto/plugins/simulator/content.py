@@ -51,7 +51,7 @@ def load_content(path: Path) -> ServerState:
 
 def clip_content(snapshot: live.AssetSnapshot) -> GivenClip:
     """Return an asset as content: all that its answers show."""
-    asset, origin, texts = snapshot.asset, snapshot.origin, snapshot.asset.attributes
+    asset, texts = snapshot.asset, snapshot.asset.attributes
     title, is_gone = asset.title or snapshot.title, asset.hires == ""
     texts = {name: text for name, text in texts.items() if text or name != "orig_name"}
     own: dict[str, Any] = {name: texts[name] for name in _TEXTS if name in texts}
@@ -71,8 +71,8 @@ def clip_content(snapshot: live.AssetSnapshot) -> GivenClip:
         hidden=tuple(name for name in ("frame_time", *_NUMBERS, *_TEXTS) if name not in texts),
         fields=entry_fields(texts),
         xmp={name: [*values] if values[1:] else values[0] for name, values in (snapshot.xmp or {}).items() if values},
-        segments=[_segment(each, origin) for each in asset.segments],
-        markers=[_marker(each, origin) for each in asset.markers],
+        segments=[_segment(segment) for segment in asset.segments],
+        markers=[_marker(marker) for marker in asset.markers],
         links=[GivenLink(live.show_folder(each.folder), each.title, each.link_id) for each in snapshot.links or ()],
         **own,
     )
@@ -85,18 +85,18 @@ def entry_fields(attributes: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in kept.items() if name not in ends or read_whole(text) != ends[name]}
 
 
-def _segment(segment: live.Segment, origin: int) -> GivenSegment:
+def _segment(segment: live.Segment) -> GivenSegment:
     titles, rating = [*segment.titles], read_whole(segment.rating) or 0
     given: dict[str, Any] = {name: getattr(segment, name) or "" for name in ("keywords", "name", "track")}
     given |= {"titles": titles} if titles[1:] else {"title": "".join(titles)}
-    return GivenSegment(segment.number, segment.start + origin, segment.duration, rating=rating, **given)
+    return GivenSegment(segment.number, segment.start, segment.duration, rating=rating, **given)
 
 
-def _marker(marker: live.Marker, origin: int) -> GivenMarker:
+def _marker(marker: live.Marker) -> GivenMarker:
     texts = {name: marker.fields.get(name, "") for name in _MARKER_TEXTS}
     more = {name: text for name, text in marker.fields.items() if text and name not in {*texts, "track", "rating"}}
     rating = read_whole(marker.fields.get("rating"))
-    return GivenMarker(marker.frame + origin, marker.uid, marker.track, rating=rating, more=more, **texts)
+    return GivenMarker(marker.frame, marker.uid, marker.track, rating=rating, more=more, **texts)
 
 
 def channel_content(channel: live.RssChannel, rss_guid: str) -> Iterator[GivenItem]:

@@ -38,7 +38,7 @@ from msauto.model.identity import ClipEntries
 from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.requests import PROFILES
 from msauto.model.server import Auth, Dialect, ServerSpec, Tls
-from msauto.planning.undo import servers_of
+from msauto.planning.undo import may_have_changed
 from msauto.plugins.simulator.content import channel_content, clip_content, entry_fields
 from msauto.plugins.simulator.embedded import Fault, ServerState, SimClip, SimDialect, Simulator
 from msauto.plugins.simulator.embedded.seed import clip_from_content, item_from_content
@@ -52,6 +52,7 @@ from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import FetchResult, hash_file
 from msauto.server.error_answers import RawAnswer
 from msauto.server.listing import ListingReading
+from msauto.server.reader import counted_from_the_file
 
 T = TypeVar("T")
 _NO_LIMIT: Final = RunOptions(allow_delete=10**9, allow_remove=10**9, allow_requests=10**9, keep_going=True)
@@ -287,9 +288,9 @@ async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, 
             for item in channel_content(answer, spec.dialect.rss_guid):
                 items.append(item_from_content(item))
         elif answer is not None and path.startswith("/storage/"):
-            _sort_in(databases, path, answer)
+            _sort_in(databases, path, answer, spec.dialect)
     for name, database in databases.items():
-        await _Copying(state, name, database, spec.dialect).fill()
+        await _Copying(state, name, database).fill()
     for target in plan.targets:
         if target.server == spec.name:
             _add_what_is_needed(state, target)
@@ -300,13 +301,13 @@ async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, 
     return Simulator(state, _dialect_of(spec.dialect, given), faults)
 
 
-def _sort_in(databases: Mapping[str, _SeenDatabase], path: str, answer: object) -> None:
+def _sort_in(databases: Mapping[str, _SeenDatabase], path: str, answer: object, dialect: Dialect) -> None:
     """Add an answer to what is known of its database."""
     asked = decode_address(path.removeprefix("/storage/").partition("?")[0].split("/"))
     database = databases[asked.database]
     address = Address(asked.asset or "", asked.namespace or "")
     if isinstance(answer, live.Asset):
-        database.assets[address] = answer
+        database.assets[address] = counted_from_the_file(answer, dialect)
     elif isinstance(answer, live.Listing):
         database.folders.update((answer.folder, *answer.folders))
         for entry in answer.entries:
@@ -345,10 +346,9 @@ def _how_fields_show(databases: Iterable[_SeenDatabase]) -> str:
 class _Copying:
     """Makes the database of a copy: the clips that were read with all their entries, and what else is listed."""
 
-    def __init__(self, state: ServerState, name: str, seen: _SeenDatabase, dialect: Dialect) -> None:
+    def __init__(self, state: ServerState, name: str, seen: _SeenDatabase) -> None:
         self._state = state
         self._seen = seen
-        self._counts_from_in = dialect.counts_from_in
         self._database = state.add_database(name)
         self._clips: dict[object, SimClip] = {}
         self._free = {entry.link_id for entry in seen.entries.values()}
@@ -408,10 +408,9 @@ class _Copying:
         home: live.Link | live.Entry = found.home or own
         if found.home is None and asset.folder not in (None, own.folder):
             home = live.Link(asset.folder or (), f"{own.title} (home)")
-        origin = asset.in_point if self._counts_from_in else 0
         number = self._take(home.link_id)
         shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
-        content = clip_content(live.AssetSnapshot(home.title, shown, origin=origin))
+        content = clip_content(live.AssetSnapshot(home.title, shown))
         return clip_from_content(self._database, content)
 
     def _add_entry(self, clip: SimClip, entry: live.Entry | live.Link, attributes: Mapping[str, str] | None) -> None:
@@ -505,7 +504,7 @@ async def _undone(copy: Loaded, run: str) -> tuple[RunResult | None, Sequence[st
     """Undo a run of the copies; return what came of it, or why it is refused."""
     with Ledger.open(copy.inputs.ledger, readonly=True) as ledger:
         details = ledger.run_details(run)
-    if not servers_of(details):
+    if not may_have_changed(details):
         return None, ()
     resolved = replace(undo_of(details, copy.resolved.specs), secrets=copy.resolved.secrets)
     undo = replace(copy, inputs=structs.replace(copy.inputs, undone=details), resolved=resolved)

@@ -55,7 +55,7 @@ def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, t
     timeline = timelines.EditTimeline(title=asset.title or snapshot.title)
     warnings = []
     for marker in asset.markers:
-        frame = marker.frame + snapshot.origin
+        frame = marker.frame
         if frame < 0 or (asset.frames is not None and frame >= asset.frames):
             warnings.append(f"marker {marker.uid} is left out: it lies outside the clip, at frame {frame}")
             continue
@@ -69,7 +69,7 @@ def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, t
         if others:
             warnings.append(f"marker {marker.uid} has attributes that no timeline holds: {', '.join(sorted(others))}")
     for segment in asset.segments:
-        start = segment.start + snapshot.origin
+        start = segment.start
         if start < 0 or segment.duration <= 0:
             length = f"it starts at frame {start} and is {segment.duration} frames long"
             warnings.append(f"segment {segment.number} is left out: {length}")

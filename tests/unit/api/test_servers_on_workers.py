@@ -17,7 +17,6 @@ from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit
 from msauto.applying.executor import BatchFailures, ServerExecution, Targets, apply
-from msauto.applying.states import RetryPolicy
 from msauto.circuit_breaker import BreakerState, CircuitBreaker
 from msauto.errors import ClusterError, LedgerError
 from msauto.model.desired import Batch
@@ -26,6 +25,7 @@ from msauto.model.plan import Target
 from msauto.model.ports import Journal
 from msauto.model.result import RequestRecord, RequestState, Result, TargetRecord, TargetResult
 from msauto.plugins.dask.workplace import AppliedServer, ServersOnWorkers, WorkersOfRun, without_target
+from msauto.retry_policy import RetryPolicy
 from tests.unit.applying.applying_world import DictJournal, Stage, World, fields_target, plan_of
 
 BEGUN = "2026-11-20T03:10:00.000Z"

@@ -11,11 +11,11 @@ import pytest
 
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit
 from msauto.applying.executor import Records, recover, settle_here
-from msauto.applying.states import RetryPolicy
 from msauto.ledger.ledger import Ledger
 from msauto.model.events import ignore
 from msauto.model.plan import Target
 from msauto.model.result import RequestResult, TargetResult
+from msauto.retry_policy import RetryPolicy
 from tests.unit.applying.applying_world import Stage, fields_target, plan_of
 
 Before = Callable[[Ledger, str, Target], None]

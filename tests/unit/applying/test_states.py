@@ -16,7 +16,6 @@ from msauto.applying.states import (
     NotSent,
     PauseEnded,
     Rejected,
-    RetryPolicy,
     RunCancelled,
     State,
     TargetProgress,
@@ -30,6 +29,7 @@ from msauto.applying.states import (
 )
 from msauto.applying.verification import Extent
 from msauto.model.result import Difference, RequestOutcome, RequestResult
+from msauto.retry_policy import RetryPolicy
 
 POLICY = RetryPolicy(tries=2, backoff=(0.5,), max_retry_after=60, read_pauses=(0.25,), restore_pauses=(1.0, 5.0))
 DONE = RequestResult("done", 200, "", 1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import unicodedata
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,9 +14,9 @@ from msgspec import structs
 
 from msauto.codec import dump, load, to_json
 from msauto.errors import LedgerError
-from msauto.ledger.ledger import Ledger
+from msauto.ledger.ledger import FILE, Ledger, count_rows
 from msauto.model.plan import Target, TargetId
-from msauto.model.result import Difference, RequestResult, Result, TargetResult
+from msauto.model.result import COUNTED_BY_SERVER, Difference, RequestRecord, RequestResult, Result, TargetResult
 from msauto.model.snapshot import Json
 from tests.unit.ledger.ledger_plans import channel, plan, target
 
@@ -110,6 +112,59 @@ def test_what_another_process_began_is_continued(place: Path | str) -> None:
         assert [each.state for each in settled.requests] == ["done", "unverified", "planned"]
         assert settled.requests[0] == left.requests[0]
         assert settled.requests[1].sent == left.requests[1].sent
+
+
+def test_what_is_written_grows_with_the_requests_alone(tmp_path: Path) -> None:
+    written = []
+    for count in (50, 100):
+        many = target(requests=count)
+        with Ledger.open(tmp_path / str(count)) as ledger:
+            run, length = ledger.journal.start(plan(many), []), 0
+            for index in range(count):
+                with ledger.journal.together():
+                    ledger.journal.sending(run, many, index)
+                    length += sum(len(str(rows)) for rows in ledger._store._put.values())
+                ledger.journal.settled(run, many, index, RequestResult("done", 200, "", 1))
+        written.append(length)
+    assert written[1] < 2.1 * written[0], written
+
+
+def test_a_ledger_of_the_version_before_is_read_and_goes_on(tmp_path: Path) -> None:
+    """An older msauto wrote the requests of a target in progress with its record, and had no table for them."""
+    begun, other = target(requests=3), target("Other", 1)
+    with Ledger.open(tmp_path, now=Time()) as ledger:
+        run = ledger.journal.start(plan(begun, other), [])
+    known: tuple[RequestRecord, ...] = (
+        RequestRecord("done", 1, 200, "", "2026-11-20T10:15:09.000Z", "2026-11-20T10:15:10.000Z"),
+    )
+    known += (RequestRecord("sending", 1, sent="2026-11-20T10:15:11.000Z"),)
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+        row = (1, 0, "2026-11-20T10:15:09.000Z", 2, dump(known), None, "", "[]", "{}", "[]")
+        connection.execute(f"INSERT INTO record VALUES ({', '.join('?' * len(row))})", row)
+        connection.execute("DROP TABLE request")
+        connection.execute("PRAGMA user_version = 6")
+    with Ledger.open(tmp_path, readonly=True) as ledger:
+        first, second = ledger.run_details(run).targets
+        assert first.requests == (*known, RequestRecord("planned"))
+        assert (first.begun, second.begun) == ("2026-11-20T10:15:09.000Z", None)
+        assert ledger.history()[0].summary["sent"] == 2
+        assert count_rows(ledger._store)["request"] == 0
+    with Ledger.open(tmp_path, now=Time()) as ledger:
+        assert ledger.journal.reopen(run, [begun, other])
+        ledger.journal.settled(run, begun, 1, RequestResult("done", 200, "", 1))
+        ledger.journal.sending(run, begun, 2)
+        first, second = ledger.run_details(run).targets
+        assert [each.state for each in first.requests] == ["done", "done", "sending"]
+        assert first.requests[0] == known[0]
+        assert COUNTED_BY_SERVER in ledger.run_details(run).notes
+        results = (RequestResult("done", 200, "", 1),) * 3
+        ledger.journal.settled(run, begun, 2, results[2])
+        ledger.journal.finished(run, TargetResult(begun, "changed", requests=results))
+        first, second = ledger.run_details(run).targets
+        assert (first.outcome, first.begun) == ("changed", "2026-11-20T10:15:09.000Z")
+        assert [each.state for each in first.requests] == ["done"] * 3
+        assert ledger.history()[0].summary["sent"] == 3
+        assert ledger._store.read("SELECT count(*) FROM request") == [(0,)]
 
 
 def test_newest_first(place: Path | str) -> None:
@@ -370,7 +425,7 @@ def test_nothing_is_left_of_a_forgotten_run_but_what_is_remembered(ledger: Ledge
     old, last = run_on(ledger, days, 90), run_on(ledger, days, 1)
     assert ledger.prune(keep_runs=1) == 1
     store = ledger._store
-    for table in ("target", "record", "note"):
+    for table in ("target", "record", "request", "note"):
         left = store.read(f"SELECT DISTINCT r.name FROM {table} t JOIN run r ON r.id = t.run")
         assert {row[0] for row in left} <= {last}, (table, old)
         assert store.read(f"SELECT count(*) FROM {table} WHERE run NOT IN (SELECT id FROM run)") == [(0,)]

@@ -14,6 +14,7 @@ from msauto.errors import LedgerError
 from msauto.ledger import sqlite_store, store
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.sqlite_store import SqliteStore
+from msauto.model.result import TargetResult
 from msauto.playbook.settings_file import state_folder
 from tests.tables import table
 from tests.unit.ledger.ledger_plans import plan, target
@@ -220,7 +221,7 @@ def test_cut_short(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("readonly", [False, True])
-@pytest.mark.parametrize(("more", "age"), [(1, "a newer msauto"), (-1, "an older msauto")])
+@pytest.mark.parametrize(("more", "age"), [(1, "a newer msauto"), (-2, "an older msauto")])
 def test_written_by_another_msauto(tmp_path: Path, readonly: bool, more: int, age: str) -> None:
     Ledger.open(tmp_path).close()
     with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
@@ -341,9 +342,10 @@ def read_all(ledger: Ledger, run: str) -> None:
 @table("ledger/damage", "spoil")
 def test_what_somebody_else_wrote_is_damage(tmp_path: Path, spoil: str) -> None:
     with Ledger.open(tmp_path) as ledger:
-        whole = plan(target())
+        whole = plan(target(), target("done", 0))
         run = ledger.journal.start(whole, [])
         ledger.journal.sending(run, whole.targets[0], 0)
+        ledger.journal.finished(run, TargetResult(whole.targets[1], "unchanged"))
         ledger.memory.remember(target().id, {"a": 1})
     connection = sqlite3.connect(tmp_path / "ledger.sqlite")
     assert connection.execute(spoil).rowcount > 0

@@ -292,7 +292,14 @@ class WorldReader:
         self.asked.append(f"asset {name}")
         await asyncio.sleep(0)
         title = self.server.ids.get(name, "") if address.namespace else name
-        return self.server.answer(title) if database in self.server.databases else None
+        answer = self.server.answer(title) if database in self.server.databases else None
+        if answer is None or self.server.dialect.position_origin == "file":
+            return answer
+        # The server counts from the in point, the port from the first frame of the file.
+        first = int(answer.attributes.get("first_frame", 0))
+        markers = tuple(structs.replace(each, frame=first + each.frame) for each in answer.markers)
+        segments = tuple(structs.replace(each, start=first + each.start) for each in answer.segments)
+        return structs.replace(answer, markers=markers, segments=segments)
 
     async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
         self.asked.append(f"xmp {address.name}")

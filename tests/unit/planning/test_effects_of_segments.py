@@ -1,4 +1,4 @@
-"""What the plan of segments holds for guards, verification and undo: effects as the server counts."""
+"""What the plan of segments holds for guards, verification and undo: effects in frames of the file."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ RULE: Aspect = ASPECTS["segment"]
 FROM_IN = Dialect(position_origin="in")
 ONE: dict[str, Json] = {"start": 0, "duration": 10, "title": "One"}
 TWO: dict[str, Json] = {"start": 20, "duration": 30, "title": "Two", "track": "V1"}
+ONE_IN_FILE: dict[str, Json] = {**ONE, "start": 50}
+TWO_IN_FILE: dict[str, Json] = {**TWO, "start": 70}
 
 
 def plan(
@@ -44,43 +46,43 @@ def plan(
 
 def test_a_segment_is_gone_before_it_is_there_again() -> None:
     target = plan(segments=[{"number": 1, "start": 50, "duration": 20}], ledger={"segment:1": {"keywords": "k"}})
-    known: Json = {"keywords": "k", "start": 0, "duration": 10, "title": "One"}
-    again: Json = {"start": 0, "duration": 20, "title": "One", "keywords": "k"}
+    known: Json = {"keywords": "k", "start": 50, "duration": 10, "title": "One"}
+    again: Json = {"start": 50, "duration": 20, "title": "One", "keywords": "k"}
     assert target.effects == ((Effect("segment", "1", known, None),), (Effect("segment", "1", None, again),))
 
 
 def test_what_is_not_sent_is_known_and_not_compared() -> None:
     target = plan(segments=[{"number": 7, "start": 150, "duration": 20}])
-    assert target.effects == ((Effect("segment", "7", None, {"start": 100, "duration": 20, "keywords": None}),),)
+    assert target.effects == ((Effect("segment", "7", None, {"start": 150, "duration": 20, "keywords": None}),),)
     assert not RULE.misses(
-        target.effects[0][0].after, {"start": 100, "duration": 20, "title": "", "keywords": "theirs"}
+        target.effects[0][0].after, {"start": 150, "duration": 20, "title": "", "keywords": "theirs"}
     )
-    assert RULE.hidden(target.effects[0][0].after, {"start": 100, "duration": 20, "title": ""}) == ["keywords"]
+    assert RULE.hidden(target.effects[0][0].after, {"start": 150, "duration": 20, "title": ""}) == ["keywords"]
 
 
 def test_of_what_is_written_over_nothing_must_stay() -> None:
     dialect = replace(FROM_IN, segment_update="overwrite")
     target = plan(segments=[{"number": 2, "start": 70, "duration": 20}], dialect=dialect, lossy=True)
-    after: Json = {"start": 20, "duration": 20, "title": "Two", "keywords": None}
-    assert target.effects == ((Effect("segment", "2", TWO, None), Effect("segment", "2", None, after)),)
+    after: Json = {"start": 70, "duration": 20, "title": "Two", "keywords": None}
+    assert target.effects == ((Effect("segment", "2", TWO_IN_FILE, None), Effect("segment", "2", None, after)),)
 
 
 def test_a_deletion_moves_the_numbers_after_it() -> None:
     dialect = replace(FROM_IN, segment_numbers="by_start")
     target = plan(segments=[{"number": 1, "state": "absent"}], dialect=dialect)
-    gone = Effect("segment", "1", ONE, None), Effect("segment", "1", None, TWO)
-    assert target.effects == ((*gone, Effect("segment", "2", TWO, None)),)
+    gone = Effect("segment", "1", ONE_IN_FILE, None), Effect("segment", "1", None, TWO_IN_FILE)
+    assert target.effects == ((*gone, Effect("segment", "2", TWO_IN_FILE, None)),)
 
 
 def test_the_pieces_of_a_segmentation_are_new_segments() -> None:
     target = plan({}, segmentation={"duration": 200, "title": "Part"})
-    first: Json = {"keywords": None, "start": -50, "duration": 200, "title_begins": "Part"}
-    second: Json = {"keywords": None, "start": 150, "duration": 50, "title_begins": "Part"}
+    first: Json = {"keywords": None, "start": 0, "duration": 200, "title_begins": "Part"}
+    second: Json = {"keywords": None, "start": 200, "duration": 50, "title_begins": "Part"}
     assert target.effects == ((Effect("segment", "new 1", None, first), Effect("segment", "new 2", None, second)),)
     (change,) = target.changes
     assert (change.before, change.after) == (None, {"duration": 200, "pieces": 2, "title": "Part"})
-    assert not RULE.misses(first, {"start": -50, "duration": 200, "title": "Part 1"})
-    assert RULE.misses(first, {"start": -50, "duration": 200, "title": "Other"}) == ["title_begins"]
+    assert not RULE.misses(first, {"start": 0, "duration": 200, "title": "Part 1"})
+    assert RULE.misses(first, {"start": 0, "duration": 200, "title": "Other"}) == ["title_begins"]
 
 
 def test_a_segmentation_shows_what_it_makes_again() -> None:

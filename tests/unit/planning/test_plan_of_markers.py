@@ -32,29 +32,29 @@ def plan(*markers: dict[str, Any], dialect: Dialect = FROM_IN, **args: Any) -> T
 def test_effects_have_the_whole_value_before_and_what_is_sent_after() -> None:
     target = plan({"uid": 7, "state": "absent"}, {"at": 50, "title": "new"}, {"at": 90, "rating": 2})
     assert target.effects == (
-        (Effect("marker", "7", {"frame": 20, "track": "Icon", "title": "seven", "comment": ""}, None),),
+        (Effect("marker", "7", {"frame": 70, "track": "Icon", "title": "seven", "comment": ""}, None),),
         (
             Effect(
                 "marker",
                 "1",
-                {"frame": 0, "track": "General", "title": "one", "comment": "said"},
-                {"frame": 0, "track": "General", "title": "new"},
+                {"frame": 50, "track": "General", "title": "one", "comment": "said"},
+                {"frame": 50, "track": "General", "title": "new"},
             ),
         ),
-        (Effect("marker", "new 1", None, {"frame": 40, "track": "General", "rating": "2"}),),
+        (Effect("marker", "new 1", None, {"frame": 90, "track": "General", "rating": "2"}),),
     )
     assert target.changes[0].before == {"uid": 7, "frame": 70, "track": "Icon", "title": "seven"}
 
 
-def test_what_needs_no_change_is_held_as_the_server_counts() -> None:
+def test_what_needs_no_change_is_held() -> None:
     target = plan({"at": 50, "title": "one"}, {"at": 90})
     (held,) = target.holding or ()
-    assert (held.key, held.after) == ("1", {"frame": 0, "track": "General", "title": "one"})
+    assert (held.key, held.after) == ("1", {"frame": 50, "track": "General", "title": "one"})
 
 
 def test_what_is_absent_by_place_may_not_be_new() -> None:
     target = plan({"at": 60, "title": "x", "state": "absent"}, {"at": 90})
-    assert target.unwanted == (("marker", {"frame": 10, "track": "General", "title": "x"}),)
+    assert target.unwanted == (("marker", {"frame": 60, "track": "General", "title": "x"}),)
 
 
 def test_of_a_complete_list_nothing_may_be_new_in_its_tracks() -> None:

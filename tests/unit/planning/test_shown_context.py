@@ -7,7 +7,6 @@ from typing import Any
 from msauto.model.live import Asset, Marker, Segment
 from msauto.model.plan import Request, Target, TargetContext
 from msauto.model.ports import LiveTarget
-from msauto.model.server import Dialect, ServerSpec
 from msauto.model.snapshot import Effect
 from msauto.planning.asset_survey import shown_context
 from msauto.secrets.redacted_plans import Redactor
@@ -20,30 +19,22 @@ ASSET = Asset(
     markers=(Marker(1, 5, {"track": "cue point", "title": "Break"}), Marker(2, 9)),
     segments=(Segment(1, 0, 10, "One"), Segment(2, 10, 20, "Two"), Segment(3, 30, 5, "Three")),
 )
-SERVER = ServerSpec("studio", "http://studio")
 
 
-def shown(server: ServerSpec, *things: tuple[Any, str]) -> TargetContext | None:
+def shown(*things: tuple[Any, str]) -> TargetContext | None:
     """What surrounds changes of these things."""
     requests = [Request("POST", "/x", effects=(Effect(*thing),)) for thing in things]
-    return shown_context(LiveTarget(asset=ASSET), server, requests)
+    return shown_context(LiveTarget(asset=ASSET), requests)
 
 
 def test_what_a_change_shows_is_not_repeated() -> None:
-    assert shown(SERVER, ("segment", "1"), ("segment", "3"), ("marker", "2"), ("xmp", "dc:a")) == TargetContext(
+    assert shown(("segment", "1"), ("segment", "3"), ("marker", "2"), ("xmp", "dc:a")) == TargetContext(
         1000, (shown_segment(2, 10, 20, "Two"), shown_marker(1, 5, "Cue Point", "Break"))
     )
 
 
 def test_other_changes_need_the_length_alone() -> None:
-    assert shown(SERVER, ("field", "comment")) == TargetContext(1000)
-
-
-def test_positions_count_from_the_first_frame_of_the_file() -> None:
-    from_in = ServerSpec("studio", "http://studio", dialect=Dialect(position_origin="in"))
-    context = shown(from_in, ("marker", "new 1"))
-    assert context is not None
-    assert [item.start for item in context.items] == [100, 110, 130, 105, 109]
+    assert shown(("field", "comment")) == TargetContext(1000)
 
 
 def test_a_secret_in_a_title_or_track_is_redacted() -> None:
