@@ -8,8 +8,7 @@ import pytest
 
 from msauto.model.requests import instant
 from msauto.model.server import UrlError, parse_server_url, server_key
-from msauto.model.timecode import parse_rate
-from msauto.plugins.timelines.timeline import TimelineError
+from msauto.model.timecode import TimecodeError, parse_rate
 from msauto.primitives.iso_times import parse_clock, parse_date, parse_datetime, parse_formatted
 
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -97,11 +96,9 @@ def test_formats_that_only_some_versions_read(text: str, form: str, why: str) ->
     assert parse_formatted("20. Nov 2026 100%", "%d. %b %Y 100%%") == MIDNIGHT
 
 
-@pytest.mark.parametrize(
-    "text", ["30000 / 1001", "30000/ 1001", "1_0", "1e1", "2.5e1", "٢٥", "+25", "1/0", "nan", "25/1/1"]
-)
+@pytest.mark.parametrize("text", ["1_0", "1e1", "2.5e1", "٢٥", "1/0", "nan", "25/1/1"])
 def test_what_is_no_rate(text: str) -> None:
-    with pytest.raises(TimelineError, match="is not a frame rate"):
+    with pytest.raises(TimecodeError, match="is not a frame rate"):
         parse_rate(text)
 
 

@@ -17,7 +17,7 @@ from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUT
 
 ROOT = Path(__file__).parents[3] / "msauto"
 NAMES = {*names(LINK_FIELDS), *names(MARKER_ATTRIBUTES), *names(SEGMENT_ATTRIBUTES)}
-OWN_LISTS = ("simulator", "model/fields.py")
+OWN_LISTS = ("plugins/simulator/embedded", "model/fields.py")
 """The simulator imports nothing of ours, so that it cannot share our mistakes."""
 
 

@@ -110,7 +110,7 @@ LONG = {
 }
 BOUND = (
     r"may (take|make|have) at most|takes more than|has more than|too big|nested too deep|without end|is unsafe"
-    r"|from a value|is not (allowed|a valid|a value|safely callable)|is not a function|invalid|undefined"
+    r"|from a value|is not (allowed|a number of|a valid|a value|safely callable)|is not a function|invalid|undefined"
 )
 BOMBS = [(group, text) for group, texts in cases("bombs") for text in texts]
 

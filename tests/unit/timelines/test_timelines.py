@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from msauto.documents.text_files import TextFileError
 from msauto.errors import nearest
 from msauto.model.timecode import parse_rate
 from msauto.plugins.timelines.formats import WRITERS, read_timeline
@@ -128,7 +129,7 @@ def test_bytes_that_cannot_be_read(
 
 
 def check(name: str, text: str | bytes, options: dict[str, Any], message: str, remedy: str, line: int | None) -> None:
-    with pytest.raises(TimelineError) as caught:
+    with pytest.raises(TextFileError) as caught:
         read(name, text, **options)
     assert message in str(caught.value)
     assert remedy in (caught.value.remedy or nearest(*caught.value.unknown))
