@@ -135,11 +135,17 @@ def test_export_prints_the_same(desk: Desk, cluster: Cluster) -> None:
     said.one_error("studio has no asset 'Nope' in NEWS")
 
 
-@pytest.mark.parametrize("address", ["dask://scheduler", "tcp://scheduler:8786", "scheduler:8786", "dask://a b:1"])
+@pytest.mark.parametrize("address", ["dask://scheduler", "scheduler:8786", "dask://a b:1"])
 def test_another_address_is_an_error_of_usage(desk: Desk, address: str) -> None:
     said = desk.run("plan", desk.comment("x"), *BASIC, "--on", address)
     assert said.code == 1
     said.one_error(f"{address!r} is not the address of a Dask scheduler, such as dask://scheduler:8786")
+
+
+def test_workers_that_no_plugin_brings_are_an_error(desk: Desk) -> None:
+    said = desk.run("plan", desk.comment("x"), *BASIC, "--on", "tcp://scheduler:8786")
+    assert said.code == 1
+    said.one_error("place to work on 'tcp' not found")
 
 
 def test_without_the_extra_one_error_names_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

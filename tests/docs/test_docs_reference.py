@@ -13,7 +13,9 @@ import pytest
 from pydantic import BaseModel, RootModel
 
 import msauto
-from msauto.cli.main import COMMANDS, group
+from msauto import sockets
+from msauto.cli.main import COMMANDS as OF_KERNEL
+from msauto.cli.main import group
 from msauto.errors import ProblemKind
 from msauto.model import facts
 from msauto.model.fields import ATTRIBUTE_OF_CLIP, SEGMENT_NAMES, TRACKS, MimeType
@@ -70,6 +72,8 @@ SHARED = {
     schema_batch.JobKeys,
     schema_inventory.ServerKeys,
 }  # what others inherit, described with them. The models of playbooks are in modules.md, which is made from them
+
+COMMANDS = {*OF_KERNEL, *sockets.names_of("commands")}
 
 
 def page(name: str) -> str:
@@ -176,12 +180,12 @@ def commands(name: str) -> list[click.Command]:
 
 
 def test_the_commands_described_are_the_commands_that_there_are() -> None:
-    assert set(re.findall(r"^## msauto (\w+)$", page("commands.md"), re.MULTILINE)) == set(COMMANDS)
+    assert set(re.findall(r"^## msauto (\w+)$", page("commands.md"), re.MULTILINE)) == COMMANDS
 
 
 def test_every_command_with_flags_of_its_own_has_their_table() -> None:
     made = set(re.findall(r"<!-- flags: ([a-z ]+) -->", page("commands.md")))
-    for name in COMMANDS.keys() - {"undo"}:  # its flags are those of apply
+    for name in COMMANDS - {"undo"}:  # its flags are those of apply
         for command in commands(name):
             words = name if command.name in {name, None} else f"{name} {command.name}"
             assert flags_table(words).count("\n") == 2 or {name, words} & made, words

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from msauto.documents.text_files import TextFileError
 from msauto.model.fields import TRACKS
 from msauto.model.timecode import Timecode
 from msauto.plugins.timelines.formats import WRITERS, read_timeline
-from msauto.plugins.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineClock, TimelineError
+from msauto.plugins.timelines.timeline import EditMarker, EditSegment, EditTimeline, TimelineClock
 from tests.examples import examples
 from tests.tables import CASES
 
@@ -100,10 +101,10 @@ def test_any_value_in_an_otio_file_is_read_or_refused_with_a_reason(place: int, 
     assert refusal is None or (str(refusal) and refusal.remedy)
 
 
-def _refusal(content: bytes, name: str) -> TimelineError | None:
+def _refusal(content: bytes, name: str) -> TextFileError | None:
     try:
         read_timeline(content, name, TimelineClock(Fraction(30000, 1001)))
-    except TimelineError as error:
+    except TextFileError as error:
         return error
     return None
 
