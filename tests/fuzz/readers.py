@@ -1,4 +1,4 @@
-"""The readers of what others write, each with the files of the tests that it reads, and the errors that it may raise."""
+"""The readers of what others write, each with files of the tests, and the errors by which it refuses."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from msauto.server.parsers import parse_channel, parse_channels, parse_clip, par
 
 ROOT: Final = Path(__file__).parents[2]
 XML: Final = ROOT / "tests/cases/xml"
+GOLDEN: Final = ROOT / "tests/cli/golden"
 TIMELINES: Final = ROOT / "tests/cases/timelines"
 CLOCK: Final = TimelineClock(Fraction(25))
 
@@ -63,6 +64,11 @@ def validated(path: Path) -> object:
     return validate([str(path)], ResolveOptions(()))
 
 
+def read_plan(path: Path) -> object:
+    """Read a saved plan."""
+    return read_plan_file(str(path))
+
+
 def timeline(ending: str) -> Reader:
     """Return the reader of one format of timelines."""
 
@@ -93,9 +99,7 @@ READERS: Final[dict[str, Reader]] = {
     "content": Reader(
         of_file(load_content, "studio.yml"), [ROOT / "docs/examples/studio.yml"], (MsautoError, ValueError)
     ),
-    "plan": Reader(
-        of_file(lambda path: read_plan_file(str(path)), "p.json"), (ROOT / "tests/cli/golden").glob("*.json")
-    ),
-    "json": Reader(parse_json, (ROOT / "tests/cli/golden").glob("*.json"), (ValueError, RecursionError)),
+    "plan": Reader(of_file(read_plan, "p.json"), GOLDEN.glob("*.json")),
+    "json": Reader(parse_json, GOLDEN.glob("*.json"), (ValueError, RecursionError)),
     "text": Reader(decode, TIMELINES.glob("*.*"), (TextFileError,)),
 }
