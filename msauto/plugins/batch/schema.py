@@ -33,8 +33,9 @@ def _some_time(value: timedelta) -> timedelta:
 def _requirements(value: Any) -> dict[str, Requirement]:
     """Return the names of earlier jobs with what is required of each."""
     requirements: dict[str, Requirement] = {}
-    for item in value if isinstance(value, list) else [value]:
-        for name, required in item.items() if isinstance(item, dict) else [(item, "ok")]:
+    for item in types.as_list(value):
+        requirements_of_item = item.items() if isinstance(item, dict) else [(item, "ok")]
+        for name, required in requirements_of_item:
             if required not in ("ok", "any"):
                 raise invalid(f"{types.shown_value(required)} is not a valid requirement", "use ok or any")
             requirements[_job_name.read(name)] = "any" if required == "any" else "ok"
@@ -211,6 +212,10 @@ class DefaultArgs(JobKeys):
     """Values for the keys that a job does not set itself."""
 
 
+NOT_FOR_PLANS = ("extra_vars", "limit", "tags", "do", "drift")
+"""Keys that a job with a saved plan cannot have: they are part of the plan."""
+
+
 class JobArgs(JobKeys):
     """One job: playbooks, or a saved plan."""
 
@@ -227,7 +232,7 @@ class JobArgs(JobKeys):
         rule.needs("optional", ("plan",), "optional is only for a saved plan", "remove it, or add plan: FILE"),
         rule.excludes(
             "plan",
-            ("extra_vars", "limit", "tags", "do", "drift"),
+            NOT_FOR_PLANS,
             "{other} cannot be used with a saved plan",
             "remove it: the plan has been made already",
         ),
