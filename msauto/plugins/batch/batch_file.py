@@ -67,6 +67,11 @@ class Job(Struct, frozen=True):
             "forks": args.forks,
         }
 
+    @property
+    def applies(self) -> bool:
+        """Whether it writes: it does more than report what differs."""
+        return self.args.do != "plan"
+
     def place_of(self, key: str) -> SourceNode:
         """Return the node of a key: in the job, or in the defaults."""
         own = self.node.child(key)
@@ -182,7 +187,7 @@ def _job_problems(job: Job, earlier: Collection[str]) -> Iterator[Problem]:
         if name not in earlier:
             hint = nearest(name, earlier) or "remove it: this is the first job"
             yield job.node.child("needs").problem(f"{name!r} is not an earlier job", hint, key=True)
-    if job.args.drift is not None and job.args.do != "plan":
+    if job.args.drift is not None and job.applies:
         remedy = "add do: plan, or remove drift"
         yield job.place_of("drift").problem("drift is only for jobs with do: plan", remedy, key=True)
 

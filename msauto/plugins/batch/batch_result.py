@@ -299,11 +299,12 @@ def status_of(
     if last is not None:
         name = last.batch
         jobs = dict.fromkeys(result.job for result in (*last.jobs, *last.earlier))
-    start = None
+    next_start = None
     if batch is not None:
         name = batch.name
         jobs = {job.name: job for job in batch.jobs}
         start = batch.schedule.next_start(now)
+        next_start = format_time(start)
     waiting = _waiting(last)
     for job_name, job in jobs.items():
         result = (last and last.last_of(job_name)) or JobResult(job=job_name)
@@ -311,8 +312,9 @@ def status_of(
         if job_name in waiting:
             outcome = "running" if job_name == waiting[0] else "waiting"
         frozen = None
-        if job is not None and start is not None:
-            frozen = freeze_at(job.settings().freezes, start)
+        if job is not None:
+            freeze = freeze_at(job.settings().freezes, start)
+            frozen = None if freeze is None else str(freeze)
         success = result.last_success
         is_recent = success is not None and now - max_age <= parse_time(success) <= now
         yield JobStatus(
@@ -324,8 +326,8 @@ def status_of(
             causes=result.causes,
             last_success=success,
             late=not is_recent,
-            next_start=start and format_time(start),
-            frozen=frozen and str(frozen),
+            next_start=next_start,
+            frozen=frozen,
         )
 
 
