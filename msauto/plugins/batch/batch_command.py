@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from contextlib import nullcontext, redirect_stderr, suppress
+from contextlib import redirect_stderr, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from io import StringIO
@@ -34,7 +34,7 @@ from msauto.ledger.ledger import Ledger
 from msauto.playbook.settings import load_settings
 from msauto.plugins.batch.batch_file import BatchFile, check_batch, load_batch
 from msauto.plugins.batch.batch_job import BatchLog, BatchSignals
-from msauto.plugins.batch.batch_result import last_result, past_results, show_status, status_of
+from msauto.plugins.batch.batch_result import JobStatus, last_result, past_results, show_status, status_of
 from msauto.plugins.batch.batch_run import BatchSession, JobChoice, open_batch
 from msauto.plugins.batch.monitoring import unreachable_addresses
 from msauto.plugins.batch.summary import render_json, render_text
@@ -63,8 +63,12 @@ def run(*, file: str, form: str, state_dir: str | None, no_color: bool, **choice
     With JOBs or --failed only these. A job is applied as with `msauto apply --yes`.
     """
     given = {name: choice.pop(name) for name in ("on", "secret_commands")}
-    env, chosen = dict(os.environ), JobChoice(**choice)
-    with redirect_stderr(JournalStream(sys.stderr)) if is_journal(sys.stderr, env) else nullcontext():
+    chosen = JobChoice(**choice)
+    env = dict(os.environ)
+    stderr = sys.stderr
+    if is_journal(stderr, env):
+        stderr = JournalStream(stderr)
+    with redirect_stderr(stderr):
         batch = open_batch(file, state_dir, print_message, check=chosen.check)
         known = [job.name for job in batch.jobs]
         for name in chosen.names:
@@ -76,14 +80,17 @@ def run(*, file: str, form: str, state_dir: str | None, no_color: bool, **choice
         with signals.noted():
             session = BatchSession(batch, chosen, state_dir, signals, log, env=env, given=given)
             result = session.run()
-    colour = use_colour(sys.stdout, no_color=no_color)
+    if form == "json":
+        summary = render_json(result)
+    else:
+        summary = render_text(result, colour=use_colour(sys.stdout, no_color=no_color))
     try:
-        print_result(render_json(result) if form == "json" else render_text(result, colour=colour))
+        print_result(summary)
     except OutputError as error:
         if not isinstance(error, ReaderGoneError):
             print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
             return result.code or INCOMPLETE
-    return result.code if result.code is not None else ERROR
+    return ERROR if result.code is None else result.code
 
 
 @command.command("check")
@@ -100,14 +107,15 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
         batch = load_batch(file)
         env = dict(os.environ)
         problems = check_batch(batch, env, now, state_dir)
-        problems += [*unreachable_addresses(batch, env)] if notify else []
+        if notify:
+            problems += unreachable_addresses(batch, env)
     except InputError as error:
         problems = list(error.problems)
     code = print_problems(problems, form, no_color=no_color)
     if batch is not None and code == OK:
         start = batch.schedule.next_start(now).astimezone(batch.schedule.zone)
-        jobs = plural(len(batch.jobs), "job")
-        print_message(f"No errors found. {batch.name} starts {jobs} next on {start:%a %Y-%m-%d %H:%M %Z}.")
+        starts = f"starts {plural(len(batch.jobs), 'job')} next on {start:%a %Y-%m-%d %H:%M %Z}"
+        print_message(f"No errors found. {batch.name} {starts}.")
     return code
 
 
@@ -123,19 +131,26 @@ def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | 
     Without FILE, show all batches of the ledger; 3 if it contains no batch.
     """
     now = datetime.now(UTC)
-    batch = load_batch(file) if file is not None else None
+    batch = None if file is None else load_batch(file)
     place = ledger_place(state_dir, load_settings(None, Path(file or ".").parent))
+    rows: list[JobStatus] = []
     with Ledger.open(place, readonly=True) as ledger:
-        names = [batch.name] if batch is not None else dict.fromkeys(each.batch for each in past_results(ledger))
-        rows = [row for name in names for row in status_of(last_result(ledger, name), batch, now, max_age)]
+        if batch is not None:
+            names = {batch.name: None}
+        else:
+            names = dict.fromkeys(result.batch for result in past_results(ledger))
+        for name in names:
+            rows += status_of(last_result(ledger, name), batch, now, max_age)
     if form == "json":
-        print_result(dump([to_json(each) for each in rows]))
+        print_result(dump([to_json(row) for row in rows]))
     elif not rows:
         print_message(f"No batches in {ledger.name}.")
     else:
         colour = use_colour(sys.stdout, no_color=no_color)
-        print_result(f"{line}\n" for line in show_status(rows, now, terminal_width(sys.stdout), colour=colour))
-    return OK if rows and not any(each.late for each in rows) else INCOMPLETE
+        lines = show_status(rows, now, terminal_width(sys.stdout), colour=colour)
+        print_result(f"{line}\n" for line in lines)
+    is_late = any(row.late for row in rows)
+    return INCOMPLETE if is_late or not rows else OK
 
 
 # The journal of systemd -----------------------------------------------------------------------------------------------
@@ -163,10 +178,13 @@ class JournalStream(StringIO):
 
     def write(self, text: str) -> int:
         """Write one message, or a part of the result of a job; the end of a line may follow."""
-        head = "Error" if text.endswith(_PROBLEMS) else text.partition(":")[0]
+        head, _, _ = text.partition(":")
+        if text.endswith(_PROBLEMS):
+            head = "Error"
         mark = f"<{_PRIORITIES.get(head, _INFO)}>"
         if text:
-            self._journal.write(("" if self._in_line else mark) + re.sub(r"\n(?!\Z)", f"\n{mark}", text))
+            begin = "" if self._in_line else mark
+            self._journal.write(begin + re.sub(r"\n(?!\Z)", f"\n{mark}", text))
             self._in_line = not text.endswith("\n")
         return len(text)
 

@@ -109,6 +109,8 @@ class BatchSession:
         self._monitor = Monitor(self.batch, self.env, not self.choice.names)
         now = format_time(self.clock.now())
         trace = self.env.get("TRACEPARENT", "")
+        if not _TRACEPARENT.fullmatch(trace):
+            trace = ""
         self.result = BatchResult(
             run=new_run_name(self.clock.now()),
             batch=self.batch.name,
@@ -119,7 +121,7 @@ class BatchSession:
             msauto=__version__,
             user=origin_of(())[USER],
             host=socket.gethostname(),
-            traceparent=trace if _TRACEPARENT.fullmatch(trace) else "",
+            traceparent=trace,
         )
 
     def run(self) -> BatchResult:
@@ -135,13 +137,15 @@ class BatchSession:
             result = self._ended(ERROR, bug_text(error))
             self.log.tell(f"Error: {result.reason}")
         now = format_time(self.clock.now())
-        recovered = result.code == OK and bool(result.jobs) and self._last is not None and bool(self._last.code)
-        result = structs.replace(result, ended=now, recovered=recovered)
+        was_bad = self._last is not None and bool(self._last.code)
+        is_good = result.code == OK and bool(result.jobs)
+        result = structs.replace(result, ended=now, recovered=was_bad and is_good)
         if self.choice.scheduled:
             result = structs.replace(result, handled=now)
         self._record(result)
         notify_systemd(self.env, result.heading)
-        if not self.choice.check and (result.code != OK or result.jobs):  # without a job, nothing is known
+        is_known = result.jobs or result.code != OK
+        if is_known and not self.choice.check:
             result = self._reported(result)
             if result.deliveries:
                 self._record(result)
@@ -153,9 +157,10 @@ class BatchSession:
             self._deliveries += self._monitor.ended(result)
         except Exception as error:  # noqa: BLE001 - its text may hold a secret
             self.log.tell(f"Warning: this batch cannot be reported: {type(error).__name__}")
-        for each in self._deliveries:
-            if each.error:
-                self.log.tell(f"Warning: {each.kind} {visible(each.to)}: not delivered: {visible(each.error)}")
+        for sent in self._deliveries:
+            if sent.error:
+                what = f"{sent.kind} {visible(sent.to)}"
+                self.log.tell(f"Warning: {what}: not delivered: {visible(sent.error)}")
         return structs.replace(result, deliveries=tuple(self._deliveries))
 
     # Before the jobs ----------------------------------------------------------------------------------------------
@@ -164,17 +169,25 @@ class BatchSession:
         """Find the ledger, and what it knows of the batch; without an expected ledger, nothing is recorded."""
         settings = load_settings(None, Path(self.batch.file).parent)
         self._ledger = self._monitor.ledger = ledger_place(self.state_dir, settings)
-        self._keeps = not self.choice.check and (not settings.require_state or Ledger.exists(self._ledger))
+        if not self.choice.check:
+            self._keeps = not settings.require_state or Ledger.exists(self._ledger)
         with Ledger.open(self._ledger, readonly=True) as ledger:
             last = self._last = last_result(ledger, self.batch.name)
         if last is not None:
             self.result = structs.replace(self.result, earlier=(*last.jobs, *last.earlier))
         if self.choice.scheduled:
-            handled = parse_time(last.handled) if last is not None and last.handled is not None else None
-            due = self._due = due_starts(self.batch.schedule, self.batch.window, handled, self.clock.now())
-            scheduled = format_time(due.now) if due.now is not None else None
-            self.result = structs.replace(self.result, scheduled=scheduled, missed=tuple(map(format_time, due.missed)))
+            self._find_due(last)
         return state_folder(self.state_dir, settings.state_dir)
+
+    def _find_due(self, last: BatchResult | None) -> None:
+        handled = None
+        if last is not None and last.handled is not None:
+            handled = parse_time(last.handled)
+        due = due_starts(self.batch.schedule, self.batch.window, handled, self.clock.now())
+        self._due = due
+        scheduled = None if due.now is None else format_time(due.now)
+        missed = tuple(map(format_time, due.missed))
+        self.result = structs.replace(self.result, scheduled=scheduled, missed=missed)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -194,22 +207,51 @@ class BatchSession:
             if why is not None:
                 self.log.tell(f"Warning: {why}: no job was run")
                 return structs.replace(self.result, outcome="missed", code=REFUSED, reason=why)
-        elif not self.choice.check and window is not None and not window.is_open(now):
-            why = outside_of(window, now)
-            self.log.tell(f"Refused: {why}\n  → run it within the window")
-            return self._ended(REFUSED, why)
-        names = self.choice.names or [job.name for job in self.batch.jobs]
-        left = failed_jobs(self._last, self.batch) if self.choice.failed else names
-        jobs = [job for job in self.batch.jobs if job.name in names and job.name in left]
+        elif window is not None:
+            is_refused = not (self.choice.check or window.is_open(now))
+            if is_refused:
+                why = outside_of(window, now)
+                self.log.tell(f"Refused: {why}\n  → run it within the window")
+                return self._ended(REFUSED, why)
+        jobs = self._chosen_jobs()
         if not jobs:
             return self._ended(OK, "no job is left to run again")
+        notes = {}
+        if self.result.traceparent:
+            notes["traceparent"] = self.result.traceparent
         if not self.choice.check:
             self._deliveries += self._monitor.started(self.result.run)
-        notes = {"traceparent": self.result.traceparent} if self.result.traceparent else {}
-        batch, signals, clock, check = self.batch, self.signals, self.clock, self.choice.check
-        runner = BatchJobs(batch, state_dir, self._ledger, signals, notes, self.log, clock, check, self.given)
-        run = BatchRun(batch, runner, clock, signals.wait, self._record, self._job_started, self._job_ended, check)
+        run_job = BatchJobs(
+            self.batch,
+            state_dir,
+            self._ledger,
+            self.signals,
+            notes,
+            self.log,
+            self.clock,
+            self.choice.check,
+            self.given,
+        )
+        run = BatchRun(
+            self.batch,
+            run_job,
+            self.clock,
+            self.signals.wait,
+            self._record,
+            self._job_started,
+            self._job_ended,
+            self.choice.check,
+        )
         return run.run(jobs, self.result, self._last)
+
+    def _chosen_jobs(self) -> list[Job]:
+        jobs = list(self.batch.jobs)
+        if self.choice.names:
+            jobs = [job for job in jobs if job.name in self.choice.names]
+        if self.choice.failed:
+            failed = failed_jobs(self._last, self.batch)
+            jobs = [job for job in jobs if job.name in failed]
+        return jobs
 
     def _job_started(self, job: Job) -> None:
         self.log.tell(f"=== {self.batch.name}: {job.name}")
@@ -259,8 +301,12 @@ def failed_jobs(last: BatchResult | None, batch: BatchFile) -> tuple[str, ...]:
     """
     if last is None or (not last.jobs and last.code and last.outcome != "locked"):
         return tuple(job.name for job in batch.jobs)
-    results = [(job.name, last.last_of(job.name)) for job in batch.jobs]
-    return tuple(name for name, result in results if result is None or not result.done)
+    names = []
+    for job in batch.jobs:
+        result = last.last_of(job.name)
+        if result is None or not result.done:
+            names.append(job.name)
+    return tuple(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,31 +329,34 @@ class BatchRun:
 
     def run(self, jobs: Sequence[Job], result: BatchResult, last: BatchResult | None) -> BatchResult:
         """Run the jobs in their order; return the result with their results."""
-        before = {job.name: last.last_of(job.name) if last else None for job in self.batch.jobs}
-        results = dict[str, JobResult]()
-        for job in jobs:
-            known = before[job.name] or JobResult(job=job.name)
-            drift = tuple(structs.replace(each, seen=False) for each in known.drift)
-            results[job.name] = JobResult(job=job.name, last_success=known.last_success, drift=drift)
+        results: dict[str, JobResult] = {}
+        earlier = []
+        for job in self.batch.jobs:
+            known = None if last is None else last.last_of(job.name)
+            if job in jobs:
+                results[job.name] = _pending(job, known)
+            elif known is not None:
+                earlier.append(known)
         drifted = _reported(results.values())
-        earlier = tuple(each for name, each in before.items() if each is not None and name not in results)
-        result = structs.replace(result, jobs=tuple(results.values()), earlier=earlier)
+        result = structs.replace(result, jobs=tuple(results.values()), earlier=tuple(earlier))
         self.record(result)
         closing = open_until(self.batch.window, self.clock.now())
         for job in jobs:
             results[job.name] = self._job(job, results, closing)
             result = structs.replace(result, jobs=tuple(results.values()))
             self.record(result)
-        changed, code = drifted != _reported(results.values()), code_of(results.values())
-        return structs.replace(result, drift_changed=changed, code=code, outcome=outcome_of(code))
+        drift_changed = drifted != _reported(results.values())
+        code = code_of(results.values())
+        return structs.replace(result, drift_changed=drift_changed, code=code, outcome=outcome_of(code))
 
     def _job(self, job: Job, results: dict[str, JobResult], closing: datetime | None) -> JobResult:
         pending = results[job.name]
         unmet = _unmet_need(job, results)
-        if self.stopped(0) or any(each.code == INTERRUPTED for each in results.values()):
+        if self.stopped(0) or any(result.code == INTERRUPTED for result in results.values()):
             return structs.replace(pending, code=INTERRUPTED, reason="the batch was interrupted")
         if closing is not None and self.clock.now() >= closing:
-            return structs.replace(pending, code=REFUSED, reason=f"the window {self.batch.window} has closed")
+            reason = f"the window {self.batch.window} has closed"
+            return structs.replace(pending, code=REFUSED, reason=reason)
         if unmet is not None:
             return structs.replace(pending, outcome="skipped", reason=unmet)
         self.started_job(job)
@@ -317,19 +366,25 @@ class BatchRun:
 
     def _attempts(self, job: Job, pending: JobResult, closing: datetime | None) -> JobResult:
         started = self.clock.now()
-        until = started + job.args.max_time if job.args.max_time is not None else None
-        ends = [end for end in (until, closing) if end is not None]
-        runs, outside = list[str](), dict[tuple[str, ...], DifferingTarget]()
+        until = None
+        ends = [] if closing is None else [closing]
+        if job.args.max_time is not None:
+            until = started + job.args.max_time
+            ends.append(until)
+        runs: list[str] = []
+        outside: dict[tuple[str, ...], DifferingTarget] = {}
         targets: tuple[TargetResult, ...] = ()
         for number in count(1):
             result, again, targets = self.run_job(job, number, until, targets)
             runs += result.runs
-            for each in result.outside:  # a later attempt does not find what this one overwrote
-                known = outside.get(each.id, each).changes
-                outside[each.id] = structs.replace(each, changes=tuple(dict.fromkeys((*known, *each.changes))))
+            for target in result.outside:  # a later attempt does not find what this one overwrote
+                earlier = outside.get(target.id, target)
+                changes = dict.fromkeys(earlier.changes + target.changes)
+                outside[target.id] = structs.replace(target, changes=tuple(changes))
             if not again or not self._wait(job, number, ends):
                 break
         now = format_time(self.clock.now())
+        is_success = result.code == OK and not self.check
         return structs.replace(
             result,
             attempts=number,
@@ -338,7 +393,7 @@ class BatchRun:
             runs=tuple(runs),
             outside=tuple(outside.values()),
             drift=_drift(job, result, pending.drift),
-            last_success=now if result.code == 0 and not self.check else pending.last_success,
+            last_success=now if is_success else pending.last_success,
         )
 
     def _wait(self, job: Job, number: int, ends: Sequence[datetime]) -> bool:
@@ -348,6 +403,14 @@ class BatchRun:
             return False
         again = self.clock.now() + retry.wait
         return all(again < end for end in ends) and not self.stopped(retry.wait.total_seconds())
+
+
+def _pending(job: Job, known: JobResult | None) -> JobResult:
+    """Return the result of a job until it is run: what is known of it from an earlier batch."""
+    if known is None:
+        return JobResult(job=job.name)
+    drift = tuple(structs.replace(target, seen=False) for target in known.drift)
+    return JobResult(job=job.name, last_success=known.last_success, drift=drift)
 
 
 def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:
@@ -368,19 +431,28 @@ def _drift(job: Job, result: JobResult, known: tuple[DifferingTarget, ...]) -> t
     Where a job could not plan all targets of a server, it did not see all that differs there: what is known from the
     night before is kept.
     """
-    unseen = {each.server for each in result.causes}
-    nothing_seen = result.code != 0 and not result.causes
-    nights = {each.id: each.nights for each in known}
+    nights = {target.id: target.nights for target in known}
     after = job.args.drift.after if job.args.drift else 1
-    counted = [structs.replace(each, nights=nights.get(each.id, 0) + 1) for each in result.drift]
-    counted_ids = {each.id for each in counted}
-    kept = (each for each in known if (nothing_seen or each.server in unseen) and each.id not in counted_ids)
-    return (*(structs.replace(each, reported=each.nights >= after) for each in counted), *kept)
+    drift = []
+    for target in result.drift:
+        in_a_row = nights.get(target.id, 0) + 1
+        drift.append(structs.replace(target, nights=in_a_row, reported=in_a_row >= after))
+    found = {target.id for target in drift}
+    saw_nothing = result.code != OK and not result.causes
+    unseen_servers = {cause.server for cause in result.causes}
+    for target in known:
+        is_unseen = saw_nothing or target.server in unseen_servers
+        if is_unseen and target.id not in found:
+            drift.append(target)
+    return tuple(drift)
 
 
 def _reported(results: Iterable[JobResult]) -> set[tuple[str, ...]]:
     """Return what identifies the drift of jobs that is reported."""
-    return {(job.job, *each.id) for job in results for each in job.drift if each.reported}
+    reported = set[tuple[str, ...]]()
+    for result in results:
+        reported |= {(result.job, *target.id) for target in result.drift if target.reported}
+    return reported
 
 
 # Programs -------------------------------------------------------------------------------------------------------------
@@ -400,7 +472,9 @@ def run_end_programs(job: Job, result: JobResult, batch: BatchResult, env: Mappi
     }
     folder = Path(batch.file).parent
     for program, *arguments in job.args.on_end or ():
-        path = str(Path(beside(batch.file, program)).absolute()) if "/" in program else program
+        path = program
+        if "/" in program:
+            path = str(Path(beside(batch.file, program)).absolute())
         error = _run([path, *arguments], folder, {**env, **about})
         yield SentMessage(kind="program", to=program, error=error)
 

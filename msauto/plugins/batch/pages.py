@@ -71,18 +71,17 @@ def render_index(results: Sequence[BatchResult], zone: ZoneInfo, pages: Collecti
 
 
 def _night(result: BatchResult, page: str) -> Night:
-    writing, reading = [], []
-    for job in result.jobs:
-        _, wanted = job.written
-        jobs = writing if wanted else reading
-        jobs.append(job)
+    writing = [job for job in result.jobs if job.written[1]]
+    others = [job for job in result.jobs if job not in writing]
     # A job with ``do: plan`` finds again what the others have not written.
-    bars = _counts(writing) | _counts(reading)
+    bars = _counts(writing) | _counts(others)
+
     counts: dict[str, dict[str, int]] = {}
     for server, bar in sorted(bars, key=_order):
         counts.setdefault(show(server), {})[bar] = bars[server, bar]
+    started = local_time(result.started)
     text = visible(result.sentence)
-    return Night(result.outcome, local_time(result.started), text, page, counts)
+    return Night(result.outcome, started, text, page, counts)
 
 
 def _order(counted: tuple[str, str]) -> tuple[str, int]:
