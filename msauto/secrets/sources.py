@@ -35,9 +35,11 @@ _GROUPS: tuple[Any, ...] = (list, tuple, set, frozenset, type({}.values()), type
 
 def holds_secret(value: Any) -> bool:
     """Return whether a value is a secret text, or contains one."""
+    if isinstance(value, MarkedText):
+        return True
     if isinstance(value, dict) and not isinstance(value, XmpByName):  # reading that one would request it
         value = (*value, *value.values())
-    return isinstance(value, MarkedText) or (isinstance(value, _GROUPS) and any(map(holds_secret, value)))
+    return isinstance(value, _GROUPS) and any(map(holds_secret, value))
 
 
 def leaves(data: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, Any]]:
@@ -74,7 +76,8 @@ def misplaced_secrets(data: Any, is_allowed: Callable[[DataPath], bool]) -> Iter
         if not is_allowed(path):
             yield path, NOT_ALLOWED, ALLOWED
         elif not can_redact(text) and text != HIDDEN:
-            yield path, f"the secret gives fewer than {SHORTEST} characters here, and cannot be redacted", _SEND
+            message = f"the secret gives fewer than {SHORTEST} characters here, and cannot be redacted"
+            yield path, message, _SEND
 
 
 NOT_ALLOWED = "a secret is not allowed here: this value is shown in plans, logs and the ledger"
@@ -83,7 +86,8 @@ _SEND = "send the secret itself, or a longer text"
 
 
 def _names(fields: Iterable[Any]) -> str:
-    return f"(?:{'|'.join(each.name for each in fields if each.may_be_secret)})"
+    names = [field.name for field in fields if field.may_be_secret]
+    return f"(?:{'|'.join(names)})"
 
 
 _ALLOWED: Mapping[str, str] = {

@@ -6,7 +6,7 @@ import asyncio
 import re
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -323,17 +323,12 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
     if job.applies and not record.check:
         summary = _summary(record, outcome)
         compared = [result.target for result in outcome.targets]
-    outside = []
-    for target in compared:
-        overwritten = _differing(target, _overwritten)
-        if overwritten.changes:
-            outside.append(overwritten)
-    drift: list[DifferingTarget] = []
-    would_change: list[DifferingTarget] = []
+    drift: tuple[DifferingTarget, ...] = ()
+    would_change = drift
     if not job.applies:
-        drift = [_differing(target) for target in changing]
+        drift = _differing(changing, _named)
     elif record.check:
-        would_change = [_differing(target, _with_action) for target in changing]
+        would_change = _differing(changing, _with_action)
     changed = Counter[str]()
     for result in outcome.targets:
         if result.outcome == "changed":
@@ -347,10 +342,10 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
         summary=summary,
         causes=outcome.causes,
         changed=dict(changed),
-        outside=tuple(outside),
+        outside=_differing(compared, _overwritten),
         warnings=plan.warnings if plan is not None else (),
-        drift=tuple(drift),
-        would_change=tuple(would_change),
+        drift=drift,
+        would_change=would_change,
     )
 
 
@@ -408,28 +403,35 @@ def _overwritten(change: Change) -> str:
     return f"{_named(change)} {shown}"
 
 
-def _differing(target: Target, told: Callable[[Change], str] = _named) -> DifferingTarget:
-    """Return what differs, as ``told`` by it: a change of which that is nothing is left out.
+def _differing(targets: Iterable[Target], told: Callable[[Change], str]) -> tuple[DifferingTarget, ...]:
+    """Return the targets that differ, each as ``told`` by its changes: one of which that is nothing is left out.
 
     Only a live marker names a user: nothing else of the interface does.
     """
-    changes = []
-    users = set()
-    for change in target.changes:
-        text = told(change)
-        if not text:
-            continue
-        changes.append(text)
-        user = text_of(mapping(change.before).get("user"))
-        if not user and change.outside is not None:
-            user = change.outside.user
-        if user:
-            users.add(user)
-    return DifferingTarget(
-        server=target.server,
-        database=target.database,
-        kind=target.kind,
-        name=target.name,
-        changes=tuple(changes),
-        by=tuple(sorted(users)),
-    )
+    differing = []
+    for target in targets:
+        changes = []
+        users = set()
+        for change in target.changes:
+            text = told(change)
+            if text:
+                changes.append(text)
+                users.add(_user_of(change))
+        if changes:
+            shown = DifferingTarget(
+                server=target.server,
+                database=target.database,
+                kind=target.kind,
+                name=target.name,
+                changes=tuple(changes),
+                by=tuple(sorted(users - {""})),
+            )
+            differing.append(shown)
+    return tuple(differing)
+
+
+def _user_of(change: Change) -> str:
+    user = text_of(mapping(change.before).get("user"))
+    if not user and change.outside is not None:
+        user = change.outside.user
+    return user

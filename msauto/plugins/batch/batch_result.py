@@ -258,11 +258,11 @@ def last_result(ledger: Ledger, batch: str) -> BatchResult | None:
         return None
     moments = [result.handled for result in results if result.handled is not None]
     newest = structs.replace(results[0], handled=max(moments, default=None))
+    if newest.jobs:
+        return newest
     for result in results:
         if result.jobs:
-            if result.run != newest.run:
-                newest = structs.replace(newest, earlier=(*result.jobs, *result.earlier))
-            break
+            return structs.replace(newest, earlier=(*result.jobs, *result.earlier))
     return newest
 
 

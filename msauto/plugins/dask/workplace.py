@@ -323,9 +323,10 @@ class ServersOnWorkers:
                 if not is_over:
                     await self._collect(server, targets, note)
             reason = self._error
-        for number, target in targets.items() if reason else ():
-            if number not in self._known:
-                on_result(number, not_attempted(self._context, target, reason))
+        if reason:
+            for number, target in targets.items():
+                if number not in self._known:
+                    on_result(number, not_attempted(self._context, target, reason))
 
     def _note(
         self,
@@ -429,7 +430,8 @@ class WorkersOfRun:
     async def wait_until_ended(self, server: str) -> bool:
         """Wait, for a bounded time, until no worker can send anything to the server; return whether that is so."""
         clock, run = SystemClock(), self._shared.run
-        until, until_reached = clock.monotonic() + _UNTIL_ENDED, clock.monotonic() + _UNTIL_REACHED
+        begun = clock.monotonic()
+        until, until_reached = begun + _UNTIL_ENDED, begun + _UNTIL_REACHED
         while True:
             try:
                 self._ledger.journal.check()
@@ -456,7 +458,10 @@ class WorkersOfRun:
         targets = {number: record.target for number, record in records.items()}
         no_batch = BatchFailures(Plan("", ""), 0)
         applied = await self.apply(server, targets, no_batch, BreakerState(), lambda _: None)
-        return {number: structs.replace(each, target=targets[number]) for number, each in applied.results.items()}
+        results = {}
+        for number, result in applied.results.items():
+            results[number] = structs.replace(result, target=targets[number])
+        return results
 
 
 # Export -----------------------------------------------------------------------------------------------------------
@@ -470,8 +475,8 @@ async def read_each_on(
     items: Iterable[ItemT],
 ) -> AsyncIterator[T]:
     """Yield what a function reads for each item, on one worker: :class:`~msauto.server.snapshots.ReadEach`."""
-    for each in await cluster.run(server, _read_on_worker, (server, forks, read, list(items))):
-        yield each
+    for result in await cluster.run(server, _read_on_worker, (server, forks, read, list(items))):
+        yield result
 
 
 async def _read_on_worker(
