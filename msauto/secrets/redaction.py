@@ -71,7 +71,7 @@ class Secrets:
         return f"Secrets({HIDDEN})" if self.texts else "Secrets()"
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Secrets) and other.texts == self.texts)
+        return isinstance(other, Secrets) and other.texts == self.texts
 
     __hash__ = None  # type: ignore[assignment]
 

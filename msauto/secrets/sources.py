@@ -67,7 +67,10 @@ def why_too_short(text: str) -> tuple[str, str]:
     """Return why a text cannot be redacted, as message and remedy, without showing it."""
     if not text.strip():
         return "the secret is empty", "set its value"
-    return f"a secret must have at least {SHORTEST} characters", "use a longer one: a shorter one cannot be redacted"
+    return (
+        f"a secret must have at least {SHORTEST} characters",
+        "use a longer one: a shorter one cannot be redacted",
+    )
 
 
 def misplaced_secrets(data: Any, is_allowed: Callable[[DataPath], bool]) -> Iterable[tuple[DataPath, str, str]]:

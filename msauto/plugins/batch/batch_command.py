@@ -34,12 +34,27 @@ from msauto.ledger.ledger import Ledger
 from msauto.playbook.settings import load_settings
 from msauto.plugins.batch.batch_file import BatchFile, check_batch, load_batch
 from msauto.plugins.batch.batch_job import BatchLog, BatchSignals
-from msauto.plugins.batch.batch_result import JobStatus, last_result, past_results, show_status, status_of
+from msauto.plugins.batch.batch_result import (
+    JobStatus,
+    last_result,
+    past_results,
+    show_status,
+    status_of,
+)
 from msauto.plugins.batch.batch_run import BatchSession, JobChoice, open_batch
 from msauto.plugins.batch.monitoring import unreachable_addresses
 from msauto.plugins.batch.summary import render_json, render_text
 from msauto.report.json import dump
 from msauto.report.texts import plural
+
+_batch_file = click.argument("file", type=click.Path(), metavar="FILE")
+_form = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Form of the result.",
+)
 
 
 @click.group("batch", cls=HelpGroup)
@@ -48,32 +63,47 @@ def command() -> None:
 
 
 @command.command("run")
-@click.argument("file", type=click.Path(), metavar="FILE")
+@_batch_file
 @click.argument("names", nargs=-1, metavar="[JOB...]")
 @click.option("--failed", is_flag=True, help="Run only jobs that failed, were skipped or were not attempted.")
 @click.option("--check", is_flag=True, help="Plan only: write nothing anywhere.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the summary.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Form of the summary.",
+)
 @flag("state_dir")
 @flag("on")
 @flag("secret_commands")
 @no_color_flag
-def run(*, file: str, form: str, state_dir: str | None, no_color: bool, **choice: Any) -> int:
+def run(
+    *,
+    file: str,
+    names: tuple[str, ...],
+    failed: bool,
+    check: bool,
+    form: str,
+    state_dir: str | None,
+    no_color: bool,
+    **given: Any,
+) -> int:
     """Run the jobs in order, each isolated, within the limits and the window; show a summary.
 
     With JOBs or --failed only these. A job is applied as with `msauto apply --yes`.
     """
-    given = {name: choice.pop(name) for name in ("on", "secret_commands")}
-    chosen = JobChoice(**choice)
+    chosen = JobChoice(names, failed, check)
     env = dict(os.environ)
     stderr = sys.stderr
     if is_journal(stderr, env):
         stderr = JournalStream(stderr)
     with redirect_stderr(stderr):
-        batch = open_batch(file, state_dir, print_message, check=chosen.check)
-        known = [job.name for job in batch.jobs]
-        for name in chosen.names:
-            if name not in known:
-                raise MsautoError(f"job {name!r} not found in {file}", remedy=nearest(name, known))
+        batch = open_batch(file, state_dir, print_message, check=check)
+        job_names = [job.name for job in batch.jobs]
+        for name in names:
+            if name not in job_names:
+                raise MsautoError(f"job {name!r} not found in {file}", remedy=nearest(name, job_names))
         layout = layout_of(Display(no_color=True), stream=sys.stderr)
         log = BatchLog(print_message, partial(print_message, rendered=True), layout)
         signals = BatchSignals()
@@ -94,8 +124,8 @@ def run(*, file: str, form: str, state_dir: str | None, no_color: bool, **choice
 
 
 @command.command("check")
-@click.argument("file", type=click.Path(), metavar="FILE")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
+@_batch_file
+@_form
 @click.option("--notify", is_flag=True, help="Send a test to every address.")
 @flag("state_dir")
 @no_color_flag
@@ -121,8 +151,14 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
 
 @command.command("status")
 @click.argument("file", type=click.Path(), metavar="[FILE]", required=False)
-@click.option("--max-age", callback=parse_age, default="26h", metavar="AGE", help="Such as 26h, the default, or 7d.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
+@click.option(
+    "--max-age",
+    callback=parse_age,
+    default="26h",
+    metavar="AGE",
+    help="Such as 26h, the default, or 7d.",
+)
+@_form
 @flag("state_dir")
 @no_color_flag
 def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | None, no_color: bool) -> int:

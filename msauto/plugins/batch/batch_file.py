@@ -34,7 +34,14 @@ from msauto.playbook.settings_file import state_folder
 from msauto.playbook.validate import validate
 from msauto.playbook.variables import Level, read_variables
 from msauto.plugins.batch.schedule import Schedule, clock_changes, open_until, time_between
-from msauto.plugins.batch.schema import NOT_FOR_PLANS, BatchFileArgs, DefaultArgs, JobArgs, PagesArgs, SecretSource
+from msauto.plugins.batch.schema import (
+    NOT_FOR_PLANS,
+    BatchFileArgs,
+    DefaultArgs,
+    JobArgs,
+    PagesArgs,
+    SecretSource,
+)
 
 _YEAR: Final = timedelta(days=365)
 _KEYS: Final = {"--limit": "limit", "-e": "extra_vars", "--tags": "tags"}

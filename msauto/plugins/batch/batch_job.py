@@ -27,7 +27,14 @@ from msauto.aspects.comparison import mapping, text_of
 from msauto.circuit_breaker import PASSING, cause_of
 from msauto.codec import to_json
 from msauto.concurrency import HANG_UP, stop_signals
-from msauto.errors import ClusterError, LockedError, MsautoError, PlanningError, bug_text, exit_code_of
+from msauto.errors import (
+    ClusterError,
+    LockedError,
+    MsautoError,
+    PlanningError,
+    bug_text,
+    exit_code_of,
+)
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.ledger.ledger import LedgerPlace
@@ -35,8 +42,21 @@ from msauto.model.plan import Change, Plan, Target
 from msauto.model.ports import Clock
 from msauto.model.result import TargetResult, key_of
 from msauto.plugins.batch.batch_file import BatchFile, Job
-from msauto.plugins.batch.batch_result import DIFFERING, DifferingTarget, JobResult, outcome_of
-from msauto.plugins.batch.causes import Cause, causes_of, is_settled, may_get_better, results_so_far
+from msauto.plugins.batch.batch_result import (
+    DIFFERING,
+    DifferingTarget,
+    DifferingTargets,
+    JobResult,
+    outcome_of,
+)
+from msauto.plugins.batch.causes import (
+    Causes,
+    TargetResults,
+    causes_of,
+    is_settled,
+    may_get_better,
+    results_so_far,
+)
 from msauto.plugins.batch.schedule import open_until
 from msauto.plugins.batch.schema import AllowArgs
 from msauto.report.layout import PLAIN, Layout
@@ -97,7 +117,7 @@ class JobAttempt(NamedTuple):
 
     result: JobResult
     again: bool = False
-    targets: tuple[TargetResult, ...] = ()
+    targets: TargetResults = ()
 
 
 class BatchLog(Struct, frozen=True):
@@ -124,7 +144,7 @@ class BatchJobs(Struct, frozen=True):
     check: bool
     given: Mapping[str, Any]
 
-    def __call__(self, job: Job, attempt: int, until: datetime | None, before: tuple[TargetResult, ...]) -> JobAttempt:
+    def __call__(self, job: Job, attempt: int, until: datetime | None, before: TargetResults) -> JobAttempt:
         """Run a job once; any error is its result. ``before``: what earlier attempts made of the targets.
 
         A target that is unverified is left as it is: the user must look at it.
@@ -152,10 +172,10 @@ class BatchJobs(Struct, frozen=True):
             self.log.tell(f"Error: {bug_text(error)}")
             code = ERROR
         result = _result(job, record, code, outcome)
-        again = is_passing or _may_help(job, record, code, outcome.causes)
-        return JobAttempt(result, again, outcome.targets)
+        may_help = is_passing or _may_help(job, record, code, outcome.causes)
+        return JobAttempt(result, may_help, outcome.targets)
 
-    def _record_of(self, job: Job, attempt: int, before: tuple[TargetResult, ...]) -> Attempt:
+    def _record_of(self, job: Job, attempt: int, before: TargetResults) -> Attempt:
         settled = [target_key(result.target) for result in before if is_settled(result)]
         return Attempt(
             self.ledger,
@@ -261,8 +281,8 @@ class AttemptOutcome(Struct, frozen=True):
     """
 
     plan: Plan | None
-    targets: tuple[TargetResult, ...]
-    causes: tuple[Cause, ...]
+    targets: TargetResults
+    causes: Causes
 
     @property
     def changing(self) -> list[Target]:
@@ -276,7 +296,7 @@ def _files(job: Job) -> tuple[str, ...]:
     return job.playbooks or (job.plan or "",)
 
 
-def _outcome_of(record: Attempt, before: tuple[TargetResult, ...]) -> AttemptOutcome:
+def _outcome_of(record: Attempt, before: TargetResults) -> AttemptOutcome:
     """Return what came of the targets that were applied, else of those in error: the others are only planned."""
     plan = None
     results: Sequence[TargetResult] = ()
@@ -308,7 +328,7 @@ def _decide(job: Job, record: Attempt, outcome: AttemptOutcome) -> None:
         record.reason = "; ".join(f"{cause.server}: {cause.text}" for cause in outcome.causes)
 
 
-def _may_help(job: Job, record: Attempt, code: int, causes: tuple[Cause, ...]) -> bool:
+def _may_help(job: Job, record: Attempt, code: int, causes: Causes) -> bool:
     """Return whether another attempt is safe and may help, as far as the targets show."""
     is_open = code in {ERROR, INCOMPLETE} and not record.closed
     if not (is_open and causes):
@@ -323,7 +343,7 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
     if job.applies and not record.check:
         summary = _summary(record, outcome)
         compared = [result.target for result in outcome.targets]
-    drift: tuple[DifferingTarget, ...] = ()
+    drift: DifferingTargets = ()
     would_change = drift
     if not job.applies:
         drift = _differing(changing, _named)
@@ -360,8 +380,8 @@ def _summary(record: Attempt, outcome: AttemptOutcome) -> dict[str, int]:
         counts["not attempted"] += len(outcome.changing)
     else:
         applied = {target_key(result.target) for result in record.result.targets}
-    for each in ("changed", *NOT_DONE):
-        summary[key_of(each)] = counts[each]
+    for shown in ("changed", *NOT_DONE):
+        summary[key_of(shown)] = counts[shown]
     if "unchanged" in summary:
         for result in outcome.targets:
             if result.outcome == "changed" and target_key(result.target) not in applied:
@@ -403,8 +423,8 @@ def _overwritten(change: Change) -> str:
     return f"{_named(change)} {shown}"
 
 
-def _differing(targets: Iterable[Target], told: Callable[[Change], str]) -> tuple[DifferingTarget, ...]:
-    """Return the targets that differ, each as ``told`` by its changes: one of which that is nothing is left out.
+def _differing(targets: Iterable[Target], describe: Callable[[Change], str]) -> DifferingTargets:
+    """Return the targets that differ, each with its changes as ``describe`` shows them: one without a text is left out.
 
     Only a live marker names a user: nothing else of the interface does.
     """
@@ -413,7 +433,7 @@ def _differing(targets: Iterable[Target], told: Callable[[Change], str]) -> tupl
         changes = []
         users = set()
         for change in target.changes:
-            text = told(change)
+            text = describe(change)
             if text:
                 changes.append(text)
                 users.add(_user_of(change))

@@ -16,7 +16,7 @@ from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.result import RunSummary, format_time, key_of, parse_time
 from msauto.playbook.change_windows import freeze_at
 from msauto.plugins.batch.batch_file import BatchFile, Job
-from msauto.plugins.batch.causes import Cause
+from msauto.plugins.batch.causes import Causes
 from msauto.report.layout import Style, aligned, paint
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import display_width, split_at_width, visible
@@ -29,11 +29,20 @@ BatchOutcome = Literal["running", "ok", "failed", "refused", "locked", "missed",
 FORMAT: Final = "msauto-batch"
 DIFFERING: Final = "differing"
 """In the summary of a plan: how many targets differ."""
-_OUTCOMES: Final[dict[int, EndOutcome]] = {OK: "ok", REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
+_OUTCOMES: Final[dict[int, EndOutcome]] = {
+    OK: "ok",
+    REFUSED: "refused",
+    LOCKED: "locked",
+    INTERRUPTED: "interrupted",
+}
 
-_DAY, _TIME = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])", "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_DAY, _TIME = (
+    "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])",
+    "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]",
+)
 _MOMENT = f"^{_DAY}T{_TIME}"
 Moment = Annotated[str, Meta(description="a time, ISO 8601 in UTC", pattern=_MOMENT)]
+WhenRun = Annotated[Moment | None, Meta(description="null if it was not run")]
 
 
 class DifferingTarget(Struct, frozen=True, kw_only=True):
@@ -46,15 +55,19 @@ class DifferingTarget(Struct, frozen=True, kw_only=True):
     changes: Annotated[tuple[str, ...], Meta(description="what differs: aspect and key")]
     nights: Annotated[int, Meta(ge=1, description="how many runs in a row found it to differ")] = 1
     reported: Annotated[bool, Meta(description="whether it differs long enough to be reported")] = True
-    seen: Annotated[bool, Meta(description="whether this run found it; otherwise it is known from an earlier one")] = (
-        True
-    )
+    seen: Annotated[
+        bool,
+        Meta(description="whether this run found it; otherwise it is known from an earlier one"),
+    ] = True
     by: Annotated[tuple[str, ...], Meta(description="the users that the server names in what differs")] = ()
 
     @property
     def id(self) -> tuple[str, str, str, str]:
         """What identifies it from one night to the next."""
         return (self.server, self.database, self.kind, self.name)
+
+
+DifferingTargets = tuple[DifferingTarget, ...]
 
 
 class JobResult(Struct, frozen=True, kw_only=True):
@@ -65,19 +78,21 @@ class JobResult(Struct, frozen=True, kw_only=True):
     code: Annotated[int | None, Meta(description="its exit code; null if it was not run")] = None
     reason: Annotated[str, Meta(description="why it is not ok, or was not run")] = ""
     attempts: Annotated[int, Meta(ge=0, description="how often it was planned")] = 0
-    started: Annotated[Moment | None, Meta(description="null if it was not run")] = None
-    ended: Annotated[Moment | None, Meta(description="null if it was not run")] = None
+    started: WhenRun = None
+    ended: WhenRun = None
     runs: Annotated[tuple[str, ...], Meta(description="the runs in the history that sent requests")] = ()
     summary: Annotated[dict[str, int], Meta(description="the counts of the plan, and of the outcomes")] = {}
-    causes: Annotated[tuple[Cause, ...], Meta(description="why targets are not done, worst first")] = ()
+    causes: Annotated[Causes, Meta(description="why targets are not done, worst first")] = ()
     changed: Annotated[dict[str, int], Meta(description="how many targets were changed, by server")] = {}
     outside: Annotated[
-        tuple[DifferingTarget, ...], Meta(description="what others have changed since the last run, and it changes")
+        DifferingTargets,
+        Meta(description="what others have changed since the last run, and it changes"),
     ] = ()
     warnings: Annotated[tuple[str, ...], Meta(description="what its plan warned of")] = ()
-    drift: Annotated[tuple[DifferingTarget, ...], Meta(description="with do: plan, what was last seen to differ")] = ()
+    drift: Annotated[DifferingTargets, Meta(description="with do: plan, what was last seen to differ")] = ()
     would_change: Annotated[
-        tuple[DifferingTarget, ...], Meta(description="with --check, what it would change, each with its action")
+        DifferingTargets,
+        Meta(description="with --check, what it would change, each with its action"),
     ] = ()
     last_success: Annotated[Moment | None, Meta(description="the end of its last run that was ok")] = None
 
@@ -87,7 +102,7 @@ class JobResult(Struct, frozen=True, kw_only=True):
         return self.code == 0
 
     @property
-    def reported_drift(self) -> tuple[DifferingTarget, ...]:
+    def reported_drift(self) -> DifferingTargets:
         """The targets that this run found to differ, long enough to be reported."""
         return tuple(target for target in self.drift if target.reported and target.seen)
 
@@ -108,6 +123,9 @@ class SentMessage(Struct, frozen=True, kw_only=True):
     error: Annotated[str, Meta(description="why it was not delivered; empty: it was")] = ""
 
 
+SentMessages = tuple[SentMessage, ...]
+
+
 class BatchResult(Struct, frozen=True, kw_only=True):
     """A batch: its jobs in their order. Times are ISO 8601 in UTC."""
 
@@ -126,9 +144,10 @@ class BatchResult(Struct, frozen=True, kw_only=True):
     handled: Annotated[Moment | None, Meta(description="starts until then are run, missed or refused")] = None
     jobs: Annotated[tuple[JobResult, ...], Meta(description="its jobs")] = ()
     earlier: Annotated[
-        tuple[JobResult, ...], Meta(description="the last results of jobs that this batch did not include")
+        tuple[JobResult, ...],
+        Meta(description="the last results of jobs that this batch did not include"),
     ] = ()
-    deliveries: Annotated[tuple[SentMessage, ...], Meta(description="messages to other systems")] = ()
+    deliveries: Annotated[SentMessages, Meta(description="messages to other systems")] = ()
     recovered: Annotated[bool, Meta(description="it is ok, and the batch before it was not")] = False
     drift_changed: Annotated[bool, Meta(description="other targets differ than the night before")] = False
     check: Annotated[bool, Meta(description="only planned (--check)")] = False
@@ -287,7 +306,7 @@ class JobStatus(Struct, frozen=True, kw_only=True):
     late: bool
     next_start: str | None = None
     frozen: str | None = None
-    causes: tuple[Cause, ...] = ()
+    causes: Causes = ()
 
 
 def status_of(
@@ -367,9 +386,7 @@ def show_status(statuses: Sequence[JobStatus], now: datetime, width: int | None,
 
 
 def _why(status: JobStatus) -> str:
-    causes = []
-    for cause in status.causes:
-        causes.append(f"{cause.count} {cause.kind or cause.outcome} on {cause.server}")
+    causes = [f"{cause.count} {cause.kind or cause.outcome} on {cause.server}" for cause in status.causes]
     return ", ".join(causes) or status.reason
 
 

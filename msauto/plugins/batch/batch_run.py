@@ -30,7 +30,7 @@ from msauto.ledger.history import FOLDER, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.ports import Clock
-from msauto.model.result import TargetResult, format_time, parse_time
+from msauto.model.result import format_time, parse_time
 from msauto.playbook.input_files import beside
 from msauto.playbook.settings import load_settings
 from msauto.playbook.settings_file import state_folder
@@ -39,6 +39,7 @@ from msauto.plugins.batch.batch_job import BatchJobs, BatchLog, BatchSignals, Jo
 from msauto.plugins.batch.batch_result import (
     BatchResult,
     DifferingTarget,
+    DifferingTargets,
     JobResult,
     SentMessage,
     code_of,
@@ -46,6 +47,7 @@ from msauto.plugins.batch.batch_result import (
     outcome_of,
     record_result,
 )
+from msauto.plugins.batch.causes import TargetResults
 from msauto.plugins.batch.monitoring import Monitor, notify_systemd
 from msauto.plugins.batch.schedule import DueStarts, due_starts, open_until, outside_of
 from msauto.report.sanitizing import visible
@@ -195,7 +197,10 @@ class BatchSession:
         if not self._keeps:
             yield
             return
-        with Ledger.open(self._ledger) as ledger, ledger.running_batch(self.batch.name, self.result.run):
+        with (
+            Ledger.open(self._ledger) as ledger,
+            ledger.running_batch(self.batch.name, self.result.run),
+        ):
             yield
 
     # The jobs -----------------------------------------------------------------------------------------------------
@@ -319,7 +324,7 @@ class BatchRun:
     """
 
     batch: BatchFile
-    run_job: Callable[[Job, int, datetime | None, tuple[TargetResult, ...]], JobAttempt]
+    run_job: Callable[[Job, int, datetime | None, TargetResults], JobAttempt]
     clock: Clock
     stopped: Callable[[float], bool]
     record: Callable[[BatchResult], None]
@@ -332,11 +337,11 @@ class BatchRun:
         results: dict[str, JobResult] = {}
         earlier = []
         for job in self.batch.jobs:
-            known = None if last is None else last.last_of(job.name)
+            before = None if last is None else last.last_of(job.name)
             if job in jobs:
-                results[job.name] = _pending(job, known)
-            elif known is not None:
-                earlier.append(known)
+                results[job.name] = _pending(job, before)
+            elif before is not None:
+                earlier.append(before)
         drifted = _reported(results.values())
         result = structs.replace(result, jobs=tuple(results.values()), earlier=tuple(earlier))
         self.record(result)
@@ -373,15 +378,15 @@ class BatchRun:
             ends.append(until)
         runs: list[str] = []
         outside: dict[tuple[str, ...], DifferingTarget] = {}
-        targets: tuple[TargetResult, ...] = ()
+        targets: TargetResults = ()
         for number in count(1):
-            result, again, targets = self.run_job(job, number, until, targets)
+            result, may_help, targets = self.run_job(job, number, until, targets)
             runs += result.runs
             for target in result.outside:  # a later attempt does not find what this one overwrote
                 earlier = outside.get(target.id, target)
                 changes = dict.fromkeys(earlier.changes + target.changes)
                 outside[target.id] = structs.replace(target, changes=tuple(changes))
-            if not again or not self._wait(job, number, ends):
+            if not (may_help and self._wait(job, number, ends)):
                 break
         now = format_time(self.clock.now())
         is_success = result.code == OK and not self.check
@@ -401,16 +406,18 @@ class BatchRun:
         retry = job.args.retry
         if retry is None or number > retry.times:
             return False
-        again = self.clock.now() + retry.wait
-        return all(again < end for end in ends) and not self.stopped(retry.wait.total_seconds())
+        start = self.clock.now() + retry.wait
+        if any(start >= end for end in ends):
+            return False
+        return not self.stopped(retry.wait.total_seconds())
 
 
-def _pending(job: Job, known: JobResult | None) -> JobResult:
+def _pending(job: Job, before: JobResult | None) -> JobResult:
     """Return the result of a job until it is run: what is known of it from an earlier batch."""
-    if known is None:
+    if before is None:
         return JobResult(job=job.name)
-    drift = tuple(structs.replace(target, seen=False) for target in known.drift)
-    return JobResult(job=job.name, last_success=known.last_success, drift=drift)
+    drift = tuple(structs.replace(target, seen=False) for target in before.drift)
+    return JobResult(job=job.name, last_success=before.last_success, drift=drift)
 
 
 def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:
@@ -425,13 +432,13 @@ def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:
 # Drift ------------------------------------------------------------------------------------------------------------
 
 
-def _drift(job: Job, result: JobResult, known: tuple[DifferingTarget, ...]) -> tuple[DifferingTarget, ...]:
+def _drift(job: Job, result: JobResult, before: DifferingTargets) -> DifferingTargets:
     """Return what differs, with the number of nights; a target is reported once it differs long enough.
 
     Where a job could not plan all targets of a server, it did not see all that differs there: what is known from the
     night before is kept.
     """
-    nights = {target.id: target.nights for target in known}
+    nights = {target.id: target.nights for target in before}
     after = job.args.drift.after if job.args.drift else 1
     drift = []
     for target in result.drift:
@@ -440,7 +447,7 @@ def _drift(job: Job, result: JobResult, known: tuple[DifferingTarget, ...]) -> t
     found = {target.id for target in drift}
     saw_nothing = result.code != OK and not result.causes
     unseen_servers = {cause.server for cause in result.causes}
-    for target in known:
+    for target in before:
         is_unseen = saw_nothing or target.server in unseen_servers
         if is_unseen and target.id not in found:
             drift.append(target)
@@ -483,7 +490,12 @@ def _run(command: list[str], folder: Path, env: Mapping[str, str]) -> str:
     """Run a program; return why it failed, or nothing."""
     try:
         process = subprocess.Popen(  # noqa: S603 - the programs of the batch file, without a shell
-            command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=_STDERR, start_new_session=True
+            command,
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=_STDERR,
+            start_new_session=True,
         )
     except (OSError, ValueError) as error:
         return f"it cannot be started: {getattr(error, 'strerror', None) or error}"

@@ -55,7 +55,11 @@ class Cause(Struct, frozen=True, kw_only=True):
         return named
 
 
-def results_so_far(before: tuple[TargetResult, ...], now: Iterable[TargetResult]) -> tuple[TargetResult, ...]:
+Causes = tuple[Cause, ...]
+TargetResults = tuple[TargetResult, ...]
+
+
+def results_so_far(before: TargetResults, now: Iterable[TargetResult]) -> TargetResults:
     """Return the results of a job after a further attempt, one for each target.
 
     What an earlier attempt changed needs no change in this one, or can no longer be read.
@@ -87,7 +91,7 @@ Reasons = dict[tuple[str, str], list[TargetResult]]
 """Targets by why they are not done (without their titles), and what to do."""
 
 
-def causes_of(results: Iterable[TargetResult], lost: Collection[str]) -> tuple[Cause, ...]:
+def causes_of(results: Iterable[TargetResult], lost: Collection[str]) -> Causes:
     """Return why targets are not done, worst first; ``lost`` are the servers that do not answer."""
     not_done = [result for result in results if result.outcome in NOT_DONE]
     busy = set()

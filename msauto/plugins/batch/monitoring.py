@@ -37,7 +37,13 @@ from msauto.model.result import parse_time, seconds_between
 from msauto.playbook.hosts import secret_of
 from msauto.playbook.input_files import beside
 from msauto.plugins.batch.batch_file import BatchFile
-from msauto.plugins.batch.batch_result import BatchResult, MessageKind, SentMessage, past_results
+from msauto.plugins.batch.batch_result import (
+    BatchResult,
+    MessageKind,
+    SentMessage,
+    SentMessages,
+    past_results,
+)
 from msauto.plugins.batch.pages import page_name, render_index
 from msauto.plugins.batch.schema import Event, NotifyArgs, PagesArgs, ReportArgs, SecretSource
 from msauto.plugins.batch.summary import SUMMARY_FORMS, BatchForm, render_text
@@ -100,11 +106,11 @@ class Monitor(Struct):
     ledger: LedgerPlace | None = None
     left: float = _SECONDS
 
-    def started(self, run: str) -> tuple[SentMessage, ...]:
+    def started(self, run: str) -> SentMessages:
         """Report that the jobs start."""
         return self._deliver([*self._heartbeats("start", run, "")], _AT_START)
 
-    def ended(self, result: BatchResult) -> tuple[SentMessage, ...]:
+    def ended(self, result: BatchResult) -> SentMessages:
         """Report a result: files, the heartbeat, and notices to those who subscribed to what happened."""
         recap = render_text(result)
         messages = [*self._files(result), *self._heartbeats(str(result.code), result.run, recap)]
@@ -117,7 +123,7 @@ class Monitor(Struct):
                 messages.append(self._to(notify.to, node, "notice", send, events))
         return self._deliver(messages, self.left)
 
-    def test(self) -> tuple[SentMessage, ...]:
+    def test(self) -> SentMessages:
         """Send a test to every address; it does not change the state of a check."""
         batch = self.batch.name
         text = f"This is a test: the batch {batch} of msauto can reach this address."
@@ -127,7 +133,7 @@ class Monitor(Struct):
             messages.append(self._to(notify.to, node, "notice", send))
         return self._deliver(messages, self.left)
 
-    def _deliver(self, messages: Sequence[Message], seconds: float) -> tuple[SentMessage, ...]:
+    def _deliver(self, messages: Sequence[Message], seconds: float) -> SentMessages:
         begun = time.monotonic()
         delivered = deliver(messages, min(seconds, self.left))
         self.left -= time.monotonic() - begun
@@ -251,7 +257,7 @@ def unreachable_addresses(batch: BatchFile, env: Mapping[str, str]) -> Iterator[
             yield replace(problem, excerpt="")  # it would show the address
 
 
-def deliver(messages: Sequence[Message], seconds: float) -> tuple[SentMessage, ...]:
+def deliver(messages: Sequence[Message], seconds: float) -> SentMessages:
     """Send messages at the same time; return what came of each after at most so many seconds.
 
     An error never shows an address that is a secret.
@@ -280,10 +286,9 @@ def deliver(messages: Sequence[Message], seconds: float) -> tuple[SentMessage, .
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
     late = f"no answer within {seconds:.1f} s"
-    sent = []
-    for number, message in enumerate(messages):
-        sent.append(structs.replace(message.unsent, error=errors.get(number, late)))
-    return tuple(sent)
+    return tuple(
+        structs.replace(message.unsent, error=errors.get(number, late)) for number, message in enumerate(messages)
+    )
 
 
 def _reason(error: Exception) -> str:

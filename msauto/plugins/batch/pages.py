@@ -15,7 +15,12 @@ from msauto.report.sanitizing import show, visible
 from msauto.report.texts import local_time, plural
 
 MOST_NIGHTS: Final = 90
-_BARS: Final = {"changed": "changed", "failed": "not done", "differs": "differing", "outside": "changed outside"}
+_BARS: Final = {
+    "changed": "changed",
+    "failed": "not done",
+    "differs": "differing",
+    "outside": "changed outside",
+}
 """What is counted, by the class of its bar."""
 
 

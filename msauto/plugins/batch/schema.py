@@ -10,7 +10,19 @@ from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, Model, key, need
-from msauto.documents.value_types import IF_MAP, Count, Else, Name, Plain, Read, Texts, Then, between, invalid, matching
+from msauto.documents.value_types import (
+    IF_MAP,
+    Count,
+    Else,
+    Name,
+    Plain,
+    Read,
+    Texts,
+    Then,
+    between,
+    invalid,
+    matching,
+)
 from msauto.playbook.schema.settings import Days
 
 Event = Literal["failed", "refused", "locked", "missed", "changed", "drift", "ok", "recovered"]
@@ -45,7 +57,10 @@ def _requirements(value: Any) -> dict[str, Requirement]:
 def _argv(value: Any) -> tuple[str, ...]:
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value) and value[0].strip():
         return tuple(map(str, value))
-    raise invalid("must be a list of texts: a program and its arguments", 'write [["logger", "done"]]; no shell runs')
+    raise invalid(
+        "must be a list of texts: a program and its arguments",
+        'write [["logger", "done"]]; no shell runs',
+    )
 
 
 BatchName = Annotated[
@@ -64,18 +79,26 @@ _job_name = matching(
 JobName = Annotated[str, _job_name]
 VariableName = Annotated[
     str,
-    matching(r"^[A-Za-z_][A-Za-z0-9_]*$", "{} is not a valid environment variable", "use a name such as CHAT_URL"),
+    matching(
+        r"^[A-Za-z_][A-Za-z0-9_]*$",
+        "{} is not a valid environment variable",
+        "use a name such as CHAT_URL",
+    ),
 ]
 CredentialName = Annotated[
     str,
     matching(
-        r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "{} is not a valid credential name", "use letters, digits, hyphens and dots"
+        r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$",
+        "{} is not a valid credential name",
+        "use letters, digits, hyphens and dots",
     ),
 ]
 MinuteOfDay = Annotated[
     time,
     matching(
-        r"^([01][0-9]|2[0-3]):[0-5][0-9]$", "must be a time of day such as 03:10, not {}", read=time.fromisoformat
+        r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+        "must be a time of day such as 03:10, not {}",
+        read=time.fromisoformat,
     ),
 ]
 """A time of day without seconds or a zone: no scheduler of all four can start more exactly."""
@@ -90,7 +113,8 @@ Requirements = Annotated[
 """One name, ``{name: any}``, or a list of these; as a value, a mapping of name to requirement."""
 _PROGRAM = {"type": "string", "pattern": r"\S"}
 Argv = Annotated[
-    tuple[str, ...], Read(_argv, type="array", items={"type": "string"}, minItems=1, prefixItems=[_PROGRAM])
+    tuple[str, ...],
+    Read(_argv, type="array", items={"type": "string"}, minItems=1, prefixItems=[_PROGRAM]),
 ]
 
 
@@ -221,7 +245,10 @@ class JobArgs(JobKeys):
 
     hints: ClassVar = {
         "after": ("unknown key 'after'", "use needs: [JOB]"),
-        "window": ("window is not one of the keys of a job", "write it beside `jobs`: it holds for the whole batch"),
+        "window": (
+            "window is not one of the keys of a job",
+            "write it beside `jobs`: it holds for the whole batch",
+        ),
     }
     rules: ClassVar = (
         rule.one_of(
@@ -229,7 +256,12 @@ class JobArgs(JobKeys):
             ("has both {0} and {1}", "make two jobs of it"),
             ("the job has neither playbooks nor plan", "add playbooks: [FILE]"),
         ),
-        rule.needs("optional", ("plan",), "optional is only for a saved plan", "remove it, or add plan: FILE"),
+        rule.needs(
+            "optional",
+            ("plan",),
+            "optional is only for a saved plan",
+            "remove it, or add plan: FILE",
+        ),
         rule.excludes(
             "plan",
             NOT_FOR_PLANS,

@@ -14,13 +14,27 @@ from msauto import codec
 from msauto.api.forms import page_writer
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.plan import Action
-from msauto.model.result import OUTCOMES, TargetResult, key_of, seconds_between, user_at
-from msauto.plugins.batch.batch_result import DIFFERING, BatchResult, DifferingTarget, JobResult, outcome_text
-from msauto.plugins.batch.causes import Cause, results_so_far
+from msauto.model.result import OUTCOMES, key_of, seconds_between, user_at
+from msauto.plugins.batch.batch_result import (
+    DIFFERING,
+    BatchResult,
+    DifferingTarget,
+    JobResult,
+    outcome_text,
+)
+from msauto.plugins.batch.causes import Cause, TargetResults, results_so_far
 from msauto.report.json import dump
 from msauto.report.layout import PLAIN, Line, Style, aligned, paint, render_lines, words
 from msauto.report.page_parts import PageHead, PagePart, run_part
-from msauto.report.sanitizing import display_width, name_ranges, pad, show, show_range, visible, without_command
+from msauto.report.sanitizing import (
+    display_width,
+    name_ranges,
+    pad,
+    show,
+    show_range,
+    visible,
+    without_command,
+)
 from msauto.report.templates import template
 from msauto.report.texts import count_outcomes, count_outside, local_time, plural, show_seconds
 
@@ -190,16 +204,14 @@ def render_text(result: BatchResult, _: LedgerPlace | None = None, *, colour: bo
     style: Style = "red" if result.code else "green"
     heading = paint(without_command(summary.heading), style, colour=colour)
     lines = [*_job_lines(summary.jobs), *map(words, summary.differing)]
-    for note in summary.notes:
-        lines.append(structs.replace(words(note), wrapped=False))  # commands are copied whole
+    lines += [structs.replace(words(note), wrapped=False) for note in summary.notes]  # commands are copied whole
     return "".join((f"{heading}\n", *render_lines(lines, PLAIN)))
 
 
 def render_job(job: JobResult) -> str:
     """Return what came of one job, for a terminal."""
     lines = [*_job_lines([summarize_job(job)])]
-    for line in _differing(job):
-        lines.append(words(visible(line)))
+    lines += [words(visible(line)) for line in _differing(job)]
     return "".join(render_lines(lines, PLAIN))
 
 
@@ -258,7 +270,7 @@ def _parts(jobs: Iterable[JobResult], ledger: Ledger) -> dict[str, PagePart]:
             continue
         room -= size
         runs = [ledger.run_details(run).result for run in job.runs]
-        targets: tuple[TargetResult, ...] = ()
+        targets: TargetResults = ()
         for run in runs:
             targets = results_so_far(targets, run.targets)
         newest = runs[-1]
@@ -294,7 +306,10 @@ BatchForm = Callable[[BatchResult, LedgerPlace | None], str]
 SUMMARY_FORMS: Final[Mapping[str, tuple[str, BatchForm]]] = {
     "text": ("txt", render_text),
     "json": ("json", render_json),
-    "markdown": ("md", lambda result, _: template("plugins/batch/summary.md.j2").render(summary=summarize(result))),
+    "markdown": (
+        "md",
+        lambda result, _: template("plugins/batch/summary.md.j2").render(summary=summarize(result)),
+    ),
     "html": ("html", _render_html),
 }
 """The ending of a report file, and the form."""

@@ -38,6 +38,8 @@ Reducers = Mapping[type, Callable[[Any], Any]]
 """How objects of some types are pickled, as ``__reduce__`` returns it."""
 Answer = Callable[[Any], Awaitable[Any]]
 """Answers what a task asks of the machine of the command."""
+Workers = Mapping[str, Any]
+"""What the scheduler knows about each worker, by its address."""
 
 _TO_CONNECT: Final = 10.0
 _TO_RETURN: Final = 60.0
@@ -183,7 +185,10 @@ def _exchange(run: str, stopping: bool, answers: Parcel) -> Parcel:
 def _other_version(worker: str, theirs: tuple[str | None, str], ours: tuple[str, str]) -> ClusterError:
     msauto = f"msauto {theirs[0]}" if theirs[0] else "no msauto"
     here = f"here are msauto {ours[0]} and Python {ours[1]}"
-    return ClusterError(f"the Dask worker {worker} has {msauto} and Python {theirs[1]}; {here}", remedy=_SAME_VERSIONS)
+    return ClusterError(
+        f"the Dask worker {worker} has {msauto} and Python {theirs[1]}; {here}",
+        remedy=_SAME_VERSIONS,
+    )
 
 
 # In the command ---------------------------------------------------------------------------------------------------
@@ -250,7 +255,10 @@ class Cluster:
                 raise ClusterError(message, remedy="look at their logs: they may have too little memory")
             if error is not None:
                 message = f"the Dask cluster {self._address} failed: {type(error).__name__}"
-                raise ClusterError(message, remedy="look at the logs of its workers: msauto must be installed there")
+                raise ClusterError(
+                    message,
+                    remedy="look at the logs of its workers: msauto must be installed there",
+                )
             parcel: Parcel = waiting.result()
             return parcel
         finally:
@@ -316,7 +324,12 @@ class Cluster:
 
 @asynccontextmanager
 async def open_cluster(
-    address: str, servers: Sequence[ServerSpec], answer: Answer, reducers: Reducers, *, seconds: float = _TO_CONNECT
+    address: str,
+    servers: Sequence[ServerSpec],
+    answer: Answer,
+    reducers: Reducers,
+    *,
+    seconds: float = _TO_CONNECT,
 ) -> AsyncIterator[Cluster]:
     """Connect to the scheduler at ``dask://HOST:PORT`` (or ``tls://``).
 
@@ -350,7 +363,7 @@ async def open_cluster(
             await asyncio.wait_for(client.close(), _TO_CONNECT)
 
 
-async def _connect(client: Client, address: str) -> Mapping[str, Any]:
+async def _connect(client: Client, address: str) -> Workers:
     """Return what the scheduler knows about each worker, which has our versions."""
     try:
         await client
@@ -373,10 +386,10 @@ async def _connect(client: Client, address: str) -> Mapping[str, Any]:
         ) from None
 
 
-async def _workers(client: Client) -> Mapping[str, Any]:
+async def _workers(client: Client) -> Workers:
     """Return what the scheduler knows about each worker."""
     identity = await client.scheduler.identity(n_workers=-1)
-    workers: Mapping[str, Any] = identity["workers"]
+    workers: Workers = identity["workers"]
     return workers
 
 
@@ -389,7 +402,7 @@ def check_versions(versions: Mapping[str, Any]) -> None:
             raise _other_version(address, theirs, _VERSIONS)
 
 
-def _can_read(server: ServerSpec, workers: Mapping[str, Any]) -> bool:
+def _can_read(server: ServerSpec, workers: Workers) -> bool:
     """Return whether a worker has the resources of a server."""
     for worker in workers.values():
         resources = worker.get("resources", {})
@@ -398,7 +411,7 @@ def _can_read(server: ServerSpec, workers: Mapping[str, Any]) -> bool:
     return False
 
 
-def _no_worker(server: ServerSpec, workers: Mapping[str, Any]) -> ClusterError:
+def _no_worker(server: ServerSpec, workers: Workers) -> ClusterError:
     if not workers:
         return ClusterError("the Dask cluster has no workers", remedy="start one with `dask worker`")
     needed = _named(server.worker)

@@ -11,7 +11,15 @@ worker that the command awaits no more finishes the requests under way.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import asynccontextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
@@ -23,7 +31,14 @@ from msgspec import Struct, field, structs
 
 from msauto.api.workplace import Frozen, ServerPlanning, StageContext, never_frozen, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
-from msauto.applying.executor import BatchFailures, OnResult, Records, ServerExecution, Targets, not_attempted
+from msauto.applying.executor import (
+    BatchFailures,
+    OnResult,
+    Records,
+    ServerExecution,
+    Targets,
+    not_attempted,
+)
 from msauto.applying.states import RetryPolicy
 from msauto.circuit_breaker import BreakerState, CircuitBreaker
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over, run_unless
@@ -51,6 +66,9 @@ if TYPE_CHECKING:
     from msauto.api.workplace import PlanServer, ReadServer, ServersOfRun, SettleServer
     from msauto.plugins.dask.cluster import Cluster, WorkerTask
 
+NumberedResult = tuple[int, TargetResult]
+"""The result of a target, after its position in the plan."""
+OnReport = Callable[[NumberedResult], None]
 ItemT = TypeVar("ItemT")
 T = TypeVar("T")
 
@@ -220,16 +238,22 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
         async with ledger.join(run, shared.session, spec.name, scopes, clock):
             records = ledger.target_records(run, list(targets), begun=True)
             memory = SecretMemory(ledger.memory.by_url([spec]), secrets)
-            journal: Journal = ledger.journal
-            recorded = targets
-            if secrets:
-                redactor = Redactor(secrets)
-                journal = redacted(journal, redactor)
-                recorded = {number: redactor(target) for number, target in targets.items()}
+            redactor = Redactor(secrets)
+            journal: Journal = redacted(ledger.journal, redactor)
+            recorded = {number: redactor(target) for number, target in targets.items()}
             ledger.journal.attach(run, recorded, records)
             commits = GroupCommit(journal)
             context = ApplyContext(
-                run, journal, memory, clock, ignore, commits, cancellation, shared.policy, shared.read_since, secrets
+                run,
+                journal,
+                memory,
+                clock,
+                ignore,
+                commits,
+                cancellation,
+                shared.policy,
+                shared.read_since,
+                secrets,
             )
             if shared.settles:
                 cancellation()  # starts no request
@@ -246,7 +270,13 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
                     slots = asyncio.Semaphore(shared.forks or spec.connections)
                     connection = ServerConnection(reader, client, slots)
                     execution = ServerExecution(
-                        context, connection, given.failures, breaker, report, lambda: frozen(clock.now()), records
+                        context,
+                        connection,
+                        given.failures,
+                        breaker,
+                        report,
+                        lambda: frozen(clock.now()),
+                        records,
                     )
                     await execution.run_alone(targets)
 
@@ -294,7 +324,12 @@ class ServersOnWorkers:
         self.unsettled = False
 
     async def apply(
-        self, server: str, targets: Targets, failures: BatchFailures, breaker: CircuitBreaker, on_result: OnResult
+        self,
+        server: str,
+        targets: Targets,
+        failures: BatchFailures,
+        breaker: CircuitBreaker,
+        on_result: OnResult,
     ) -> None:
         """Implement :meth:`~msauto.applying.executor.Servers.apply`."""
         note = partial(self._note, targets, failures, breaker, on_result)
@@ -334,7 +369,7 @@ class ServersOnWorkers:
         failures: BatchFailures,
         breaker: CircuitBreaker,
         on_result: OnResult,
-        numbered: tuple[int, TargetResult],
+        numbered: NumberedResult,
     ) -> None:
         """Take the result of a target; the first time, notify as if it were applied now."""
         number, result = numbered
@@ -371,7 +406,7 @@ class ServersOnWorkers:
         self.unsettled = True
         self._stopped.set()
 
-    async def _collect(self, server: str, targets: Targets, note: Callable[[tuple[int, TargetResult]], None]) -> None:
+    async def _collect(self, server: str, targets: Targets, note: OnReport) -> None:
         """Take the results that no worker has reported from the ledger, once the worker has stopped."""
         records: Mapping[int, TargetRecord] = {}
         has_ended = cancelled = False
@@ -411,7 +446,7 @@ class WorkersOfRun:
         targets: Targets,
         failures: BatchFailures,
         breaker: BreakerState,
-        on_report: Callable[[tuple[int, TargetResult]], None],
+        on_report: OnReport,
     ) -> AppliedServer:
         """Apply targets of a server on a worker."""
         spec = self._servers[server]
@@ -458,10 +493,8 @@ class WorkersOfRun:
         targets = {number: record.target for number, record in records.items()}
         no_batch = BatchFailures(Plan("", ""), 0)
         applied = await self.apply(server, targets, no_batch, BreakerState(), lambda _: None)
-        results = {}
-        for number, result in applied.results.items():
-            results[number] = structs.replace(result, target=targets[number])
-        return results
+        results = applied.results.items()
+        return {number: structs.replace(result, target=targets[number]) for number, result in results}
 
 
 # Export -----------------------------------------------------------------------------------------------------------
@@ -480,7 +513,8 @@ async def read_each_on(
 
 
 async def _read_on_worker(
-    given: tuple[ServerSpec, int | None, Callable[[ServerReader, ItemT], Awaitable[T]], list[ItemT]], _: WorkerTask
+    given: tuple[ServerSpec, int | None, Callable[[ServerReader, ItemT], Awaitable[T]], list[ItemT]],
+    _: WorkerTask,
 ) -> list[T]:
     server, forks, read, items = given
     async with AsyncMediaServer(server, read_only=True) as client:
@@ -511,7 +545,12 @@ class Belongings:
     def _lookup(self, lookups: LookupContext) -> Any:
         self._env = lookups.env
         self._lookups.append(lookups)
-        return _asking_lookups, (len(self._lookups) - 1, lookups.files.tracker, lookups.folder, lookups.root)
+        return _asking_lookups, (
+            len(self._lookups) - 1,
+            lookups.files.tracker,
+            lookups.folder,
+            lookups.root,
+        )
 
     async def answer(self, question: tuple[Any, ...]) -> Any:
         """Return what a worker asks for; raises what reading it raises."""
@@ -550,13 +589,11 @@ class _AskingLookups(LookupContext, frozen=True):
 
     def content(self, name: str) -> bytes:
         """Return the bytes of a file."""
-        data: bytes = _ask("content", self.number, name)
-        return data
+        return bytes(_ask("content", self.number, name))
 
     def matching(self, pattern: str) -> list[str]:
         """Return the paths of files whose names match."""
-        paths: list[str] = _ask("matching", self.number, pattern)
-        return paths
+        return list(_ask("matching", self.number, pattern))
 
     def secret(self, name: str) -> str:
         """Return a secret that a command prints, which the command of msauto runs."""

@@ -140,19 +140,17 @@ class AdvisoryLocks:
         before these are released; or it does not, and nothing may be sent.
         """
         of_run = self.run(run, joins=True)
-        locks = [of_run]
-        for scope in sorted(set(scopes)):
-            locks.append(self.scope(scope, joins=True))
+        locks = [of_run, *(self.scope(scope, joins=True) for scope in sorted(set(scopes)))]
         worker = this_process(run, datetime.now(UTC).isoformat(timespec="seconds"))
-        with ExitStack() as taken:
+        with ExitStack() as held:
             for lock in locks:
                 if not lock.try_hold(worker):
                     holder = f"{lock.name} is held by {lock.holder()}"
                     raise LedgerError(f"a worker of run {run} cannot begin: {holder}")
-                taken.callback(lock.release)
+                held.callback(lock.release)
             if session not in _sessions(self.store)[key_of(of_run.name)]:
                 raise LedgerError(f"run {run} has ended, or its session is lost: its workers send nothing more")
-            return taken.pop_all()
+            return held.pop_all()
 
 
 def _holders(store: PostgresStore) -> Iterator[tuple[str, Holder]]:

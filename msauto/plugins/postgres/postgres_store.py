@@ -26,7 +26,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from msauto.errors import LedgerError, MsautoError
-from msauto.ledger.store import VERSION, ForeignError, Properties, Row, Store, check_version, table_statements
+from msauto.ledger.store import (
+    VERSION,
+    ForeignError,
+    Properties,
+    Row,
+    Store,
+    check_version,
+    table_statements,
+)
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.server import is_loopback
 from msauto.secrets.sources import secret_in_file, secret_in_keyring
@@ -486,11 +494,20 @@ _CLEAR_TEXT = (
 )
 _GRANT = "let this role use the database: see docs/how-to/share-a-ledger.md"
 _CAUSES = {
-    "53100": ("cannot grow: the disk of the database server is full", "free some space there, and run it again"),
-    "53300": ("accepts no more connections", "raise max_connections of the database server, or run less at a time"),
+    "53100": (
+        "cannot grow: the disk of the database server is full",
+        "free some space there, and run it again",
+    ),
+    "53300": (
+        "accepts no more connections",
+        "raise max_connections of the database server, or run less at a time",
+    ),
     "42501": ("does not let this role read and write", _GRANT),
     "3D000": ("has no such database", "create it: see docs/how-to/share-a-ledger.md"),
-    "28P01": ("does not accept the password", "check password_env, password_file or password_keyring in [state]"),
+    "28P01": (
+        "does not accept the password",
+        "check password_env, password_file or password_keyring in [state]",
+    ),
     "28000": ("does not accept this user", _GRANT),
     "25006": ("is read-only", "use the primary server of the database, and a role that may write"),
 }
