@@ -320,7 +320,7 @@ class _OpenValue:
     """A secret value that may continue on the next lines.
 
     ``quote`` ends it if it is an open text. ``column`` is that of its key, below which lines are indented further; -1
-    if there is none. ``is_listed``: it may be a list, whose dashes may be in the column of the key.
+    without one. ``is_listed``: it may be a list, whose dashes may be in the column of the key.
     """
 
     quote: str = ""

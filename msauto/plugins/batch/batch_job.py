@@ -149,7 +149,8 @@ class BatchJobs(Struct, frozen=True):
 
         A target that is unverified is left as it is: the user must look at it.
         """
-        if job.plan is not None and not Path(job.plan).exists() and job.args.optional:
+        is_missing = job.plan is not None and not Path(job.plan).exists()
+        if is_missing and job.args.optional:
             reason = f"{job.plan} does not exist"
             return JobAttempt(JobResult(job=job.name, outcome="skipped", code=OK, reason=reason))
         record = self._record_of(job, attempt, before)

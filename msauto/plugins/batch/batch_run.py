@@ -213,8 +213,8 @@ class BatchSession:
                 self.log.tell(f"Warning: {why}: no job was run")
                 return structs.replace(self.result, outcome="missed", code=REFUSED, reason=why)
         elif window is not None:
-            is_refused = not (self.choice.check or window.is_open(now))
-            if is_refused:
+            may_run = self.choice.check or window.is_open(now)
+            if not may_run:
                 why = outside_of(window, now)
                 self.log.tell(f"Refused: {why}\n  → run it within the window")
                 return self._ended(REFUSED, why)

@@ -231,29 +231,27 @@ def without_target(result: TargetResult) -> TargetResult:
 
 async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedServer:
     """Take part in the run, and apply the targets; or continue where a worker that was lost has left them."""
-    shared, spec, clock, cancellation = given.shared, given.server, SystemClock(), Cancellation()
-    run, secrets, targets = shared.run, shared.secrets, given.targets
+    shared, spec, targets = given.shared, given.server, given.targets
+    clock, cancellation = SystemClock(), Cancellation()
     scopes = [scope for scope in shared.scopes if scope.server == spec.url]
     with _opened(shared.ledger, task.worker) as ledger:
-        async with ledger.join(run, shared.session, spec.name, scopes, clock):
-            records = ledger.target_records(run, list(targets), begun=True)
-            memory = SecretMemory(ledger.memory.by_url([spec]), secrets)
-            redactor = Redactor(secrets)
-            journal: Journal = redacted(ledger.journal, redactor)
+        async with ledger.join(shared.run, shared.session, spec.name, scopes, clock):
+            records = ledger.target_records(shared.run, list(targets), begun=True)
+            redactor = Redactor(shared.secrets)
             recorded = {number: redactor(target) for number, target in targets.items()}
-            ledger.journal.attach(run, recorded, records)
-            commits = GroupCommit(journal)
+            ledger.journal.attach(shared.run, recorded, records)
+            journal: Journal = redacted(ledger.journal, redactor)
             context = ApplyContext(
-                run,
+                shared.run,
                 journal,
-                memory,
+                SecretMemory(ledger.memory.by_url([spec]), shared.secrets),
                 clock,
                 ignore,
-                commits,
+                GroupCommit(journal),
                 cancellation,
                 shared.policy,
                 shared.read_since,
-                secrets,
+                shared.secrets,
             )
             if shared.settles:
                 cancellation()  # starts no request
@@ -264,28 +262,36 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
                 results[number] = without_target(result)
                 task.report((number, results[number]))
 
-            async def apply() -> None:
-                async with AsyncMediaServer(spec, admit=journal.check, read_only=shared.settles) as client:
-                    reader, frozen = ServerReader(client, clock=clock), shared.frozen
-                    slots = asyncio.Semaphore(shared.forks or spec.connections)
-                    connection = ServerConnection(reader, client, slots)
-                    execution = ServerExecution(
-                        context,
-                        connection,
-                        given.failures,
-                        breaker,
-                        report,
-                        lambda: frozen(clock.now()),
-                        records,
-                    )
-                    await execution.run_alone(targets)
-
             stopping = asyncio.ensure_future(_stop_with(task, given.failures))
             try:
-                await finish(apply(), cancellation)
+                await finish(_execute(given, context, records, breaker, report), cancellation)
             finally:
                 stopping.cancel()
             return AppliedServer(results, breaker.state)
+
+
+async def _execute(
+    given: ServerApplying,
+    context: ApplyContext,
+    records: Records,
+    breaker: CircuitBreaker,
+    on_result: OnResult,
+) -> None:
+    shared, spec = given.shared, given.server
+    admit = context.journal.check
+    async with AsyncMediaServer(spec, admit=admit, read_only=shared.settles) as client:
+        slots = asyncio.Semaphore(shared.forks or spec.connections)
+        connection = ServerConnection(ServerReader(client, clock=context.clock), client, slots)
+        execution = ServerExecution(
+            context,
+            connection,
+            given.failures,
+            breaker,
+            on_result,
+            lambda: shared.frozen(context.clock.now()),
+            records,
+        )
+        await execution.run_alone(given.targets)
 
 
 def _opened(place: LedgerUrl, worker: str) -> Ledger:
