@@ -301,8 +301,9 @@ def redact_lines(lines: Iterable[str]) -> tuple[str, ...]:
     for line in lines:
         if value.continues_in(line):
             text = line.lstrip()
-            indent = line[: len(line) - len(text)]
-            shown.append(indent + HIDDEN if text else line)
+            if text:
+                line = line[: len(line) - len(text)] + HIDDEN
+            shown.append(line)
             continue
         value = _OpenValue()
         matches = filter(None, (re.search(_KEY, line), re.search(_TAGGED, line)))

@@ -42,7 +42,7 @@ from msauto.plugins.batch.batch_result import (
     status_of,
 )
 from msauto.plugins.batch.batch_run import BatchSession, JobChoice, open_batch
-from msauto.plugins.batch.monitoring import unreachable_addresses
+from msauto.plugins.batch.monitoring import Monitor
 from msauto.plugins.batch.summary import render_json, render_text
 from msauto.report.json import dump
 from msauto.report.texts import plural
@@ -138,7 +138,7 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
         env = dict(os.environ)
         problems = check_batch(batch, env, now, state_dir)
         if notify:
-            problems += unreachable_addresses(batch, env)
+            problems += Monitor(batch, env).unreachable_addresses()
     except InputError as error:
         problems = list(error.problems)
     code = print_problems(problems, form, no_color=no_color)

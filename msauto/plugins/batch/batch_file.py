@@ -127,9 +127,9 @@ class BatchFile(Struct, frozen=True):
         return names
 
 
-def load_batch(path: str, files: Files | None = None) -> BatchFile:
+def load_batch(path: str) -> BatchFile:
     """Read a batch file; raises :class:`InputError` with all that is wrong."""
-    files = files or Files()
+    files = Files()
     node = SourceNode(files.flawed(path))
     files.problems.check()
     check_kind(node.document, "batch")
@@ -208,8 +208,14 @@ def check_batch(batch: BatchFile, env: Mapping[str, str], now: datetime, state_d
     settings: dict[str | None, Settings] = {}
     for job in batch.jobs:
         with problems.gather():
-            given = {**job.options, "state_dir": state_dir, "beside": batch.file, "now": now}
-            inputs = inputs_of(paths=job.playbooks, **given, tell=tell_nothing)
+            inputs = inputs_of(
+                job.playbooks,
+                **job.options,
+                state_dir=state_dir,
+                beside=batch.file,
+                now=now,
+                tell=tell_nothing,
+            )
             settings[inputs.settings.file] = inputs.settings
             problems.add(*_input_problems(job, structs.replace(inputs.resolving, env=env)))
     problems.add(*_clock_problems(batch, now))

@@ -6,7 +6,7 @@ import asyncio
 import re
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -278,19 +278,13 @@ class BatchJobs(Struct, frozen=True):
 class AttemptOutcome(Struct, frozen=True):
     """What an attempt made of the targets: ``targets`` so far, and the ``causes`` why some are not done.
 
-    ``plan`` is the plan as it may be shown, if one was made.
+    ``plan`` is the plan as it may be shown, if one was made; ``changing`` are the targets that it changes.
     """
 
     plan: Plan | None
+    changing: list[Target]
     targets: TargetResults
     causes: Causes
-
-    @property
-    def changing(self) -> list[Target]:
-        """The targets that the plan changes."""
-        if self.plan is None:
-            return []
-        return [target for target in self.plan.targets if target.changes]
 
 
 def _files(job: Job) -> tuple[str, ...]:
@@ -300,19 +294,22 @@ def _files(job: Job) -> tuple[str, ...]:
 def _outcome_of(record: Attempt, before: TargetResults) -> AttemptOutcome:
     """Return what came of the targets that were applied, else of those in error: the others are only planned."""
     plan = None
-    results: Sequence[TargetResult] = ()
+    changing: list[Target] = []
+    results: list[TargetResult] = []
     lost = frozenset[str]()
     if record.plan is not None:
         plan = redact_plan(record.plan)
         lost = plan.unreachable
+        for target in plan.targets:
+            if target.changes:
+                changing.append(target)
+            if target.error is not None:
+                results.append(TargetResult(target, "not attempted", target.error))
     if record.result is not None:
-        results = record.result.targets
+        results = list(record.result.targets)
         lost |= record.result.unreachable
-    elif plan is not None:
-        failed = [target for target in plan.targets if target.error is not None]
-        results = [TargetResult(target, "not attempted", target.error or "") for target in failed]
     targets = results_so_far(before, results)
-    return AttemptOutcome(plan, targets, causes_of(targets, lost))
+    return AttemptOutcome(plan, changing, targets, causes_of(targets, lost))
 
 
 def _decide(job: Job, record: Attempt, outcome: AttemptOutcome) -> None:
@@ -354,17 +351,19 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
     for result in outcome.targets:
         if result.outcome == "changed":
             changed[result.target.server] += 1
+    runs = (record.run,) if record.run else ()
+    warnings = () if plan is None else plan.warnings
     return JobResult(
         job=job.name,
         outcome=outcome_of(code),
         code=code,
         reason=_reason(record, plan, code),
-        runs=(record.run,) if record.run else (),
+        runs=runs,
         summary=summary,
         causes=outcome.causes,
         changed=dict(changed),
         outside=_differing(compared, _overwritten),
-        warnings=plan.warnings if plan is not None else (),
+        warnings=warnings,
         drift=drift,
         would_change=would_change,
     )

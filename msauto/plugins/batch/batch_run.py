@@ -113,12 +113,13 @@ class BatchSession:
         trace = self.env.get("TRACEPARENT", "")
         if not _TRACEPARENT.fullmatch(trace):
             trace = ""
+        handled = now if self.choice.scheduled else None
         self.result = BatchResult(
             run=new_run_name(self.clock.now()),
             batch=self.batch.name,
             file=self.batch.file,
             started=now,
-            handled=now if self.choice.scheduled else None,
+            handled=handled,
             check=self.choice.check,
             msauto=__version__,
             user=origin_of(())[USER],
@@ -304,14 +305,18 @@ def failed_jobs(last: BatchResult | None, batch: BatchFile) -> tuple[str, ...]:
 
     A start that another run of the batch locked out does not count: the jobs are those of that run.
     """
-    if last is None or (not last.jobs and last.code and last.outcome != "locked"):
-        return tuple(job.name for job in batch.jobs)
-    names = []
-    for job in batch.jobs:
-        result = last.last_of(job.name)
+    job_names = tuple(job.name for job in batch.jobs)
+    if last is None:
+        return job_names
+    failed_at_start = bool(last.code) and not last.jobs
+    if failed_at_start and last.outcome != "locked":
+        return job_names
+    failed = []
+    for name in job_names:
+        result = last.last_of(name)
         if result is None or not result.done:
-            names.append(job.name)
-    return tuple(names)
+            failed.append(name)
+    return tuple(failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +394,9 @@ class BatchRun:
             if not (may_help and self._wait(job, number, ends)):
                 break
         now = format_time(self.clock.now())
-        is_success = result.code == OK and not self.check
+        last_success = pending.last_success
+        if result.code == OK and not self.check:
+            last_success = now
         return structs.replace(
             result,
             attempts=number,
@@ -398,7 +405,7 @@ class BatchRun:
             runs=tuple(runs),
             outside=tuple(outside.values()),
             drift=_drift(job, result, pending.drift),
-            last_success=now if is_success else pending.last_success,
+            last_success=last_success,
         )
 
     def _wait(self, job: Job, number: int, ends: Sequence[datetime]) -> bool:
@@ -424,7 +431,9 @@ def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:
     """Return which need of a job is not met; a need that is not part of this run is not looked at."""
     for name, required in (job.args.needs or {}).items():
         need = results.get(name)
-        if need is not None and not need.done and required == "ok":
+        if need is None or required != "ok":
+            continue
+        if not need.done:
             return f"needs {name}, which ended with {need.outcome!r}"
     return None
 

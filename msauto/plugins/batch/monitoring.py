@@ -123,15 +123,24 @@ class Monitor(Struct):
                 messages.append(self._to(notify.to, node, "notice", send, events))
         return self._deliver(messages, self.left)
 
-    def test(self) -> SentMessages:
-        """Send a test to every address; it does not change the state of a check."""
+    def unreachable_addresses(self) -> Iterator[Problem]:
+        """Send a test to every address; yield an error for each that did not accept it.
+
+        It does not change the state of a check.
+        """
         batch = self.batch.name
         text = f"This is a test: the batch {batch} of msauto can reach this address."
         messages = [*self._heartbeats("log", f"test of {batch}", text)]
+        nodes = [self.batch.node.child("heartbeat") for _ in messages]
         for notify, node in self._subscribers():
             send = partial(_send_notice, f"msauto {batch}: test", text, "info")
             messages.append(self._to(notify.to, node, "notice", send))
-        return self._deliver(messages, self.left)
+            nodes.append(node)
+        for node, sent in zip(nodes, self._deliver(messages, self.left), strict=True):
+            if sent.error:
+                message = f"the test to {sent.to} was not delivered: {sent.error}"
+                problem = node.problem(message, "correct the address")
+                yield replace(problem, excerpt="")  # it would show the address
 
     def _deliver(self, messages: Sequence[Message], seconds: float) -> SentMessages:
         begun = time.monotonic()
@@ -241,20 +250,6 @@ def _kind_of_notice(result: BatchResult, events: tuple[Event, ...]) -> str:
     if result.code:
         return "failure"
     return "warning" if "drift" in events else "success"
-
-
-def unreachable_addresses(batch: BatchFile, env: Mapping[str, str]) -> Iterator[Problem]:
-    """Send a test to every address; yield an error for each that did not accept it."""
-    places = []
-    if batch.args.heartbeat is not None:
-        places.append(batch.node.child("heartbeat"))
-    for index in range(len(batch.args.notify or ())):
-        places.append(batch.node.child("notify", index, "to"))
-    for node, sent in zip(places, Monitor(batch, env).test(), strict=True):
-        if sent.error:
-            message = f"the test to {sent.to} was not delivered: {sent.error}"
-            problem = node.problem(message, "correct the address")
-            yield replace(problem, excerpt="")  # it would show the address
 
 
 def deliver(messages: Sequence[Message], seconds: float) -> SentMessages:

@@ -426,9 +426,10 @@ class ServersOnWorkers:
             records = self._workers.records(targets)
         for number, target in targets.items():
             record = records.get(number)
+            may_have_begun = record is None or record.begun is not None
             if record is not None and record.outcome is not None:
                 note((number, record.result))
-            elif record is None or record.begun is not None or not has_ended:
+            elif may_have_begun or not has_ended:
                 self.unsettled = True
                 message = "its worker has not reported; the next run settles it by reading"
                 requests = (RequestResult("unverified", message=message),) * len(target.requests)

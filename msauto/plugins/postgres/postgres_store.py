@@ -152,7 +152,8 @@ class PostgresStore(Store):
 
         If the network is cut, the server releases the locks some seconds later than that.
         """
-        if self._lost is None and self._watch is not None and self._watch.ended():
+        has_ended = self._watch is not None and self._watch.ended()
+        if has_ended and self._lost is None:
             self._lost = self._lost_error("the server has ended it")
         if self._lost is not None:
             raise self._lost
@@ -210,7 +211,8 @@ class PostgresStore(Store):
     def _roll_back(self) -> None:
         self._queue = []
         connection, begun, self._begun = self._connection, self._begun, False
-        if connection is not None and begun and self._lost is None:
+        is_usable = begun and self._lost is None
+        if is_usable and connection is not None:
             with suppress(LedgerError), self._answer(SILENCE):
                 connection.execute("ROLLBACK")
 
