@@ -46,7 +46,7 @@ class Redactor:
             case list() | tuple():
                 return type(value)(map(self._redacted, value))
             case dict():
-                return {name: self._redacted(each) for name, each in value.items()}
+                return {name: self._redacted(part) for name, part in value.items()}
             case Target():
                 if id(value) not in self._targets:
                     self._targets[id(value)] = value, self._target(value)
@@ -60,9 +60,9 @@ class Redactor:
             case Seen():
                 return value.without_private()
             case Struct():
-                return structs.replace(
-                    value, **{name: self._part(name, part) for name, part in structs.asdict(value).items()}
-                )
+                parts = structs.asdict(value)
+                shown = {name: self._part(name, part) for name, part in parts.items()}
+                return structs.replace(value, **shown)
         return value
 
     def _part(self, name: str, part: Any) -> Any:
@@ -75,23 +75,31 @@ class Redactor:
             case "item" | "title" | "lane" | "url":
                 return self._secrets.redact(part)
             case "value" | "left":
-                return self._mask(dict(part) if isinstance(part, Mapping) else part)
+                if isinstance(part, Mapping):
+                    part = dict(part)
+                return self._mask(part)
             case "secrets":
                 return Secrets()
         return self._redacted(part)
 
     def _target(self, target: Target) -> Target:
         changes = self._redacted(target.changes)
-        hidden = {number for number, each in enumerate(changes) if each.secret}
-        requests = tuple(self._request(each, plain=hidden.isdisjoint(each.changes)) for each in target.requests)
-        secret = any(each.secret for each in (*changes, *requests)) or target.looked.private or target.others.private
+        hidden = {number for number, change in enumerate(changes) if change.secret}
+        requests = []
+        for request in target.requests:
+            is_plain = hidden.isdisjoint(request.changes)
+            requests.append(self._request(request, plain=is_plain))
+        fingerprint = target.fingerprint
+        is_private = target.looked.private or target.others.private
+        is_secret = is_private or any(part.secret for part in (*changes, *requests))
+        if is_secret or not fingerprint.startswith("sha256:"):
+            fingerprint = ""  # a hash of live state: it would reveal a short secret
         return structs.replace(
             target,
             changes=changes,
-            requests=requests,
-            error=None if target.error is None else self._secrets.redact_message(target.error),
-            # A hash of live state: it would reveal a short secret.
-            fingerprint="" if secret or not target.fingerprint.startswith("sha256:") else target.fingerprint,
+            requests=tuple(requests),
+            error=self._part("error", target.error),
+            fingerprint=fingerprint,
             looked=target.looked.without_private(),
             others=target.others.without_private(),
             unwanted=tuple((aspect, self._mask(named)) for aspect, named in target.unwanted),
@@ -104,13 +112,20 @@ class Redactor:
         left = None if outside is None else outside.left
         if not any(map(self._holds, (key, before, after, left))):
             return value
-        key, before, after = self._secrets.redact(key), self._mask_earlier(before, after), self._mask(after)
+        key, before = self._secrets.redact(key), self._mask_earlier(before, after)
+        if outside is not None:
+            outside = structs.replace(outside, left=self._mask_earlier(left, after))
+        after = self._mask(after)
         if isinstance(value, Difference):
             return structs.replace(value, key=key, desired=after, live=before)
-        if outside is not None:
-            outside = structs.replace(outside, left=self._mask_earlier(left, value.after))
         return structs.replace(
-            value, key=key, before=before, after=after, reversible=False, secret=True, outside=outside
+            value,
+            key=key,
+            before=before,
+            after=after,
+            reversible=False,
+            secret=True,
+            outside=outside,
         )
 
     def _request(self, request: Request, *, plain: bool = False) -> Request:
@@ -118,9 +133,14 @@ class Redactor:
         path, body = self._secrets.redact_path(request.path), request.body
         if body is not None and self._secrets.occurs_in(body.content.decode("utf-8", "replace")):
             body = Body(body.media_type)
-        secret = request.secret or path != request.path or body is not request.body
-        effects = tuple(self._effect(each, plain=plain) for each in request.effects)
-        return structs.replace(request, path=path, body=body, effects=effects, secret=secret)
+        is_same = path == request.path and body is request.body
+        return structs.replace(
+            request,
+            path=path,
+            body=body,
+            effects=tuple(self._effect(effect, plain=plain) for effect in request.effects),
+            secret=request.secret or not is_same,
+        )
 
     def _effect(self, effect: Effect, *, plain: bool = False) -> Effect:
         """Return an effect as it may be shown; a secret that no request sends is not compared.
@@ -149,9 +169,13 @@ class Redactor:
         """Return the earlier value of a change: where the new one is secret, the earlier one was, too."""
         if isinstance(before, dict):
             desired = after if isinstance(after, dict) else {}
-            kept = {name for name, value in desired.items() if not self._holds(value)}
-            return {name: self._mask(each) if name in kept else _mask_all(each) for name, each in before.items()}
-        return _mask_all(before) if after is None or self._holds(after) else self._mask(before)
+            masked = {}
+            for name, value in before.items():
+                is_shown = name in desired and not self._holds(desired[name])
+                masked[name] = self._mask(value) if is_shown else _mask_all(value)
+            return masked
+        is_secret = after is None or self._holds(after)
+        return _mask_all(before) if is_secret else self._mask(before)
 
 
 def _mask_all(value: Json) -> Json:
@@ -164,13 +188,15 @@ def map_texts(value: Json, change: Callable[[str], str], rename: Callable[[str],
         return change(value)
     if isinstance(value, dict):
         changed: dict[str, Json] = {}
-        for name, each in value.items():
-            if isinstance(each, str):
-                changed[rename(name)] = change(each)
+        for name, part in value.items():
+            if isinstance(part, str):
+                changed[rename(name)] = change(part)
             else:
-                changed[rename(name)] = map_texts(each, change, rename)
+                changed[rename(name)] = map_texts(part, change, rename)
         return changed
-    return [map_texts(each, change, rename) for each in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [map_texts(part, change, rename) for part in value]
+    return value
 
 
 # Where a run records and reports ----------------------------------------------------------------------------------
@@ -213,15 +239,20 @@ class SecretMemory:
         if not items or not _has_hash(items):
             return items
         texts = {self._hash(text): text for text in self._known.texts}
-        revealed = {item: map_texts(value, lambda text: texts.get(text, text)) for item, value in items.items()}
-        return {item: value for item, value in revealed.items() if not _has_hash(value)}
+        revealed = {}
+        for item, value in items.items():
+            value = map_texts(value, lambda text: texts.get(text, text))
+            if not _has_hash(value):
+                revealed[item] = value
+        return revealed
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Store items, with hashes of secret texts."""
         if not self._known:
             self._memory.remember(target, items)
             return
-        self._memory.remember(target, {item: map_texts(value, self._without_secret) for item, value in items.items()})
+        stored = {item: map_texts(value, self._without_secret) for item, value in items.items()}
+        self._memory.remember(target, stored)
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget items of all assets of a database."""

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape, unescape
 from typing import Final
 from urllib.parse import quote, quote_plus, unquote
@@ -60,8 +60,9 @@ class Secrets:
         for form in encoded_forms(text):
             if len(form.strip()) >= self._shortest:
                 self._forms.setdefault(form[: self._shortest], set()).add(form)
-        if len(plain := _normalized(text)) >= _SHORTEST_PART:
-            self._readable.add(plain)
+        readable = _normalized(text)
+        if len(readable) >= _SHORTEST_PART:
+            self._readable.add(readable)
 
     def __bool__(self) -> bool:
         return bool(self.texts)
@@ -70,7 +71,7 @@ class Secrets:
         return f"Secrets({HIDDEN})" if self.texts else "Secrets()"
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Secrets) and other.texts == self.texts)
+        return isinstance(other, Secrets) and other.texts == self.texts
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -89,24 +90,35 @@ class Secrets:
     def redact_message(self, text: str) -> str:
         """Return a message with ``***`` in place of each secret, even if the secret is truncated."""
         text = _without(text, self._spans(text, cut=True))
-        views = frozenset(_decoded(text)) if self._readable and text else ()
-        return DETECTED if any(secret in view for secret in self._readable for view in views) else text
+        if self._readable and text:
+            for view in frozenset(_decoded(text)):
+                if any(map(view.__contains__, self._readable)):
+                    return DETECTED
+        return text
 
     def redact_path(self, path: str) -> str:
         """Return a request's path without secrets; if decoding it still reveals one, without its query."""
         redacted = self.redact(path)
         decoded = unquote(unquote(redacted.replace("+", " ")))
-        return f"{redacted.partition('?')[0]}?{HIDDEN}" if self._spans(decoded) else redacted
+        if self._spans(decoded):
+            return f"{redacted.partition('?')[0]}?{HIDDEN}"
+        return redacted
 
     def redact_error(self, error: MsautoError) -> None:
         """Redact an error in place; drop its cause if that contains a secret."""
-        error.message, error.remedy = self.redact_message(error.message), self.redact_message(error.remedy)
-        error.args = tuple(self.redact_message(part) if isinstance(part, str) else part for part in error.args)
+        error.message = self.redact_message(error.message)
+        error.remedy = self.redact_message(error.remedy)
+        args = []
+        for part in error.args:
+            if isinstance(part, str):
+                part = self.redact_message(part)
+            args.append(part)
+        error.args = tuple(args)
         if isinstance(error, InputError):
             error.problems = tuple(map(self.redact_problem, error.problems))
         if isinstance(error, ServerError):
             error.request = self.redact_path(error.request)
-        if any(self.redact_message(str(cause)) != str(cause) for cause in _causes(error)):
+        if self._occurs_in_any(_causes(error)):
             error.__cause__ = error.__context__ = None
 
     def redact_problem(self, problem: Problem) -> Problem:
@@ -128,10 +140,14 @@ class Secrets:
                 self.redact_error(error)
             raise
         except Exception as error:
-            if self and any(self.redact_message(str(each)) != str(each) for each in (error, *_causes(error))):
+            if self and self._occurs_in_any((error, *_causes(error))):
                 message = f"msauto itself failed: {type(error).__name__}; its message contains a secret"
-                raise MsautoError(message, remedy="this is a bug in msauto: report it without the secret") from None
+                remedy = "this is a bug in msauto: report it without the secret"
+                raise MsautoError(message, remedy=remedy) from None
             raise
+
+    def _occurs_in_any(self, errors: Iterable[BaseException]) -> bool:
+        return any(self.redact_message(str(error)) != str(error) for error in errors)
 
     def _spans(self, text: str, *, cut: bool = False) -> list[tuple[int, int]]:
         """Return where secrets are, in order and apart; with ``cut``, also the beginnings of secrets."""
@@ -140,16 +156,34 @@ class Secrets:
             return spans
         for start in range(len(text) - self._shortest + 1):
             end = start
-            for form in self._forms.get(text[start : start + self._shortest], ()):
-                alike = next((at for at, sign in enumerate(form) if not text.startswith(sign, start + at)), len(form))
-                needed = min(_SHORTEST_PART, len(form)) if cut else len(form)
-                if alike >= needed:
-                    end = max(end, start + alike)
+            forms = self._forms.get(text[start : start + self._shortest])
+            if forms:
+                end = max(end, start + _longest(text, start, forms, cut=cut))
             if spans and start < spans[-1][1]:
-                spans[-1] = spans[-1][0], max(end, spans[-1][1])
+                begin, earlier_end = spans[-1]
+                spans[-1] = begin, max(end, earlier_end)
             elif end > start:
                 spans.append((start, end))
         return spans
+
+
+def _longest(text: str, start: int, forms: Iterable[str], *, cut: bool) -> int:
+    """Return the length of the longest form at a place; with ``cut``, also of the beginning of one."""
+    longest = 0
+    for form in forms:
+        needed = min(_SHORTEST_PART, len(form)) if cut else len(form)
+        alike = _signs_alike(text, start, form)
+        if alike >= needed:
+            longest = max(longest, alike)
+    return longest
+
+
+def _signs_alike(text: str, start: int, form: str) -> int:
+    """Return how many signs of a form a text has from a place on."""
+    for number, sign in enumerate(form):
+        if not text.startswith(sign, start + number):
+            return number
+    return len(form)
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
@@ -163,23 +197,36 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
 
 def encoded_forms(secret: str) -> Iterator[str]:
     """Yield a secret as a server or a message may repeat it: stripped, by line, in another normal form or encoding."""
-    forms = (secret, normal_form(secret), normal_form(secret, "NFD"))
-    shapes = (
-        shape
-        for text in forms
-        for shape in (text, text.strip(), " ".join(text.split()), text.replace("\r\n", "\n"), *text.splitlines())
-    )
-    for text in dict.fromkeys(each for shape in shapes for each in (shape, shape.strip())):
-        yield from (text, repr(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
-        html = escape(text)
-        yield from (html, escape(text, quote=False), html.replace("&#x27;", "&apos;"))
-        yield html.replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
-        for path in (quote(text, errors=_LOSSY), quote(text, safe="", errors=_LOSSY), quote_plus(text, errors=_LOSSY)):
-            yield from (path, path.replace("%0A", "%0a"), _PERCENT.sub(lambda match: match[0].lower(), path))
-        data = text.encode("utf-8", _LOSSY)
-        yield data.decode("latin-1")
-        for code in (base64.b64encode(data), base64.urlsafe_b64encode(data)):
-            yield code.decode("ascii").rstrip("=")
+    shapes: dict[str, None] = {}
+    for text in (secret, normal_form(secret), normal_form(secret, "NFD")):
+        joined = " ".join(text.split())
+        for shape in (text, joined, text.replace("\r\n", "\n"), *text.splitlines()):
+            shapes[shape] = None
+            shapes[shape.strip()] = None
+    for shape in shapes:
+        yield from _encodings(shape)
+
+
+def _encodings(text: str) -> Iterator[str]:
+    yield text
+    yield repr(text)[1:-1]
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+    html = escape(text)
+    yield html
+    yield escape(text, quote=False)
+    yield html.replace("&#x27;", "&apos;")
+    yield html.replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+    path = quote(text, errors=_LOSSY)
+    part = quote(text, safe="", errors=_LOSSY)
+    for quoted in (path, part, quote_plus(text, errors=_LOSSY)):
+        yield quoted
+        yield quoted.replace("%0A", "%0a")
+        yield _PERCENT.sub(lambda match: match[0].lower(), quoted)
+    data = text.encode("utf-8", _LOSSY)
+    yield data.decode("latin-1")
+    for code in (base64.b64encode(data), base64.urlsafe_b64encode(data)):
+        yield code.decode("ascii").rstrip("=")
 
 
 def _decoded(text: str) -> Iterator[str]:
@@ -223,7 +270,8 @@ _WHOLE: Final = frozenset({"pass", "auth", "pwd"})
 
 
 def _pattern(word: str) -> str:
-    return (r"(?<![a-z])" if word in _WHOLE else "") + word.replace("_", "[_-]?")
+    before = r"(?<![a-z])" if word in _WHOLE else ""
+    return before + word.replace("_", "[_-]?")
 
 
 SECRET_NAME: Final = rf"(?:{'|'.join(map(_pattern, SECRET_WORDS))})s?(?:[_-]?\d+)?"
@@ -259,30 +307,67 @@ def redact_lines(lines: Iterable[str]) -> tuple[str, ...]:
     Secrets are the value of a secret name, a tagged one, one in a URL. When in doubt, a line is redacted: a value may
     continue on the next lines, whatever they look like.
     """
-    quote = ""  # that ends an open text
-    column = -1  # of the key whose value may continue in lines that are indented further; -1: none
-    listed = False  # the value may be a list, whose dashes may be in the column of the key
+    value = _OpenValue()
     shown = []
     for line in lines:
-        text = line.lstrip()
-        indent = _width(line, len(line) - len(text))
-        item = listed and indent >= column and text.startswith("-")
-        if quote or (column >= 0 and (item or indent > column or re.match(_NEXT, line) is None)):
-            quote = "" if quote and re.match(_QUOTED[quote], line) else quote
-            shown.append(line[: len(line) - len(text)] + HIDDEN if text else line)
+        if value.continues_in(line):
+            text = line.lstrip()
+            if text:
+                line = line[: len(line) - len(text)] + HIDDEN
+            shown.append(line)
             continue
-        column = -1
-        match = min(filter(None, (re.search(_KEY, line), re.search(_TAGGED, line))), key=re.Match.start, default=None)
+        value = _OpenValue()
+        matches = filter(None, (re.search(_KEY, line), re.search(_TAGGED, line)))
+        match = min(matches, key=re.Match.start, default=None)
         if match is not None:
-            value = line[match.end() :]
-            starts_line = match.re.pattern == _KEY and re.fullmatch(_BLOCK_KEY, line[: match.start()]) is not None
-            column = _width(line, len(line) - len(line.lstrip(" \t-?" if starts_line else None)))
-            listed = not value.strip() or value.lstrip().startswith("#")
-            begun = re.sub(r"^(?:[&!]\S*\s+)*", "", value)
-            quote = begun[:1] if begun[:1] in _QUOTED and not re.match(_QUOTED[begun[:1]], begun[1:]) else ""
-            line = line[: match.end()] + (HIDDEN if value.strip() else value)
+            value = _value_after(match)
+            if line[match.end() :].strip():
+                line = line[: match.end()] + HIDDEN
         shown.append(USER_IN_URL.sub(HIDDEN, line))
     return tuple(shown)
+
+
+@dataclass(slots=True)
+class _OpenValue:
+    """A secret value that may continue on the next lines.
+
+    ``quote`` ends it if it is an open text. ``column`` is that of its key, below which lines are indented further; -1
+    without one. ``is_listed``: it may be a list, whose dashes may be in the column of the key.
+    """
+
+    quote: str = ""
+    column: int = -1
+    is_listed: bool = False
+
+    def continues_in(self, line: str) -> bool:
+        """Return whether a line belongs to the value; the quotation mark may end it there."""
+        if self.quote:
+            if re.match(_QUOTED[self.quote], line):
+                self.quote = ""
+            return True
+        if self.column < 0:
+            return False
+        text = line.lstrip()
+        indent = _width(line, len(line) - len(text))
+        is_item = self.is_listed and indent >= self.column and text.startswith("-")
+        return is_item or indent > self.column or re.match(_NEXT, line) is None
+
+
+def _value_after(match: re.Match[str]) -> _OpenValue:
+    """Return the value after a secret key, or after a tag."""
+    line = match.string
+    starts_line = re.fullmatch(_BLOCK_KEY, line[: match.start()]) is not None
+    before_key = None
+    if starts_line and match.re.pattern == _KEY:
+        before_key = " \t-?"
+    column = _width(line, len(line) - len(line.lstrip(before_key)))
+    value = line[match.end() :]
+    is_listed = value.strip()[:1] in {"", "#"}
+    begun = re.sub(r"^(?:[&!]\S*\s+)*", "", value)
+    quote = begun[:1]
+    if quote not in _QUOTED or re.match(_QUOTED[quote], begun[1:]):
+        quote = ""
+    return _OpenValue(quote, column, is_listed)
 
 
 def _width(line: str, length: int) -> int:

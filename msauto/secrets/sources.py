@@ -35,9 +35,11 @@ _GROUPS: tuple[Any, ...] = (list, tuple, set, frozenset, type({}.values()), type
 
 def holds_secret(value: Any) -> bool:
     """Return whether a value is a secret text, or contains one."""
+    if isinstance(value, MarkedText):
+        return True
     if isinstance(value, dict) and not isinstance(value, XmpByName):  # reading that one would request it
         value = (*value, *value.values())
-    return isinstance(value, MarkedText) or (isinstance(value, _GROUPS) and any(map(holds_secret, value)))
+    return isinstance(value, _GROUPS) and any(map(holds_secret, value))
 
 
 def leaves(data: Any, kind: type = object) -> list[tuple[DataPath, Any]]:
@@ -69,7 +71,10 @@ def why_too_short(text: str) -> tuple[str, str]:
     """Return why a text cannot be redacted, as message and remedy, without showing it."""
     if not text.strip():
         return "the secret is empty", "set its value"
-    return f"a secret must have at least {SHORTEST} characters", "use a longer one: a shorter one cannot be redacted"
+    return (
+        f"a secret must have at least {SHORTEST} characters",
+        "use a longer one: a shorter one cannot be redacted",
+    )
 
 
 def misplaced_secrets(data: Any, is_allowed: Callable[[DataPath], bool]) -> Iterable[tuple[DataPath, str, str]]:
@@ -78,7 +83,8 @@ def misplaced_secrets(data: Any, is_allowed: Callable[[DataPath], bool]) -> Iter
         if not is_allowed(path):
             yield path, NOT_ALLOWED, ALLOWED
         elif not can_redact(text) and text != HIDDEN:
-            yield path, f"the secret gives fewer than {SHORTEST} characters here, and cannot be redacted", _SEND
+            message = f"the secret gives fewer than {SHORTEST} characters here, and cannot be redacted"
+            yield path, message, _SEND
 
 
 NOT_ALLOWED = "a secret is not allowed here: this value is shown in plans, logs and the ledger"
@@ -87,7 +93,8 @@ _SEND = "send the secret itself, or a longer text"
 
 
 def _names(fields: Iterable[Any]) -> str:
-    return f"(?:{'|'.join(each.name for each in fields if each.may_be_secret)})"
+    names = [field.name for field in fields if field.may_be_secret]
+    return f"(?:{'|'.join(names)})"
 
 
 _ALLOWED: Mapping[str, str] = {

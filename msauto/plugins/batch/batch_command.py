@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from contextlib import nullcontext, redirect_stderr, suppress
+from contextlib import redirect_stderr, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from io import StringIO
@@ -34,12 +34,27 @@ from msauto.ledger.ledger import Ledger
 from msauto.playbook.settings import load_settings
 from msauto.plugins.batch.batch_file import BatchFile, check_batch, load_batch
 from msauto.plugins.batch.batch_job import BatchLog, BatchSignals
-from msauto.plugins.batch.batch_result import last_result, past_results, show_status, status_of
+from msauto.plugins.batch.batch_result import (
+    JobStatus,
+    last_result,
+    past_results,
+    show_status,
+    status_of,
+)
 from msauto.plugins.batch.batch_run import BatchSession, JobChoice, open_batch
-from msauto.plugins.batch.monitoring import unreachable_addresses
+from msauto.plugins.batch.monitoring import Monitor
 from msauto.plugins.batch.summary import render_json, render_text
 from msauto.report.json import dump
 from msauto.report.texts import plural
+
+_batch_file = click.argument("file", type=click.Path(), metavar="FILE")
+_form = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Form of the result.",
+)
 
 
 @click.group("batch", cls=HelpGroup)
@@ -48,47 +63,69 @@ def command() -> None:
 
 
 @command.command("run")
-@click.argument("file", type=click.Path(), metavar="FILE")
+@_batch_file
 @click.argument("names", nargs=-1, metavar="[JOB...]")
 @click.option("--failed", is_flag=True, help="Run only jobs that failed, were skipped or were not attempted.")
 @click.option("--check", is_flag=True, help="Plan only: write nothing anywhere.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the summary.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Form of the summary.",
+)
 @flag("state_dir")
 @flag("on")
 @flag("secret_commands")
 @no_color_flag
-def run(*, file: str, form: str, state_dir: str | None, no_color: bool, **choice: Any) -> int:
+def run(
+    *,
+    file: str,
+    names: tuple[str, ...],
+    failed: bool,
+    check: bool,
+    form: str,
+    state_dir: str | None,
+    no_color: bool,
+    **given: Any,
+) -> int:
     """Run the jobs in order, each isolated, within the limits and the window; show a summary.
 
     With JOBs or --failed only these. A job is applied as with `msauto apply --yes`.
     """
-    given = {name: choice.pop(name) for name in ("on", "secret_commands")}
-    env, chosen = dict(os.environ), JobChoice(**choice)
-    with redirect_stderr(JournalStream(sys.stderr)) if is_journal(sys.stderr, env) else nullcontext():
-        batch = open_batch(file, state_dir, print_message, check=chosen.check)
-        known = [job.name for job in batch.jobs]
-        for name in chosen.names:
-            if name not in known:
-                raise MsautoError(f"job {name!r} not found in {file}", remedy=nearest(name, known))
+    chosen = JobChoice(names, failed, check)
+    env = dict(os.environ)
+    stderr = sys.stderr
+    if is_journal(stderr, env):
+        stderr = JournalStream(stderr)
+    with redirect_stderr(stderr):
+        batch = open_batch(file, state_dir, print_message, check=check)
+        job_names = [job.name for job in batch.jobs]
+        for name in names:
+            if name not in job_names:
+                raise MsautoError(f"job {name!r} not found in {file}", remedy=nearest(name, job_names))
         layout = layout_of(Display(no_color=True), stream=sys.stderr)
         log = BatchLog(print_message, partial(print_message, rendered=True), layout)
         signals = BatchSignals()
         with signals.noted():
             session = BatchSession(batch, chosen, state_dir, signals, log, env=env, given=given)
             result = session.run()
-    colour = use_colour(sys.stdout, no_color=no_color)
+    if form == "json":
+        summary = render_json(result)
+    else:
+        summary = render_text(result, colour=use_colour(sys.stdout, no_color=no_color))
     try:
-        print_result(render_json(result) if form == "json" else render_text(result, colour=colour))
+        print_result(summary)
     except OutputError as error:
         if not isinstance(error, ReaderGoneError):
             print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
             return result.code or INCOMPLETE
-    return result.code if result.code is not None else ERROR
+    return ERROR if result.code is None else result.code
 
 
 @command.command("check")
-@click.argument("file", type=click.Path(), metavar="FILE")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
+@_batch_file
+@_form
 @click.option("--notify", is_flag=True, help="Send a test to every address.")
 @flag("state_dir")
 @no_color_flag
@@ -100,21 +137,28 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
         batch = load_batch(file)
         env = dict(os.environ)
         problems = check_batch(batch, env, now, state_dir)
-        problems += [*unreachable_addresses(batch, env)] if notify else []
+        if notify:
+            problems += Monitor(batch, env).unreachable_addresses()
     except InputError as error:
         problems = list(error.problems)
     code = print_problems(problems, form, no_color=no_color)
     if batch is not None and code == OK:
         start = batch.schedule.next_start(now).astimezone(batch.schedule.zone)
-        jobs = plural(len(batch.jobs), "job")
-        print_message(f"No errors found. {batch.name} starts {jobs} next on {start:%a %Y-%m-%d %H:%M %Z}.")
+        starts = f"starts {plural(len(batch.jobs), 'job')} next on {start:%a %Y-%m-%d %H:%M %Z}"
+        print_message(f"No errors found. {batch.name} {starts}.")
     return code
 
 
 @command.command("status")
 @click.argument("file", type=click.Path(), metavar="[FILE]", required=False)
-@click.option("--max-age", callback=parse_age, default="26h", metavar="AGE", help="Such as 26h, the default, or 7d.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
+@click.option(
+    "--max-age",
+    callback=parse_age,
+    default="26h",
+    metavar="AGE",
+    help="Such as 26h, the default, or 7d.",
+)
+@_form
 @flag("state_dir")
 @no_color_flag
 def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | None, no_color: bool) -> int:
@@ -123,19 +167,26 @@ def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | 
     Without FILE, show all batches of the ledger; 3 if it contains no batch.
     """
     now = datetime.now(UTC)
-    batch = load_batch(file) if file is not None else None
+    batch = None if file is None else load_batch(file)
     place = ledger_place(state_dir, load_settings(None, Path(file or ".").parent))
+    rows: list[JobStatus] = []
     with Ledger.open(place, readonly=True) as ledger:
-        names = [batch.name] if batch is not None else dict.fromkeys(each.batch for each in past_results(ledger))
-        rows = [row for name in names for row in status_of(last_result(ledger, name), batch, now, max_age)]
+        if batch is not None:
+            names = {batch.name: None}
+        else:
+            names = dict.fromkeys(result.batch for result in past_results(ledger))
+        for name in names:
+            rows += status_of(last_result(ledger, name), batch, now, max_age)
     if form == "json":
-        print_result(dump([to_json(each) for each in rows]))
+        print_result(dump([to_json(row) for row in rows]))
     elif not rows:
         print_message(f"No batches in {ledger.name}.")
     else:
         colour = use_colour(sys.stdout, no_color=no_color)
-        print_result(f"{line}\n" for line in show_status(rows, now, terminal_width(sys.stdout), colour=colour))
-    return OK if rows and not any(each.late for each in rows) else INCOMPLETE
+        lines = show_status(rows, now, terminal_width(sys.stdout), colour=colour)
+        print_result(f"{line}\n" for line in lines)
+    is_late = any(row.late for row in rows)
+    return INCOMPLETE if is_late or not rows else OK
 
 
 # The journal of systemd -----------------------------------------------------------------------------------------------
@@ -163,10 +214,13 @@ class JournalStream(StringIO):
 
     def write(self, text: str) -> int:
         """Write one message, or a part of the result of a job; the end of a line may follow."""
-        head = "Error" if text.endswith(_PROBLEMS) else text.partition(":")[0]
+        head, _, _ = text.partition(":")
+        if text.endswith(_PROBLEMS):
+            head = "Error"
         mark = f"<{_PRIORITIES.get(head, _INFO)}>"
         if text:
-            self._journal.write(("" if self._in_line else mark) + re.sub(r"\n(?!\Z)", f"\n{mark}", text))
+            begin = "" if self._in_line else mark
+            self._journal.write(begin + re.sub(r"\n(?!\Z)", f"\n{mark}", text))
             self._in_line = not text.endswith("\n")
         return len(text)
 

@@ -7,7 +7,7 @@ will be within a year, without a server.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from importlib.util import find_spec
@@ -25,7 +25,7 @@ from msauto.documents.writer import flow
 from msauto.errors import InputError, MsautoError, Problem, nearest
 from msauto.file_access import REPORT, WriteAccess
 from msauto.planning.saved_plan import plan_from_json
-from msauto.playbook.change_windows import DAYS, Window, freezes_between
+from msauto.playbook.change_windows import DAYS, DatedFreeze, Window, freezes_between
 from msauto.playbook.file_kinds import check_kind
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files, beside, how_to_find
@@ -34,8 +34,15 @@ from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.settings_file import state_folder
 from msauto.playbook.validate import validate
 from msauto.playbook.variables import Level, read_variables
-from msauto.plugins.batch.schedule import Schedule, clock_changes, closing_of, time_between
-from msauto.plugins.batch.schema import BatchFileArgs, DefaultArgs, JobArgs, PagesArgs, SecretSource
+from msauto.plugins.batch.schedule import Schedule, clock_changes, open_until, time_between
+from msauto.plugins.batch.schema import (
+    NOT_FOR_PLANS,
+    BatchFileArgs,
+    DefaultArgs,
+    JobArgs,
+    PagesArgs,
+    SecretSource,
+)
 
 _YEAR: Final = timedelta(days=365)
 _KEYS: Final = {"--limit": "limit", "-e": "extra_vars", "--tags": "tags"}
@@ -59,22 +66,31 @@ class Job(Struct, frozen=True):
     def options(self) -> dict[str, Any]:
         """The options of its plan by their keywords; variables are texts for ``-e``, whose secrets keep their tag."""
         args = self.args
+        extra_vars = () if args.extra_vars is None else (flow(args.extra_vars),)
         return {
             "inventory": self.inventories,
-            "extra_vars": () if args.extra_vars is None else (flow(args.extra_vars),),
+            "extra_vars": extra_vars,
             "limit": args.limit,
             "tags": tuple(map(str, as_list(args.tags or []))),
             "forks": args.forks,
         }
 
+    @property
+    def applies(self) -> bool:
+        """Whether it writes: it does more than report what differs."""
+        return self.args.do != "plan"
+
     def place_of(self, key: str) -> SourceNode:
         """Return the node of a key: in the job, or in the defaults."""
         own = self.node.child(key)
-        return own if self.node.document.places.get(own.path) else SourceNode(self.node.document).child("defaults", key)
+        if own.document.places.get(own.path):
+            return own
+        return SourceNode(own.document).child("defaults", key)
 
     def settings(self) -> Settings:
         """Read the settings: the nearest of the first playbook, else of the batch file."""
-        return load_settings(None, *(Path(each).parent for each in (*self.playbooks[:1], self.node.document.file)))
+        files = (*self.playbooks[:1], self.node.document.file)
+        return load_settings(None, *(Path(file).parent for file in files))
 
 
 class BatchFile(Struct, frozen=True):
@@ -105,14 +121,16 @@ class BatchFile(Struct, frozen=True):
     @property
     def credentials(self) -> list[str]:
         """The names of systemd credentials that the batch reads."""
-        addresses = (self.args.heartbeat, *(notify.to for notify in self.args.notify or ()))
-        names = (each.credential for each in addresses if isinstance(each, SecretSource))
-        return [name for name in names if name is not None]
+        names = []
+        for address in (self.args.heartbeat, *(notify.to for notify in self.args.notify or ())):
+            if isinstance(address, SecretSource) and address.credential is not None:
+                names.append(address.credential)
+        return names
 
 
-def load_batch(path: str, files: Files | None = None) -> BatchFile:
+def load_batch(path: str) -> BatchFile:
     """Read a batch file; raises :class:`InputError` with all that is wrong."""
-    files = files or Files()
+    files = Files()
     node = SourceNode(files.flawed(path))
     files.problems.check()
     check_kind(node.document, "batch")
@@ -121,30 +139,38 @@ def load_batch(path: str, files: Files | None = None) -> BatchFile:
     days = tuple(day for day in DAYS if day in (start.days or DAYS))
     schedule = Schedule(start.at, start.tz, days, start.spread or timedelta())
     window = Window(hours.start, hours.to, start.tz) if hours else None
-    jobs = tuple(_job(name, each, args.defaults, node.child("jobs", name)) for name, each in args.jobs.items())
     problems = Problems()
     problems.add(*_schedule_problems(schedule, window, node))
-    for earlier, job in enumerate(jobs):
-        problems.add(*_job_problems(job, [each.name for each in jobs[:earlier]]))
+    jobs: dict[str, Job] = {}
+    for name, keys in args.jobs.items():
+        job = _job(name, keys, args.defaults, node.child("jobs", name))
+        problems.add(*_job_problems(job, jobs))
         with problems.gather():
             read_variables(job.args.extra_vars, Level.EXTRA, job.place_of("extra_vars"))
+        jobs[name] = job
     if args.metrics is not None and not args.metrics.file.endswith(".prom"):
         remedy = "use a name such as msauto.prom: the node exporter reads no others"
         problems.add(node.child("metrics", "file").problem("the metrics file does not end with .prom", remedy))
     problems.check()
-    return BatchFile(args, node, schedule, window, jobs)
+    return BatchFile(args, node, schedule, window, tuple(jobs.values()))
 
 
 def _job(name: str, args: JobArgs, defaults: DefaultArgs | None, node: SourceNode) -> Job:
     """Return a job with the defaults for the keys that it does not set; a saved plan takes only those that fit it."""
-    missing = (defaults.model_fields_set if defaults else set()) - args.model_fields_set
-    missing -= {"extra_vars", "limit", "tags", "do", "drift"} if args.plan is not None else set()
-    args = args.model_copy(update={each: getattr(defaults, each) for each in missing})
-    playbooks, inventories, plans = (
-        () if paths is None else tuple(beside(node.document.file, str(path)) for path in as_list(paths))
-        for paths in (args.playbooks, args.inventory, args.plan)
-    )
-    return Job(name, args, node, playbooks, inventories, plans[0] if plans else None)
+    if defaults is not None:
+        missing = defaults.model_fields_set - args.model_fields_set
+        if args.plan is not None:
+            missing -= {*NOT_FOR_PLANS}
+        args = args.model_copy(update={key: getattr(defaults, key) for key in missing})
+    file = node.document.file
+    plan = None if args.plan is None else beside(file, args.plan)
+    return Job(name, args, node, _paths(args.playbooks, file), _paths(args.inventory, file), plan)
+
+
+def _paths(names: Any, file: str) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    return tuple(beside(file, str(name)) for name in as_list(names))
 
 
 def _schedule_problems(schedule: Schedule, window: Window | None, node: SourceNode) -> Iterator[Problem]:
@@ -153,23 +179,23 @@ def _schedule_problems(schedule: Schedule, window: Window | None, node: SourceNo
     if window.start == window.end:
         yield node.child("window", "to").problem("from and to are equal", "remove the window, or correct it")
         return
-    length, start = time_between(window.start, window.end), time_between(window.start, schedule.at)
+    length = time_between(window.start, window.end)
+    start = time_between(window.start, schedule.at)
     shown = f"the window {window}"
     if start >= length:
-        yield node.child("schedule", "at").problem(
-            f"{schedule.at:%H:%M} is outside of {shown}, so every start is missed", "move the start or the window"
-        )
+        message = f"{schedule.at:%H:%M} is outside of {shown}, so every start is missed"
+        yield node.child("schedule", "at").problem(message, "move the start or the window")
     elif start + schedule.spread >= length:
         place = node.child("schedule", "spread")
         yield place.problem(f"the latest start is outside of {shown}", "use a shorter spread, or a longer window")
 
 
-def _job_problems(job: Job, earlier: list[str]) -> Iterator[Problem]:
+def _job_problems(job: Job, earlier: Collection[str]) -> Iterator[Problem]:
     for name in job.args.needs or ():
         if name not in earlier:
             hint = nearest(name, earlier) or "remove it: this is the first job"
             yield job.node.child("needs").problem(f"{name!r} is not an earlier job", hint, key=True)
-    if job.args.drift is not None and job.args.do != "plan":
+    if job.args.drift is not None and job.applies:
         remedy = "add do: plan, or remove drift"
         yield job.place_of("drift").problem("drift is only for jobs with do: plan", remedy, key=True)
 
@@ -183,13 +209,19 @@ def check_batch(batch: BatchFile, env: Mapping[str, str], now: datetime, state_d
     settings: dict[str | None, Settings] = {}
     for job in batch.jobs:
         with problems.gather():
-            given = {**job.options, "state_dir": state_dir, "beside": batch.file, "now": now}
-            inputs = inputs_of(paths=job.playbooks, **given, tell=tell_nothing)
+            inputs = inputs_of(
+                job.playbooks,
+                **job.options,
+                state_dir=state_dir,
+                beside=batch.file,
+                now=now,
+                tell=tell_nothing,
+            )
             settings[inputs.settings.file] = inputs.settings
             problems.add(*_input_problems(job, structs.replace(inputs.resolving, env=env)))
     problems.add(*_clock_problems(batch, now))
-    for each in settings.values():
-        problems.add(*_freeze_problems(batch, each, now))
+    for of_jobs in settings.values():
+        problems.add(*_freeze_problems(batch, of_jobs, now))
     with problems.gather():
         state = state_folder(state_dir, load_settings(None, Path(batch.file).parent).state_dir)
         problems.add(*_folder_problems(state, batch.node, "the state directory"))
@@ -206,9 +238,12 @@ def _input_problems(job: Job, options: ResolveOptions) -> Iterator[Problem]:
     yield from _missing_files(job.inventories, job.place_of("inventory"))
     yield from _missing_files(job.playbooks, job.node.child("playbooks"))
     existing = [*filter(os.path.exists, job.playbooks)]
-    for problem in validate(existing, options) if existing else ():
-        key = _KEYS.get(problem.place.file if problem.place else "")
-        yield problem if key is None else job.place_of(key).problem(problem.message, problem.remedy)
+    if existing:
+        for problem in validate(existing, options):
+            key = problem.place and _KEYS.get(problem.place.file)
+            if key:
+                problem = job.place_of(key).problem(problem.message, problem.remedy)
+            yield problem
     if job.plan is not None:
         yield from _plan_problems(job, job.plan)
 
@@ -253,27 +288,28 @@ def _clock_problems(batch: BatchFile, now: datetime) -> Iterator[Problem]:
 
 
 def _freeze_problems(batch: BatchFile, settings: Settings, now: datetime) -> Iterator[Problem]:
-    starts, window = list(batch.schedule.starts_between(now, now + _YEAR)), batch.window
-    ends = [
-        closing_of(window, start) if window is not None and window.is_open(start) else start + timedelta(minutes=1)
-        for start in starts
-    ]
+    nights = {}
+    for start in batch.schedule.starts_between(now, now + _YEAR):
+        nights[start] = open_until(batch.window, start) or start + timedelta(minutes=1)
     refused: set[datetime] = set()
     node = batch.node.child("schedule", "at")
     for freeze in settings.freezes:
-        nights = zip(starts, ends, strict=True)
-        hits = [(start, frozen) for start, end in nights for frozen in freezes_between([freeze], start, end)]
-        at_start = [(start, frozen) for start, frozen in hits if frozen.since <= start]
-        later = [hit for hit in hits if hit not in at_start]
-        refused |= {start for start, _ in at_start}
-        for nights_hit, what in ((at_start, "start in"), (later, "run into")):
-            if nights_hit:
-                first, frozen = nights_hit[0]
-                count = f"{len(nights_hit)} of the {len(starts)} nights until {(now + _YEAR):%Y-%m-%d}"
-                when = f"{first.astimezone(batch.schedule.zone):%a %Y-%m-%d}"
-                message = f"{count} {what} a freeze of {settings.file}, first on {when}: {frozen}"
+        hits: dict[str, list[tuple[datetime, DatedFreeze]]] = {"start in": [], "run into": []}
+        for start, end in nights.items():
+            for frozen in freezes_between([freeze], start, end):
+                if frozen.since <= start:
+                    refused.add(start)
+                    hits["start in"].append((start, frozen))
+                else:
+                    hits["run into"].append((start, frozen))
+        for what, frozen_nights in hits.items():
+            if frozen_nights:
+                start, frozen = frozen_nights[0]
+                count = f"{len(frozen_nights)} of the {len(nights)} nights until {now + _YEAR:%Y-%m-%d}"
+                first = f"{start.astimezone(batch.schedule.zone):%a %Y-%m-%d}"
+                message = f"{count} {what} a freeze of {settings.file}, first on {first}: {frozen}"
                 yield replace(node.problem(message, "nothing is changed in a freeze"), level="warning")
-    if starts and refused == set(starts):
+    if nights and refused == nights.keys():
         message = "every start is in a freeze, so the batch never changes anything"
         yield node.problem(message, "move the start or the freeze")
 
@@ -301,7 +337,8 @@ def _output_problems(batch: BatchFile) -> Iterator[Problem]:
                 yield batch.node.child(key, "dir").problem(error.message, error.remedy)
             yield from _folder_problems(folder, batch.node.child(key, "dir"), f"the folder of the {key}")
     if metrics is not None:
-        folder, node = Path(beside(batch.file, metrics.file)).parent, batch.node.child("metrics", "file")
+        folder = Path(beside(batch.file, metrics.file)).parent
+        node = batch.node.child("metrics", "file")
         if not folder.is_dir():
             yield node.problem(f"folder {str(folder)!r} not found", "create it, and let the node exporter read it")
         yield from _folder_problems(folder, node, "the folder of the metrics")
@@ -309,7 +346,14 @@ def _output_problems(batch: BatchFile) -> Iterator[Problem]:
 
 def _folder_problems(folder: Path, node: SourceNode, what: str) -> Iterator[Problem]:
     """Yield why a folder cannot be written, or cannot be created."""
-    existing = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        why = f"{str(existing)!r} is not writable" if existing.is_dir() else f"{str(existing)!r} is a file"
-        yield node.problem(f"{what} {str(folder)!r} cannot be written: {why}", "correct the path or its permissions")
+    existing = folder.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    if not existing.is_dir():
+        why = f"{str(existing)!r} is a file"
+    elif os.access(existing, os.W_OK | os.X_OK):
+        return
+    else:
+        why = f"{str(existing)!r} is not writable"
+    message = f"{what} {str(folder)!r} cannot be written: {why}"
+    yield node.problem(message, "correct the path or its permissions")

@@ -6,9 +6,9 @@ import asyncio
 import re
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -27,7 +27,14 @@ from msauto.aspects.comparison import mapping, text_of
 from msauto.circuit_breaker import PASSING, cause_of
 from msauto.codec import to_json
 from msauto.concurrency import HANG_UP, stop_signals
-from msauto.errors import ClusterError, LockedError, MsautoError, PlanningError, bug_text, exit_code_of
+from msauto.errors import (
+    ClusterError,
+    LockedError,
+    MsautoError,
+    PlanningError,
+    bug_text,
+    exit_code_of,
+)
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.ledger.ledger import LedgerPlace
@@ -35,9 +42,23 @@ from msauto.model.plan import Change, Plan, Target
 from msauto.model.ports import Clock
 from msauto.model.result import TargetResult, key_of
 from msauto.plugins.batch.batch_file import BatchFile, Job
-from msauto.plugins.batch.batch_result import DIFFERING, DifferingTarget, JobResult, outcome_of
-from msauto.plugins.batch.causes import Cause, causes_of, is_settled, may_get_better, results_so_far
+from msauto.plugins.batch.batch_result import (
+    DIFFERING,
+    DifferingTarget,
+    DifferingTargets,
+    JobResult,
+    outcome_of,
+)
+from msauto.plugins.batch.causes import (
+    Causes,
+    TargetResults,
+    causes_of,
+    is_settled,
+    may_get_better,
+    results_so_far,
+)
 from msauto.plugins.batch.schedule import open_until
+from msauto.plugins.batch.schema import AllowArgs
 from msauto.report.layout import PLAIN, Layout
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import visible
@@ -96,7 +117,7 @@ class JobAttempt(NamedTuple):
 
     result: JobResult
     again: bool = False
-    targets: tuple[TargetResult, ...] = ()
+    targets: TargetResults = ()
 
 
 class BatchLog(Struct, frozen=True):
@@ -123,54 +144,53 @@ class BatchJobs(Struct, frozen=True):
     check: bool
     given: Mapping[str, Any]
 
-    def __call__(self, job: Job, attempt: int, until: datetime | None, before: tuple[TargetResult, ...]) -> JobAttempt:
+    def __call__(self, job: Job, attempt: int, until: datetime | None, before: TargetResults) -> JobAttempt:
         """Run a job once; any error is its result. ``before``: what earlier attempts made of the targets.
 
         A target that is unverified is left as it is: the user must look at it.
         """
-        if job.plan is not None and job.args.optional and not Path(job.plan).exists():
+        is_missing = job.plan is not None and not Path(job.plan).exists()
+        if is_missing and job.args.optional:
             reason = f"{job.plan} does not exist"
             return JobAttempt(JobResult(job=job.name, outcome="skipped", code=OK, reason=reason))
-        notes = {**self.notes, BATCH: self.batch.name, JOB: job.name, ATTEMPT: str(attempt)}
-        playbooks = job.playbooks or (job.plan or "",)
-        held = frozenset(target_key(each.target) for each in before if is_settled(each))
-        record = Attempt(
-            self.ledger, playbooks, notes=notes, check=self.check, held=held, tell=self.log.tell, clock=self.clock
-        )
-        again = False
+        record = self._record_of(job, attempt, before)
+        is_passing = False
         try:
             with record.recorded():
                 try:
                     record.code = self._run(job, record, until)
                 finally:
-                    targets = results_so_far(before, _results(record))
-                    lost = (each.unreachable for each in (record.plan, record.result) if each is not None)
-                    causes = causes_of(targets, frozenset[str]().union(*lost))
-                if record.code == OK and job.args.do != "plan" and causes:
-                    record.code = INCOMPLETE
-                if record.code != OK and not record.closed:
-                    record.reason = record.reason or "; ".join(f"{each.server}: {each.text}" for each in causes)
+                    outcome = _outcome_of(record, before)
+                _decide(job, record, outcome)
             code = record.code
         except KeyboardInterrupt:
             code = INTERRUPTED
         except MsautoError as error:
             self.log.tell(render_error(error, colour=False))
             code = exit_code_of(error)
-            again = isinstance(error, (LockedError, ClusterError)) or cause_of(error) in PASSING
+            is_passing = isinstance(error, (LockedError, ClusterError)) or cause_of(error) in PASSING
         except Exception as error:  # noqa: BLE001 - a job never stops the others
             self.log.tell(f"Error: {bug_text(error)}")
             code = ERROR
-        refusals = record.plan.refusals if record.plan is not None and job.args.do != "plan" else ()
-        if self.check and code == OK and refusals:
-            code, record.reason = REFUSED, visible(refusal_reason(refusals[0]))
-        result = _result(job, record, code, targets, causes)
-        every = not (job.args.keep_going or record.result is not None or job.args.do == "plan")
-        open_ended = code in {ERROR, INCOMPLETE} and bool(causes) and not record.closed
-        return JobAttempt(result, again or (open_ended and may_get_better(causes, every=every)), targets)
+        result = _result(job, record, code, outcome)
+        may_help = is_passing or _may_help(job, record, code, outcome.causes)
+        return JobAttempt(result, may_help, outcome.targets)
+
+    def _record_of(self, job: Job, attempt: int, before: TargetResults) -> Attempt:
+        settled = [target_key(result.target) for result in before if is_settled(result)]
+        return Attempt(
+            self.ledger,
+            _files(job),
+            notes={**self.notes, BATCH: self.batch.name, JOB: job.name, ATTEMPT: str(attempt)},
+            check=self.check,
+            held=frozenset(settled),
+            tell=self.log.tell,
+            clock=self.clock,
+        )
 
     def _run(self, job: Job, record: Attempt, until: datetime | None) -> int:
         inputs = inputs_of(
-            job.playbooks or (job.plan or "",),
+            _files(job),
             **job.options,
             **self.given,
             state_dir=self.state_dir,
@@ -179,10 +199,10 @@ class BatchJobs(Struct, frozen=True):
             tell=self.log.tell,
         )
         inputs = record.inputs = structs.replace(inputs, ledger=inputs.settings.ledger_url or self.ledger)
-        allowed = job.args.allow
+        allowed = job.args.allow or AllowArgs()
         options = RunOptions(
-            allow_delete=allowed.delete if allowed else None,
-            allow_remove=allowed.remove if allowed else None,
+            allow_delete=allowed.delete,
+            allow_remove=allowed.remove,
             window=self.batch.window,
             until=until,
             lock_timeout=self._lock_timeout(job, until),
@@ -191,7 +211,8 @@ class BatchJobs(Struct, frozen=True):
         loaded = load(inputs, keep_going=options.keep_going)
         try:
             with loaded.resolved.secrets.redacted_errors():
-                return asyncio.run(self._plan_and_apply(loaded, options, record, plans=job.args.do == "plan"))
+                applying = self._plan_and_apply(loaded, options, record, plans=not job.applies)
+                return asyncio.run(applying)
         except asyncio.CancelledError:
             raise KeyboardInterrupt("nothing was sent") from None
         finally:
@@ -199,10 +220,12 @@ class BatchJobs(Struct, frozen=True):
 
     def _lock_timeout(self, job: Job, until: datetime | None) -> float:
         """Return how long to wait for a lock, in seconds: not after ``until``, nor after the window."""
+        wait = job.args.lock_timeout or timedelta()
         now = self.clock.now()
-        waits = [(end - now).total_seconds() for end in (until, open_until(self.batch.window, now)) if end is not None]
-        wanted = job.args.lock_timeout
-        return 0.0 if wanted is None else max(0.0, min(wanted.total_seconds(), *waits, float("inf")))
+        for end in (until, open_until(self.batch.window, now)):
+            if end is not None:
+                wait = min(wait, end - now)
+        return max(0.0, wait.total_seconds())
 
     async def _plan_and_apply(self, loaded: Loaded, options: RunOptions, record: Attempt, *, plans: bool) -> int:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -215,7 +238,7 @@ class BatchJobs(Struct, frozen=True):
             plan = record.plan = await plan_only(loaded, options, self.clock)
             record.summary = to_json(plan.summary)
             if not record.check:
-                record.summary[DIFFERING] = sum(bool(each.changes) for each in plan.targets)
+                record.summary[DIFFERING] = sum(bool(target.changes) for target in plan.targets)
             self._show_plan(plan, keep_going=options.keep_going)
             refuse_stale(plan)
             return ERROR if plan.errors else OK
@@ -245,93 +268,190 @@ class BatchJobs(Struct, frozen=True):
         return record.code
 
     def _show_plan(self, plan: Plan, *, keep_going: bool) -> None:
-        self.log.show("".join(render_plan(plan, structs.replace(self.log.layout, keep_going=keep_going))))
+        layout = structs.replace(self.log.layout, keep_going=keep_going)
+        self.log.show("".join(render_plan(plan, layout)))
 
 
 # What came of it ------------------------------------------------------------------------------------------------------
 
 
-def _results(record: Attempt) -> Iterator[TargetResult]:
-    """Yield what came of each target that is applied, else those in error: the others are only planned."""
+class AttemptOutcome(Struct, frozen=True):
+    """What an attempt made of the targets: ``targets`` so far, and the ``causes`` why some are not done.
+
+    ``plan`` is the plan as it may be shown, if one was made; ``changing`` are the targets that it changes.
+    """
+
+    plan: Plan | None
+    changing: list[Target]
+    targets: TargetResults
+    causes: Causes
+
+
+def _files(job: Job) -> tuple[str, ...]:
+    return job.playbooks or (job.plan or "",)
+
+
+def _outcome_of(record: Attempt, before: TargetResults) -> AttemptOutcome:
+    """Return what came of the targets that were applied, else of those in error: the others are only planned."""
+    plan = None
+    changing: list[Target] = []
+    results: list[TargetResult] = []
+    lost = frozenset[str]()
+    if record.plan is not None:
+        plan = redact_plan(record.plan)
+        lost = plan.unreachable
+        for target in plan.targets:
+            if target.changes:
+                changing.append(target)
+            if target.error is not None:
+                results.append(TargetResult(target, "not attempted", target.error))
     if record.result is not None:
-        yield from record.result.targets
-    elif record.plan is not None:
-        for each in redact_plan(record.plan).targets:
-            if each.error is not None:
-                yield TargetResult(each, "not attempted", each.error)
+        results = list(record.result.targets)
+        lost |= record.result.unreachable
+    targets = results_so_far(before, results)
+    return AttemptOutcome(plan, changing, targets, causes_of(targets, lost))
 
 
-def _result(
-    job: Job, record: Attempt, code: int, targets: tuple[TargetResult, ...], causes: tuple[Cause, ...]
-) -> JobResult:
-    plan = None if record.plan is None else redact_plan(record.plan)
-    changing = [each for each in plan.targets if each.changes] if plan is not None else []
-    applies, with_action = job.args.do != "plan", partial(_named, action=True)
-    summary = dict(record.summary)
+def _decide(job: Job, record: Attempt, outcome: AttemptOutcome) -> None:
+    """Set the exit code and the reason of a run that ended without an error."""
+    plan = outcome.plan
+    refusals = plan.refusals if plan is not None else ()
+    if record.code == OK and job.applies:
+        if outcome.causes:
+            record.code = INCOMPLETE
+        elif record.check and refusals:
+            record.code = REFUSED
+            record.reason = visible(refusal_reason(refusals[0]))
+    if record.code != OK and not (record.closed or record.reason):
+        record.reason = "; ".join(f"{cause.server}: {cause.text}" for cause in outcome.causes)
+
+
+def _may_help(job: Job, record: Attempt, code: int, causes: Causes) -> bool:
+    """Return whether another attempt is safe and may help, as far as the targets show."""
+    is_open = code in {ERROR, INCOMPLETE} and not record.closed
+    if not (is_open and causes):
+        return False
+    needs_all = job.applies and not job.args.keep_going and record.result is None
+    return may_get_better(causes, every=needs_all)
+
+
+def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> JobResult:
+    plan, changing = outcome.plan, outcome.changing
+    summary, compared = record.summary, changing
+    if job.applies and not record.check:
+        summary = _summary(record, outcome)
+        compared = [result.target for result in outcome.targets]
+    drift: DifferingTargets = ()
+    would_change = drift
+    if not job.applies:
+        drift = _differing(changing, _named)
+    elif record.check:
+        would_change = _differing(changing, _with_action)
     changed = Counter[str]()
-    compared = [each.target for each in targets] if applies and not record.check else changing
-    if applies and not record.check and (plan is not None or targets):
-        outcomes = Counter(each.outcome for each in targets)
-        outcomes["not attempted"] += len(changing) if record.result is None else 0
-        sent = record.result.targets if record.result is not None else ()
-        now = {target_key(each.target) for each in sent}
-        changed.update(each.target.server for each in targets if each.outcome == "changed")
-        again = sum(each.outcome == "changed" and target_key(each.target) not in now for each in targets)
-        summary |= {key_of(each): outcomes[each] for each in ("changed", *NOT_DONE)}
-        summary |= {"unchanged": max(0, summary["unchanged"] - again)} if "unchanged" in summary else {}
+    for result in outcome.targets:
+        if result.outcome == "changed":
+            changed[result.target.server] += 1
+    runs = (record.run,) if record.run else ()
+    warnings = () if plan is None else plan.warnings
     return JobResult(
         job=job.name,
         outcome=outcome_of(code),
         code=code,
         reason=_reason(record, plan, code),
-        runs=(record.run,) if record.run else (),
+        runs=runs,
         summary=summary,
-        causes=causes,
+        causes=outcome.causes,
         changed=dict(changed),
-        outside=tuple(each for each in (_differing(each, _overwritten) for each in compared) if each.changes),
-        warnings=plan.warnings if plan is not None else (),
-        drift=() if applies else tuple(map(_differing, changing)),
-        would_change=tuple(_differing(each, with_action) for each in changing if record.check and applies),
+        outside=_differing(compared, _overwritten),
+        warnings=warnings,
+        drift=drift,
+        would_change=would_change,
     )
+
+
+def _summary(record: Attempt, outcome: AttemptOutcome) -> dict[str, int]:
+    """Return the counts of a job that applies: of the plan, and of what came of all targets."""
+    summary = dict(record.summary)
+    if outcome.plan is None and not outcome.targets:
+        return summary
+    counts = Counter(result.outcome for result in outcome.targets)
+    applied = set()
+    if record.result is None:
+        counts["not attempted"] += len(outcome.changing)
+    else:
+        applied = {target_key(result.target) for result in record.result.targets}
+    for shown in ("changed", *NOT_DONE):
+        summary[key_of(shown)] = counts[shown]
+    if "unchanged" in summary:
+        for result in outcome.targets:
+            if result.outcome == "changed" and target_key(result.target) not in applied:
+                summary["unchanged"] -= 1  # an earlier attempt changed it
+        summary["unchanged"] = max(0, summary["unchanged"])
+    return summary
 
 
 def _reason(record: Attempt, plan: Plan | None, code: int) -> str:
     """Return why the code is not 0, and which key of the job allows what was refused."""
     reason = record.reason or "".join(record.closed[-1:])
+    allowed = []
     if code == REFUSED and plan is not None:
-        flags = (_ALLOW.fullmatch(each.remedy) for each in plan.refusals)
-        allowed = ", ".join(f"{each[1]}: {each[2]}" for each in flags if each)
-        reason += f"; to allow it, set allow: {{{allowed}}}" if allowed else ""
+        for refusal in plan.refusals:
+            flag = _ALLOW.fullmatch(refusal.remedy)
+            if flag is not None:
+                allowed.append(f"{flag[1]}: {flag[2]}")
+    if allowed:
+        reason += f"; to allow it, set allow: {{{', '.join(allowed)}}}"
     return reason
 
 
-def _named(change: Change, *, action: bool = False) -> str:
-    return f"{f'{change.action} ' if action else ''}{change.aspect} {change.key}".rstrip()
+def _named(change: Change) -> str:
+    return f"{change.aspect} {change.key}".rstrip()
+
+
+def _with_action(change: Change) -> str:
+    return f"{change.action} {_named(change)}"
 
 
 def _overwritten(change: Change) -> str:
     """Return what others had changed, and a value that they had set; nothing for another change."""
     if change.outside is None:
         return ""
-    is_value = not (change.before is None or isinstance(change.before, dict))
-    shown = show_value(change.before, limit=_LONGEST) if is_value else done_outside(change, change.outside)
+    if change.before is None or isinstance(change.before, dict):
+        shown = done_outside(change, change.outside)
+    else:
+        shown = show_value(change.before, limit=_LONGEST)
     return f"{_named(change)} {shown}"
 
 
-def _differing(target: Target, told: Callable[[Change], str] = _named) -> DifferingTarget:
-    """Return what differs, as ``told`` by it: a change of which that is nothing is left out.
+def _differing(targets: Iterable[Target], describe: Callable[[Change], str]) -> DifferingTargets:
+    """Return the targets that differ, each with its changes as ``describe`` shows them: one without a text is left out.
 
     Only a live marker names a user: nothing else of the interface does.
     """
-    changes = [each for each in target.changes if told(each)]
-    users = {
-        text_of(mapping(each.before).get("user")) or (each.outside.user if each.outside else "") for each in changes
-    }
-    return DifferingTarget(
-        server=target.server,
-        database=target.database,
-        kind=target.kind,
-        name=target.name,
-        changes=tuple(map(told, changes)),
-        by=tuple(sorted(filter(None, users))),
-    )
+    differing = []
+    for target in targets:
+        changes = []
+        users = set()
+        for change in target.changes:
+            text = describe(change)
+            if text:
+                changes.append(text)
+                users.add(_user_of(change))
+        if changes:
+            shown = DifferingTarget(
+                server=target.server,
+                database=target.database,
+                kind=target.kind,
+                name=target.name,
+                changes=tuple(changes),
+                by=tuple(sorted(users - {""})),
+            )
+            differing.append(shown)
+    return tuple(differing)
+
+
+def _user_of(change: Change) -> str:
+    user = text_of(mapping(change.before).get("user"))
+    if not user and change.outside is not None:
+        user = change.outside.user
+    return user

@@ -15,8 +15,8 @@ from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.result import RunSummary, format_time, key_of, parse_time
 from msauto.playbook.change_windows import freeze_at
-from msauto.plugins.batch.batch_file import BatchFile
-from msauto.plugins.batch.causes import Cause
+from msauto.plugins.batch.batch_file import BatchFile, Job
+from msauto.plugins.batch.causes import Causes
 from msauto.report.layout import Style, aligned, paint
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import display_width, parts_of_width, visible
@@ -29,11 +29,20 @@ BatchOutcome = Literal["running", "ok", "failed", "refused", "locked", "missed",
 FORMAT: Final = "msauto-batch"
 DIFFERING: Final = "differing"
 """In the summary of a plan: how many targets differ."""
-_OUTCOMES: Final[dict[int, EndOutcome]] = {OK: "ok", REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
+_OUTCOMES: Final[dict[int, EndOutcome]] = {
+    OK: "ok",
+    REFUSED: "refused",
+    LOCKED: "locked",
+    INTERRUPTED: "interrupted",
+}
 
-_DAY, _TIME = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])", "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_DAY, _TIME = (
+    "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])",
+    "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]",
+)
 _MOMENT = f"^{_DAY}T{_TIME}"
 Moment = Annotated[str, Meta(description="a time, ISO 8601 in UTC", pattern=_MOMENT)]
+WhenRun = Annotated[Moment | None, Meta(description="null if it was not run")]
 
 
 class DifferingTarget(Struct, frozen=True, kw_only=True):
@@ -46,15 +55,19 @@ class DifferingTarget(Struct, frozen=True, kw_only=True):
     changes: Annotated[tuple[str, ...], Meta(description="what differs: aspect and key")]
     nights: Annotated[int, Meta(ge=1, description="how many runs in a row found it to differ")] = 1
     reported: Annotated[bool, Meta(description="whether it differs long enough to be reported")] = True
-    seen: Annotated[bool, Meta(description="whether this run found it; otherwise it is known from an earlier one")] = (
-        True
-    )
+    seen: Annotated[
+        bool,
+        Meta(description="whether this run found it; otherwise it is known from an earlier one"),
+    ] = True
     by: Annotated[tuple[str, ...], Meta(description="the users that the server names in what differs")] = ()
 
     @property
     def id(self) -> tuple[str, str, str, str]:
         """What identifies it from one night to the next."""
         return (self.server, self.database, self.kind, self.name)
+
+
+DifferingTargets = tuple[DifferingTarget, ...]
 
 
 class JobResult(Struct, frozen=True, kw_only=True):
@@ -65,19 +78,21 @@ class JobResult(Struct, frozen=True, kw_only=True):
     code: Annotated[int | None, Meta(description="its exit code; null if it was not run")] = None
     reason: Annotated[str, Meta(description="why it is not ok, or was not run")] = ""
     attempts: Annotated[int, Meta(ge=0, description="how often it was planned")] = 0
-    started: Annotated[Moment | None, Meta(description="null if it was not run")] = None
-    ended: Annotated[Moment | None, Meta(description="null if it was not run")] = None
+    started: WhenRun = None
+    ended: WhenRun = None
     runs: Annotated[tuple[str, ...], Meta(description="the runs in the history that sent requests")] = ()
     summary: Annotated[dict[str, int], Meta(description="the counts of the plan, and of the outcomes")] = {}
-    causes: Annotated[tuple[Cause, ...], Meta(description="why targets are not done, worst first")] = ()
+    causes: Annotated[Causes, Meta(description="why targets are not done, worst first")] = ()
     changed: Annotated[dict[str, int], Meta(description="how many targets were changed, by server")] = {}
     outside: Annotated[
-        tuple[DifferingTarget, ...], Meta(description="what others have changed since the last run, and it changes")
+        DifferingTargets,
+        Meta(description="what others have changed since the last run, and it changes"),
     ] = ()
     warnings: Annotated[tuple[str, ...], Meta(description="what its plan warned of")] = ()
-    drift: Annotated[tuple[DifferingTarget, ...], Meta(description="with do: plan, what was last seen to differ")] = ()
+    drift: Annotated[DifferingTargets, Meta(description="with do: plan, what was last seen to differ")] = ()
     would_change: Annotated[
-        tuple[DifferingTarget, ...], Meta(description="with --check, what it would change, each with its action")
+        DifferingTargets,
+        Meta(description="with --check, what it would change, each with its action"),
     ] = ()
     last_success: Annotated[Moment | None, Meta(description="the end of its last run that was ok")] = None
 
@@ -87,15 +102,16 @@ class JobResult(Struct, frozen=True, kw_only=True):
         return self.code == 0
 
     @property
-    def reported_drift(self) -> tuple[DifferingTarget, ...]:
+    def reported_drift(self) -> DifferingTargets:
         """The targets that this run found to differ, long enough to be reported."""
-        return tuple(each for each in self.drift if each.reported and each.seen)
+        return tuple(target for target in self.drift if target.reported and target.seen)
 
     @property
     def written(self) -> tuple[int, int]:
         """How many targets were written, and how many were to be."""
         changed = self.summary.get("changed", 0)
-        return changed, changed + sum(self.summary.get(key_of(each), 0) for each in NOT_DONE)
+        missing = sum(self.summary.get(key_of(outcome), 0) for outcome in NOT_DONE)
+        return changed, changed + missing
 
 
 class SentMessage(Struct, frozen=True, kw_only=True):
@@ -105,6 +121,9 @@ class SentMessage(Struct, frozen=True, kw_only=True):
     to: Annotated[str, Meta(description="where, without secrets")] = ""
     events: Annotated[tuple[str, ...], Meta(description="why: the events of a notice")] = ()
     error: Annotated[str, Meta(description="why it was not delivered; empty: it was")] = ""
+
+
+SentMessages = tuple[SentMessage, ...]
 
 
 class BatchResult(Struct, frozen=True, kw_only=True):
@@ -125,9 +144,10 @@ class BatchResult(Struct, frozen=True, kw_only=True):
     handled: Annotated[Moment | None, Meta(description="starts until then are run, missed or refused")] = None
     jobs: Annotated[tuple[JobResult, ...], Meta(description="its jobs")] = ()
     earlier: Annotated[
-        tuple[JobResult, ...], Meta(description="the last results of jobs that this batch did not include")
+        tuple[JobResult, ...],
+        Meta(description="the last results of jobs that this batch did not include"),
     ] = ()
-    deliveries: Annotated[tuple[SentMessage, ...], Meta(description="messages to other systems")] = ()
+    deliveries: Annotated[SentMessages, Meta(description="messages to other systems")] = ()
     recovered: Annotated[bool, Meta(description="it is ok, and the batch before it was not")] = False
     drift_changed: Annotated[bool, Meta(description="other targets differ than the night before")] = False
     check: Annotated[bool, Meta(description="only planned (--check)")] = False
@@ -138,7 +158,10 @@ class BatchResult(Struct, frozen=True, kw_only=True):
 
     def last_of(self, job: str) -> JobResult | None:
         """Return the last result of a job, also of one that this batch did not include."""
-        return next((each for each in (*self.jobs, *self.earlier) if each.job == job), None)
+        for result in (*self.jobs, *self.earlier):
+            if result.job == job:
+                return result
+        return None
 
     @property
     def heading(self) -> str:
@@ -150,13 +173,22 @@ class BatchResult(Struct, frozen=True, kw_only=True):
         """What came of the jobs, or why none was run."""
         if not self.jobs:
             return self.reason
-        left = sum(not each.done for each in self.jobs)
-        shown = f"{left} of {plural(len(self.jobs), 'job')} not ok" if left else f"{plural(len(self.jobs), 'job')} ok"
-        changed, wanted = (sum(counts) for counts in zip(*(each.written for each in self.jobs), strict=True))
-        more = f", {plural(changed, 'target')} changed" if changed else ""
-        more = f"; {changed} of {plural(wanted, 'target')} written" if wanted > changed else more
-        why = f" ({self.reason})" if self.reason else ""
-        return f"{shown}{more}{why}"
+        not_ok = changed = wanted = 0
+        for job in self.jobs:
+            job_changed, job_wanted = job.written
+            changed += job_changed
+            wanted += job_wanted
+            not_ok += not job.done
+        sentence = f"{plural(len(self.jobs), 'job')} ok"
+        if not_ok:
+            sentence = f"{not_ok} of {plural(len(self.jobs), 'job')} not ok"
+        if wanted > changed:
+            sentence += f"; {changed} of {plural(wanted, 'target')} written"
+        elif changed:
+            sentence += f", {plural(changed, 'target')} changed"
+        if self.reason:
+            sentence += f" ({self.reason})"
+        return sentence
 
 
 def outcome_of(code: int) -> EndOutcome:
@@ -169,10 +201,12 @@ def code_of(jobs: Iterable[JobResult]) -> int:
 
     A job that was skipped because of another has no code, and does not count.
     """
-    codes = {each.code for each in jobs if each.code}
+    codes = {job.code or OK for job in jobs} - {OK}
     if INTERRUPTED in codes:
         return INTERRUPTED
-    return codes.pop() if len(codes) == 1 else INCOMPLETE if codes else 0
+    if len(codes) > 1:
+        return INCOMPLETE
+    return codes.pop() if codes else OK
 
 
 def batch_result_schema() -> dict[str, Any]:
@@ -183,15 +217,17 @@ def batch_result_schema() -> dict[str, Any]:
 
 def record_result(ledger: Ledger, result: BatchResult, folder: str, repository: str = "") -> None:
     """Record a batch as far as it got; ``folder`` is the working directory, ``repository`` that of its file."""
+    outcomes = Counter(job.outcome.replace(" ", "_") for job in result.jobs)
+    reason = f"{result.outcome}: {result.sentence}" if result.ended else ""
     summary = RunSummary(
         run=result.run,
         started=result.started,
         ended=result.ended,
         status=result.outcome,
         playbooks=(result.file,),
-        summary=dict(Counter(each.outcome.replace(" ", "_") for each in result.jobs)),
+        summary=dict(outcomes),
         code=result.code,
-        reason=result.heading.partition(": ")[2] if result.ended else "",
+        reason=reason,
         user=result.user,
         host=result.host,
         folder=folder,
@@ -204,22 +240,25 @@ def record_result(ledger: Ledger, result: BatchResult, folder: str, repository: 
 def past_results(ledger: Ledger, batch: str | None = None) -> Iterator[BatchResult]:
     """Yield the results of a batch, or of all, newest first; one whose process died is interrupted."""
     for summary, record in ledger.batches():
-        if batch is None or summary.batch == batch:
-            try:
-                result = codec.load(BatchResult, record)
-            except ValueError as error:
-                raise LedgerError(
-                    f"the ledger {ledger.name} has a batch that this msauto cannot read: {error}",
-                    remedy="use the msauto that wrote it, or choose another --state-dir",
-                ) from None
-            died = summary.status == "died"
-            yield structs.replace(result, outcome="interrupted", reason="its process died") if died else result
+        if batch is not None and summary.batch != batch:
+            continue
+        try:
+            result = codec.load(BatchResult, record)
+        except ValueError as error:
+            raise LedgerError(
+                f"the ledger {ledger.name} has a batch that this msauto cannot read: {error}",
+                remedy="use the msauto that wrote it, or choose another --state-dir",
+            ) from None
+        if summary.status == "died":
+            result = structs.replace(result, outcome="interrupted", reason="its process died")
+        yield result
 
 
 def read_result(place: LedgerPlace, summary: RunSummary) -> BatchResult:
     """Return the result of a batch of the ledger."""
     with Ledger.open(place, readonly=True) as ledger:
-        return next(each for each in past_results(ledger, summary.batch) if each.run == summary.run)
+        results = past_results(ledger, summary.batch)
+        return next(result for result in results if result.run == summary.run)
 
 
 def last_job(place: LedgerPlace, attempt: RunSummary) -> JobResult | None:
@@ -236,10 +275,14 @@ def last_result(ledger: Ledger, batch: str) -> BatchResult | None:
     results = list(past_results(ledger, batch))
     if not results:
         return None
-    handled = max((each.handled for each in results if each.handled is not None), default=None)
-    newest = structs.replace(results[0], handled=handled)
-    ran = next((each for each in results if each.jobs), newest)
-    return newest if ran.run == newest.run else structs.replace(newest, earlier=(*ran.jobs, *ran.earlier))
+    moments = [result.handled for result in results if result.handled is not None]
+    newest = structs.replace(results[0], handled=max(moments, default=None))
+    if newest.jobs:
+        return newest
+    for result in results:
+        if result.jobs:
+            return structs.replace(newest, earlier=(*result.jobs, *result.earlier))
+    return newest
 
 
 def outcome_text(outcome: str, code: int | None) -> str:
@@ -263,36 +306,58 @@ class JobStatus(Struct, frozen=True, kw_only=True):
     late: bool
     next_start: str | None = None
     frozen: str | None = None
-    causes: tuple[Cause, ...] = ()
+    causes: Causes = ()
 
 
 def status_of(
     last: BatchResult | None, batch: BatchFile | None, now: datetime, max_age: timedelta
 ) -> Iterator[JobStatus]:
     """Yield the status of each job of a batch file; without it, of each job in the last result."""
-    results = {each.job: each for each in (*last.jobs, *last.earlier)} if last is not None else {}
-    jobs = dict.fromkeys(results) if batch is None else {job.name: job for job in batch.jobs}
-    start = None if batch is None else batch.schedule.next_start(now)
-    waiting = [each.job for each in last.jobs if each.attempts == 0 and each.outcome == "not attempted"] if last else []
-    for name, job in jobs.items():
-        result = results.get(name) or JobResult(job=name)
+    jobs: dict[str, Job | None] = {}
+    name = ""
+    if last is not None:
+        name = last.batch
+        jobs = dict.fromkeys(result.job for result in (*last.jobs, *last.earlier))
+    next_start = None
+    if batch is not None:
+        name = batch.name
+        jobs = {job.name: job for job in batch.jobs}
+        start = batch.schedule.next_start(now)
+        next_start = format_time(start)
+    waiting = _waiting(last)
+    for job_name, job in jobs.items():
+        result = (last and last.last_of(job_name)) or JobResult(job=job_name)
         outcome: str = result.outcome
-        if last is not None and last.outcome == "running" and name in waiting:
-            outcome = "running" if name == waiting[0] else "waiting"
-        frozen = freeze_at(job.settings().freezes, start) if job is not None and start is not None else None
+        if job_name in waiting:
+            outcome = "running" if job_name == waiting[0] else "waiting"
+        frozen = None
+        if job is not None:
+            freeze = freeze_at(job.settings().freezes, start)
+            frozen = None if freeze is None else str(freeze)
         success = result.last_success
+        is_recent = success is not None and now - max_age <= parse_time(success) <= now
         yield JobStatus(
-            batch=batch.name if batch is not None else last.batch if last is not None else "",
-            job=name,
+            batch=name,
+            job=job_name,
             outcome=outcome,
             code=result.code,
             reason=result.reason,
             causes=result.causes,
             last_success=success,
-            late=success is None or not now - max_age <= parse_time(success) <= now,
-            next_start=None if start is None else format_time(start),
-            frozen=None if frozen is None else str(frozen),
+            late=not is_recent,
+            next_start=next_start,
+            frozen=frozen,
         )
+
+
+def _waiting(last: BatchResult | None) -> list[str]:
+    """Return the jobs of a batch that runs which have not ended; the first of them runs."""
+    waiting: list[str] = []
+    if last is not None and last.outcome == "running":
+        for result in last.jobs:
+            if result.attempts == 0 and result.outcome == "not attempted":
+                waiting.append(result.job)
+    return waiting
 
 
 def show_status(statuses: Sequence[JobStatus], now: datetime, width: int | None, *, colour: bool) -> Iterator[str]:
@@ -300,18 +365,35 @@ def show_status(statuses: Sequence[JobStatus], now: datetime, width: int | None,
 
     ``width``: the columns of the terminal, at which the reason is cut; ``None``: nothing is cut.
     """
-    heads = aligned([[each.batch, each.job, outcome_text(each.outcome, each.code)] for each in statuses])
-    for each, head in zip(statuses, heads, strict=True):
-        causes = (f"{cause.count} {cause.kind or cause.outcome} on {cause.server}" for cause in each.causes)
-        first = visible(f"{head}  {', '.join(causes) or each.reason}".rstrip())
+    heads = aligned([[status.batch, status.job, outcome_text(status.outcome, status.code)] for status in statuses])
+    for status, head in zip(statuses, heads, strict=True):
+        first = visible(f"{head}  {_why(status)}".rstrip())
         if width is not None and display_width(first) > width:
             first = f"{next(parts_of_width(first, width - 1))}…"
-        style: Style = "red" if each.code else "yellow" if each.late else ""
+        style: Style = ""
+        if status.code:
+            style = "red"
+        elif status.late:
+            style = "yellow"
         yield paint(first, style, colour=colour)
-        success = f"last ok {local_time(each.last_success)}" if each.last_success else "never ok"
-        if each.last_success and each.late:
-            success += " (in the future)" if parse_time(each.last_success) > now else " (too long ago)"
-        start = f"next {local_time(each.next_start)}" if each.next_start else "next start unknown"
-        yield f"  {success}, {start}"
-        if each.frozen:
-            yield f"  frozen: {visible(each.frozen)}"
+        start = "next start unknown"
+        if status.next_start:
+            start = f"next {local_time(status.next_start)}"
+        yield f"  {_last_ok(status, now)}, {start}"
+        if status.frozen:
+            yield f"  frozen: {visible(status.frozen)}"
+
+
+def _why(status: JobStatus) -> str:
+    causes = [f"{cause.count} {cause.kind or cause.outcome} on {cause.server}" for cause in status.causes]
+    return ", ".join(causes) or status.reason
+
+
+def _last_ok(status: JobStatus, now: datetime) -> str:
+    if not status.last_success:
+        return "never ok"
+    text = f"last ok {local_time(status.last_success)}"
+    if status.late:
+        is_future = parse_time(status.last_success) > now
+        text += " (in the future)" if is_future else " (too long ago)"
+    return text

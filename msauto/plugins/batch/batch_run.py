@@ -30,7 +30,7 @@ from msauto.ledger.history import FOLDER, REPOSITORY, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.ports import Clock
-from msauto.model.result import TargetResult, format_time, parse_time
+from msauto.model.result import format_time, parse_time
 from msauto.playbook.input_files import beside
 from msauto.playbook.settings import load_settings
 from msauto.playbook.settings_file import state_folder
@@ -39,6 +39,7 @@ from msauto.plugins.batch.batch_job import BatchJobs, BatchLog, BatchSignals, Jo
 from msauto.plugins.batch.batch_result import (
     BatchResult,
     DifferingTarget,
+    DifferingTargets,
     JobResult,
     SentMessage,
     code_of,
@@ -46,6 +47,7 @@ from msauto.plugins.batch.batch_result import (
     outcome_of,
     record_result,
 )
+from msauto.plugins.batch.causes import TargetResults
 from msauto.plugins.batch.monitoring import Monitor, notify_systemd
 from msauto.plugins.batch.schedule import DueStarts, due_starts, open_until, outside_of
 from msauto.report.sanitizing import visible
@@ -109,17 +111,20 @@ class BatchSession:
         self._monitor = Monitor(self.batch, self.env, not self.choice.names)
         now = format_time(self.clock.now())
         trace = self.env.get("TRACEPARENT", "")
+        if not _TRACEPARENT.fullmatch(trace):
+            trace = ""
+        handled = now if self.choice.scheduled else None
         self.result = BatchResult(
             run=new_run_name(self.clock.now()),
             batch=self.batch.name,
             file=self.batch.file,
             started=now,
-            handled=now if self.choice.scheduled else None,
+            handled=handled,
             check=self.choice.check,
             msauto=__version__,
             user=origin_of(())[USER],
             host=socket.gethostname(),
-            traceparent=trace if _TRACEPARENT.fullmatch(trace) else "",
+            traceparent=trace,
         )
 
     def run(self) -> BatchResult:
@@ -135,13 +140,15 @@ class BatchSession:
             result = self._ended(ERROR, bug_text(error))
             self.log.tell(f"Error: {result.reason}")
         now = format_time(self.clock.now())
-        recovered = result.code == OK and bool(result.jobs) and self._last is not None and bool(self._last.code)
-        result = structs.replace(result, ended=now, recovered=recovered)
+        was_bad = self._last is not None and bool(self._last.code)
+        is_good = result.code == OK and bool(result.jobs)
+        result = structs.replace(result, ended=now, recovered=was_bad and is_good)
         if self.choice.scheduled:
             result = structs.replace(result, handled=now)
         self._record(result)
         notify_systemd(self.env, result.heading)
-        if not self.choice.check and (result.code != OK or result.jobs):  # without a job, nothing is known
+        is_known = result.jobs or result.code != OK
+        if is_known and not self.choice.check:
             result = self._reported(result)
             if result.deliveries:
                 self._record(result)
@@ -153,9 +160,10 @@ class BatchSession:
             self._deliveries += self._monitor.ended(result)
         except Exception as error:  # noqa: BLE001 - its text may hold a secret
             self.log.tell(f"Warning: this batch cannot be reported: {type(error).__name__}")
-        for each in self._deliveries:
-            if each.error:
-                self.log.tell(f"Warning: {each.kind} {visible(each.to)}: not delivered: {visible(each.error)}")
+        for sent in self._deliveries:
+            if sent.error:
+                what = f"{sent.kind} {visible(sent.to)}"
+                self.log.tell(f"Warning: {what}: not delivered: {visible(sent.error)}")
         return structs.replace(result, deliveries=tuple(self._deliveries))
 
     # Before the jobs ----------------------------------------------------------------------------------------------
@@ -164,17 +172,25 @@ class BatchSession:
         """Find the ledger, and what it knows of the batch; without an expected ledger, nothing is recorded."""
         settings = load_settings(None, Path(self.batch.file).parent)
         self._ledger = self._monitor.ledger = ledger_place(self.state_dir, settings)
-        self._keeps = not self.choice.check and (not settings.require_state or Ledger.exists(self._ledger))
+        if not self.choice.check:
+            self._keeps = not settings.require_state or Ledger.exists(self._ledger)
         with Ledger.open(self._ledger, readonly=True) as ledger:
             last = self._last = last_result(ledger, self.batch.name)
         if last is not None:
             self.result = structs.replace(self.result, earlier=(*last.jobs, *last.earlier))
         if self.choice.scheduled:
-            handled = parse_time(last.handled) if last is not None and last.handled is not None else None
-            due = self._due = due_starts(self.batch.schedule, self.batch.window, handled, self.clock.now())
-            scheduled = format_time(due.now) if due.now is not None else None
-            self.result = structs.replace(self.result, scheduled=scheduled, missed=tuple(map(format_time, due.missed)))
+            self._find_due(last)
         return state_folder(self.state_dir, settings.state_dir)
+
+    def _find_due(self, last: BatchResult | None) -> None:
+        handled = None
+        if last is not None and last.handled is not None:
+            handled = parse_time(last.handled)
+        due = due_starts(self.batch.schedule, self.batch.window, handled, self.clock.now())
+        self._due = due
+        scheduled = None if due.now is None else format_time(due.now)
+        missed = tuple(map(format_time, due.missed))
+        self.result = structs.replace(self.result, scheduled=scheduled, missed=missed)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -182,7 +198,10 @@ class BatchSession:
         if not self._keeps:
             yield
             return
-        with Ledger.open(self._ledger) as ledger, ledger.running_batch(self.batch.name, self.result.run):
+        with (
+            Ledger.open(self._ledger) as ledger,
+            ledger.running_batch(self.batch.name, self.result.run),
+        ):
             yield
 
     # The jobs -----------------------------------------------------------------------------------------------------
@@ -194,22 +213,51 @@ class BatchSession:
             if why is not None:
                 self.log.tell(f"Warning: {why}: no job was run")
                 return structs.replace(self.result, outcome="missed", code=REFUSED, reason=why)
-        elif not self.choice.check and window is not None and not window.is_open(now):
-            why = outside_of(window, now)
-            self.log.tell(f"Refused: {why}\n  → run it within the window")
-            return self._ended(REFUSED, why)
-        names = self.choice.names or [job.name for job in self.batch.jobs]
-        left = failed_jobs(self._last, self.batch) if self.choice.failed else names
-        jobs = [job for job in self.batch.jobs if job.name in names and job.name in left]
+        elif window is not None:
+            may_run = self.choice.check or window.is_open(now)
+            if not may_run:
+                why = outside_of(window, now)
+                self.log.tell(f"Refused: {why}\n  → run it within the window")
+                return self._ended(REFUSED, why)
+        jobs = self._chosen_jobs()
         if not jobs:
             return self._ended(OK, "no job is left to run again")
+        notes = {}
+        if self.result.traceparent:
+            notes["traceparent"] = self.result.traceparent
         if not self.choice.check:
             self._deliveries += self._monitor.started(self.result.run)
-        notes = {"traceparent": self.result.traceparent} if self.result.traceparent else {}
-        batch, signals, clock, check = self.batch, self.signals, self.clock, self.choice.check
-        runner = BatchJobs(batch, state_dir, self._ledger, signals, notes, self.log, clock, check, self.given)
-        run = BatchRun(batch, runner, clock, signals.wait, self._record, self._job_started, self._job_ended, check)
+        run_job = BatchJobs(
+            self.batch,
+            state_dir,
+            self._ledger,
+            self.signals,
+            notes,
+            self.log,
+            self.clock,
+            self.choice.check,
+            self.given,
+        )
+        run = BatchRun(
+            self.batch,
+            run_job,
+            self.clock,
+            self.signals.wait,
+            self._record,
+            self._job_started,
+            self._job_ended,
+            self.choice.check,
+        )
         return run.run(jobs, self.result, self._last)
+
+    def _chosen_jobs(self) -> list[Job]:
+        jobs = list(self.batch.jobs)
+        if self.choice.names:
+            jobs = [job for job in jobs if job.name in self.choice.names]
+        if self.choice.failed:
+            failed = failed_jobs(self._last, self.batch)
+            jobs = [job for job in jobs if job.name in failed]
+        return jobs
 
     def _job_started(self, job: Job) -> None:
         self.log.tell(f"=== {self.batch.name}: {job.name}")
@@ -257,10 +305,18 @@ def failed_jobs(last: BatchResult | None, batch: BatchFile) -> tuple[str, ...]:
 
     A start that another run of the batch locked out does not count: the jobs are those of that run.
     """
-    if last is None or (not last.jobs and last.code and last.outcome != "locked"):
-        return tuple(job.name for job in batch.jobs)
-    results = [(job.name, last.last_of(job.name)) for job in batch.jobs]
-    return tuple(name for name, result in results if result is None or not result.done)
+    job_names = tuple(job.name for job in batch.jobs)
+    if last is None:
+        return job_names
+    failed_at_start = bool(last.code) and not last.jobs
+    if failed_at_start and last.outcome != "locked":
+        return job_names
+    failed = []
+    for name in job_names:
+        result = last.last_of(name)
+        if result is None or not result.done:
+            failed.append(name)
+    return tuple(failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +329,7 @@ class BatchRun:
     """
 
     batch: BatchFile
-    run_job: Callable[[Job, int, datetime | None, tuple[TargetResult, ...]], JobAttempt]
+    run_job: Callable[[Job, int, datetime | None, TargetResults], JobAttempt]
     clock: Clock
     stopped: Callable[[float], bool]
     record: Callable[[BatchResult], None]
@@ -283,31 +339,34 @@ class BatchRun:
 
     def run(self, jobs: Sequence[Job], result: BatchResult, last: BatchResult | None) -> BatchResult:
         """Run the jobs in their order; return the result with their results."""
-        before = {job.name: last.last_of(job.name) if last else None for job in self.batch.jobs}
-        results = dict[str, JobResult]()
-        for job in jobs:
-            known = before[job.name] or JobResult(job=job.name)
-            drift = tuple(structs.replace(each, seen=False) for each in known.drift)
-            results[job.name] = JobResult(job=job.name, last_success=known.last_success, drift=drift)
+        results: dict[str, JobResult] = {}
+        earlier = []
+        for job in self.batch.jobs:
+            before = None if last is None else last.last_of(job.name)
+            if job in jobs:
+                results[job.name] = _pending(job, before)
+            elif before is not None:
+                earlier.append(before)
         drifted = _reported(results.values())
-        earlier = tuple(each for name, each in before.items() if each is not None and name not in results)
-        result = structs.replace(result, jobs=tuple(results.values()), earlier=earlier)
+        result = structs.replace(result, jobs=tuple(results.values()), earlier=tuple(earlier))
         self.record(result)
         closing = open_until(self.batch.window, self.clock.now())
         for job in jobs:
             results[job.name] = self._job(job, results, closing)
             result = structs.replace(result, jobs=tuple(results.values()))
             self.record(result)
-        changed, code = drifted != _reported(results.values()), code_of(results.values())
-        return structs.replace(result, drift_changed=changed, code=code, outcome=outcome_of(code))
+        drift_changed = drifted != _reported(results.values())
+        code = code_of(results.values())
+        return structs.replace(result, drift_changed=drift_changed, code=code, outcome=outcome_of(code))
 
     def _job(self, job: Job, results: dict[str, JobResult], closing: datetime | None) -> JobResult:
         pending = results[job.name]
         unmet = _unmet_need(job, results)
-        if self.stopped(0) or any(each.code == INTERRUPTED for each in results.values()):
+        if self.stopped(0) or any(result.code == INTERRUPTED for result in results.values()):
             return structs.replace(pending, code=INTERRUPTED, reason="the batch was interrupted")
         if closing is not None and self.clock.now() >= closing:
-            return structs.replace(pending, code=REFUSED, reason=f"the window {self.batch.window} has closed")
+            reason = f"the window {self.batch.window} has closed"
+            return structs.replace(pending, code=REFUSED, reason=reason)
         if unmet is not None:
             return structs.replace(pending, outcome="skipped", reason=unmet)
         self.started_job(job)
@@ -317,19 +376,27 @@ class BatchRun:
 
     def _attempts(self, job: Job, pending: JobResult, closing: datetime | None) -> JobResult:
         started = self.clock.now()
-        until = started + job.args.max_time if job.args.max_time is not None else None
-        ends = [end for end in (until, closing) if end is not None]
-        runs, outside = list[str](), dict[tuple[str, ...], DifferingTarget]()
-        targets: tuple[TargetResult, ...] = ()
+        until = None
+        ends = [] if closing is None else [closing]
+        if job.args.max_time is not None:
+            until = started + job.args.max_time
+            ends.append(until)
+        runs: list[str] = []
+        outside: dict[tuple[str, ...], DifferingTarget] = {}
+        targets: TargetResults = ()
         for number in count(1):
-            result, again, targets = self.run_job(job, number, until, targets)
+            result, may_help, targets = self.run_job(job, number, until, targets)
             runs += result.runs
-            for each in result.outside:  # a later attempt does not find what this one overwrote
-                known = outside.get(each.id, each).changes
-                outside[each.id] = structs.replace(each, changes=tuple(dict.fromkeys((*known, *each.changes))))
-            if not again or not self._wait(job, number, ends):
+            for target in result.outside:  # a later attempt does not find what this one overwrote
+                earlier = outside.get(target.id, target)
+                changes = dict.fromkeys(earlier.changes + target.changes)
+                outside[target.id] = structs.replace(target, changes=tuple(changes))
+            if not (may_help and self._wait(job, number, ends)):
                 break
         now = format_time(self.clock.now())
+        last_success = pending.last_success
+        if result.code == OK and not self.check:
+            last_success = now
         return structs.replace(
             result,
             attempts=number,
@@ -338,7 +405,7 @@ class BatchRun:
             runs=tuple(runs),
             outside=tuple(outside.values()),
             drift=_drift(job, result, pending.drift),
-            last_success=now if result.code == 0 and not self.check else pending.last_success,
+            last_success=last_success,
         )
 
     def _wait(self, job: Job, number: int, ends: Sequence[datetime]) -> bool:
@@ -346,15 +413,27 @@ class BatchRun:
         retry = job.args.retry
         if retry is None or number > retry.times:
             return False
-        again = self.clock.now() + retry.wait
-        return all(again < end for end in ends) and not self.stopped(retry.wait.total_seconds())
+        start = self.clock.now() + retry.wait
+        if any(start >= end for end in ends):
+            return False
+        return not self.stopped(retry.wait.total_seconds())
+
+
+def _pending(job: Job, before: JobResult | None) -> JobResult:
+    """Return the result of a job until it is run: what is known of it from an earlier batch."""
+    if before is None:
+        return JobResult(job=job.name)
+    drift = tuple(structs.replace(target, seen=False) for target in before.drift)
+    return JobResult(job=job.name, last_success=before.last_success, drift=drift)
 
 
 def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:
     """Return which need of a job is not met; a need that is not part of this run is not looked at."""
     for name, required in (job.args.needs or {}).items():
         need = results.get(name)
-        if need is not None and not need.done and required == "ok":
+        if need is None or required != "ok":
+            continue
+        if not need.done:
             return f"needs {name}, which ended with {need.outcome!r}"
     return None
 
@@ -362,25 +441,34 @@ def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:
 # Drift ------------------------------------------------------------------------------------------------------------
 
 
-def _drift(job: Job, result: JobResult, known: tuple[DifferingTarget, ...]) -> tuple[DifferingTarget, ...]:
+def _drift(job: Job, result: JobResult, before: DifferingTargets) -> DifferingTargets:
     """Return what differs, with the number of nights; a target is reported once it differs long enough.
 
     Where a job could not plan all targets of a server, it did not see all that differs there: what is known from the
     night before is kept.
     """
-    unseen = {each.server for each in result.causes}
-    nothing_seen = result.code != 0 and not result.causes
-    nights = {each.id: each.nights for each in known}
+    nights = {target.id: target.nights for target in before}
     after = job.args.drift.after if job.args.drift else 1
-    counted = [structs.replace(each, nights=nights.get(each.id, 0) + 1) for each in result.drift]
-    counted_ids = {each.id for each in counted}
-    kept = (each for each in known if (nothing_seen or each.server in unseen) and each.id not in counted_ids)
-    return (*(structs.replace(each, reported=each.nights >= after) for each in counted), *kept)
+    drift = []
+    for target in result.drift:
+        in_a_row = nights.get(target.id, 0) + 1
+        drift.append(structs.replace(target, nights=in_a_row, reported=in_a_row >= after))
+    found = {target.id for target in drift}
+    saw_nothing = result.code != OK and not result.causes
+    unseen_servers = {cause.server for cause in result.causes}
+    for target in before:
+        is_unseen = saw_nothing or target.server in unseen_servers
+        if is_unseen and target.id not in found:
+            drift.append(target)
+    return tuple(drift)
 
 
 def _reported(results: Iterable[JobResult]) -> set[tuple[str, ...]]:
     """Return what identifies the drift of jobs that is reported."""
-    return {(job.job, *each.id) for job in results for each in job.drift if each.reported}
+    reported = set[tuple[str, ...]]()
+    for result in results:
+        reported |= {(result.job, *target.id) for target in result.drift if target.reported}
+    return reported
 
 
 # Programs -------------------------------------------------------------------------------------------------------------
@@ -400,7 +488,9 @@ def run_end_programs(job: Job, result: JobResult, batch: BatchResult, env: Mappi
     }
     folder = Path(batch.file).parent
     for program, *arguments in job.args.on_end or ():
-        path = str(Path(beside(batch.file, program)).absolute()) if "/" in program else program
+        path = program
+        if "/" in program:
+            path = str(Path(beside(batch.file, program)).absolute())
         error = _run([path, *arguments], folder, {**env, **about})
         yield SentMessage(kind="program", to=program, error=error)
 
@@ -409,7 +499,12 @@ def _run(command: list[str], folder: Path, env: Mapping[str, str]) -> str:
     """Run a program; return why it failed, or nothing."""
     try:
         process = subprocess.Popen(  # noqa: S603 - the programs of the batch file, without a shell
-            command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=_STDERR, start_new_session=True
+            command,
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=_STDERR,
+            start_new_session=True,
         )
     except (OSError, ValueError) as error:
         return f"it cannot be started: {getattr(error, 'strerror', None) or error}"

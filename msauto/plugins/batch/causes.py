@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct
@@ -36,46 +38,128 @@ class Cause(Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The number, the outcome and the reason, in one line."""
-        return f"{self.count} {self.outcome}" + (f": {self.message}" if self.message else "")
+        text = f"{self.count} {self.outcome}"
+        if self.message:
+            text += f": {self.message}"
+        return text
 
     @property
     def named(self) -> str:
         """The names, visible; empty where the message has the only one."""
         if self.count == 1 and self.names[0] in self.message:
             return ""
+        named = ", ".join(map(show_range, name_ranges(self.names)))
         more = self.count - len(self.names)
-        return ", ".join(map(show_range, name_ranges(self.names))) + (f" and {more} more" if more else "")
+        if more:
+            named += f" and {more} more"
+        return named
 
 
-def results_so_far(before: tuple[TargetResult, ...], now: Iterable[TargetResult]) -> tuple[TargetResult, ...]:
+Causes = tuple[Cause, ...]
+TargetResults = tuple[TargetResult, ...]
+
+
+def results_so_far(before: TargetResults, now: Iterable[TargetResult]) -> TargetResults:
     """Return the results of a job after a further attempt, one for each target.
 
     What an earlier attempt changed needs no change in this one, or can no longer be read.
     """
-    now = tuple(now)
-    known = {target_key(each.target) for each in now if each.target.error is None}
-    earlier = {target_key(each.target): each for each in before if is_settled(each)}
-    kept = (each for key, each in earlier.items() if key not in known)
-    return (*kept, *(each for each in now if each.target.error is None or target_key(each.target) not in earlier))
+    settled = {target_key(result.target): result for result in before if is_settled(result)}
+    current = []
+    read_now = set()
+    for result in now:
+        key = target_key(result.target)
+        if result.target.error is None:
+            read_now.add(key)
+        elif key in settled:
+            continue
+        current.append(result)
+    kept = [result for key, result in settled.items() if key not in read_now]
+    return (*kept, *current)
 
 
 def is_settled(result: TargetResult) -> bool:
     """Return whether a further attempt leaves a target as it is: it is done, or a request of it is in doubt."""
-    in_doubt = any(each.outcome == "unverified" for each in result.requests)
-    return result.outcome in {"changed", "unverified"} or in_doubt
+    if result.outcome in {"changed", "unverified"}:
+        return True
+    return any(request.outcome == "unverified" for request in result.requests)
 
 
-def causes_of(results: Iterable[TargetResult], lost: Collection[str]) -> tuple[Cause, ...]:
+Group = tuple[str, Outcome, CauseKind | None]
+"""A server, what came of targets on it, and the kind of the cause."""
+Reasons = dict[tuple[str, str], list[TargetResult]]
+"""Targets by why they are not done (without their titles), and what to do."""
+
+
+def causes_of(results: Iterable[TargetResult], lost: Collection[str]) -> Causes:
     """Return why targets are not done, worst first; ``lost`` are the servers that do not answer."""
-    left = [each for each in results if each.outcome in NOT_DONE]
-    busy = {each.target.server for each in left if _statuses(each) & BUSY_STATUSES}
-    groups: dict[tuple[str, Outcome, CauseKind | None], dict[tuple[str, str], list[TargetResult]]] = {}
-    for each in left:
-        key = each.target.server, each.outcome, _kind_of(each, lost, busy)
-        message, remedy = (without_titles(text, each.target) for text in _reason(each))
-        groups.setdefault(key, {}).setdefault((message, remedy), []).append(each)
-    causes = (cause for key, reasons in groups.items() for cause in _causes(*key, reasons))
+    not_done = [result for result in results if result.outcome in NOT_DONE]
+    busy = set()
+    for result in not_done:
+        if _statuses(result) & BUSY_STATUSES:
+            busy.add(result.target.server)
+    groups = defaultdict[Group, Reasons](lambda: defaultdict(list))
+    for result in not_done:
+        target = result.target
+        message, remedy = _reason(result)
+        reason = without_titles(message, target), without_titles(remedy, target)
+        group = target.server, result.outcome, _kind_of(result, lost, busy)
+        groups[group][reason].append(result)
+    causes: list[Cause] = []
+    for group, reasons in groups.items():
+        causes += _causes(group, reasons)
     return tuple(sorted(causes, key=lambda cause: (severity(cause.outcome), -cause.count)))
+
+
+def _statuses(result: TargetResult) -> set[int | None]:
+    failed = {"failed", "unverified"}
+    return {request.status for request in result.requests if request.outcome in failed}
+
+
+def _reason(result: TargetResult) -> tuple[str, str]:
+    """Return why a target is not done, and what to do: each in one line, without server, place and read request."""
+    lines = defaultdict[str, list[str]](list)
+    for kind, line in result_lines(result):
+        lines[kind].append(line.strip())
+    server = re.escape(show(result.target.server))
+    message = "; ".join(lines["message"][:1] + lines["difference"][:1])
+    place = rf"^(\S+:\d+:\d+: )?(server {server}(, database [^:]+| at \S+)?: )?(GET \S+: )?"
+    return re.sub(place, "", message), " ".join(lines["advice"]).removeprefix("→ ")
+
+
+def _kind_of(result: TargetResult, lost: Collection[str], busy: Collection[str]) -> CauseKind | None:
+    target, statuses = result.target, _statuses(result)
+    if_lost: CauseKind | None = "no connection" if target.server in lost else None
+    if target.error is not None:
+        return if_lost if target.cause is UNSET else target.cause
+    if statuses & UNAUTHORIZED_STATUSES:
+        return "account rejected"
+    if statuses & BUSY_STATUSES or (not statuses and target.server in busy):
+        return "busy"
+    return if_lost if statuses <= {None} else None
+
+
+def _causes(group: Group, reasons: Reasons) -> Iterator[Cause]:
+    """Yield the cause of each reason; of very many, one with all their targets."""
+    server, outcome, kind = group
+    if len(reasons) > _MOST_REASONS:
+        message, remedy = next(iter(reasons))
+        message = f"{message} (and {len(reasons) - 1} other reasons)"
+        reasons = {(message, remedy): list(chain.from_iterable(reasons.values()))}
+    for (message, remedy), results in reasons.items():
+        if len(results) == 1:
+            message, remedy = _reason(results[0])
+        names = tuple(result.target.name for result in results)
+        shown = names if len(names) <= _ALL_NAMED else names[:_NAMED]
+        yield Cause(
+            server=server,
+            outcome=outcome,
+            kind=kind,
+            count=len(names),
+            names=shown,
+            message=message,
+            remedy=remedy,
+        )
 
 
 def may_get_better(causes: Sequence[Cause], *, every: bool) -> bool:
@@ -83,51 +167,9 @@ def may_get_better(causes: Sequence[Cause], *, every: bool) -> bool:
 
     What is unverified is left to the user. An account that is rejected is not tried again: that could lock it.
     """
-    helps = [each.kind in PASSING and each.outcome in {"failed", "not attempted"} for each in causes]
-    rejected = any(each.kind == "account rejected" for each in causes)
-    return not rejected and (all(helps) if every else any(helps))
-
-
-def _statuses(result: TargetResult) -> set[int | None]:
-    return {each.status for each in result.requests if each.outcome in {"failed", "unverified"}}
-
-
-def _kind_of(result: TargetResult, lost: Collection[str], busy: Collection[str]) -> CauseKind | None:
-    target, statuses = result.target, _statuses(result)
-    if target.error is not None:
-        unknown: CauseKind | None = "no connection" if target.server in lost else None
-        return unknown if target.cause is UNSET else target.cause
-    if statuses & UNAUTHORIZED_STATUSES:
-        return "account rejected"
-    if statuses & BUSY_STATUSES or (not statuses and target.server in busy):
-        return "busy"
-    return "no connection" if target.server in lost and statuses <= {None} else None
-
-
-def _reason(result: TargetResult) -> tuple[str, str]:
-    """Return why a target is not done, and what to do: each in one line, without server, place and read request."""
-    lines: dict[str, list[str]] = {"message": [], "difference": [], "advice": []}
-    for kind, line in result_lines(result):
-        lines.setdefault(kind, []).append(line.strip())
-    server = re.escape(show(result.target.server))
-    message = "; ".join([*lines["message"][:1], *lines["difference"][:1]])
-    message = re.sub(rf"^(\S+:\d+:\d+: )?(server {server}(, database [^:]+| at \S+)?: )?(GET \S+: )?", "", message)
-    return message, " ".join(lines["advice"]).removeprefix("→ ")
-
-
-def _causes(
-    server: str, outcome: Outcome, kind: CauseKind | None, reasons: dict[tuple[str, str], list[TargetResult]]
-) -> Iterator[Cause]:
-    """Yield the cause of each reason; of very many, one with all their targets."""
-    if len(reasons) > _MOST_REASONS:
-        (message, remedy), *_ = reasons
-        all_targets = [each for those in reasons.values() for each in those]
-        reasons = {(f"{message} (and {len(reasons) - 1} other reasons)", remedy): all_targets}
-    for (message, remedy), results in reasons.items():
-        if len(results) == 1:
-            message, remedy = _reason(results[0])
-        names = tuple(each.target.name for each in results)
-        shown = names if len(names) <= _ALL_NAMED else names[:_NAMED]
-        yield Cause(
-            server=server, outcome=outcome, kind=kind, count=len(names), names=shown, message=message, remedy=remedy
-        )
+    helps = []
+    for cause in causes:
+        if cause.kind == "account rejected":
+            return False
+        helps.append(cause.kind in PASSING and cause.outcome in {"failed", "not attempted"})
+    return all(helps) if every else any(helps)

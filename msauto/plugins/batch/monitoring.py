@@ -12,10 +12,11 @@ import subprocess
 import sys
 import time
 from base64 import b64encode
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -37,9 +38,15 @@ from msauto.model.result import parse_time, seconds_between
 from msauto.playbook.hosts import secret_of
 from msauto.playbook.input_files import beside
 from msauto.plugins.batch.batch_file import BatchFile, outputs_of_batch
-from msauto.plugins.batch.batch_result import BatchResult, MessageKind, SentMessage, past_results
+from msauto.plugins.batch.batch_result import (
+    BatchResult,
+    MessageKind,
+    SentMessage,
+    SentMessages,
+    past_results,
+)
 from msauto.plugins.batch.pages import page_name, render_index
-from msauto.plugins.batch.schema import Event, PagesArgs, ReportArgs, SecretSource
+from msauto.plugins.batch.schema import Event, NotifyArgs, PagesArgs, ReportArgs, SecretSource
 from msauto.plugins.batch.summary import SUMMARY_FORMS, BatchForm, render_text
 from msauto.report.templates import template
 from msauto.secrets.redaction import Secrets
@@ -49,7 +56,6 @@ _AT_START: Final = 2.0
 _MARGIN: Final = 0.5  # seconds, so that a process that hangs is killed within the time of the message
 _MOST_BYTES: Final = 90_000  # healthchecks keeps 100 kB of a body
 _REPORT_MODE, _METRICS_MODE = 0o640, 0o644
-_SHORTEST_PART: Final = 4
 _WIDE_FORMS: Final = {ord(sign): ord(sign) + 0xFEE0 for sign in "@<>[]`|*~#"}
 _LINKS: Final = (("://", "：//"), ("www.", "www．"))
 """What messengers act on, and how it looks without that meaning: a notice has no mentions and no links."""
@@ -60,14 +66,16 @@ _TO_THE_INDEX: Final = '<p class="more"><a href="index.html">All nights</a></p><
 def events_of(result: BatchResult) -> tuple[Event, ...]:
     """Return what happened, in the order of its urgency."""
     was_missed = result.outcome == "missed"
-    codes: set[int | None] = set() if was_missed else {each.code for each in result.jobs if each.code} or {result.code}
+    codes: set[int | None] = set()
+    if not was_missed:
+        codes = {job.code for job in result.jobs if job.code} or {result.code}
     happened: dict[Event, bool] = {
         "failed": bool(codes - {None, OK, REFUSED, LOCKED}),
         "refused": REFUSED in codes,
         "locked": LOCKED in codes,
         "missed": was_missed or bool(result.missed),
         "drift": result.drift_changed,
-        "changed": any(each.summary.get("changed") for each in result.jobs),
+        "changed": any(job.summary.get("changed") for job in result.jobs),
         "recovered": result.recovered,
         "ok": result.code == 0,
     }
@@ -99,30 +107,43 @@ class Monitor(Struct):
     ledger: LedgerPlace | None = None
     left: float = _SECONDS
 
-    def started(self, run: str) -> tuple[SentMessage, ...]:
+    def started(self, run: str) -> SentMessages:
         """Report that the jobs start."""
         return self._deliver([*self._heartbeats("start", run, "")], _AT_START)
 
-    def ended(self, result: BatchResult) -> tuple[SentMessage, ...]:
+    def ended(self, result: BatchResult) -> SentMessages:
         """Report a result: files, the heartbeat, and notices to those who subscribed to what happened."""
         recap = render_text(result)
         messages = [*self._files(result), *self._heartbeats(str(result.code), result.run, recap)]
-        for subscribed, value, node in self._subscribers():
-            events = tuple(event for event in events_of(result) if event in subscribed)
+        happened = events_of(result)
+        for notify, node in self._subscribers():
+            events = tuple(event for event in happened if event in notify.on)
             if events:
-                kind = "failure" if result.code else "warning" if "drift" in events else "success"
+                kind = _kind_of_notice(result, events)
                 send = partial(_send_notice, f"msauto {result.heading}", recap, kind)
-                messages.append(self._to(value, node, "notice", send, events))
+                messages.append(self._to(notify.to, node, "notice", send, events))
         return self._deliver(messages, self.left)
 
-    def test(self) -> tuple[SentMessage, ...]:
-        """Send a test to every address; it does not change the state of a check."""
-        text = f"This is a test: the batch {self.batch.name} of msauto can reach this address."
-        send = partial(_send_notice, f"msauto {self.batch.name}: test", text, "info")
-        notices = [self._to(value, node, "notice", send) for _, value, node in self._subscribers()]
-        return self._deliver([*self._heartbeats("log", f"test of {self.batch.name}", text), *notices], self.left)
+    def unreachable_addresses(self) -> Iterator[Problem]:
+        """Send a test to every address; yield an error for each that did not accept it.
 
-    def _deliver(self, messages: Sequence[Message], seconds: float) -> tuple[SentMessage, ...]:
+        It does not change the state of a check.
+        """
+        batch = self.batch.name
+        text = f"This is a test: the batch {batch} of msauto can reach this address."
+        messages = [*self._heartbeats("log", f"test of {batch}", text)]
+        nodes = [self.batch.node.child("heartbeat") for _ in messages]
+        for notify, node in self._subscribers():
+            send = partial(_send_notice, f"msauto {batch}: test", text, "info")
+            messages.append(self._to(notify.to, node, "notice", send))
+            nodes.append(node)
+        for node, sent in zip(nodes, self._deliver(messages, self.left), strict=True):
+            if sent.error:
+                message = f"the test to {sent.to} was not delivered: {sent.error}"
+                problem = node.problem(message, "correct the address")
+                yield replace(problem, excerpt="")  # it would show the address
+
+    def _deliver(self, messages: Sequence[Message], seconds: float) -> SentMessages:
         begun = time.monotonic()
         delivered = deliver(messages, min(seconds, self.left))
         self.left -= time.monotonic() - begun
@@ -134,9 +155,9 @@ class Monitor(Struct):
             send = partial(_send_heartbeat, signal, run, body)
             yield self._to(value, self.batch.node.child("heartbeat"), "heartbeat", send)
 
-    def _subscribers(self) -> Iterator[tuple[list[Event], str | SecretSource, SourceNode]]:
+    def _subscribers(self) -> Iterator[tuple[NotifyArgs, SourceNode]]:
         for index, notify in enumerate(self.batch.args.notify or ()):
-            yield notify.on, notify.to, self.batch.node.child("notify", index, "to")
+            yield notify, self.batch.node.child("notify", index, "to")
 
     def _to(
         self,
@@ -150,29 +171,38 @@ class Monitor(Struct):
 
         Of a text only the scheme is shown: other parts of a URL may be secret.
         """
+        address: Callable[[], str]
         if isinstance(value, SecretSource):
             ((source, name),) = value.model_dump(exclude_none=True).items()
+            place = node.child(source)
+            address = partial(_secret_address, source, name, place, self.env, self.batch.name)
             shown = f"{source} {name}"
-            address = partial(_secret_address, source, name, node.child(source), self.env, self.batch.name)
         else:
             scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)", value)
-            shown, address = f"{scheme[0] if scheme else ''}://…", partial(str, value)
+            address = partial(str, value)
+            shown = f"{scheme[0]}://…" if scheme else "://…"
         return Message(SentMessage(kind=kind, to=shown, events=events), send, address)
 
     def _files(self, result: BatchResult) -> Iterator[Message]:
         """Yield the dated summaries, each of which removes those older than ``keep_days``, and the metrics."""
         batch, metrics, reports = self.batch, self.batch.args.metrics, self.batch.args.reports
-        kept: dict[str, list[ReportArgs | PagesArgs]] = {}
+        kept = defaultdict[str, list[ReportArgs | PagesArgs]](list)
         if reports is not None:
-            kept |= {form: [reports] for form in reports.formats or ["text"]}
+            for report_form in reports.formats or ["text"]:
+                kept[report_form] = [reports]
         if batch.pages is not None:
-            kept.setdefault("html", []).append(batch.pages)
-        for form, those in kept.items():
+            kept["html"].append(batch.pages)
+        name = page_name(result, batch.schedule.zone)
+        for form, folders in kept.items():
             ending, render = SUMMARY_FORMS[form]
-            name = f"{page_name(result, batch.schedule.zone)}.{ending}"
-            files = [(Path(beside(batch.file, args.dir)) / name, args) for args in those]
+            files = []
+            for args in folders:
+                folder = Path(beside(batch.file, args.dir))
+                path = folder / f"{name}.{ending}"
+                files.append((path, args))
             shown = ", ".join(str(path) for path, _ in files)
-            yield Message(SentMessage(kind="report", to=shown), partial(self._write_reports, result, render, files))
+            write = partial(self._write_reports, result, render, files)
+            yield Message(SentMessage(kind="report", to=shown), write)
         if metrics is not None and result.outcome != "locked":  # those of the run in progress stay
             path = Path(beside(batch.file, metrics.file))
             yield Message(SentMessage(kind="metrics", to=str(path)), partial(self._write_metrics, result, path))
@@ -183,43 +213,55 @@ class Monitor(Struct):
         write_file(path, [metrics_text(result)], _METRICS_MODE)
 
     def _write_reports(
-        self, result: BatchResult, render: BatchForm, files: Sequence[tuple[Path, ReportArgs | PagesArgs]], *_: object
+        self,
+        result: BatchResult,
+        render: BatchForm,
+        files: Sequence[tuple[Path, ReportArgs | PagesArgs]],
+        *_: object,
     ) -> None:
         """Write a form of the summary, and remove older files; beside the page of a night, the index."""
-        batch, text, outputs = self.batch, render(result, self.ledger), outputs_of_batch(self.batch)
-        started = parse_time(result.started).astimezone(batch.schedule.zone)
-        for path, args in files:
-            path = outputs.path(str(path), REPORT)
-            folder = path.parent
-            folder.mkdir(parents=True, exist_ok=True)
+        text = render(result, self.ledger)
+        outputs = outputs_of_batch(self.batch)
+        started = parse_time(result.started).astimezone(self.batch.schedule.zone)
+        for named, args in files:
+            path = outputs.path(str(named), REPORT)
+            path.parent.mkdir(parents=True, exist_ok=True)
             is_page = isinstance(args, PagesArgs)
             check_replaced(path, PAGE if path.suffix == ".html" else REPORT)
-            write_file(path, [text.replace("</header>", _TO_THE_INDEX, 1) if is_page else text], _REPORT_MODE)
-            oldest = "" if args.keep_days is None else f"{started.date() - timedelta(days=args.keep_days)}"
-            dated = re.compile(rf"{re.escape(batch.name)}-(\d{{4}}-\d\d-\d\d)T\d{{6}}{re.escape(path.suffix)}")
-            for each in folder.iterdir():
-                if (report := dated.fullmatch(each.name)) and report[1] < oldest:
-                    each.unlink(missing_ok=True)
+            shown = text.replace("</header>", _TO_THE_INDEX, 1) if is_page else text
+            write_file(path, [shown], _REPORT_MODE)
+            if args.keep_days is not None:
+                self._remove_older(path, started.date() - timedelta(days=args.keep_days))
             if is_page:
-                with Ledger.open(self.ledger, readonly=True) if self.ledger is not None else nullcontext() as ledger:
-                    past = past_results(ledger, batch.name) if ledger is not None else ()
-                    nights = [result, *(each for each in past if each.run != result.run)]
-                index = render_index(nights, batch.schedule.zone, {each.name for each in folder.iterdir()})
-                check_replaced(folder / "index.html", PAGE)
-                write_file(folder / "index.html", index, _REPORT_MODE)
+                self._write_index(path.parent, result)
+
+    def _remove_older(self, path: Path, oldest: date) -> None:
+        name, ending = re.escape(self.batch.name), re.escape(path.suffix)
+        dated = re.compile(rf"{name}-(\d{{4}}-\d\d-\d\d)T\d{{6}}{ending}")
+        for file in path.parent.iterdir():
+            report = dated.fullmatch(file.name)
+            if report and report[1] < str(oldest):
+                file.unlink(missing_ok=True)
+
+    def _write_index(self, folder: Path, result: BatchResult) -> None:
+        nights = [result]
+        if self.ledger is not None:
+            with Ledger.open(self.ledger, readonly=True) as ledger:
+                past = past_results(ledger, self.batch.name)
+                nights += [night for night in past if night.run != result.run]
+        pages = {file.name for file in folder.iterdir()}
+        index = render_index(nights, self.batch.schedule.zone, pages)
+        check_replaced(folder / "index.html", PAGE)
+        write_file(folder / "index.html", index, _REPORT_MODE)
 
 
-def unreachable_addresses(batch: BatchFile, env: Mapping[str, str]) -> Iterator[Problem]:
-    """Send a test to every address; yield an error for each that did not accept it."""
-    places = [batch.node.child("heartbeat")] if batch.args.heartbeat is not None else []
-    places += [batch.node.child("notify", index, "to") for index in range(len(batch.args.notify or ()))]
-    for node, sent in zip(places, Monitor(batch, env).test(), strict=True):
-        if sent.error:
-            problem = node.problem(f"the test to {sent.to} was not delivered: {sent.error}", "correct the address")
-            yield replace(problem, excerpt="")  # it would show the address
+def _kind_of_notice(result: BatchResult, events: tuple[Event, ...]) -> str:
+    if result.code:
+        return "failure"
+    return "warning" if "drift" in events else "success"
 
 
-def deliver(messages: Sequence[Message], seconds: float) -> tuple[SentMessage, ...]:
+def deliver(messages: Sequence[Message], seconds: float) -> SentMessages:
     """Send messages at the same time; return what came of each after at most so many seconds.
 
     An error never shows an address that is a secret.
@@ -229,23 +271,28 @@ def deliver(messages: Sequence[Message], seconds: float) -> tuple[SentMessage, .
     def send(number: int, message: Message) -> None:
         secrets = Secrets()
         try:
-            if address := message.address():
-                parts = re.split(r"[/:@?&=,]+", address.partition("://")[2])  # messages of libraries repeat them
-                secrets = Secrets([address, *(part for part in parts if len(part) >= _SHORTEST_PART)])
+            address = message.address()
+            _, _, location = address.partition("://")
+            parts = re.split(r"[/:@?&=,]+", location)  # messages of libraries repeat them
+            secrets = Secrets([address, *parts])
             message.send(address, seconds)
         except Exception as error:  # noqa: BLE001 - monitoring never stops a batch
             errors[number] = secrets.redact_message(_reason(error))
         else:
             errors[number] = ""
 
-    threads = [Thread(target=send, args=each, daemon=True) for each in enumerate(messages)]
-    for thread in threads:
+    threads = []
+    for numbered in enumerate(messages):
+        thread = Thread(target=send, args=numbered, daemon=True)
         thread.start()
+        threads.append(thread)
     end = time.monotonic() + seconds
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
     late = f"no answer within {seconds:.1f} s"
-    return tuple(structs.replace(each.unsent, error=errors.get(number, late)) for number, each in enumerate(messages))
+    return tuple(
+        structs.replace(message.unsent, error=errors.get(number, late)) for number, message in enumerate(messages)
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -253,7 +300,8 @@ def _reason(error: Exception) -> str:
         return error.problems[0].message
     if isinstance(error, MsautoError):
         return error.message
-    return " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
+    text = str(getattr(error, "strerror", None) or error)
+    return " ".join(text.split()) or type(error).__name__
 
 
 def _secret_address(source: str, name: str, node: SourceNode, env: Mapping[str, str], batch: str) -> str:
@@ -297,7 +345,8 @@ def _send_heartbeat(signal: str, run: str, body: str, url: str, seconds: float) 
     headers = {"Content-Type": "text/plain; charset=utf-8", "User-Agent": "msauto"}
     if login:
         user, _, password = login.partition(":")
-        headers["Authorization"] = f"Basic {b64encode(unquote_to_bytes(f'{user}:{password}')).decode()}"
+        credentials = unquote_to_bytes(f"{user}:{password}")
+        headers["Authorization"] = f"Basic {b64encode(credentials).decode()}"
     request = Request(address, body.encode()[-_MOST_BYTES:], headers, method="POST")  # noqa: S310 - http, above
     try:
         with build_opener(_NoRedirects).open(request, timeout=seconds):
@@ -367,5 +416,7 @@ def notify_systemd(env: Mapping[str, str], text: str) -> None:
     if not address:
         return
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
-        channel.connect(f"\0{address[1:]}" if address.startswith("@") else address)
+        if address.startswith("@"):
+            address = f"\0{address[1:]}"
+        channel.connect(address)
         channel.send(f"STATUS={' '.join(text.split())}".encode())

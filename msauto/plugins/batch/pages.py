@@ -15,7 +15,12 @@ from msauto.report.sanitizing import show, visible
 from msauto.report.texts import local_time, plural
 
 MOST_NIGHTS: Final = 90
-_BARS: Final = {"changed": "changed", "failed": "not done", "differs": "differing", "outside": "changed outside"}
+_BARS: Final = {
+    "changed": "changed",
+    "failed": "not done",
+    "differs": "differing",
+    "outside": "changed outside",
+}
 """What is counted, by the class of its bar."""
 
 
@@ -34,10 +39,11 @@ class Night(NamedTuple):
     @property
     def servers(self) -> list[str]:
         """What was done on each server, in words."""
-        shown = (
-            (server, [f"{number} {_BARS[bar]}" for bar, number in bars.items()]) for server, bars in self.counts.items()
-        )
-        return [f"{server}: {', '.join(numbers)}" for server, numbers in shown]
+        lines = []
+        for server, bars in self.counts.items():
+            numbers = [f"{number} {_BARS[bar]}" for bar, number in bars.items()]
+            lines.append(f"{server}: {', '.join(numbers)}")
+        return lines
 
 
 def page_name(result: BatchResult, zone: ZoneInfo) -> str:
@@ -47,10 +53,17 @@ def page_name(result: BatchResult, zone: ZoneInfo) -> str:
 
 def render_index(results: Sequence[BatchResult], zone: ZoneInfo, pages: Collection[str]) -> Iterable[str]:
     """Return the index of runs, the newest first; ``pages`` are the files that exist."""
-    nights = [_night(each, f"{page_name(each, zone)}.html", pages) for each in results[:MOST_NIGHTS]]
-    newest, tallest = results[0], Counter[str]()
-    for night in nights:
-        tallest |= Counter({server: max(bars.values()) for server, bars in night.counts.items()})
+    nights = []
+    tallest = Counter[str]()
+    for result in results[:MOST_NIGHTS]:
+        page = f"{page_name(result, zone)}.html"
+        if page not in pages:
+            page = ""
+        night = _night(result, page)
+        nights.append(night)
+        for server, bars in night.counts.items():
+            tallest[server] = max(tallest[server], *bars.values())
+    newest = results[0]
     facts = (nights[0].started, plural(len(nights), "night"), f"msauto {newest.msauto}")
     render_page = page_writer()
     return render_page(
@@ -62,24 +75,35 @@ def render_index(results: Sequence[BatchResult], zone: ZoneInfo, pages: Collecti
     )
 
 
-def _night(result: BatchResult, page: str, pages: Collection[str]) -> Night:
+def _night(result: BatchResult, page: str) -> Night:
     writing = [job for job in result.jobs if job.written[1]]
+    others = [job for job in result.jobs if job not in writing]
     # A job with ``do: plan`` finds again what the others have not written.
-    bars = _counts(writing) | _counts(job for job in result.jobs if job not in writing)
+    bars = _counts(writing) | _counts(others)
+
     counts: dict[str, dict[str, int]] = {}
-    for server, bar in sorted(bars, key=lambda key: (key[0], [*_BARS].index(key[1]))):
+    for server, bar in sorted(bars, key=_order):
         counts.setdefault(show(server), {})[bar] = bars[server, bar]
-    text, page = visible(result.sentence), page if page in pages else ""
-    return Night(result.outcome, local_time(result.started), text, page, counts)
+    started = local_time(result.started)
+    text = visible(result.sentence)
+    return Night(result.outcome, started, text, page, counts)
+
+
+def _order(counted: tuple[str, str]) -> tuple[str, int]:
+    server, bar = counted
+    return server, list(_BARS).index(bar)
 
 
 def _counts(jobs: Iterable[JobResult]) -> Counter[tuple[str, str]]:
     """Return how many targets each bar of each server counts."""
     counts = Counter[tuple[str, str]]()
     for job in jobs:
-        counts.update({(server, "changed"): number for server, number in job.changed.items()})
-        counts.update((target.server, "outside") for target in job.outside)
+        for server, number in job.changed.items():
+            counts[server, "changed"] += number
         for cause in job.causes:
             counts[cause.server, "failed"] += cause.count
-        counts.update((target.server, "differs") for target in job.reported_drift)
+        for target in job.outside:
+            counts[target.server, "outside"] += 1
+        for target in job.reported_drift:
+            counts[target.server, "differs"] += 1
     return counts

@@ -39,7 +39,8 @@ class Schedule(Struct, frozen=True):
         """Yield the starts later than ``moment`` (in UTC), without end."""
         day = moment.astimezone(self.zone).date() - timedelta(days=1)  # its start may be on the next day, after a gap
         while True:
-            if DAYS[day.weekday()] in self.days and (start := self.start_on(day)) > moment:
+            start = self.start_on(day)
+            if DAYS[day.weekday()] in self.days and start > moment:
                 yield start
                 moment = start  # the start of a day that is skipped as a whole may be that of the next day
             day += timedelta(days=1)
@@ -76,22 +77,31 @@ def due_starts(schedule: Schedule, window: Window | None, handled: datetime | No
     if handled is None:
         return DueStarts(due_starts(schedule, window, now - timedelta(days=1), now).now)
     starts = list(schedule.starts_between(handled, now))
-    is_open = bool(starts) and (window is None or (window.is_open(starts[-1]) and window.is_open(now)))
-    if not is_open or (window is not None and now >= closing_of(window, starts[-1])):
-        return DueStarts(None, tuple(starts))
-    return DueStarts(starts[-1], tuple(starts[:-1]))
+    if not starts:
+        return DueStarts()
+    *earlier, last = starts
+    if window is not None:
+        closing = open_until(window, last)
+        is_open = closing is not None and now < closing and window.is_open(now)
+        if not is_open:
+            return DueStarts(None, tuple(starts))
+    return DueStarts(last, tuple(earlier))
 
 
 def closing_of(window: Window, start: datetime) -> datetime:
     """Return the instant at which the window closes after ``start``, which is inside."""
     wall = window.clock(start).replace(tzinfo=None)
-    day = wall.date() if window.end > wall.time() else wall.date() + timedelta(days=1)
+    day = wall.date()
+    if window.end <= wall.time():
+        day += timedelta(days=1)
     return instant_of(datetime.combine(day, window.end), ZoneInfo(window.timezone or "UTC"))
 
 
 def open_until(window: Window | None, now: datetime) -> datetime | None:
     """Return when an open window closes; ``None`` without a window, and while it is closed."""
-    return closing_of(window, now) if window is not None and window.is_open(now) else None
+    if window is None or not window.is_open(now):
+        return None
+    return closing_of(window, now)
 
 
 def outside_of(window: Window, now: datetime) -> str:
@@ -112,10 +122,11 @@ def clock_changes(schedule: Schedule, first: date, last: date) -> Iterator[Clock
     for number in range((last - first).days + 1):
         day = first + timedelta(days=number)
         if DAYS[day.weekday()] in schedule.days:
-            wall = datetime.combine(day, schedule.at)
-            before, after = (wall.replace(tzinfo=schedule.zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+            wall = datetime.combine(day, schedule.at, schedule.zone)
+            before, after = _both_readings(wall)
             if before != after:
-                yield ClockChange(day, "repeated" if before < after else "skipped", schedule.start_on(day))
+                kind = "repeated" if before < after else "skipped"
+                yield ClockChange(day, kind, schedule.start_on(day))
 
 
 def instant_of(wall: datetime, zone: ZoneInfo) -> datetime:
@@ -123,7 +134,7 @@ def instant_of(wall: datetime, zone: ZoneInfo) -> datetime:
 
     A repeated time is the earlier one. A skipped time is the first moment after the gap.
     """
-    before, after = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    before, after = _both_readings(wall.replace(tzinfo=zone))
     if before.astimezone(zone).replace(tzinfo=None) == wall:
         return before
     early, late = after, before  # a skipped time: the offset changes between these two
@@ -134,3 +145,8 @@ def instant_of(wall: datetime, zone: ZoneInfo) -> datetime:
         else:
             late = middle
     return late
+
+
+def _both_readings(wall: datetime) -> tuple[datetime, datetime]:
+    """Return the instants (in UTC) of a wall-clock time by the offset before, and after, a change of the clocks."""
+    return wall.replace(fold=0).astimezone(UTC), wall.replace(fold=1).astimezone(UTC)

@@ -22,6 +22,8 @@ from msauto.playbook.settings_file import state_folder
 from msauto.plugins.batch.batch_file import load_batch
 from msauto.plugins.batch.schedulers import SCHEDULERS, ScheduledStart, scheduler_files
 
+_PROGRAM: Final = (sys.executable, "-P", "-m", "msauto")
+"""Python with this program: ``-P`` keeps it from importing a file of the folder in which the batch is."""
 _UNREADABLE: Final = r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
 _REFUSED: Final[Mapping[str, str]] = {
     "systemd": r'["\\]|\s$',
@@ -67,15 +69,12 @@ def _start(file: str, scheduler: str) -> ScheduledStart:
     state_dir = state_folder(None, settings.state_dir)
     require_known_home(state_dir)
     state_home = state_dir.absolute().parent
-    start = ScheduledStart(batch, _program(), state_home, Path(settings.state_dir) if settings.state_dir else None)
+    named = Path(settings.state_dir) if settings.state_dir else None
+    start = ScheduledStart(batch, _PROGRAM, state_home, named)
     refused = re.compile(f"{_UNREADABLE}|{_REFUSED[scheduler]}")
     for path in map(str, (*start.argv, start.state_home, *start.written_folders)):
-        if found := refused.search(path):
+        found = refused.search(path)
+        if found:
             message = f"the path {path!r} contains {found[0]!r}, which is not supported for {scheduler}"
             raise MsautoError(message, remedy="rename the file or folder")
     return start
-
-
-def _program() -> tuple[str, ...]:
-    """Return Python with this program: ``-P`` keeps it from importing a file of the folder in which the batch is."""
-    return (sys.executable, "-P", "-m", "msauto")

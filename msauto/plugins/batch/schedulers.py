@@ -31,7 +31,10 @@ _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
 """The files of each scheduler: their names are that of the batch, and those of the templates that of the scheduler."""
 SCHEDULERS: Final = tuple(_ENDINGS)
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_GAPS_FROM, _GAPS_TO = date(2026, 1, 1), date(2037, 12, 31)  # the rules of time zones are known no further
+_GAPS_FROM, _GAPS_TO = (
+    date(2026, 1, 1),
+    date(2037, 12, 31),
+)  # the rules of time zones are known no further
 
 GRACE = timedelta(hours=1)
 """How long a batch may finish what it has begun after its time, before a scheduler kills it."""
@@ -67,23 +70,36 @@ class ScheduledStart(Struct, frozen=True):
     def written_folders(self) -> list[Path]:
         """The folders besides the ledger that a run may write to: its own for downloads, reports and metrics."""
         args = self.batch.args
-        named = [args.reports.dir] if args.reports else []
-        named += [str(Path(args.metrics.file).parent)] if args.metrics else []
-        named += [str(self.state_dir.absolute())] if self.state_dir else []
+        named = []
+        if args.reports:
+            named.append(args.reports.dir)
+        if args.metrics:
+            named.append(str(Path(args.metrics.file).parent))
+        if self.state_dir:
+            named.append(str(self.state_dir.absolute()))
         here = self.file.parent
-        folders = [Path(beside(str(self.file), each)) for each in named]
-        return [here, *(folder for folder in dict.fromkeys(folders) if not folder.is_relative_to(here))]
+        folders = [here]
+        for name in named:
+            folder = Path(beside(str(self.file), name))
+            if folder not in folders and not folder.is_relative_to(here):
+                folders.append(folder)
+        return folders
 
     @property
     def is_in_a_home(self) -> bool:
         """Whether the batch or msauto is in a home, so that homes cannot be hidden."""
-        homes = (Path("/home"), Path("/root"), Path("/run/user"))
-        return any(path.is_relative_to(home) for path in (self.file, Path(self.program[0])) for home in homes)
+        program = Path(self.program[0])
+        for home in ("/home", "/root", "/run/user"):
+            if self.file.is_relative_to(home) or program.is_relative_to(home):
+                return True
+        return False
 
     def latest_start(self) -> timedelta | None:
         """Return how long after its time the batch may still start: until the window closes; ``None`` without one."""
         window = self.batch.window
-        return None if window is None else time_between(self.batch.schedule.at, window.end)
+        if window is None:
+            return None
+        return time_between(self.batch.schedule.at, window.end)
 
     def time_limit(self) -> timedelta | None:
         """Return after which time a scheduler kills the batch; ``None`` if neither the jobs nor a window limit it.
@@ -92,9 +108,12 @@ class ScheduledStart(Struct, frozen=True):
         """
         window = self.batch.window
         times = [job.args.max_time for job in self.batch.jobs]
-        limits = [sum(filter(None, times), timedelta())] if all(times) else []
-        limits += [time_between(window.start, window.end)] if window else []
-        return min(limits) + GRACE if limits else None
+        limits = []
+        if all(times):
+            limits.append(sum(filter(None, times), GRACE))
+        if window:
+            limits.append(time_between(window.start, window.end) + GRACE)
+        return min(limits, default=None)
 
 
 class SchedulerFiles(NamedTuple):
@@ -107,13 +126,15 @@ class SchedulerFiles(NamedTuple):
 def scheduler_files(scheduler: str, start: ScheduledStart, where: str = "") -> SchedulerFiles:
     """Return the files that start a batch; ``where``: their folder, which is shown with how to install them."""
     batch, schedule = start.batch, start.batch.schedule
-    days = ",".join(sorted(str((DAYS.index(day) + 1) % 7) for day in schedule.days))  # 0 is Sunday
+    days = "*"
+    if len(schedule.days) < len(DAYS):
+        days = ",".join(sorted(str((DAYS.index(day) + 1) % 7) for day in schedule.days))  # 0 is Sunday
     values = {
         "start": start,
         "batch": batch,
         "schedule": schedule,
         "folder": str(start.file.parent),
-        "cron_times": f"{schedule.at.minute} {schedule.at.hour} * * {days if len(schedule.days) < len(DAYS) else '*'}",
+        "cron_times": f"{schedule.at.minute} {schedule.at.hour} * * {days}",
         "weekdays": dict(zip(DAYS, _WEEKDAYS, strict=True)),
         "calendar": calendar,
         "quote": shlex.quote,
@@ -132,7 +153,9 @@ def scheduler_files(scheduler: str, start: ScheduledStart, where: str = "") -> S
 
 def calendar(schedule: Schedule) -> Iterator[str]:
     """Yield the calendar events of a schedule. systemd skips a time in a gap, so each gap has an event of its own."""
-    days = "" if len(schedule.days) == len(DAYS) else ",".join(day.title() for day in schedule.days) + " "
+    days = ""
+    if len(schedule.days) < len(DAYS):
+        days = f"{','.join(schedule.days).title()} "
     yield f"{days}*-*-* {schedule.at:%H:%M}:00 {schedule.timezone}"
     for change in clock_changes(schedule, _GAPS_FROM, _GAPS_TO):
         if change.kind == "skipped":
@@ -142,4 +165,5 @@ def calendar(schedule: Schedule) -> Iterator[str]:
 def _systemd_argument(text: str) -> str:
     """Quote an argument of ExecStart; the template escapes the specifiers of systemd."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
-    return f'"{escaped}"' if any(sign in text for sign in " \t'\"\\;") else escaped
+    needs_quotes = not set(" \t'\"\\;").isdisjoint(text)
+    return f'"{escaped}"' if needs_quotes else escaped

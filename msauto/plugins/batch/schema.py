@@ -10,7 +10,19 @@ from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, Model, key, need
-from msauto.documents.value_types import IF_MAP, Count, Else, Name, Plain, Read, Texts, Then, between, invalid, matching
+from msauto.documents.value_types import (
+    IF_MAP,
+    Count,
+    Else,
+    Name,
+    Plain,
+    Read,
+    Texts,
+    Then,
+    between,
+    invalid,
+    matching,
+)
 from msauto.playbook.schema.settings import Days
 from msauto.primitives.iso_times import parse_clock
 
@@ -34,8 +46,9 @@ def _some_time(value: timedelta) -> timedelta:
 def _requirements(value: Any) -> dict[str, Requirement]:
     """Return the names of earlier jobs with what is required of each."""
     requirements: dict[str, Requirement] = {}
-    for item in value if isinstance(value, list) else [value]:
-        for name, required in item.items() if isinstance(item, dict) else [(item, "ok")]:
+    for item in types.as_list(value):
+        requirements_of_item = item.items() if isinstance(item, dict) else [(item, "ok")]
+        for name, required in requirements_of_item:
             if required not in ("ok", "any"):
                 raise invalid(f"{types.shown_value(required)} is not a valid requirement", "use ok or any")
             requirements[_job_name.read(name)] = "any" if required == "any" else "ok"
@@ -45,7 +58,10 @@ def _requirements(value: Any) -> dict[str, Requirement]:
 def _argv(value: Any) -> tuple[str, ...]:
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value) and value[0].strip():
         return tuple(map(str, value))
-    raise invalid("must be a list of texts: a program and its arguments", 'write [["logger", "done"]]; no shell runs')
+    raise invalid(
+        "must be a list of texts: a program and its arguments",
+        'write [["logger", "done"]]; no shell runs',
+    )
 
 
 BatchName = Annotated[
@@ -64,12 +80,18 @@ _job_name = matching(
 JobName = Annotated[str, _job_name]
 VariableName = Annotated[
     str,
-    matching(r"^[A-Za-z_][A-Za-z0-9_]*$", "{} is not a valid environment variable", "use a name such as CHAT_URL"),
+    matching(
+        r"^[A-Za-z_][A-Za-z0-9_]*$",
+        "{} is not a valid environment variable",
+        "use a name such as CHAT_URL",
+    ),
 ]
 CredentialName = Annotated[
     str,
     matching(
-        r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "{} is not a valid credential name", "use letters, digits, hyphens and dots"
+        r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$",
+        "{} is not a valid credential name",
+        "use letters, digits, hyphens and dots",
     ),
 ]
 MinuteOfDay = Annotated[
@@ -88,7 +110,8 @@ Requirements = Annotated[
 """One name, ``{name: any}``, or a list of these; as a value, a mapping of name to requirement."""
 _PROGRAM = {"type": "string", "pattern": r"\S"}
 Argv = Annotated[
-    tuple[str, ...], Read(_argv, type="array", items={"type": "string"}, minItems=1, prefixItems=[_PROGRAM])
+    tuple[str, ...],
+    Read(_argv, type="array", items={"type": "string"}, minItems=1, prefixItems=[_PROGRAM]),
 ]
 
 
@@ -210,12 +233,19 @@ class DefaultArgs(JobKeys):
     """Values for the keys that a job does not set itself."""
 
 
+NOT_FOR_PLANS = ("extra_vars", "limit", "tags", "do", "drift")
+"""Keys that a job with a saved plan cannot have: they are part of the plan."""
+
+
 class JobArgs(JobKeys):
     """One job: playbooks, or a saved plan."""
 
     hints: ClassVar = {
         "after": ("unknown key 'after'", "use needs: [JOB]"),
-        "window": ("window is not one of the keys of a job", "write it beside `jobs`: it holds for the whole batch"),
+        "window": (
+            "window is not one of the keys of a job",
+            "write it beside `jobs`: it holds for the whole batch",
+        ),
     }
     rules: ClassVar = (
         rule.one_of(
@@ -223,10 +253,15 @@ class JobArgs(JobKeys):
             ("has both {0} and {1}", "make two jobs of it"),
             ("the job has neither playbooks nor plan", "add playbooks: [FILE]"),
         ),
-        rule.needs("optional", ("plan",), "optional is only for a saved plan", "remove it, or add plan: FILE"),
+        rule.needs(
+            "optional",
+            ("plan",),
+            "optional is only for a saved plan",
+            "remove it, or add plan: FILE",
+        ),
         rule.excludes(
             "plan",
-            ("extra_vars", "limit", "tags", "do", "drift"),
+            NOT_FOR_PLANS,
             "{other} cannot be used with a saved plan",
             "remove it: the plan has been made already",
         ),

@@ -21,7 +21,10 @@ def main() -> int:
         print("the address is not a valid Apprise URL")  # noqa: T201
         return 1
     sent = service.notify(
-        title=message["title"], body=message["body"], notify_type=message["kind"], body_format=apprise.NotifyFormat.TEXT
+        title=message["title"],
+        body=message["body"],
+        notify_type=message["kind"],
+        body_format=apprise.NotifyFormat.TEXT,
     )
     return 0 if sent else 1
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from functools import reduce
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple, get_args
 from urllib.parse import quote
 
@@ -14,13 +14,27 @@ from msauto import codec
 from msauto.api.forms import page_writer
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.plan import Action
-from msauto.model.result import OUTCOMES, TargetResult, key_of, seconds_between, user_at
-from msauto.plugins.batch.batch_result import DIFFERING, BatchResult, DifferingTarget, JobResult, outcome_text
-from msauto.plugins.batch.causes import Cause, results_so_far
+from msauto.model.result import OUTCOMES, key_of, seconds_between, user_at
+from msauto.plugins.batch.batch_result import (
+    DIFFERING,
+    BatchResult,
+    DifferingTarget,
+    JobResult,
+    outcome_text,
+)
+from msauto.plugins.batch.causes import Cause, TargetResults, results_so_far
 from msauto.report.json import dump
-from msauto.report.layout import PLAIN, Line, aligned, paint, render_lines, words
-from msauto.report.page_parts import PageHead, run_part
-from msauto.report.sanitizing import display_width, name_ranges, pad, show, show_range, visible, without_command
+from msauto.report.layout import PLAIN, Line, Style, aligned, paint, render_lines, words
+from msauto.report.page_parts import PageHead, PagePart, run_part
+from msauto.report.sanitizing import (
+    display_width,
+    name_ranges,
+    pad,
+    show,
+    show_range,
+    visible,
+    without_command,
+)
 from msauto.report.templates import template
 from msauto.report.texts import count_outcomes, count_outside, local_time, plural, show_seconds
 
@@ -50,15 +64,12 @@ class JobSummary(NamedTuple):
 def summarize_job(job: JobResult) -> JobSummary:
     """Return the summary of a job."""
     causes = [tuple(_cause_lines(cause)) for cause in job.causes]
-    changed = ", ".join(f"{number} on {show(server)}" for server, number in job.changed.items())
-    return JobSummary(
-        job,
-        outcome_text(job.outcome, job.code),
-        _took(job),
-        visible(_details_of(job)),
-        causes,
-        f"changed: {changed}" if changed and causes else "",
-    )
+    changed = ""
+    if job.changed and causes:
+        counts = [f"{number} on {show(server)}" for server, number in job.changed.items()]
+        changed = f"changed: {', '.join(counts)}"
+    outcome = outcome_text(job.outcome, job.code)
+    return JobSummary(job, outcome, _took(job), visible(_details_of(job)), causes, changed)
 
 
 def _cause_lines(cause: Cause) -> Iterator[str]:
@@ -84,71 +95,103 @@ class BatchSummary(NamedTuple):
 
 def summarize(result: BatchResult) -> BatchSummary:
     """Return the summary of a batch."""
-    jobs = map(summarize_job, result.jobs)
-    differing = (visible(f"{job.job}: {line}") for job in result.jobs for line in _differing(job))
-    notes = map(visible, _notes(result))
-    return BatchSummary(visible(result.heading), tuple(jobs), tuple(differing), tuple(notes))
+    differing: list[str] = []
+    for job in result.jobs:
+        differing += [visible(f"{job.job}: {line}") for line in _differing(job)]
+    jobs = tuple(map(summarize_job, result.jobs))
+    notes = tuple(map(visible, _notes(result)))
+    return BatchSummary(visible(result.heading), jobs, tuple(differing), notes)
 
 
 def _took(of: JobResult | BatchResult) -> str:
     """Return how long something took; empty if it did not run, or did not end."""
-    return show_seconds(seconds_between(of.started, of.ended)) if of.started and of.ended else ""
+    if not (of.started and of.ended):
+        return ""
+    return show_seconds(seconds_between(of.started, of.ended))
 
 
 def _details_of(job: JobResult) -> str:
     if job.outcome == "not attempted" and not job.reason:
         return ""
-    planned = ", ".join(f"{job.summary[each]} to {each}" for each in get_args(Action) if job.summary.get(each))
+    details = [_came_of(job)]
+    outside = sum(len(target.changes) for target in job.outside)
+    if outside:
+        details.append(count_outside(outside))
+    if job.attempts > 1:
+        details.append(f"{job.attempts} attempts")
+    if job.warnings:
+        details.append(f"{plural(len(job.warnings), 'warning')}: {job.warnings[0]}")
+    return "; ".join(details)
+
+
+def _came_of(job: JobResult) -> str:
+    """Return why a job is not ok, or what it wrote, would write or found to differ."""
     reason = "" if job.causes else job.reason  # the causes follow
+    found = sum(target.seen for target in job.drift)
+    if not reason and (found or DIFFERING in job.summary):
+        verb = "differs" if found == 1 else "differ"
+        return f"{plural(found, 'target')} {verb}"
     written, wanted = job.written
-    text = reason or count_outcomes(job.summary) or planned or "nothing to do"
     if wanted > written:
         counted = f"{written} of {plural(wanted, 'target')} written"
-        text = f"{reason}; {counted}" if reason else counted
-    found = sum(each.seen for each in job.drift)
-    if (found or DIFFERING in job.summary) and not reason:
-        text = f"{plural(found, 'target')} differ{'s' if found == 1 else ''}"
-    text += f"; {count_outside(outside)}" if (outside := sum(len(each.changes) for each in job.outside)) else ""
-    attempts = f"; {job.attempts} attempts" if job.attempts > 1 else ""
-    warned = f"; {plural(len(job.warnings), 'warning')}: {job.warnings[0]}" if job.warnings else ""
-    return f"{text}{attempts}{warned}"
+        return f"{reason}; {counted}" if reason else counted
+    planned = []
+    for action in get_args(Action):
+        if job.summary.get(action):
+            planned.append(f"{job.summary[action]} to {action}")
+    return reason or count_outcomes(job.summary) or ", ".join(planned) or "nothing to do"
 
 
 def _differing(job: JobResult) -> Iterator[str]:
-    """Yield what others changed, what differs, and what would change: equal ones of a server in one line."""
-    alike: dict[tuple[str, ...], list[DifferingTarget]] = {}
-    for each in job.outside if not (job.drift or job.would_change) else ():
-        by = f" by {', '.join(each.by)}" if each.by else ""
-        alike.setdefault((each.server, each.database, f" changed outside{by}", *each.changes), []).append(each)
-    for each in job.reported_drift:
-        alike.setdefault((each.server, each.database, f" ({_since(each)})", *each.changes), []).append(each)
-    for each in job.would_change:
-        alike.setdefault((each.server, each.database, "", *each.changes), []).append(each)
-    shown = list(alike.items())
-    for (server, database, since, *changes), those in shown[:_DRIFTING]:
-        names = ", ".join(map(show_range, name_ranges(each.name for each in those)))
-        verb = "" if not since.startswith(" (") else " differs" if len(those) == 1 else " differ"
-        yield f"{'/'.join(filter(None, (server, database)))}: {names}{verb}{since}: {', '.join(changes)}"
-    if left := sum(len(those) for _, those in shown[_DRIFTING:]):
-        yield f"{plural(left, 'more target')}; see its plan above, or --format json"
+    """Yield what differs, would change, or was changed by others: equal ones of a server in one line."""
+    note_of: Callable[[DifferingTarget], str] = _since
+    targets = job.reported_drift
+    if job.would_change:
+        targets, note_of = job.would_change, lambda _: ""
+    elif not job.drift:
+        targets, note_of = job.outside, _changed_by
+    alike = defaultdict[tuple[str, str, str], list[str]](list)
+    for target in targets:
+        place = f"{target.server}/{target.database}" if target.database else target.server
+        alike[place, note_of(target), ", ".join(target.changes)].append(target.name)
+    groups = list(alike.items())
+    for (place, note, changes), names in groups[:_DRIFTING]:
+        named = ", ".join(map(show_range, name_ranges(names)))
+        if note_of is _since:
+            named += " differs" if len(names) == 1 else " differ"
+        yield f"{place}: {named}{note}: {changes}"
+    more = sum(len(names) for _, names in groups[_DRIFTING:])
+    if more:
+        yield f"{plural(more, 'more target')}; see its plan above, or --format json"
 
 
 def _since(target: DifferingTarget) -> str:
     """Return since when a target differs, and by whom."""
-    new = "new" if target.nights == 1 else f"for {target.nights} nights"
-    return ", by ".join(filter(None, (new, ", ".join(target.by))))
+    since = "new" if target.nights == 1 else f"for {target.nights} nights"
+    if target.by:
+        since += f", by {', '.join(target.by)}"
+    return f" ({since})"
+
+
+def _changed_by(target: DifferingTarget) -> str:
+    by = f" by {', '.join(target.by)}" if target.by else ""
+    return f" changed outside{by}"
 
 
 def _notes(result: BatchResult) -> Iterator[str]:
-    yield from (f"missed: {local_time(start)}" for start in result.missed)
+    for start in result.missed:
+        yield f"missed: {local_time(start)}"
     for sent in result.deliveries:
         if sent.error:
             yield f"{sent.kind} {sent.to}: not delivered: {sent.error}"
-    left = [each for each in result.jobs if not each.done]
-    runs = [f"msauto history {run}" for each in result.jobs if each.outside or not each.done for run in each.runs]
-    if runs:
-        yield f"→ for details: {', '.join(runs)}"
-    if left and not result.check:  # a check is not recorded
+    commands: list[str] = []
+    for job in result.jobs:
+        if job.outside or not job.done:
+            commands += [f"msauto history {run}" for run in job.runs]
+    if commands:
+        yield f"→ for details: {', '.join(commands)}"
+    is_done = all(job.done for job in result.jobs)
+    if not is_done and not result.check:  # a check is not recorded
         yield f"→ to run these jobs again: msauto batch run {result.file} --failed"
 
 
@@ -158,27 +201,31 @@ def _notes(result: BatchResult) -> Iterator[str]:
 def render_text(result: BatchResult, _: LedgerPlace | None = None, *, colour: bool = False) -> str:
     """Return the summary for a terminal or a mail."""
     summary = summarize(result)
-    heading = paint(without_command(summary.heading), "red" if result.code else "green", colour=colour)
+    style: Style = "red" if result.code else "green"
+    heading = paint(without_command(summary.heading), style, colour=colour)
     lines = [*_job_lines(summary.jobs), *map(words, summary.differing)]
-    lines += [structs.replace(words(each), wrapped=False) for each in summary.notes]  # commands are copied whole
+    lines += [structs.replace(words(note), wrapped=False) for note in summary.notes]  # commands are copied whole
     return "".join((f"{heading}\n", *render_lines(lines, PLAIN)))
 
 
 def render_job(job: JobResult) -> str:
     """Return what came of one job, for a terminal."""
-    lines = (*_job_lines([summarize_job(job)]), *(words(visible(line)) for line in _differing(job)))
+    lines = [*_job_lines([summarize_job(job)])]
+    lines += [words(visible(line)) for line in _differing(job)]
     return "".join(render_lines(lines, PLAIN))
 
 
 def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Line]:
     """Yield the lines of each job: its outcome, then why targets are not done, then what was changed."""
-    rows = aligned([[f"  {visible(job.result.job)}", job.outcome, job.took] for job in jobs])
-    width = max(map(display_width, rows), default=0)
-    for row, job in zip(rows, jobs, strict=True):
-        yield words(f"{pad(row, width)}  {job.details}", hang=min(width + 2, _WIDEST))
-        for head, *more in job.causes:
-            yield words(f"    {head}", hang=8)
-            yield from (words(f"        {each}", hang=10) for each in more)
+    heads = aligned([[f"  {visible(job.result.job)}", job.outcome, job.took] for job in jobs])
+    width = max(map(display_width, heads), default=0)
+    hang = min(width + 2, _WIDEST)
+    for head, job in zip(heads, jobs, strict=True):
+        yield words(f"{pad(head, width)}  {job.details}", hang=hang)
+        for reason, *more in job.causes:
+            yield words(f"    {reason}", hang=8)
+            for line in more:
+                yield words(f"        {line}", hang=10)
         if job.changed:
             yield words(f"    {job.changed}", hang=8)
 
@@ -186,47 +233,66 @@ def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Line]:
 def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:
     """Return a page like that of a run, with the targets of all jobs, as long as there are not too many."""
     render_page = page_writer()
-    parts, left, unread = [], _MOST_TARGETS, []
     ran = [job for job in result.jobs if job.runs]
-    with Ledger.open(place, readonly=True) if ran and place is not None else nullcontext() as ledger:
-        for job in ran:
-            size = sum(job.summary.get(key_of(outcome), 0) for outcome in OUTCOMES if outcome != "unchanged")
-            if ledger is not None and size <= left and all(map(ledger.is_run, job.runs)):
-                runs = [ledger.run_details(run).result for run in job.runs]
-                targets: tuple[TargetResult, ...] = reduce(results_so_far, (each.targets for each in runs), ())
-                plan = structs.replace(runs[-1].plan, targets=tuple(each.target for each in targets))
-                parts.append(run_part(structs.replace(runs[-1], plan=plan, targets=targets), visible(job.job)))
-                left -= size
-            else:
-                commands = ", ".join(f"msauto report {run}" for run in job.runs)
-                unread.append(visible(f"{job.job}: its changes are not on this page: {commands}"))
+    parts: dict[str, PagePart] = {}
+    if ran and place is not None:
+        with Ledger.open(place, readonly=True) as ledger:
+            parts = _parts(ran, ledger)
+    unread = []
+    for job in ran:
+        if job.job not in parts:
+            commands = ", ".join(f"msauto report {run}" for run in job.runs)
+            unread.append(visible(f"{job.job}: its changes are not on this page: {commands}"))
+    more_data = [*chain.from_iterable(map(_drift_data, result.jobs))]
     summary = summarize(result)
     ended = f"took {_took(result)}" if result.ended else ""
-    facts = (user_at(result.user, result.host), local_time(result.started), ended, f"msauto {result.msauto}")
-    return "".join(
-        render_page(
-            PageHead(result.batch, result.outcome, result.sentence, facts),
-            parts,
-            more_data=[each for job in result.jobs for each in _drift_data(job)],
-            name="plugins/batch/summary.html.j2",
-            summary=summary._replace(notes=(*unread, *summary.notes)),
-            local_time=lambda time: local_time(time) if time else "",
-        )
+    started_by = user_at(result.user, result.host)
+    facts = (started_by, local_time(result.started), ended, f"msauto {result.msauto}")
+    pieces = render_page(
+        PageHead(result.batch, result.outcome, result.sentence, facts),
+        [*parts.values()],
+        more_data=more_data,
+        name="plugins/batch/summary.html.j2",
+        summary=summary._replace(notes=(*unread, *summary.notes)),
+        local_time=lambda time: local_time(time) if time else "",
     )
+    return "".join(pieces)
+
+
+def _parts(jobs: Iterable[JobResult], ledger: Ledger) -> dict[str, PagePart]:
+    """Return the targets of those jobs for which the page has room, by the names of the jobs."""
+    parts = {}
+    room = _MOST_TARGETS
+    for job in jobs:
+        size = sum(job.summary.get(key_of(outcome), 0) for outcome in OUTCOMES)
+        size -= job.summary.get("unchanged", 0)
+        if size > room or not all(map(ledger.is_run, job.runs)):
+            continue
+        room -= size
+        runs = [ledger.run_details(run).result for run in job.runs]
+        targets: TargetResults = ()
+        for run in runs:
+            targets = results_so_far(targets, run.targets)
+        newest = runs[-1]
+        plan = structs.replace(newest.plan, targets=tuple(result.target for result in targets))
+        whole = structs.replace(newest, plan=plan, targets=targets)
+        parts[job.job] = run_part(whole, visible(job.job))
+    return parts
 
 
 def _drift_data(job: JobResult) -> Iterator[dict[str, Any]]:
     """Yield the data of the targets that differ."""
-    for number, each in enumerate(job.reported_drift):
-        lines = [["difference", visible(change)] for change in each.changes]
+    for number, target in enumerate(job.reported_drift):
+        lines = [["difference", visible(change)] for change in target.changes]
+        lines.append(["advice", visible(f"it differs{_since(target)}")])
         yield {
             "id": f"{quote(job.job, errors='backslashreplace')}~{number}",
             "job": visible(job.job),
-            "server": show(each.server),
-            "database": show(each.database),
-            "name": show(each.name),
+            "server": show(target.server),
+            "database": show(target.database),
+            "name": show(target.name),
             "status": "differs",
-            "result": [*lines, ["advice", visible(f"it differs ({_since(each)})")]],
+            "result": lines,
         }
 
 
@@ -240,7 +306,10 @@ BatchForm = Callable[[BatchResult, LedgerPlace | None], str]
 SUMMARY_FORMS: Final[Mapping[str, tuple[str, BatchForm]]] = {
     "text": ("txt", render_text),
     "json": ("json", render_json),
-    "markdown": ("md", lambda result, _: template("plugins/batch/summary.md.j2").render(summary=summarize(result))),
+    "markdown": (
+        "md",
+        lambda result, _: template("plugins/batch/summary.md.j2").render(summary=summarize(result)),
+    ),
     "html": ("html", _render_html),
 }
 """The ending of a report file, and the form."""

@@ -17,7 +17,7 @@ import threading
 import traceback
 import warnings
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from itertools import count
@@ -38,6 +38,8 @@ Reducers = Mapping[type, Callable[[Any], Any]]
 """How objects of some types are pickled, as ``__reduce__`` returns it."""
 Answer = Callable[[Any], Awaitable[Any]]
 """Answers what a task asks of the machine of the command."""
+Workers = Mapping[str, Any]
+"""What the scheduler knows about each worker, by its address."""
 
 _TO_CONNECT: Final = 10.0
 _TO_RETURN: Final = 60.0
@@ -142,14 +144,16 @@ def run_task(versions: tuple[str, str], run: str, parcel: Parcel) -> Parcel:
         if versions != _VERSIONS:
             raise _other_version(task.worker, _VERSIONS, versions)
         work, given = parcel.open()
-        return Parcel(TaskResult(asyncio.run(_while_awaited(work(given, task), task)), reports=task.take_reports()))
+        value = asyncio.run(_while_awaited(work(given, task), task))
+        return Parcel(TaskResult(value, reports=task.take_reports()))
     except asyncio.CancelledError:
         return Parcel(TaskResult(error=ClusterError("the task was cancelled")))
     except MsautoError as error:
         return Parcel(TaskResult(error=error))
     except Exception as error:  # noqa: BLE001 - its text may hold a secret, and stays here
-        last = traceback.extract_tb(error.__traceback__)[-1:]
-        place = "".join(f" at {Path(each.filename).name}:{each.lineno}" for each in last)
+        place = ""
+        for frame in traceback.extract_tb(error.__traceback__)[-1:]:
+            place = f" at {Path(frame.filename).name}:{frame.lineno}"
         message = f"msauto itself failed on the Dask worker {task.worker}: {type(error).__name__}{place}"
         remedy = "this is a bug in msauto: run it without --on, and report it"
         return Parcel(TaskResult(error=ClusterError(message, remedy=remedy)))
@@ -181,7 +185,10 @@ def _exchange(run: str, stopping: bool, answers: Parcel) -> Parcel:
 def _other_version(worker: str, theirs: tuple[str | None, str], ours: tuple[str, str]) -> ClusterError:
     msauto = f"msauto {theirs[0]}" if theirs[0] else "no msauto"
     here = f"here are msauto {ours[0]} and Python {ours[1]}"
-    return ClusterError(f"the Dask worker {worker} has {msauto} and Python {theirs[1]}; {here}", remedy=_SAME_VERSIONS)
+    return ClusterError(
+        f"the Dask worker {worker} has {msauto} and Python {theirs[1]}; {here}",
+        remedy=_SAME_VERSIONS,
+    )
 
 
 # In the command ---------------------------------------------------------------------------------------------------
@@ -215,8 +222,15 @@ class Cluster:
         """
         key = f"msauto-server-{self._run}-{next(self._numbers)}"
         self._on_report[key] = on_report
-        parcel, resources = Parcel((work, given), self._reducers), dict(server.worker) or None
-        future = self._client.submit(run_task, _VERSIONS, self._run, parcel, key=key, resources=resources, pure=False)
+        future = self._client.submit(
+            run_task,
+            _VERSIONS,
+            self._run,
+            Parcel((work, given), self._reducers),
+            key=key,
+            resources=dict(server.worker) or None,
+            pure=False,
+        )
         try:
             result: TaskResult = (await self._result(future)).open()
         finally:
@@ -241,7 +255,10 @@ class Cluster:
                 raise ClusterError(message, remedy="look at their logs: they may have too little memory")
             if error is not None:
                 message = f"the Dask cluster {self._address} failed: {type(error).__name__}"
-                raise ClusterError(message, remedy="look at the logs of its workers: msauto must be installed there")
+                raise ClusterError(
+                    message,
+                    remedy="look at the logs of its workers: msauto must be installed there",
+                )
             parcel: Parcel = waiting.result()
             return parcel
         finally:
@@ -258,7 +275,9 @@ class Cluster:
     async def watch(self, servers: Sequence[ServerSpec], answer: Answer) -> None:
         """Exchange with the tasks until ``closing``. The scheduler must answer, and each site must have a worker."""
         last_seen = {server.name: 0.0 for server in servers}
-        loop, looks, answers = asyncio.get_running_loop(), count(1), dict[Any, Any]()
+        now = asyncio.get_running_loop().time
+        looks = count(1)
+        answers: dict[Any, Any] = {}
         while not self.closing:  # what is awaited here may swallow a cancellation
             await asyncio.sleep(_POLL)
             if self._on_report:
@@ -275,8 +294,8 @@ class Cluster:
                 return
             for server in servers:
                 if _can_read(server, workers) or not last_seen[server.name]:
-                    last_seen[server.name] = loop.time()
-                elif loop.time() - last_seen[server.name] > _TO_RETURN:
+                    last_seen[server.name] = now()
+                elif now() - last_seen[server.name] > _TO_RETURN:
                     self._lost.set_result(_no_worker(server, workers))
                     return
 
@@ -289,9 +308,11 @@ class Cluster:
                 parcels = (await call).values()
             for parcel in parcels:
                 for key, (reports, question) in parcel.open().items():
-                    for each in reports if key in self._on_report else ():
-                        self._on_report[key](each)
-                    asked |= {question} - {None}
+                    if key in self._on_report:
+                        for report in reports:
+                            self._on_report[key](report)
+                    if question is not None:
+                        asked.add(question)
         answered = {}
         for question in asked:
             try:
@@ -303,7 +324,12 @@ class Cluster:
 
 @asynccontextmanager
 async def open_cluster(
-    address: str, servers: Sequence[ServerSpec], answer: Answer, reducers: Reducers, *, seconds: float = _TO_CONNECT
+    address: str,
+    servers: Sequence[ServerSpec],
+    answer: Answer,
+    reducers: Reducers,
+    *,
+    seconds: float = _TO_CONNECT,
 ) -> AsyncIterator[Cluster]:
     """Connect to the scheduler at ``dask://HOST:PORT`` (or ``tls://``).
 
@@ -337,7 +363,7 @@ async def open_cluster(
             await asyncio.wait_for(client.close(), _TO_CONNECT)
 
 
-async def _connect(client: Client, address: str) -> Mapping[str, Any]:
+async def _connect(client: Client, address: str) -> Workers:
     """Return what the scheduler knows about each worker, which has our versions."""
     try:
         await client
@@ -360,36 +386,47 @@ async def _connect(client: Client, address: str) -> Mapping[str, Any]:
         ) from None
 
 
-async def _workers(client: Client) -> Mapping[str, Any]:
+async def _workers(client: Client) -> Workers:
     """Return what the scheduler knows about each worker."""
     identity = await client.scheduler.identity(n_workers=-1)
-    workers: Mapping[str, Any] = identity["workers"]
+    workers: Workers = identity["workers"]
     return workers
 
 
 def check_versions(versions: Mapping[str, Any]) -> None:
     """Raise :class:`ClusterError` for a worker with another version, by the answer of ``Client.get_versions``."""
-    for address, each in versions["workers"].items():
-        packages = each["packages"]
+    for address, worker in versions["workers"].items():
+        packages = worker["packages"]
         theirs = packages.get("msauto"), ".".join(packages["python"].split(".")[:2])
         if theirs != _VERSIONS:
             raise _other_version(address, theirs, _VERSIONS)
 
 
-def _can_read(server: ServerSpec, workers: Mapping[str, Any]) -> bool:
+def _can_read(server: ServerSpec, workers: Workers) -> bool:
     """Return whether a worker has the resources of a server."""
-    having: Iterable[Mapping[str, float]] = (each.get("resources", {}) for each in workers.values())
-    return any(all(has.get(name, 0) >= amount for name, amount in server.worker.items()) for has in having)
+    for worker in workers.values():
+        resources = worker.get("resources", {})
+        if all(resources.get(name, 0) >= amount for name, amount in server.worker.items()):
+            return True
+    return False
 
 
-def _no_worker(server: ServerSpec, workers: Mapping[str, Any]) -> ClusterError:
+def _no_worker(server: ServerSpec, workers: Workers) -> ClusterError:
     if not workers:
         return ClusterError("the Dask cluster has no workers", remedy="start one with `dask worker`")
-    needed = ", ".join(f"{name}={amount:g}" for name, amount in server.worker.items())
-    having = {f"{name}={amount:g}" for each in workers.values() for name, amount in each.get("resources", {}).items()}
-    existing = f"resources of the workers: {', '.join(sorted(having))}" if having else "no worker has any resources"
+    needed = _named(server.worker)
+    having = set[str]()
+    for worker in workers.values():
+        having.update(_named(worker.get("resources", {})))
+    existing = "no worker has any resources"
+    if having:
+        existing = f"resources of the workers: {', '.join(sorted(having))}"
     return ClusterError(
-        f"server {server.name}: no Dask worker has the resources {needed}; {existing}",
-        remedy=f"start a worker at its site with --resources {needed.replace(', ', ' ')!r}, or correct the host "
+        f"server {server.name}: no Dask worker has the resources {', '.join(needed)}; {existing}",
+        remedy=f"start a worker at its site with --resources {' '.join(needed)!r}, or correct the host "
         "variable `worker`",
     )
+
+
+def _named(resources: Mapping[str, float]) -> list[str]:
+    return [f"{name}={amount:g}" for name, amount in resources.items()]

@@ -11,7 +11,15 @@ worker that the command awaits no more finishes the requests under way.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import asynccontextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
@@ -51,6 +59,9 @@ if TYPE_CHECKING:
     from msauto.api.workplace import PlanServer, ReadServer, ServersOfRun, SettleServer
     from msauto.plugins.dask.cluster import Cluster, WorkerTask
 
+NumberedResult = tuple[int, TargetResult]
+"""The result of a target, after its position in the plan."""
+OnReport = Callable[[NumberedResult], None]
 ItemT = TypeVar("ItemT")
 T = TypeVar("T")
 
@@ -213,23 +224,27 @@ def without_target(result: TargetResult) -> TargetResult:
 
 async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedServer:
     """Take part in the run, and apply the targets; or continue where a worker that was lost has left them."""
-    shared, spec, clock, cancellation = given.shared, given.server, SystemClock(), Cancellation()
-    run, secrets, targets = shared.run, shared.secrets, given.targets
+    shared, spec, targets = given.shared, given.server, given.targets
+    clock, cancellation = SystemClock(), Cancellation()
     scopes = [scope for scope in shared.scopes if scope.server == spec.url]
     with _opened(shared.ledger, task.worker) as ledger:
-        async with ledger.join(run, shared.session, spec.name, scopes, clock):
-            records = ledger.target_records(run, list(targets), begun=True)
-            memory = SecretMemory(ledger.memory.by_url([spec]), secrets)
-            journal: Journal = ledger.journal
-            recorded = targets
-            if secrets:
-                redactor = Redactor(secrets)
-                journal = redacted(journal, redactor)
-                recorded = {number: redactor(target) for number, target in targets.items()}
-            ledger.journal.attach(run, recorded, records)
-            commits = GroupCommit(journal)
+        async with ledger.join(shared.run, shared.session, spec.name, scopes, clock):
+            records = ledger.target_records(shared.run, list(targets), begun=True)
+            redactor = Redactor(shared.secrets)
+            recorded = {number: redactor(target) for number, target in targets.items()}
+            ledger.journal.attach(shared.run, recorded, records)
+            journal: Journal = redacted(ledger.journal, redactor)
             context = ApplyContext(
-                run, journal, memory, clock, ignore, commits, cancellation, shared.policy, shared.read_since, secrets
+                shared.run,
+                journal,
+                SecretMemory(ledger.memory.by_url([spec]), shared.secrets),
+                clock,
+                ignore,
+                GroupCommit(journal),
+                cancellation,
+                shared.policy,
+                shared.read_since,
+                shared.secrets,
             )
             if shared.settles:
                 cancellation()  # starts no request
@@ -240,22 +255,36 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
                 results[number] = without_target(result)
                 task.report((number, results[number]))
 
-            async def apply() -> None:
-                async with AsyncMediaServer(spec, admit=journal.check, read_only=shared.settles) as client:
-                    reader, frozen = ServerReader(client, clock=clock), shared.frozen
-                    slots = asyncio.Semaphore(shared.forks or spec.connections)
-                    connection = ServerConnection(reader, client, slots)
-                    execution = ServerExecution(
-                        context, connection, given.failures, breaker, report, lambda: frozen(clock.now()), records
-                    )
-                    await execution.run_alone(targets)
-
             stopping = asyncio.ensure_future(_stop_with(task, given.failures))
             try:
-                await finish(apply(), cancellation)
+                await finish(_execute(given, context, records, breaker, report), cancellation)
             finally:
                 stopping.cancel()
             return AppliedServer(results, breaker.state)
+
+
+async def _execute(
+    given: ServerApplying,
+    context: ApplyContext,
+    records: Records,
+    breaker: CircuitBreaker,
+    on_result: OnResult,
+) -> None:
+    shared, spec = given.shared, given.server
+    admit = context.journal.check
+    async with AsyncMediaServer(spec, admit=admit, read_only=shared.settles) as client:
+        slots = asyncio.Semaphore(shared.forks or spec.connections)
+        connection = ServerConnection(ServerReader(client, clock=context.clock), client, slots)
+        execution = ServerExecution(
+            context,
+            connection,
+            given.failures,
+            breaker,
+            on_result,
+            lambda: shared.frozen(context.clock.now()),
+            records,
+        )
+        await execution.run_alone(given.targets)
 
 
 def _opened(place: LedgerUrl, worker: str) -> Ledger:
@@ -294,7 +323,12 @@ class ServersOnWorkers:
         self.unsettled = False
 
     async def apply(
-        self, server: str, targets: Targets, failures: BatchFailures, breaker: CircuitBreaker, on_result: OnResult
+        self,
+        server: str,
+        targets: Targets,
+        failures: BatchFailures,
+        breaker: CircuitBreaker,
+        on_result: OnResult,
     ) -> None:
         """Implement :meth:`~msauto.applying.executor.Servers.apply`."""
         note = partial(self._note, targets, failures, breaker, on_result)
@@ -323,9 +357,10 @@ class ServersOnWorkers:
                 if not is_over:
                     await self._collect(server, targets, note)
             reason = self._error
-        for number, target in targets.items() if reason else ():
-            if number not in self._known:
-                on_result(number, not_attempted(self._context, target, reason))
+        if reason:
+            for number, target in targets.items():
+                if number not in self._known:
+                    on_result(number, not_attempted(self._context, target, reason))
 
     def _note(
         self,
@@ -333,7 +368,7 @@ class ServersOnWorkers:
         failures: BatchFailures,
         breaker: CircuitBreaker,
         on_result: OnResult,
-        numbered: tuple[int, TargetResult],
+        numbered: NumberedResult,
     ) -> None:
         """Take the result of a target; the first time, notify as if it were applied now."""
         number, result = numbered
@@ -370,7 +405,7 @@ class ServersOnWorkers:
         self.unsettled = True
         self._stopped.set()
 
-    async def _collect(self, server: str, targets: Targets, note: Callable[[tuple[int, TargetResult]], None]) -> None:
+    async def _collect(self, server: str, targets: Targets, note: OnReport) -> None:
         """Take the results that no worker has reported from the ledger, once the worker has stopped."""
         records: Mapping[int, TargetRecord] = {}
         has_ended = cancelled = False
@@ -384,9 +419,10 @@ class ServersOnWorkers:
             records = self._workers.records(targets)
         for number, target in targets.items():
             record = records.get(number)
+            may_have_begun = record is None or record.begun is not None
             if record is not None and record.outcome is not None:
                 note((number, record.result))
-            elif record is None or record.begun is not None or not has_ended:
+            elif may_have_begun or not has_ended:
                 self.unsettled = True
                 message = "its worker has not reported; the next run settles it by reading"
                 requests = (RequestResult("unverified", message=message),) * len(target.requests)
@@ -410,7 +446,7 @@ class WorkersOfRun:
         targets: Targets,
         failures: BatchFailures,
         breaker: BreakerState,
-        on_report: Callable[[tuple[int, TargetResult]], None],
+        on_report: OnReport,
     ) -> AppliedServer:
         """Apply targets of a server on a worker."""
         spec = self._servers[server]
@@ -429,7 +465,8 @@ class WorkersOfRun:
     async def wait_until_ended(self, server: str) -> bool:
         """Wait, for a bounded time, until no worker can send anything to the server; return whether that is so."""
         clock, run = SystemClock(), self._shared.run
-        until, until_reached = clock.monotonic() + _UNTIL_ENDED, clock.monotonic() + _UNTIL_REACHED
+        begun = clock.monotonic()
+        until, until_reached = begun + _UNTIL_ENDED, begun + _UNTIL_REACHED
         while True:
             try:
                 self._ledger.journal.check()
@@ -456,7 +493,8 @@ class WorkersOfRun:
         targets = {number: record.target for number, record in records.items()}
         no_batch = BatchFailures(Plan("", ""), 0)
         applied = await self.apply(server, targets, no_batch, BreakerState(), lambda _: None)
-        return {number: structs.replace(each, target=targets[number]) for number, each in applied.results.items()}
+        results = applied.results.items()
+        return {number: structs.replace(result, target=targets[number]) for number, result in results}
 
 
 # Export -----------------------------------------------------------------------------------------------------------
@@ -470,12 +508,13 @@ async def read_each_on(
     items: Iterable[ItemT],
 ) -> AsyncIterator[T]:
     """Yield what a function reads for each item, on one worker: :class:`~msauto.server.snapshots.ReadEach`."""
-    for each in await cluster.run(server, _read_on_worker, (server, forks, read, list(items))):
-        yield each
+    for result in await cluster.run(server, _read_on_worker, (server, forks, read, list(items))):
+        yield result
 
 
 async def _read_on_worker(
-    given: tuple[ServerSpec, int | None, Callable[[ServerReader, ItemT], Awaitable[T]], list[ItemT]], _: WorkerTask
+    given: tuple[ServerSpec, int | None, Callable[[ServerReader, ItemT], Awaitable[T]], list[ItemT]],
+    _: WorkerTask,
 ) -> list[T]:
     server, forks, read, items = given
     async with AsyncMediaServer(server, read_only=True) as client:
@@ -506,7 +545,12 @@ class Belongings:
     def _lookup(self, lookups: LookupContext) -> Any:
         self._env = lookups.env
         self._lookups.append(lookups)
-        return _asking_lookups, (len(self._lookups) - 1, lookups.files.tracker, lookups.folder, lookups.root)
+        return _asking_lookups, (
+            len(self._lookups) - 1,
+            lookups.files.tracker,
+            lookups.folder,
+            lookups.root,
+        )
 
     async def answer(self, question: tuple[Any, ...]) -> Any:
         """Return what a worker asks for; raises what reading it raises."""
@@ -545,13 +589,11 @@ class _AskingLookups(LookupContext, frozen=True):
 
     def content(self, name: str) -> bytes:
         """Return the bytes of a file."""
-        data: bytes = _ask("content", self.number, name)
-        return data
+        return bytes(_ask("content", self.number, name))
 
     def matching(self, pattern: str) -> list[str]:
         """Return the paths of files whose names match."""
-        paths: list[str] = _ask("matching", self.number, pattern)
-        return paths
+        return list(_ask("matching", self.number, pattern))
 
     def written(self, name: str) -> str:
         """Return the path of a file to write: it is written where the command of msauto runs."""

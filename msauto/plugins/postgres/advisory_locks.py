@@ -42,7 +42,7 @@ class AdvisoryLock:
     def __init__(self, store: PostgresStore, name: str, *, admits: bool = False, joins: bool = False) -> None:
         self._store = store
         self.name = name
-        self._admits = admits
+        self._admits = admits and not joins
         self._joins = joins
         self._held = False
 
@@ -69,7 +69,10 @@ class AdvisoryLock:
 
     def holder(self) -> str:
         """Return who holds the lock, as a text; the holder may not have recorded it yet."""
-        return next((str(holder) for lock, holder in _holders(self._store) if lock == self.name), "another run")
+        for lock, holder in _holders(self._store):
+            if lock == self.name:
+                return str(holder)
+        return "another run"
 
     def release(self) -> None:
         """Release the lock if it is held; a lost session has released it."""
@@ -100,11 +103,11 @@ class AdvisoryLocks:
     def scope(self, scope: LockScope, *, joins: bool = False) -> AdvisoryLock:
         """Return the lock of a run that writes to a server and database."""
         name = f"scope {scope.normalized().exact}"
-        return AdvisoryLock(self.store, name, admits=self.admits and not joins, joins=joins)
+        return AdvisoryLock(self.store, name, admits=self.admits, joins=joins)
 
     def run(self, run: str, *, joins: bool = False) -> AdvisoryLock:
         """Return the lock that a run holds while its process is alive."""
-        return AdvisoryLock(self.store, f"run {run}", admits=self.admits and not joins, joins=joins)
+        return AdvisoryLock(self.store, f"run {run}", admits=self.admits, joins=joins)
 
     def worker(self, run: str, server: str) -> AdvisoryLock:
         """Return the lock that the only worker holds which applies a server in a run."""
@@ -125,8 +128,9 @@ class AdvisoryLocks:
         for lock, holder in _holders(self.store):
             kind, _, name = lock.partition(" ")
             if kind in {"scope", "batch"}:
-                shown = f"batch {name}" if kind == "batch" else str(LockScope(*json.loads(name)))
-                locks.append((shown, str(holder)))
+                if kind == "scope":
+                    lock = str(LockScope(*json.loads(name)))
+                locks.append((lock, str(holder)))
         return locks
 
     def join(self, run: str, session: int, scopes: Iterable[LockScope]) -> ExitStack:
@@ -136,14 +140,17 @@ class AdvisoryLocks:
         before these are released; or it does not, and nothing may be sent.
         """
         of_run = self.run(run, joins=True)
-        with ExitStack() as taken:
-            for lock in (of_run, *(self.scope(each, joins=True) for each in sorted(set(scopes)))):
-                if not lock.try_hold(this_process(run, datetime.now(UTC).isoformat(timespec="seconds"))):
-                    raise LedgerError(f"a worker of run {run} cannot begin: {lock.name} is held by {lock.holder()}")
-                taken.callback(lock.release)
+        locks = [of_run, *(self.scope(scope, joins=True) for scope in sorted(set(scopes)))]
+        worker = this_process(run, datetime.now(UTC).isoformat(timespec="seconds"))
+        with ExitStack() as held:
+            for lock in locks:
+                if not lock.try_hold(worker):
+                    holder = f"{lock.name} is held by {lock.holder()}"
+                    raise LedgerError(f"a worker of run {run} cannot begin: {holder}")
+                held.callback(lock.release)
             if session not in _sessions(self.store)[key_of(of_run.name)]:
                 raise LedgerError(f"run {run} has ended, or its session is lost: its workers send nothing more")
-            return taken.pop_all()
+            return held.pop_all()
 
 
 def _holders(store: PostgresStore) -> Iterator[tuple[str, Holder]]:

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
 SCHEMA = "msauto"
 SILENCE = 15.0
 """Seconds after which a session without an answer is lost, on both sides."""
-_KEEPALIVE = {"idle": 5, "interval": 3, "count": 3}  # 5 + 3 x 3 seconds
+_KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 3, "keepalives_count": 3}
+"""Of an idle session: 5 + 3 x 3 seconds."""
 _OLDEST = 14
 _REFUSES_CLEAR_TEXT = 160_000  # the version of libpq that knows `require_auth`
 _AUTHENTICATION = "!password,!md5"
@@ -64,9 +66,9 @@ _SETTINGS = f"""
     SET default_transaction_isolation = 'read committed';
     SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0;
     SET statement_timeout = 0; SET lock_timeout = 0;
-    SET tcp_keepalives_idle = {_KEEPALIVE["idle"]};
-    SET tcp_keepalives_interval = {_KEEPALIVE["interval"]};
-    SET tcp_keepalives_count = {_KEEPALIVE["count"]};
+    SET tcp_keepalives_idle = {_KEEPALIVE["keepalives_idle"]};
+    SET tcp_keepalives_interval = {_KEEPALIVE["keepalives_interval"]};
+    SET tcp_keepalives_count = {_KEEPALIVE["keepalives_count"]};
     SET tcp_user_timeout = {int(SILENCE * 1000)}"""
 _PROVEN = 5.0  # seconds: an answer shows for so long that the server has not released the locks
 _PROPERTIES = """
@@ -115,9 +117,9 @@ class PostgresStore(Store):
             connection = connect(url)
         self._watch = _Watch(connection.fileno())
         self._connection = connection
-        sslmode = next((each.val for each in connection.pgconn.info if each.keyword == b"sslmode"), None) or b"prefer"
+        sslmode = connection.info.get_parameters().get("sslmode", "prefer")
         host = connection.info.hostaddr or connection.info.host
-        self.warnings = security_warnings(url, host, sslmode.decode(), self._psycopg.pq.version())
+        self.warnings = security_warnings(url, host, sslmode, self._psycopg.pq.version())
         try:
             with self._answer(_LONG):
                 if readonly:
@@ -156,7 +158,8 @@ class PostgresStore(Store):
 
         If the network is cut, the server releases the locks some seconds later than that.
         """
-        if self._lost is None and self._watch is not None and self._watch.ended():
+        has_ended = self._watch is not None and self._watch.ended()
+        if has_ended and self._lost is None:
             self._lost = self._lost_error("the server has ended it")
         if self._lost is not None:
             raise self._lost
@@ -176,19 +179,22 @@ class PostgresStore(Store):
         """Return what this ledger is stored in."""
         ((kind, version, size),) = self.read(_PROPERTIES)
         settings: dict[str, str] = dict(self.read(_DURABILITY))
-        warnings = tuple(
-            f"{name} is off on the database server: {_RISKS[name]}" for name in _RISKS if settings[name] == "off"
-        )
-        return Properties(f"shared (PostgreSQL {kind})", version, size, settings, (*self.warnings, *warnings))
+        warnings = list(self.warnings)
+        for name, risk in _RISKS.items():
+            if settings[name] == "off":
+                warnings.append(f"{name} is off on the database server: {risk}")
+        return Properties(f"shared (PostgreSQL {kind})", version, size, settings, tuple(warnings))
 
     def try_lock(self, key: int, *, shared: bool) -> bool:
         """Take an advisory lock of the session if it is free."""
-        ((taken,),) = self.read(f"SELECT pg_try_advisory_lock{'_shared' if shared else ''}(?::bigint)", (key,))
-        return bool(taken)
+        function = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
+        ((is_held,),) = self.read(f"SELECT {function}(?::bigint)", (key,))
+        return bool(is_held)
 
     def unlock(self, key: int, *, shared: bool) -> None:
         """Release an advisory lock of the session."""
-        self.read(f"SELECT pg_advisory_unlock{'_shared' if shared else ''}(?::bigint)", (key,))
+        function = "pg_advisory_unlock_shared" if shared else "pg_advisory_unlock"
+        self.read(f"SELECT {function}(?::bigint)", (key,))
 
     # Transactions -------------------------------------------------------------------------------------------------
 
@@ -211,7 +217,8 @@ class PostgresStore(Store):
     def _roll_back(self) -> None:
         self._queue = []
         connection, begun, self._begun = self._connection, self._begun, False
-        if connection is not None and begun and self._lost is None:
+        is_usable = begun and self._lost is None
+        if is_usable and connection is not None:
             with suppress(LedgerError), self._answer(SILENCE):
                 connection.execute("ROLLBACK")
 
@@ -224,13 +231,16 @@ class PostgresStore(Store):
         statements, self._queue = [*self._queue, (query, values)], []
         if not self._begun and (self._depth or query == "COMMIT"):
             self._begun = True
-            lock = [("SELECT pg_advisory_xact_lock(?)", (_ALONE,))] if self._alone else []
-            statements = [("BEGIN", ()), *lock, *statements]
-        with self._answer(limit or (SILENCE if self.held.total() else _LONG)):
-            with connection.pipeline() if len(statements) > 1 else nullcontext():
-                for statement, row in statements:
-                    cursor = connection.execute(_portable(statement), tuple(map(_encoded, row)))
-            return cursor
+            if self._alone:
+                statements.insert(0, ("SELECT pg_advisory_xact_lock(?)", (_ALONE,)))
+            statements.insert(0, ("BEGIN", ()))
+        if limit is None:
+            limit = SILENCE if self.held.total() else _LONG
+        pipeline = connection.pipeline() if len(statements) > 1 else nullcontext()
+        with self._answer(limit), pipeline:
+            for statement, row in statements:
+                cursor = connection.execute(_portable(statement), tuple(map(_encoded, row)))
+        return cursor
 
     # Errors -------------------------------------------------------------------------------------------------------
 
@@ -260,7 +270,8 @@ class PostgresStore(Store):
         except self._psycopg.Error as error:
             connection = self._connection
             if connection is not None and connection.closed:
-                why = "no answer came" if self._watch is not None and self._watch.silent else _reason(error)
+                is_silent = self._watch is not None and self._watch.silent
+                why = "no answer came" if is_silent else _reason(error)
                 self._lost = self._lost_error(why)
                 raise self._lost from None
             otherwise = "check the database server, and url in [state] of msauto.toml"
@@ -334,7 +345,9 @@ def load_psycopg() -> Any:
 def connect(url: LedgerUrl) -> Connection:
     """Open a session; raises ``psycopg.Error`` and :class:`ForeignError`."""
     psycopg = load_psycopg()
-    more = {} if url.password is None else {"password": _password(url.password, url.user)}
+    more = {}
+    if url.password is not None:
+        more["password"] = _password(url.password, url.user)
     if not _says_how_to_authenticate(url) and psycopg.pq.version() >= _REFUSES_CLEAR_TEXT:
         more["require_auth"] = _AUTHENTICATION
     connection: Connection = psycopg.connect(
@@ -345,7 +358,7 @@ def connect(url: LedgerUrl) -> Connection:
         target_session_attrs="primary",
         connect_timeout=_CONNECT,
         keepalives=1,
-        **{f"keepalives_{name}": value for name, value in _KEEPALIVE.items()},
+        **_KEEPALIVE,
         tcp_user_timeout=int(SILENCE * 1000),
         **more,
     )
@@ -400,14 +413,23 @@ def _password(source: PasswordSource, user: str) -> str:
 
 def _version(connection: Connection) -> int:
     """Return the version of the ledger, 0 if the schema is missing or empty. Raises :class:`ForeignError`."""
-    tables = {row[0] for row in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SCHEMA,))}
+    query = "SELECT tablename FROM pg_tables WHERE schemaname = %s"
+    tables = connection.execute(query, (SCHEMA,)).fetchall()
     if not tables:
         return 0
-    if "ledger_version" not in tables:
+    if ("ledger_version",) not in tables:
         raise ForeignError(f"its schema {SCHEMA} is that of another program")
     ((version,),) = connection.execute("SELECT version FROM msauto.ledger_version")
     check_version(version)
     return int(version)
+
+
+_DIALECT = {
+    "INTEGER PRIMARY KEY": "INTEGER GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY",
+    " WITHOUT ROWID": "",
+    r"\bTEXT\b": 'TEXT COLLATE "C"',
+}
+"""What SQLite writes, as a regular expression, and what PostgreSQL writes instead."""
 
 
 def _create(connection: Connection) -> None:
@@ -431,9 +453,9 @@ def _create(connection: Connection) -> None:
 
 def _statement(statement: str) -> bytes:
     """Return a statement that makes a table as PostgreSQL has it. Texts are compared by code point, as in SQLite."""
-    identity = "INTEGER GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"
-    numbered = statement.replace("INTEGER PRIMARY KEY", identity).replace(" WITHOUT ROWID", "")
-    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', numbered).encode()
+    for pattern, ours in _DIALECT.items():
+        statement = re.sub(pattern, ours, statement)
+    return statement.encode()
 
 
 # Statements and texts -------------------------------------------------------------------------------------------------
@@ -445,12 +467,15 @@ def _joined(statement: str, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
     """Yield the statement for some rows at a time if it inserts them, which is ten times faster; else for each."""
     place = _VALUES.search(statement)
     if place is None or len(rows) == 1:
-        yield from ((statement, row) for row in rows)
+        for row in rows:
+            yield statement, row
         return
+    before, after = statement[: place.start(1)], statement[place.end(1) :]
     for start in range(0, len(rows), _JOINED):
-        some = rows[start : start + _JOINED]
-        places = ", ".join([place[1]] * len(some))
-        yield statement[: place.start(1)] + places + statement[place.end(1) :], tuple(v for row in some for v in row)
+        inserted = rows[start : start + _JOINED]
+        places = ", ".join([place[1]] * len(inserted))
+        values = tuple(chain.from_iterable(inserted))
+        yield f"{before}{places}{after}", values
 
 
 @lru_cache(maxsize=256)
@@ -486,11 +511,20 @@ _CLEAR_TEXT = (
 )
 _GRANT = "let this role use the database: see docs/how-to/share-a-ledger.md"
 _CAUSES = {
-    "53100": ("cannot grow: the disk of the database server is full", "free some space there, and run it again"),
-    "53300": ("accepts no more connections", "raise max_connections of the database server, or run less at a time"),
+    "53100": (
+        "cannot grow: the disk of the database server is full",
+        "free some space there, and run it again",
+    ),
+    "53300": (
+        "accepts no more connections",
+        "raise max_connections of the database server, or run less at a time",
+    ),
     "42501": ("does not let this role read and write", _GRANT),
     "3D000": ("has no such database", "create it: see docs/how-to/share-a-ledger.md"),
-    "28P01": ("does not accept the password", "check password_env, password_file or password_keyring in [state]"),
+    "28P01": (
+        "does not accept the password",
+        "check password_env, password_file or password_keyring in [state]",
+    ),
     "28000": ("does not accept this user", _GRANT),
     "25006": ("is read-only", "use the primary server of the database, and a role that may write"),
 }
