@@ -80,11 +80,13 @@ class Rehearsal:
     @property
     def repeated(self) -> tuple[Target, ...]:
         """What the plan after it still has to do, without what was left out, and commands with ``run: always``."""
-        left_out = {target_key(each) for each in self.plan.targets if each.error}
-        effects = ((each, effect) for each in self.again.targets for sent in each.requests for effect in sent.effects)
-        due = [each for each, effect in effects if effect.visible or effect.after != "always"]
-        due += [each for each in self.again.targets if each.error and target_key(each) not in left_out]
-        return tuple(each for each in self.again.targets if each in due)
+        left_out = {target_key(target) for target in self.plan.targets if target.error}
+        repeated = []
+        for target in self.again.targets:
+            is_new_error = bool(target.error) and target_key(target) not in left_out
+            if is_new_error or _is_due(target):
+                repeated.append(target)
+        return tuple(repeated)
 
     @property
     def ok(self) -> bool:
@@ -94,25 +96,27 @@ class Rehearsal:
 
     def to_json(self) -> str:
         """Return the document of ``--format json``, in which are those of the runs and of the plan between them."""
-        told = {"ok": self.ok, "unlike": self.unlike, "unknown": self.unknown, "left": self.left}
-        parts = {"result": self.result, "again": self.again, "undone": self.undone}
-        documents = {name: each and json.loads(each.to_json()) for name, each in parts.items()}
-        return dump({"format": "msauto-rehearsal", "version": 1, **told, **documents})
+        document: dict[str, Any] = {"format": "msauto-rehearsal", "version": 1}
+        for name in ("ok", "unlike", "unknown", "left"):
+            document[name] = getattr(self, name)
+        for name in ("result", "again", "undone"):
+            part: RunPlan | RunResult | None = getattr(self, name)
+            document[name] = part and json.loads(part.to_json())
+        return dump(document)
 
     def to_text(self, layout: Layout = _WIDE) -> str:
         """Return what ``msauto rehearse`` prints below the plan and the result."""
         lists = {
-            "The second plan still changes:": [target_heading(target) for target in self.repeated],
+            "The second plan still changes:": map(target_heading, self.repeated),
             "The copy plans these otherwise than the server:": self.unlike,
             "No copy can show what these do:": self.unknown,
             "Undo does not bring back:": self.left,
         }
         lines = []
         for heading, texts in lists.items():
-            if texts:
-                lines.append(words(heading, hang=4))
-            for text in texts:
-                lines.append(words(f"  {visible(text)}", hang=4))
+            items = [words(f"  {visible(text)}", hang=4) for text in texts]
+            if items:
+                lines += [words(heading, hang=4), *items]
         style: Style = "bold" if self.ok else "red"
         lines.append(words(self._closing, style))
         return "".join(render_lines(lines, layout))
@@ -136,6 +140,15 @@ class Rehearsal:
 
     def __repr__(self) -> str:
         return f"<Rehearsal: {'ok' if self.ok else 'not ok'}, {self.result!r}>"
+
+
+def _is_due(target: Target) -> bool:
+    """Whether a request of a second plan does more than to run a command again that always runs."""
+    for request in target.requests:
+        for effect in request.effects:
+            if effect.visible or effect.after != "always":
+                return True
+    return False
 
 
 async def rehearse(
@@ -222,8 +235,10 @@ def _hidden(plan: Plan) -> Iterator[str]:
     """Name each change that reading does not show."""
     for target in redact_plan(plan).targets:
         for request in target.requests:
-            if request.dest is None and not all(each.visible for each in request.effects):
-                yield from (_name(target, target.changes[number]) for number in request.changes)
+            is_shown = request.dest is not None or all(effect.visible for effect in request.effects)
+            if not is_shown:
+                for number in request.changes:
+                    yield _name(target, target.changes[number])
 
 
 def _changes(plan: Plan, *, without: Plan) -> Iterator[str]:
@@ -277,15 +292,26 @@ class _SeenDatabase(Struct):
     folders: set[live.Folder] = set()
 
 
+class _SeenAsset(Struct):
+    """An asset that was read: the address asked for, its entries, and what says which file it is."""
+
+    address: Address
+    asset: live.Asset
+    found: ClipEntries
+    file_key: object
+
+
 async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, faults: Sequence[Fault]) -> Simulator:
     """Return a server, not started, with what the answers showed, and with what the plan needs and none shows."""
     state = ServerState()
     databases = defaultdict[str, _SeenDatabase](_SeenDatabase)
+    xmp = []
     for path, answer in answers.items():
+        if "/GETUSERFIELDS" in path:
+            xmp.append(answer)
         if isinstance(answer, live.RssChannel):
             items = state.add_channel(answer.name).items
-            for item in channel_content(answer, spec.dialect.rss_guid):
-                items.append(item_from_content(item))
+            items += map(item_from_content, channel_content(answer, spec.dialect.rss_guid))
         elif answer is not None and path.startswith("/storage/"):
             _sort_in(databases, path, answer)
     for name, database in databases.items():
@@ -294,8 +320,7 @@ async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, 
         if target.server == spec.name:
             _add_what_is_needed(state, target)
     given = {"link_fields": _how_fields_show(databases.values())}
-    xmp = [answer for path, answer in answers.items() if "/GETUSERFIELDS" in path]
-    if xmp and xmp.count(None) == len(xmp):
+    if xmp and not any(answer is not None for answer in xmp):
         given["xmp_shape"] = "unreadable"
     return Simulator(state, _dialect_of(spec.dialect, given), faults)
 
@@ -332,14 +357,14 @@ def _add_what_is_needed(state: ServerState, target: Target) -> None:
 
 def _how_fields_show(databases: Iterable[_SeenDatabase]) -> str:
     """Return how the answers show link fields: always, only if they are set, or never."""
-    texts = set()
+    shows = "hidden"
     for database in databases:
         for asset in database.assets.values():
-            for name in _PLAIN_FIELDS:
-                texts.add(asset.attributes.get(name))
-    if "" in texts:
-        return "reported"
-    return "reported_when_set" if texts - {None} else "hidden"
+            for name in _PLAIN_FIELDS & asset.attributes.keys():
+                if not asset.attributes[name]:
+                    return "reported"
+                shows = "reported_when_set"
+    return shows
 
 
 class _Copying:
@@ -357,73 +382,86 @@ class _Copying:
 
     async def fill(self) -> None:
         """Add everything."""
-        entries = [*self._seen.entries.values()]
         self._database.profiles = [*PROFILES]
         self._database.next_link_id = max((number or 0 for number in self._free), default=0) + 1
         for folder in sorted(self._seen.folders):
             self._database.make_folder(folder)
-        index = await index_links(entries)
+        index = await index_links([*self._seen.entries.values()])
         answers = []
         owners = {}
         for address, asset in self._seen.assets.items():
             found = index.entries_of(asset)
-            key = clip_key(asset) if asset.hires or asset.archive else None
-            answers.append((address, asset, found, key))
-            owners[found.own] = key
-        answers.sort(key=lambda answer: answer[2].own is not answer[2].home)  # homes first
-        for address, asset, found, key in answers:
-            of_this_clip = [entry for entry in found.same if owners.get(entry) in (None, key)]
-            self._add_clip(address, asset, found, key, of_this_clip)
-        for entry in entries:
+            file_key = clip_key(asset) if asset.hires or asset.archive else None
+            answers.append(_SeenAsset(address, asset, found, file_key))
+            owners[found.own] = file_key
+        answers.sort(key=lambda answer: answer.found.own is not answer.found.home)  # homes first
+        for answer in answers:
+            entries = []
+            for entry in answer.found.same:
+                if owners.get(entry) in (None, answer.file_key):
+                    entries.append(entry)
+            self._add_clip(answer, entries)
+        for entry in self._seen.entries.values():
             if entry not in self._clips:
                 self._add_alone(entry)
 
-    def _add_clip(
-        self,
-        address: Address,
-        asset: live.Asset,
-        found: ClipEntries,
-        file_key: object,
-        of_this_clip: Sequence[live.Entry],
-    ) -> None:
+    def _add_clip(self, answer: _SeenAsset, of_this_clip: Sequence[live.Entry]) -> None:
         """Add an asset that was read, unless another answer is of the same clip, and its entries."""
-        folder = found.own.folder if found.own else asset.folder or ()
-        own = live.Link(folder, asset.title or address.name, asset.link_id)
-        key = file_key or found.own or own
-        clip = self._clips.get(key) or self._new_clip(asset, own, found)
-        self._clips[key] = self._clips[own] = clip
+        asset, found = answer.asset, answer.found
+        title = asset.title or answer.address.name
+        folder = asset.folder or ()
+        if found.own:
+            folder = found.own.folder
+        own = live.Link(folder, title, asset.link_id)
+        key = answer.file_key or found.own or own
+        clip = self._clips.get(key)
+        if clip is None:
+            clip = self._new_clip(asset, own, found)
+        self._clips[key] = clip
+        self._clips[own] = clip
         shown: list[live.Entry | live.Link] = [*of_this_clip, *(asset.links or ()), own]
         for entry in shown:
             if self._clips.setdefault(entry, clip) is clip:
-                self._add_entry(clip, entry, asset.attributes if entry is own else None)
+                attributes = asset.attributes if entry is own else None
+                self._add_entry(clip, entry, attributes)
+        self._add_keys(clip, answer)
+
+    def _add_keys(self, clip: SimClip, answer: _SeenAsset) -> None:
+        """Add the XMP fields, and by what the asset was asked for."""
+        address = answer.address
         for name, values in self._seen.xmp.get(address, {}).items():
             clip.xmp[name] = [*values]
         if address.namespace == "handle":
             self._state.handles[address.name] = clip
-        elif address.namespace not in {*_NAMESPACES, *asset.attributes}:
+        elif address.namespace not in {*_NAMESPACES, *answer.asset.attributes}:
             clip.xmp[address.namespace] = [address.name]
 
     def _new_clip(self, asset: live.Asset, own: live.Link, found: ClipEntries) -> SimClip:
         """Add a clip at its home; one that was only read through a link gets a home beside it."""
         home: live.Link | live.Entry = found.home or own
-        if found.home is None and asset.folder not in (None, own.folder):
+        is_elsewhere = asset.folder not in (None, own.folder)
+        if found.home is None and is_elsewhere:
             home = live.Link(asset.folder or (), f"{own.title} (home)")
-        origin = asset.first_frame or 0 if self._counts_from_in else 0
+        origin = 0
+        if self._counts_from_in:
+            origin = asset.first_frame or 0
         number = self._take(home.link_id)
         shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
-        content = clip_content(live.AssetSnapshot(home.title, shown, origin=origin))
-        return clip_from_content(self._database, content)
+        snapshot = live.AssetSnapshot(home.title, shown, origin=origin)
+        return clip_from_content(self._database, clip_content(snapshot))
 
     def _add_entry(self, clip: SimClip, entry: live.Entry | live.Link, attributes: Mapping[str, str] | None) -> None:
         """Add an entry that is missing; ``attributes`` are those of its answer, if it was read."""
         place = entry.folder, entry.title
-        there = next((each for each in clip.entries if (each.folder, each.title) == place), None)
-        if there is None:
-            there = self._database.add_entry(clip, *place, self._take(entry.link_id))
+        for added in clip.entries:
+            if (added.folder, added.title) == place:
+                break
+        else:
+            added = self._database.add_entry(clip, *place, self._take(entry.link_id))
         if isinstance(entry, live.Entry):
             attributes = entry.attributes
         if attributes is not None:
-            there.fields = entry_fields(attributes)
+            added.fields = entry_fields(attributes)
 
     def _add_alone(self, entry: live.Entry) -> None:
         """Add what is only listed as a clip of its own."""
@@ -448,7 +486,11 @@ def _dialect_of(dialect: Dialect, given: dict[str, str]) -> SimDialect:
     """Return how an embedded server must answer, by the dialect of the inventory, and what is ``given``."""
     for name, choices in SimDialect.choices().items():
         value = getattr(dialect, name, "")
-        given |= {name: value} if value in choices or (value and not choices) else _INSTEAD.get(value, {})
+        is_free_text = value and not choices
+        if value in choices or is_free_text:
+            given[name] = value
+        else:
+            given |= _INSTEAD.get(value, {})
     return SimDialect().with_values(given)
 
 

@@ -129,8 +129,12 @@ class Faults:
 
     def add(self, *faults: Fault | str) -> None:
         """Activate faults, given as values or as texts; after a ValueError nothing is changed."""
-        values = [Fault.parse(given) if isinstance(given, str) else given for given in faults]
-        self._active += [_ActiveFault(fault) for fault in values]
+        added = []
+        for fault in faults:
+            if isinstance(fault, str):
+                fault = Fault.parse(fault)
+            added.append(_ActiveFault(fault))
+        self._active += added
 
     def clear(self) -> None:
         """Deactivate all faults."""
@@ -143,9 +147,14 @@ class Faults:
     def take(self, line: str) -> list[Fault]:
         """Return the faults for this request (`METHOD target`) and count them: hooks, and at most one other."""
         taken: list[Fault] = []
+        has_fault = False
         for active in self._active:
-            if (active.fault.change or all(fault.change for fault in taken)) and active.applies(line):
+            is_hook = active.fault.change is not None
+            if has_fault and not is_hook:
+                continue
+            if active.applies(line):
                 taken.append(active.fault)
+                has_fault = has_fault or not is_hook
         return taken
 
 
@@ -238,16 +247,18 @@ def parse_change(text: str) -> Change:
 def _change(texts: list[str], name: str, state: ServerState) -> None:
     """Make a change; a title that no clip has changes nothing."""
     title, *texts = texts
-    place, other = _find(state, title), _find(state, texts[0]) if texts else None
+    place = _find(state, title)
     if place is None:
         return
     database, entry = place
     match name, *texts:
         case "rename", new:
             database.change_entry(entry, title=new)
-        case "swap", title_of_other if other:
-            database.change_entry(entry, title=title_of_other)
-            other[0].change_entry(other[1], title=title)
+        case "swap", title_of_other:
+            other = _find(state, title_of_other)
+            if other is not None:
+                database.change_entry(entry, title=title_of_other)
+                other[0].change_entry(other[1], title=title)
         case "edit", name_of_field, value:
             entry.fields[name_of_field] = value
         case "delete", *_:
@@ -255,12 +266,17 @@ def _change(texts: list[str], name: str, state: ServerState) -> None:
         case "rerecord", *_:
             clip = entry.clip
             database.remove_clip(clip)
-            taken = datetime.fromisoformat(clip.create_time) + timedelta(days=1)
-            again = replace(clip, file="", create_time=taken.isoformat(), entries=[], markers=[], segments=[], xmp={})
-            database.put_clip(again, clip.home.folder, title)
+            day_after = datetime.fromisoformat(clip.create_time) + timedelta(days=1)
+            recording = replace(
+                clip, file="", create_time=day_after.isoformat(), entries=[], markers=[], segments=[], xmp={}
+            )
+            database.put_clip(recording, clip.home.folder, title)
 
 
 def _find(state: ServerState, title: str) -> tuple[SimDatabase, SimEntry] | None:
     """Return the entry with a title, and its database; the first database that has it."""
-    entries = ((database, database.find(title)) for database in state.databases.values())
-    return next(((database, entry) for database, entry in entries if entry is not None), None)
+    for database in state.databases.values():
+        entry = database.find(title)
+        if entry is not None:
+            return database, entry
+    return None
