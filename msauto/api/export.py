@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, ClassVar, Protocol
 
@@ -354,10 +355,12 @@ def _is_exported(path: Path) -> bool:
 
 def check_exported(paths: Iterable[Path], *, force: bool) -> None:
     """Refuse to replace files that msauto did not export."""
-    others = [] if force else [path for path in paths if path.exists() and not _is_exported(path)]
+    if force:
+        return
+    others = [str(path) for path in paths if path.exists() and not _is_exported(path)]
     if others:
         raise RefusedError(
-            f"these files were not exported by msauto: {', '.join(map(str, others[:5]))}",
+            f"these files were not exported by msauto: {', '.join(others[:5])}",
             remedy="overwrite them with --force, or export to another place",
         )
 
@@ -385,31 +388,35 @@ class _Exporter(Struct):
 
     async def _export_assets(self, read_each: ReadEach, server: NamedServer, prefix: tuple[str, ...]) -> None:
         database = require_database(server, self.selection.database)
-        links = self.selection.links and not isinstance(self.output, TimelineFiles)
+        names = (*prefix, database)
+        is_playbook = not isinstance(self.output, TimelineFiles)
+        links = self.selection.links and is_playbook
         snapshots = Snapshots(server.spec, database, read_each, links=links)
-        found = await self._list(snapshots)
-        folders = [(folder, list(group)) for folder, group in groupby(found, key=lambda each: each.folder)]
-        plays = [
-            ExportedPlay((*prefix, database, *folder), f"folder {live.show_folder(folder) or '/'} of {database}")
-            for folder, _ in folders
-        ]
-        titled = ExportedPlay((*prefix, f"{database}@titles"), f"assets of {database}")
-        self.output.expect([titled, *plays] if self.selection.titles else plays)
+        work = []
         if self.selection.titles:
             titles = tuple(dict.fromkeys(self.selection.titles))
-            await self._write(titled, server, database, snapshots.of_titles(titles))
-        for play, (_, listed) in zip(plays, folders, strict=True):
-            await self._write(play, server, database, snapshots.of_listed(listed))
-        if not isinstance(self.output, TimelineFiles):
+            titled = ExportedPlay((*prefix, f"{database}@titles"), f"assets of {database}")
+            work.append((titled, snapshots.of_titles(titles)))
+        for folder, entries in groupby(await self._list(snapshots), key=attrgetter("folder")):
+            about = f"folder {live.show_folder(folder) or '/'} of {database}"
+            play = ExportedPlay((*names, *folder), about)
+            work.append((play, snapshots.of_listed([*entries])))
+        self.output.expect([play for play, _ in work])
+        for play, of_play in work:
+            await self._write(play, server, database, of_play)
+        if is_playbook:
             self._warn_of_xmp(server, snapshots)
-        if self.selection.whole and isinstance(self.output, TextExport) and self.output.holds_one_server:
-            async for names in read_each(_read_folders, [database]):
-                self.output.add_folders(database, names or ())
-        if self.selection.whole and isinstance(self.output, FolderExport):
-            outdated = self.output.outdated((*prefix, database))
-            self.exported.warnings += [
-                f"{path} is from an earlier export: its folder holds no assets now" for path in outdated
-            ]
+        if self.selection.whole:
+            await self._end_database(read_each, database, names)
+
+    async def _end_database(self, read_each: ReadEach, database: str, names: tuple[str, ...]) -> None:
+        """Add the folders without assets to the content of a server; name the files of folders that have none now."""
+        if isinstance(self.output, TextExport) and self.output.holds_one_server:
+            async for folders in read_each(_read_folders, [database]):
+                self.output.add_folders(database, folders or ())
+        if isinstance(self.output, FolderExport):
+            for path in self.output.outdated(names):
+                self.exported.warnings.append(f"{path} is from an earlier export: its folder holds no assets now")
 
     async def _list(self, snapshots: Snapshots) -> Sequence[live.ListedEntry]:
         if self.selection.whole:
@@ -430,10 +437,11 @@ class _Exporter(Struct):
             )
 
     async def _export_channels(self, read_each: ReadEach, server: NamedServer, prefix: tuple[str, ...]) -> None:
-        names = tuple(dict.fromkeys(self.selection.channels))
-        plays = [ExportedPlay((*prefix, "channels", name), f"the RSS channel {name}") for name in names]
-        self.output.expect(plays)
-        for play, name in zip(plays, names, strict=True):
+        plays = {}
+        for name in self.selection.channels:
+            plays[name] = ExportedPlay((*prefix, "channels", name), f"the RSS channel {name}")
+        self.output.expect(plays.values())
+        for name, play in plays.items():
             await self._write(play, server, None, channel_snapshot(server.spec, read_each, name))
 
     async def _write(
@@ -444,19 +452,19 @@ class _Exporter(Struct):
             await self._write_timelines(self.output, play, snapshots)
             return
         hosts = "all" if self.inputs.resolving.server_url is not None else server.spec.name
-        waiting: list[live.SkippedEntry] = []
+        title = play.about[0].upper() + play.about[1:]
+        waiting: list[Snapshot] = []
         begun = False
         async for snapshot in snapshots:
             self._count(snapshot)
-            if isinstance(snapshot, live.SkippedEntry) and not begun:
-                waiting.append(snapshot)
-                continue
-            if not begun:
-                begun = True
-                self.output.begin(play, play_lines(play.about[0].upper() + play.about[1:], hosts, database))
-            for each in (*waiting, snapshot):
-                self.output.add(each, server.spec.dialect, database)
-            waiting.clear()
+            waiting.append(snapshot)
+            if begun or not isinstance(snapshot, live.SkippedEntry):
+                if not begun:
+                    begun = True
+                    self.output.begin(play, play_lines(title, hosts, database))
+                for shown in waiting:
+                    self.output.add(shown, server.spec.dialect, database)
+                waiting.clear()
         if begun:
             self.output.end()
 
@@ -466,20 +474,23 @@ class _Exporter(Struct):
         async for snapshot in snapshots:
             if not isinstance(snapshot, live.AssetSnapshot):
                 self._count(snapshot)
-                continue
-            if snapshot.asset.rate is None:
+            elif snapshot.asset.rate is None:
                 self.exported.broken += bool(self.selection.titles)
                 self.exported.warnings.append(f"{snapshot.title} is left out: {live.why_no_rate(snapshot.asset)}")
-                continue
-            warnings = output.add(play.names, snapshot)
-            self._count(snapshot)
-            self.exported.warnings += [f"{snapshot.title}: {warning}" for warning in warnings]
+            else:
+                warnings = output.add(play.names, snapshot)
+                self._count(snapshot)
+                self.exported.warnings += [f"{snapshot.title}: {warning}" for warning in warnings]
 
     def _count(self, snapshot: Snapshot) -> None:
-        self.exported.assets += isinstance(snapshot, live.AssetSnapshot)
-        self.exported.channels += isinstance(snapshot, live.RssChannel)
-        self.exported.links += isinstance(snapshot, live.SkippedEntry) and not snapshot.broken
-        if isinstance(snapshot, live.SkippedEntry) and snapshot.broken:
-            self.exported.broken += 1
+        exported = self.exported
+        if isinstance(snapshot, live.AssetSnapshot):
+            exported.assets += 1
+        elif isinstance(snapshot, live.RssChannel):
+            exported.channels += 1
+        elif not snapshot.broken:
+            exported.links += 1
+        else:
+            exported.broken += 1
             path = live.show_folder((*snapshot.folder, snapshot.title))
-            self.exported.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")
+            exported.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")
