@@ -137,7 +137,7 @@ def _parameter(command: str, described: Mapping[str, Any]) -> click.Parameter:
     return click.Option(names, **kept, type=kind, shell_complete=complete)
 
 
-def _value_type(described: Mapping[str, Any]) -> click.ParamType | None:
+def _value_type(described: Mapping[str, Any]) -> click.ParamType[Any] | None:
     if described.get("choices"):
         return click.Choice(described["choices"])
     return click.Path() if described["param_type"] == "Path" else None

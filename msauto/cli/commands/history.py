@@ -217,6 +217,7 @@ def _time(text: str | None) -> str:
 
 
 def _outcome(run: RunSummary) -> str:
+    facts: tuple[str, ...]
     sent = run.summary.get("sent")
     if sent is None:  # a batch, or an attempt that did not become a run
         differing = run.summary.get("differing")
@@ -286,7 +287,7 @@ def _print_outcomes(details: RunDetails, layout: Layout) -> None:
 
 
 def _target_lines(record: TargetRecord) -> Iterator[str]:
-    outcome = record.outcome
+    outcome: str | None = record.outcome
     if not outcome:
         outcome = "in progress" if record.begun else "planned"
     message, *more = message_lines(record.message)
