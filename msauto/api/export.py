@@ -19,7 +19,15 @@ from msauto.api.inputs import Inputs, require_database
 from msauto.api.stages import workplace_on
 from msauto.errors import MsautoError, RefusedError
 from msauto.file_writing import FileNames, NewFile, write_file
-from msauto.model import live
+from msauto.model.live import (
+    AssetSnapshot,
+    ListedEntry,
+    RssChannel,
+    SkippedEntry,
+    parse_folder,
+    show_folder,
+    why_no_rate,
+)
 from msauto.model.server import Dialect
 from msauto.playbook.export import (
     HEADER,
@@ -51,11 +59,11 @@ class TimelineWriter(Protocol):
     def ending(self) -> str:
         """The ending of its files, without the dot."""
 
-    def write(self, snapshot: live.AssetSnapshot) -> TimelineText:
+    def write(self, snapshot: AssetSnapshot) -> TimelineText:
         """Write an asset that has a frame rate; raises :class:`MsautoError` for what the format cannot hold."""
 
 
-Snapshot = live.AssetSnapshot | live.RssChannel | live.SkippedEntry
+Snapshot = AssetSnapshot | RssChannel | SkippedEntry
 
 
 class ExportSelection(Struct, frozen=True):
@@ -157,18 +165,35 @@ class ExportedPlay(Struct, frozen=True):
     about: str
 
 
-class TextExport:
-    """All plays as one playbook. ``holds_one_server``: the export is the content of one server, with empty folders."""
+class ExportOutput:
+    """Where an export is written, by default without files.
+
+    ``holds_one_server``: it is the content of one server, with empty folders.
+    """
 
     holds_one_server: ClassVar = False
 
     def __init__(self) -> None:
         self.written: list[Path] = []
-        self._file: IO[str] = tempfile.SpooledTemporaryFile(1 << 20, "w+", encoding="utf-8", newline="\n")  # noqa: SIM115
-        self._plays = 0
 
     def expect(self, plays: Iterable[ExportedPlay]) -> None:
         """Accept any plays."""
+
+    def finish(self) -> Iterable[str]:
+        """Return nothing: each file is complete once it is written."""
+        return ()
+
+    def close(self) -> None:
+        """Close nothing."""
+
+
+class TextExport(ExportOutput):
+    """All plays as one playbook."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._file: IO[str] = tempfile.SpooledTemporaryFile(1 << 20, "w+", encoding="utf-8", newline="\n")  # noqa: SIM115
+        self._plays = 0
 
     def begin(self, play: ExportedPlay, head: Iterable[str]) -> None:
         """Begin a play."""
@@ -207,19 +232,17 @@ class TextExport:
         self._file.close()
 
 
-class FolderExport:
+class FolderExport(ExportOutput):
     """A file for each play, in one folder; replaces only files exported by msauto, unless ``force``."""
 
-    holds_one_server: ClassVar = False
-
     def __init__(self, folder: Path, *, force: bool) -> None:
+        super().__init__()
         self._folder = folder
         self._force = force
         self._names = FileNames()
         self._paths: dict[tuple[str, ...], Path] = {}
         self._file: NewFile | None = None
         self._target = folder
-        self.written: list[Path] = []
 
     def expect(self, plays: Iterable[ExportedPlay]) -> None:
         """Refuse, before anything is read or written, to replace files that msauto did not export."""
@@ -253,10 +276,6 @@ class FolderExport:
         self._file = None
         self.written.append(self._target)
 
-    def finish(self) -> Iterable[str]:
-        """Return nothing: each file is in its place already."""
-        return ()
-
     def close(self) -> None:
         """Remove an incomplete file."""
         if self._file is not None:
@@ -273,23 +292,21 @@ class FolderExport:
         return self._paths[play.names]
 
 
-class TimelineFiles:
+class TimelineFiles(ExportOutput):
     """A file for each asset in a folder; without a folder, the text of one timeline.
 
     A file with other contents is replaced only with ``force``.
     """
 
-    holds_one_server: ClassVar = False
-
     def __init__(self, form: TimelineWriter, folder: Path | None, *, force: bool) -> None:
+        super().__init__()
         self._form = form
         self._folder = folder
         self._force = force
         self._names = FileNames()
         self._text: str | None = None
-        self.written: list[Path] = []
 
-    def add(self, folder: tuple[str, ...], snapshot: live.AssetSnapshot) -> tuple[str, ...]:
+    def add(self, folder: tuple[str, ...], snapshot: AssetSnapshot) -> tuple[str, ...]:
         """Write an asset, or keep its text; return the warnings."""
         timeline = self._form.write(snapshot)
         if self._folder is not None:
@@ -304,12 +321,6 @@ class TimelineFiles:
     def finish(self) -> Iterable[str]:
         """Return the timeline, if it is not in a file."""
         return () if self._text is None else (self._text,)
-
-    def close(self) -> None:
-        """Close nothing: each file is complete once it is written."""
-
-    def expect(self, plays: Iterable[object]) -> None:
-        """Accept any plays: each file is checked before it is written."""
 
     def _write(self, path: Path, text: str) -> None:
         assert self._folder is not None
@@ -398,7 +409,7 @@ class _Exporter(Struct):
             titled = ExportedPlay((*prefix, f"{database}@titles"), f"assets of {database}")
             work.append((titled, snapshots.of_titles(titles)))
         for folder, entries in groupby(await self._list(snapshots), key=attrgetter("folder")):
-            about = f"folder {live.show_folder(folder) or '/'} of {database}"
+            about = f"folder {show_folder(folder) or '/'} of {database}"
             play = ExportedPlay((*names, *folder), about)
             work.append((play, snapshots.of_listed([*entries])))
         self.output.expect([play for play, _ in work])
@@ -418,12 +429,12 @@ class _Exporter(Struct):
             for path in self.output.outdated(names):
                 self.exported.warnings.append(f"{path} is from an earlier export: its folder holds no assets now")
 
-    async def _list(self, snapshots: Snapshots) -> Sequence[live.ListedEntry]:
+    async def _list(self, snapshots: Snapshots) -> Sequence[ListedEntry]:
         if self.selection.whole:
             return await snapshots.list((), recursive=True)
-        found: set[live.ListedEntry] = set()
+        found: set[ListedEntry] = set()
         for folder in self.selection.folders:
-            found.update(await snapshots.list(live.parse_folder(folder), recursive=self.selection.recursive))
+            found.update(await snapshots.list(parse_folder(folder), recursive=self.selection.recursive))
         return sorted(found)
 
     def _warn_of_xmp(self, server: NamedServer, snapshots: Snapshots) -> None:
@@ -458,7 +469,7 @@ class _Exporter(Struct):
         async for snapshot in snapshots:
             self._count(snapshot)
             waiting.append(snapshot)
-            if begun or not isinstance(snapshot, live.SkippedEntry):
+            if begun or not isinstance(snapshot, SkippedEntry):
                 if not begun:
                     begun = True
                     self.output.begin(play, play_lines(title, hosts, database))
@@ -472,11 +483,11 @@ class _Exporter(Struct):
         self, output: TimelineFiles, play: ExportedPlay, snapshots: AsyncIterator[Snapshot]
     ) -> None:
         async for snapshot in snapshots:
-            if not isinstance(snapshot, live.AssetSnapshot):
+            if not isinstance(snapshot, AssetSnapshot):
                 self._count(snapshot)
             elif snapshot.asset.rate is None:
                 self.exported.broken += bool(self.selection.titles)
-                self.exported.warnings.append(f"{snapshot.title} is left out: {live.why_no_rate(snapshot.asset)}")
+                self.exported.warnings.append(f"{snapshot.title} is left out: {why_no_rate(snapshot.asset)}")
             else:
                 warnings = output.add(play.names, snapshot)
                 self._count(snapshot)
@@ -484,13 +495,13 @@ class _Exporter(Struct):
 
     def _count(self, snapshot: Snapshot) -> None:
         exported = self.exported
-        if isinstance(snapshot, live.AssetSnapshot):
+        if isinstance(snapshot, AssetSnapshot):
             exported.assets += 1
-        elif isinstance(snapshot, live.RssChannel):
+        elif isinstance(snapshot, RssChannel):
             exported.channels += 1
         elif not snapshot.broken:
             exported.links += 1
         else:
             exported.broken += 1
-            path = live.show_folder((*snapshot.folder, snapshot.title))
+            path = show_folder((*snapshot.folder, snapshot.title))
             exported.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")

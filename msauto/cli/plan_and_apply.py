@@ -22,9 +22,9 @@ from msauto.api.options import OPTIONS
 from msauto.api.run import Agree, Decision, Run, RunOptions, check_plan, plan_only, refuse_stale
 from msauto.api.saved_plans import write_plan_file
 from msauto.aspects import ASPECTS, is_deletion
-from msauto.cli import output
 from msauto.cli.flags import Flags, layout_of
 from msauto.cli.interrupts import asking, ignore_interrupts, run_async
+from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result
 from msauto.cli.watch import STDOUT, RunWatch
 from msauto.concurrency import HANG_UP, SystemClock, stop_signals
 from msauto.errors import PlanningError, RefusedError
@@ -110,14 +110,14 @@ class RunDialog(Struct, frozen=True):
     def _write(self, plan: Plan, stills: Stills) -> None:
         """Write the plan to ``--out``, and show it unless that is stdout."""
         if self.out == STDOUT:
-            output.print_result(dump_document(plan_document(plan)))
+            print_result(dump_document(plan_document(plan)))
             return
         if self.out is not None:
             write_plan_file(plan, self.out)
         self._show(plan, stills=stills)
         if self.out is not None:
             command = shlex.join(["msauto", "apply", self.out])
-            output.print_message(f"Saved the plan to {visible(self.out)}; apply it with: {visible(command)}")
+            print_message(f"Saved the plan to {visible(self.out)}; apply it with: {visible(command)}")
 
     def _plan_and_apply(self, loaded: Loaded) -> int:
         """Lock, plan, show, ask, apply; return the exit code."""
@@ -142,9 +142,9 @@ class RunDialog(Struct, frozen=True):
                     changed = differences(agreed, plan)
                     if not changed and plan.refusals == agreed.refusals:
                         return "apply"
-                    output.print_message("The plan has changed since it was shown, and nothing was sent:")
+                    print_message("The plan has changed since it was shown, and nothing was sent:")
                     for (server, _, _, name, _), why in changed.items():
-                        output.print_message(f"  {visible(f'{server}: {name}: {why}')}")
+                        print_message(f"  {visible(f'{server}: {name}: {why}')}")
                 shown, agreed = self.clock.monotonic(), plan
                 if not self._may_apply(plan):
                     return "leave"
@@ -165,9 +165,9 @@ class RunDialog(Struct, frozen=True):
             self._show_instead(plan)
             self._report_errors(plan)
             return False
-        except output.ReaderGoneError as error:
+        except ReaderGoneError as error:
             self.attempt.reason = f"{error.message}: nothing was sent"
-            output.print_message(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
+            print_message(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
             return False
         return True
 
@@ -183,7 +183,7 @@ class RunDialog(Struct, frozen=True):
                 return
             self.watch.erase()
             if not stop.requested:
-                output.print_message("Stopping after the requests in flight. Press Ctrl-C again to stop at once.")
+                print_message("Stopping after the requests in flight. Press Ctrl-C again to stop at once.")
             stop()
 
         try:
@@ -202,7 +202,7 @@ class RunDialog(Struct, frozen=True):
     def _show(self, plan: Plan, **view: Any) -> None:
         """Write the plan to stdout in the form of ``--format``; ``view`` as for ``Layout``."""
         layout = layout_of(self.flags, keep_going=self.options.keep_going)
-        output.print_result(report_form(self.flags.format).plan(plan, structs.replace(layout, **view)))
+        print_result(report_form(self.flags.format).plan(plan, structs.replace(layout, **view)))
 
     def _show_before(self, plan: Plan) -> None:
         """Show the plan before the question: other forms than text follow on stdout, with the result.
@@ -218,7 +218,7 @@ class RunDialog(Struct, frozen=True):
             layout = layout_of(self.flags, keep_going=keep_going, stream=sys.stderr)
             layout = structs.replace(layout, refusals=refusals)
             text = "".join(report_form("text").plan(plan, layout))
-            output.print_message(text, rendered=True)
+            print_message(text, rendered=True)
 
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
         """Show the plan in place of a result, unless it is shown already."""
@@ -228,7 +228,7 @@ class RunDialog(Struct, frozen=True):
     def _report_errors(self, plan: Plan) -> None:
         """Report on stderr the errors of a plan that only the document on stdout names."""
         if self.flags.format != "text":
-            output.print_message(
+            print_message(
                 f"Error: cannot plan {plural(plan.errors, 'target')}; nothing was sent\n"
                 "  → the plan shows the errors; --keep-going applies the other targets"
             )
@@ -237,18 +237,18 @@ class RunDialog(Struct, frozen=True):
         """Show the result; return the exit code, which does not depend on whether the result can be written."""
         attempt, code = self.attempt, self.attempt.code
         try:
-            output.print_result(report_form(self.flags.format).result(result, layout_of(self.flags)))
-        except output.ReaderGoneError:
+            print_result(report_form(self.flags.format).result(result, layout_of(self.flags)))
+        except ReaderGoneError:
             return code
-        except output.OutputError as error:
-            output.print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
+        except OutputError as error:
+            print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
             return code or INCOMPLETE
         if code == REFUSED:
-            output.print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")
+            print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")
         elif any(map(_is_continued, result.targets)):
             context = click.get_current_context()
             command = loaded.resolved.secrets.redact_message(_continuing(context, loaded.inputs))
-            output.print_message(f"  → to continue: {visible(command)}")
+            print_message(f"  → to continue: {visible(command)}")
         return code
 
 

@@ -180,15 +180,17 @@ def _journal_lines(past: PastTarget) -> Iterator[str]:
     run, target = past.run, past.record.target
     job_names = filter(None, (run.batch, run.job))
     job = "/".join(job_names) or " ".join(run.playbooks)
-    yield f"  {_time(run.started)}  {visible(job)}  {run.run}  {past.record.outcome}"
+    began = f"{_time(run.started)}  {visible(job)}"
+    yield f"  {began}  {run.run}  {past.record.outcome}"
     for change in target.changes:
         parts = map(str, change_parts(change, target))
         notes = "; ".join(change_notes(change, target.rate))
         if notes:
             notes = f"({notes})"
-        columns = filter(None, (change.aspect, show_key(change), ", ".join(parts), notes))
+        columns = (change.aspect, show_key(change), ", ".join(parts), notes)
         sign = SIGNS[change.action]
-        yield f"    {sign} {'  '.join(columns)}"
+        line = "  ".join(filter(None, columns))
+        yield f"    {sign} {line}"
 
 
 def _by_night(runs: Iterable[RunSummary]) -> list[RunSummary]:

@@ -18,9 +18,17 @@ from functools import partial
 from operator import ne
 from typing import Any, Final, NamedTuple, TypeVar
 
-from msauto import errors
 from msauto.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.concurrency import finish
+from msauto.errors import (
+    InDoubtError,
+    MsautoError,
+    NotFoundError,
+    NotSentError,
+    RefusedError,
+    RejectedError,
+    ServerError,
+)
 from msauto.model import requests
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.plan import Address, Request
@@ -142,7 +150,7 @@ class ScratchAsset(Scratch):
         asset = await self.read()
         if asset.finalized is False:
             why = f"{self.name!r} is still being recorded: nothing is tried on it"
-            raise errors.RefusedError(why, remedy="name another")
+            raise RefusedError(why, remedy="name another")
         links = asset.links
         if all_links:
             reader = ServerReader(self.client, clock=self.clock)
@@ -157,7 +165,7 @@ class ScratchAsset(Scratch):
         reader = ServerReader(self.client, clock=self.clock)
         asset = await reader.read_asset(self.database, Address(self.name))
         if asset is None:
-            raise errors.NotFoundError(
+            raise NotFoundError(
                 f"{self.database} has no asset {self.name!r}",
                 status=404,
                 server=self.client.spec.name,
@@ -170,11 +178,11 @@ class ScratchAsset(Scratch):
         self.made[what] = words
         try:
             await self.client.send(request)
-        except errors.RejectedError as error:
+        except RejectedError as error:
             if error.status in UNINFORMATIVE_STATUSES:
                 raise
             return False
-        except errors.NotSentError:
+        except NotSentError:
             raise
         except BaseException:  # a lost answer, or Ctrl-C: it may have been done
             self.lost = True
@@ -218,7 +226,7 @@ async def put_back(bench: Scratch) -> tuple[str, ...]:
     for undo in bench.undoing:
         try:
             left += await undo()
-        except errors.MsautoError as error:
+        except MsautoError as error:
             left.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
     unseen = [bench.made[what] for what in sorted(bench.unseen & bench.made.keys())]
     if bench.lost:
@@ -258,10 +266,10 @@ async def take_back(bench: Scratch, read: Callable[[], Awaitable[T]], undoing: C
         if not left:
             break
         for request in left:
-            with suppress(errors.RejectedError):  # what remains is reported
+            with suppress(RejectedError):  # what remains is reported
                 try:
                     await bench.client.send(request)
-                except errors.InDoubtError:
+                except InDoubtError:
                     await bench.clock.sleep(SETTLING)
         bench.unseen.add("taken back")
         await bench.look("taken back", read, lambda live: not undoing(live))
@@ -456,7 +464,7 @@ async def _values(bench: ScratchAsset, name: str) -> tuple[str, ...] | None:
 
     try:
         return await bench.client.read(requests.get_user_fields(bench.path, name), parse)
-    except errors.RejectedError:
+    except RejectedError:
         return None
 
 
@@ -542,9 +550,9 @@ async def try_all(bench: Scratch, trials: Trials) -> tuple[str, ...]:
         for trial, (keys, _) in trials.items():
             with bench.notes.trying(*keys):
                 await trial(bench)
-    except errors.ServerError as error:
+    except ServerError as error:
         bench.report(f"The trial ends here: {error}")
-        lost = isinstance(error, errors.InDoubtError)
+        lost = isinstance(error, InDoubtError)
         why = "an answer was lost before" if lost else "the server could no longer be reached"
         for keys, _ in trials.values():
             bench.notes.miss(why, *keys)

@@ -14,7 +14,7 @@ from msauto.documents.writer import FlowStyle, verbatim, yaml_lines
 from msauto.errors import InputError
 from msauto.file_writing import write_file
 from msauto.model import fields as registry
-from msauto.model import live
+from msauto.model.live import AssetSnapshot, Marker, RssChannel, Segment, Xmp, show_folder, whole
 from msauto.model.requests import default_file
 from msauto.model.server import Dialect
 from msauto.playbook.export import HEADER, rss_item
@@ -48,7 +48,7 @@ def load_content(path: Path) -> ServerState:
         raise ValueError(f"{path}: {error}") from None
 
 
-def clip_content(snapshot: live.AssetSnapshot) -> GivenClip:
+def clip_content(snapshot: AssetSnapshot) -> GivenClip:
     """Return an asset as content: all that its answers show."""
     asset, origin = snapshot.asset, snapshot.origin
     title = asset.title or snapshot.title
@@ -63,10 +63,10 @@ def clip_content(snapshot: live.AssetSnapshot) -> GivenClip:
         own["fps"] = asset.fps if isinstance(asset.fps, int) else str(asset.fps)
     links = []
     for link in snapshot.links or ():
-        links.append(GivenLink(live.show_folder(link.folder), link.title, link.link_id))
+        links.append(GivenLink(show_folder(link.folder), link.title, link.link_id))
     return GivenClip(
         title,
-        live.show_folder(asset.folder or ()),
+        show_folder(asset.folder or ()),
         asset.link_id,
         finalized=asset.finalized is not False,
         archived=is_gone,
@@ -89,13 +89,13 @@ def _attributes(attributes: Mapping[str, str]) -> dict[str, Any]:
     own: dict[str, Any] = {}
     for name in (*_TEXTS, *_NUMBERS):
         text = attributes.get(name)
-        value = text if name in _TEXTS else live.whole(text)
+        value = text if name in _TEXTS else whole(text)
         if value is not None:
             own[name] = value
     return own
 
 
-def _xmp(fields: live.Xmp) -> dict[str, str | list[str]]:
+def _xmp(fields: Xmp) -> dict[str, str | list[str]]:
     given: dict[str, str | list[str]] = {}
     for name, values in fields.items():
         if values:
@@ -105,35 +105,35 @@ def _xmp(fields: live.Xmp) -> dict[str, str | list[str]]:
 
 def entry_fields(attributes: Mapping[str, str]) -> dict[str, str]:
     """Return the link fields that an entry shows; but not an in point or out point at the ends of the clip."""
-    last = (live.whole(attributes.get("frames")) or 0) - 1
+    last = (whole(attributes.get("frames")) or 0) - 1
     ends = {"first_frame": 0, "last_frame": last}
     fields = {}
     for name, text in attributes.items():
-        is_end = name in ends and live.whole(text) == ends[name]
+        is_end = name in ends and whole(text) == ends[name]
         if name in registry.LINK_FIELD and text and not is_end:
             fields[name] = text
     return fields
 
 
-def _segment(segment: live.Segment, origin: int) -> GivenSegment:
+def _segment(segment: Segment, origin: int) -> GivenSegment:
     texts: dict[str, Any] = {name: getattr(segment, name) or "" for name in ("keywords", "name", "track")}
     if len(segment.titles) > 1:
         texts["titles"] = [*segment.titles]
     else:
         texts["title"] = "".join(segment.titles)
-    rating = live.whole(segment.rating) or 0
+    rating = whole(segment.rating) or 0
     return GivenSegment(segment.number, segment.start + origin, segment.duration, rating=rating, **texts)
 
 
-def _marker(marker: live.Marker, origin: int) -> GivenMarker:
+def _marker(marker: Marker, origin: int) -> GivenMarker:
     more = {name: text for name, text in marker.fields.items() if text}
     texts = {name: more.pop(name, "") for name in _MARKER_TEXTS}
     more.pop("track", None)
-    rating = live.whole(more.pop("rating", None))
+    rating = whole(more.pop("rating", None))
     return GivenMarker(marker.frame + origin, marker.uid, marker.track, rating=rating, more=more, **texts)
 
 
-def channel_content(channel: live.RssChannel, rss_guid: str) -> Iterator[GivenItem]:
+def channel_content(channel: RssChannel, rss_guid: str) -> Iterator[GivenItem]:
     """Yield the items of a channel as content."""
     for item in channel.items:
         shown = rss_item(item, rss_guid)
@@ -177,9 +177,9 @@ class ContentExport(TextExport):
 
     def add(self, snapshot: Snapshot, dialect: Dialect, database: str | None) -> None:
         """Add a clip, which has its links, or the items of a channel."""
-        if isinstance(snapshot, live.AssetSnapshot):
+        if isinstance(snapshot, AssetSnapshot):
             self.add_part("databases", str(database), [clip_content(snapshot)])
-        elif isinstance(snapshot, live.RssChannel):
+        elif isinstance(snapshot, RssChannel):
             self.add_part("channels", snapshot.name, channel_content(snapshot, dialect.rss_guid))
 
     def add_part(self, section: str, name: str, items: Iterable[Any]) -> None:

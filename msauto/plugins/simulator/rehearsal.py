@@ -30,11 +30,11 @@ from msauto.api.workplace import ThisProcess
 from msauto.codec import to_key
 from msauto.errors import MsautoError, RefusedError
 from msauto.ledger.ledger import Ledger, LedgerPlace
-from msauto.model import live
 from msauto.model.clip_entries import clip_key, index_links
 from msauto.model.events import Notify, ignore
 from msauto.model.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD
 from msauto.model.identity import ClipEntries
+from msauto.model.live import Asset, AssetSnapshot, Entry, Folder, Link, Listing, RssChannel
 from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.requests import PROFILES
 from msauto.model.server import Auth, Dialect, ServerSpec, Tls
@@ -277,7 +277,7 @@ class _Remembering(AsyncMediaServer):
         self._seen[request.path] = found
         return found
 
-    async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> live.Listing:
+    async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
         """Send a read of a listing."""
         found = self._seen[request.path] = await super().read_listing(request, begin)
         return found
@@ -286,17 +286,17 @@ class _Remembering(AsyncMediaServer):
 class _SeenDatabase(Struct):
     """What answers have shown of a database, by how an asset was asked for."""
 
-    assets: dict[Address, live.Asset] = {}
+    assets: dict[Address, Asset] = {}
     xmp: dict[Address, dict[str, tuple[str, ...]]] = {}
-    entries: dict[tuple[int | None, live.Folder, str], live.Entry] = {}
-    folders: set[live.Folder] = set()
+    entries: dict[tuple[int | None, Folder, str], Entry] = {}
+    folders: set[Folder] = set()
 
 
 class _SeenAsset(Struct):
     """An asset that was read: the address asked for, its entries, and what says which file it is."""
 
     address: Address
-    asset: live.Asset
+    asset: Asset
     found: ClipEntries
     file_key: object
 
@@ -309,7 +309,7 @@ async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, 
     for path, answer in answers.items():
         if "/GETUSERFIELDS" in path:
             xmp.append(answer)
-        if isinstance(answer, live.RssChannel):
+        if isinstance(answer, RssChannel):
             items = state.add_channel(answer.name).items
             items += map(item_from_content, channel_content(answer, spec.dialect.rss_guid))
         elif answer is not None and path.startswith("/storage/"):
@@ -330,9 +330,9 @@ def _sort_in(databases: Mapping[str, _SeenDatabase], path: str, answer: object) 
     asked = decode_address(path.removeprefix("/storage/").partition("?")[0].split("/"))
     database = databases[asked.database]
     address = Address(asked.asset or "", asked.namespace or "")
-    if isinstance(answer, live.Asset):
+    if isinstance(answer, Asset):
         database.assets[address] = answer
-    elif isinstance(answer, live.Listing):
+    elif isinstance(answer, Listing):
         database.folders.update((answer.folder, *answer.folders))
         for entry in answer.entries:
             database.entries[entry.link_id, entry.folder, entry.title] = entry
@@ -405,21 +405,21 @@ class _Copying:
             if entry not in self._clips:
                 self._add_alone(entry)
 
-    def _add_clip(self, answer: _SeenAsset, of_this_clip: Sequence[live.Entry]) -> None:
+    def _add_clip(self, answer: _SeenAsset, of_this_clip: Sequence[Entry]) -> None:
         """Add an asset that was read, unless another answer is of the same clip, and its entries."""
         asset, found = answer.asset, answer.found
         title = asset.title or answer.address.name
         folder = asset.folder or ()
         if found.own:
             folder = found.own.folder
-        own = live.Link(folder, title, asset.link_id)
+        own = Link(folder, title, asset.link_id)
         key = answer.file_key or found.own or own
         clip = self._clips.get(key)
         if clip is None:
             clip = self._new_clip(asset, own, found)
         self._clips[key] = clip
         self._clips[own] = clip
-        shown: list[live.Entry | live.Link] = [*of_this_clip, *(asset.links or ()), own]
+        shown: list[Entry | Link] = [*of_this_clip, *(asset.links or ()), own]
         for entry in shown:
             if self._clips.setdefault(entry, clip) is clip:
                 attributes = asset.attributes if entry is own else None
@@ -436,21 +436,21 @@ class _Copying:
         elif address.namespace not in {*_NAMESPACES, *answer.asset.attributes}:
             clip.xmp[address.namespace] = [address.name]
 
-    def _new_clip(self, asset: live.Asset, own: live.Link, found: ClipEntries) -> SimClip:
+    def _new_clip(self, asset: Asset, own: Link, found: ClipEntries) -> SimClip:
         """Add a clip at its home; one that was only read through a link gets a home beside it."""
-        home: live.Link | live.Entry = found.home or own
+        home: Link | Entry = found.home or own
         is_elsewhere = asset.folder not in (None, own.folder)
         if found.home is None and is_elsewhere:
-            home = live.Link(asset.folder or (), f"{own.title} (home)")
+            home = Link(asset.folder or (), f"{own.title} (home)")
         origin = 0
         if self._counts_from_in:
             origin = asset.first_frame or 0
         number = self._take(home.link_id)
         shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
-        snapshot = live.AssetSnapshot(home.title, shown, origin=origin)
+        snapshot = AssetSnapshot(home.title, shown, origin=origin)
         return clip_from_content(self._database, clip_content(snapshot))
 
-    def _add_entry(self, clip: SimClip, entry: live.Entry | live.Link, attributes: Mapping[str, str] | None) -> None:
+    def _add_entry(self, clip: SimClip, entry: Entry | Link, attributes: Mapping[str, str] | None) -> None:
         """Add an entry that is missing; ``attributes`` are those of its answer, if it was read."""
         place = entry.folder, entry.title
         for added in clip.entries:
@@ -458,21 +458,21 @@ class _Copying:
                 break
         else:
             added = self._database.add_entry(clip, *place, self._take(entry.link_id))
-        if isinstance(entry, live.Entry):
+        if isinstance(entry, Entry):
             attributes = entry.attributes
         if attributes is not None:
             added.fields = entry_fields(attributes)
 
-    def _add_alone(self, entry: live.Entry) -> None:
+    def _add_alone(self, entry: Entry) -> None:
         """Add what is only listed as a clip of its own."""
-        alone = live.Asset(
+        alone = Asset(
             entry.title,
             entry.folder,
             finalized=entry.finalized,
             attributes=entry.attributes,
             link_id=self._take(entry.link_id),
         )
-        clip_from_content(self._database, clip_content(live.AssetSnapshot(entry.title, alone)))
+        clip_from_content(self._database, clip_content(AssetSnapshot(entry.title, alone)))
 
     def _take(self, number: int | None) -> int | None:
         """Return a link_id that no entry has yet, and give it to no other."""
