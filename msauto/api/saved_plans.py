@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -73,11 +73,8 @@ def write_plan_file(plan: Plan, path: str) -> None:
 # Plan again ------------------------------------------------------------------------------------------------------
 
 
-def kept_options(given: PlanOptions, secrets: Secrets, base: Path | None) -> PlanOptions:
-    """Return the options as a plan file keeps them: without secrets, and with paths from ``base``.
-
-    Without ``base``, the paths are absolute, as a run keeps them.
-    """
+def kept_options(given: PlanOptions, secrets: Secrets, base: Path) -> PlanOptions:
+    """Return the options as a plan file keeps them: without secrets, and with paths from ``base``."""
     place = partial(kept_path, base=base)
     variables = []
     for text in given.extra_vars:
@@ -116,48 +113,34 @@ def open_plan_file(paths: Sequence[str], given: PlanOptions) -> tuple[Plan, Plan
     return plan, options_again(plan.options, given, path, base), base
 
 
-def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path | None) -> PlanOptions:
+def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path) -> PlanOptions:
     """Return the options with which a plan is made again; raises :class:`InputError`.
 
     ``given`` are those of the command line. Inventories and a server replace the kept ones, variables are added.
-    ``path`` is the plan file, or the run. A plan file names only files below ``base``.
+    ``path`` is the plan file, which names only files below ``base``.
     """
-    _check_fixed(kept, given, path)
-    variables = _variables_again(kept, given, path, from_file=base is not None)
-    is_elsewhere = bool(given.inventories) or given.server is not None
-    if base is not None and kept.server is not None and not is_elsewhere:
-        message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
-        flags = [f"-i {inventory}" for inventory in kept.inventories]
-        flags.append(f"--server {kept.server}")
-        raise _invalid(path, message, f"give it again: {' '.join(flags)}")
-    if base is not None and kept.config is not None and given.config is None:
-        message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
-        raise _invalid(path, message, f"give it again: --config {kept.config}")
-    if not _is_instant(kept.now):
-        raise _invalid(path, f"`now` is {kept.now!r}, which is not a time with an offset")
-    place = partial(_placed, path=path, base=base)
-    return _with_places(kept, given, variables, place, is_elsewhere=is_elsewhere)
-
-
-def _check_fixed(kept: PlanOptions, given: PlanOptions, path: str) -> None:
-    """Refuse to change what a saved plan fixes."""
     for option in OPTIONS.values():
         value = option.fixed and getattr(given, option.field)
         if value and value != getattr(kept, option.field):
             message = f"{option.names[-1]} cannot change a saved plan"
             raise _invalid(path, message, "make the plan again with this flag")
-
-
-def _with_places(
-    kept: PlanOptions, given: PlanOptions, variables: Sequence[str], place: Callable[..., str], *, is_elsewhere: bool
-) -> PlanOptions:
-    """Return the options with paths from the working folder; servers are those given if they are elsewhere."""
+    variables = _variables_again(kept, given, path)
+    is_elsewhere = bool(given.inventories) or given.server is not None
+    if not is_elsewhere and kept.server is not None:
+        message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
+        flags = [f"-i {inventory}" for inventory in kept.inventories]
+        flags.append(f"--server {kept.server}")
+        raise _invalid(path, message, f"give it again: {' '.join(flags)}")
+    if kept.config is not None and given.config is None:
+        message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
+        raise _invalid(path, message, f"give it again: --config {kept.config}")
+    if not _is_instant(kept.now):
+        raise _invalid(path, f"`now` is {kept.now!r}, which is not a time with an offset")
+    place = partial(_placed, path=path, base=base)
     playbooks = tuple(map(place, kept.playbooks))
-    inventories, server = given.inventories, given.server
+    inventories = given.inventories
     if not is_elsewhere:
         inventories = tuple(place(inventory, flag="-i ") for inventory in kept.inventories)
-        server = kept.server
-    config = given.config or (kept.config and place(kept.config, flag="--config "))
     extra_vars = []
     for text in variables:
         if text.startswith("@"):
@@ -167,21 +150,21 @@ def _with_places(
         kept,
         playbooks=playbooks,
         inventories=inventories,
-        server=server,
-        config=config,
+        server=given.server,
+        config=given.config,
         extra_vars=(*extra_vars, *given.extra_vars),
     )
 
 
-def _variables_again(kept: PlanOptions, given: PlanOptions, path: str, *, from_file: bool) -> Sequence[str]:
+def _variables_again(kept: PlanOptions, given: PlanOptions, path: str) -> Sequence[str]:
     """Return the kept variables that are not given again; refuse one that is hidden.
 
-    That includes a template in a plan file: it could read any secret, and have it sent to where the author of the file
-    can see it.
+    That includes a template: it could read any secret, and have it sent to where the author of the plan file can see
+    it.
     """
     variables = []
     for text in kept.extra_vars:
-        is_hidden = HIDDEN in text or (from_file and _TEMPLATE.search(text))
+        is_hidden = HIDDEN in text or _TEMPLATE.search(text)
         if is_hidden and not given.extra_vars:
             message = f"the plan was made with -e {text}, and holds no secret or template of its own"
             raise _invalid(path, message, "give it again with -e")
@@ -190,10 +173,10 @@ def _variables_again(kept: PlanOptions, given: PlanOptions, path: str, *, from_f
     return variables
 
 
-def _placed(name: str, *, path: str, base: Path | None, flag: str = "") -> str:
+def _placed(name: str, *, path: str, base: Path, flag: str = "") -> str:
     """Return the path of a file that a plan names, from the working folder; refuse one outside of ``base``."""
-    full = os.path.normpath(Path(base or "/", name))
-    if base is not None and not Path(full).is_relative_to(base):
+    full = os.path.normpath(Path(base, name))
+    if not Path(full).is_relative_to(base):
         remedy = f"give it again: {flag}{name}" if flag else "apply the playbooks themselves: msauto apply PLAYBOOK"
         raise _invalid(path, f"the plan names {name}, which is outside of the repository {base}", remedy)
     working_folder = find_repository(Path()) or Path.cwd()
