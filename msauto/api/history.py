@@ -56,7 +56,7 @@ def list_runs(
 
 
 def _short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return the beginning of each name that no other one has; the name itself if there is none."""
+    """Return the beginning of each name that no other one has, or else the whole name."""
     short = {name: name for name in names}
     for form in ("YYYYMMDDTHHMMSS", "YYYYMMDDTHHMM", "YYYYMMDD"):
         beginnings = Counter([name[: len(form)] for name in names])

@@ -174,12 +174,7 @@ async def apply_plan(
                 remedy="apply the playbooks themselves: msauto apply PLAYBOOK",
             )
     ledger, specs, secrets = stage.ledger, stage.resolved.specs, stage.resolved.secrets
-    recorded = ledger.journal.notes
-    for spec in specs:
-        recorded[f"{_URL_NOTE}{spec.name}"] = spec.url
-    recorded.update(notes or {})
-    for server in plan.servers:
-        recorded[f"{UNCHANGED_NOTE}{server.name}"] = str(server.unchanged)
+    ledger.journal.notes.update({**_notes_of(plan, specs), **(notes or {})})
     memory = SecretMemory(ledger.memory.by_url(specs), secrets)
     journal: Journal = ledger.journal
     redactor = Redactor(secrets)
@@ -200,6 +195,14 @@ async def apply_plan(
                 policy=stage.policy,
             )
     return redactor(result)
+
+
+def _notes_of(plan: Plan, specs: Iterable[ServerSpec]) -> dict[str, str]:
+    """Return what a run records of its servers: their URLs, and how many targets were as desired."""
+    notes = {f"{_URL_NOTE}{spec.name}": spec.url for spec in specs}
+    for server in plan.servers:
+        notes[f"{UNCHANGED_NOTE}{server.name}"] = str(server.unchanged)
+    return notes
 
 
 def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> ResolvedPlaybooks:

@@ -293,7 +293,7 @@ class _SeenDatabase(Struct):
 
 
 class _SeenAsset(Struct):
-    """An asset that was read: the address asked for, its entries, and what says which file it is."""
+    """An asset that was read: the address asked for, its entries, and which file it is."""
 
     address: Address
     asset: Asset

@@ -412,7 +412,7 @@ _SAME_IN_BOTH = (
     "frames", "mime_type", "width", "height", "channels", "sample_rate", "bps", "orig_type", "derived_from",
     "create_time", "rec_time", "proxy", "finalized", "params",
 )  # fmt: skip
-"""What content says of a clip as the state does."""
+"""What content and state hold of a clip alike."""
 
 
 def clip_from_content(database: SimDatabase, given: GivenClip) -> SimClip:
