@@ -90,8 +90,8 @@ def timeline_form(ending: str, origin: str | None, selection: ExportSelection) -
         return None
     place = sockets.place_of("timeline_formats", ending)
     if place is None:
-        known = ["text", *sockets.names_of("timeline_formats")]
-        raise MsautoError(f"{ending!r} is not a form of an export", remedy=f"use {', '.join(known)}")
+        forms = ["text", *sockets.names_of("timeline_formats")]
+        raise MsautoError(f"{ending!r} is not a form of an export", remedy=f"use {', '.join(forms)}")
     if selection.channels:
         raise MsautoError("a channel has no timeline", remedy="export it without --format")
     form: TimelineWriter = sockets.load_place(place).of(ending, origin)

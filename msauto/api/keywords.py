@@ -54,21 +54,21 @@ def inputs_of(
     plays, inventories = _listed(playbooks), _listed(given.get("inventory", ()))
     documents = dict(_documents(plays, inventories))
     files = () if PLAYS in documents else _paths(plays)
-    typed = again = PlanOptions(playbooks=files, now=(now or datetime.now(UTC)).isoformat(), **_kept(given))
+    typed = options = PlanOptions(playbooks=files, now=(now or datetime.now(UTC)).isoformat(), **_kept(given))
     agreed, base = None, Path()
     if files:
         from msauto.api.saved_plans import is_plan_file, open_plan_file
 
         if is_plan_file(files[0]):
-            agreed, again, base = open_plan_file(files, typed)
-    first = [*again.playbooks, *paths][:1]
+            agreed, options, base = open_plan_file(files, typed)
+    first = [*options.playbooks, *paths][:1]
     starts = [_folder_of(path) for path in (*first, beside) if path]
-    settings = load_settings(again.config, *starts)
+    settings = load_settings(options.config, *starts)
     state_dir = given.get("state_dir")
     where = None if state_dir is None else os.fspath(state_dir)
     allowed = bool(given.get("secret_commands")) or os.environ.get(VARIABLE) == "1"
     return Inputs(
-        again,
+        options,
         settings,
         ledger_place(where, settings),
         state_folder(where, settings.state_dir),

@@ -99,22 +99,22 @@ async def plan_server(
     connect: Connect = AsyncMediaServer,
 ) -> Survey:
     """Plan one server. Sends GET and HEAD only. No event holds a secret."""
-    spec, known = given.work.server, given.secrets
+    spec, secrets = given.work.server, given.secrets
 
     def notify_redacted(event: Event) -> None:
         if isinstance(event, TargetPlanned) and event.error:
-            event = structs.replace(event, error=known.redact_message(event.error))
+            event = structs.replace(event, error=secrets.redact_message(event.error))
         notify(event)
 
     async with connect(spec, read_only=True, clock=given.clock, gives_up=True) as client:
         context = SurveyContext(
             spec,
             ServerReader(client, clock=given.clock),
-            SecretMemory(memory, known),
+            SecretMemory(memory, secrets),
             find_links=given.find_links,
             hash_file=hash_file,
             forget=given.forget,
-            secrets=known,
+            secrets=secrets,
             choice=given.choice,
             left_out=given.work.left_out,
             notify=notify_redacted,

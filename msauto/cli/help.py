@@ -157,11 +157,11 @@ class HelpGroup(click.Group):
         except click.UsageError:
             from msauto.cli.other_tools import COMMANDS
 
-            known = self.list_commands(ctx)
+            commands = self.list_commands(ctx)
             group = f"{ctx.info_name}." if ctx.parent else ""
-            remedy = COMMANDS.get(f"{group}{args[0]}") or did_you_mean(args[0], known, cutoff=0.7)
+            remedy = COMMANDS.get(f"{group}{args[0]}") or did_you_mean(args[0], commands, cutoff=0.7)
             if group and not remedy:
-                remedy = f"available: {', '.join(known)}"
+                remedy = f"available: {', '.join(commands)}"
             hint = remedy and f"\n  → {remedy}"
             raise click.UsageError(f"no such command: {args[0]}{hint}", ctx) from None
 

@@ -222,50 +222,50 @@ def _span(segment: Segment) -> tuple[int, int]:
 async def put_back(bench: Scratch) -> tuple[str, ...]:
     """Undo our changes, read the asset again, and return what remains: nothing, if it is unchanged."""
     await bench.settle()
-    left: list[str] = []
+    remains: list[str] = []
     for undo in bench.undoing:
         try:
-            left += await undo()
+            remains += await undo()
         except MsautoError as error:
-            left.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
+            remains.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
     unseen = [bench.made[what] for what in sorted(bench.unseen & bench.made.keys())]
     if bench.lost:
         what = f"{bench.changed} of {bench.name!r}"
         bench.report(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
     elif unseen:
         bench.report(bench.words.unseen.format(bench, unseen="; ".join(unseen)))
-    return tuple(dict.fromkeys(left))
+    return tuple(dict.fromkeys(remains))
 
 
 async def _put_asset_back(bench: ScratchAsset) -> tuple[str, ...]:
     """Undo what was made; return how the asset differs from before, in what a trial could have changed."""
     before = bench.before
     live = await take_back(bench, bench.read, partial(_undoing, bench))
-    left = [
+    remains = [
         *_differing(before.segments, live.segments, lambda segment: f"segment {segment.number}"),
         *_differing(before.markers, live.markers, lambda marker: f"marker {marker.uid}"),
     ]
     old = before.attributes.get("first_frame")
     new = live.attributes.get("first_frame")
     if old != new:
-        left.append(f"first_frame {new} instead of {old}")
-    return tuple(left)
+        remains.append(f"first_frame {new} instead of {old}")
+    return tuple(remains)
 
 
 def _differing(before: Sequence[T], live: Sequence[T], name: Callable[[T], str]) -> list[str]:
     """Name the items that are new or changed, and those that are gone."""
-    left = [name(item) for item in live if item not in before]
-    left += [f"{name(item)} is gone" for item in before if item not in live]
-    return left
+    differing = [name(item) for item in live if item not in before]
+    differing += [f"{name(item)} is gone" for item in before if item not in live]
+    return differing
 
 
 async def take_back(bench: Scratch, read: Callable[[], Awaitable[T]], undoing: Callable[[T], Sequence[Request]]) -> T:
     """Send what undoes our changes until nothing is left to undo, at most ``_ROUNDS`` times; return the last state."""
     for _ in range(_ROUNDS):
-        left = undoing(await read())
-        if not left:
+        undo_requests = undoing(await read())
+        if not undo_requests:
             break
-        for request in left:
+        for request in undo_requests:
             with suppress(RejectedError):  # what remains is reported
                 try:
                     await bench.client.send(request)

@@ -163,8 +163,8 @@ async def rehearse(
     if inputs.on is not None or inputs.undone is not None:
         raise MsautoError("only playbooks are rehearsed, in this process", remedy="leave out on and undo")
     hooks = _faults(faults)
-    seen: dict[str, dict[str, object]] = {spec.name: {} for spec in loaded.resolved.specs}
-    real = replace(loaded, workplace=ThisProcess(partial(_Remembering, seen=seen)))
+    answers: dict[str, dict[str, object]] = {spec.name: {} for spec in loaded.resolved.specs}
+    real = replace(loaded, workplace=ThisProcess(partial(_Remembering, answers=answers)))
     plan = await plan_only(real, options, notify=notify)
     check_plan(plan, keep_going=options.keep_going, asked={"freeze", "window"})
     plan = structs.replace(plan, refusals=())  # what is left of them is when it may run
@@ -175,7 +175,7 @@ async def rehearse(
         urls = {}
         for spec in loaded.resolved.specs:
             if spec.name not in plan.unreachable:
-                server = await _copy_of(spec, seen[spec.name], plan, hooks)
+                server = await _copy_of(spec, answers[spec.name], plan, hooks)
                 servers.append(stack.enter_context(server))
                 urls[spec.url] = server.url
         copy = _on_copies(loaded, urls, _memory_of(inputs.ledger, urls, folder / "run"))
@@ -189,8 +189,8 @@ async def rehearse(
         if undone is not None:
             left = [*_changes(result.plan, without=await plan_only(as_before, options))]
     reached = tuple(target for target in plan.targets if target.server not in plan.unreachable)
-    there = structs.replace(plan, targets=reached)
-    unlike = [*_changes(there, without=result.plan), *_changes(result.plan, without=there)]
+    planned = structs.replace(plan, targets=reached)
+    unlike = [*_changes(planned, without=result.plan), *_changes(result.plan, without=planned)]
     return Rehearsal(
         RunPlan(loaded, plan),
         RunResult(result),
@@ -243,9 +243,9 @@ def _hidden(plan: Plan) -> Iterator[str]:
 
 def _changes(plan: Plan, *, without: Plan) -> Iterator[str]:
     """Name each change and error of a plan that the other one does not have."""
-    known = {key for key, _ in _parts(without)}
+    keys = {key for key, _ in _parts(without)}
     for key, text in _parts(plan):
-        if key not in known:
+        if key not in keys:
             yield text
 
 
@@ -264,22 +264,22 @@ def _parts(plan: Plan) -> Iterator[tuple[bytes, str]]:
 
 
 class _Remembering(AsyncMediaServer):
-    """A client that keeps what it reads in ``seen``, by server and path."""
+    """A client that keeps what it reads in ``answers``, by server and path."""
 
-    def __init__(self, server: ServerSpec, *, seen: dict[str, dict[str, object]], **options: Any) -> None:
+    def __init__(self, server: ServerSpec, *, answers: dict[str, dict[str, object]], **options: Any) -> None:
         super().__init__(server, **options)
-        self._seen = seen[server.name]
+        self._answers = answers[server.name]
 
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
         """Send a read."""
-        self._seen.setdefault(request.path, None)
+        self._answers.setdefault(request.path, None)
         found = await super().read(request, parse, listing=listing)
-        self._seen[request.path] = found
+        self._answers[request.path] = found
         return found
 
     async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
         """Send a read of a listing."""
-        found = self._seen[request.path] = await super().read_listing(request, begin)
+        found = self._answers[request.path] = await super().read_listing(request, begin)
         return found
 
 

@@ -103,15 +103,15 @@ class Fault:
 @dataclass(slots=True)
 class _ActiveFault:
     fault: Fault
-    seen: int = 0
+    matched: int = 0
     hits: int = 0
 
     def applies(self, line: str) -> bool:
         fault = self.fault
         if (fault.times is not None and self.hits >= fault.times) or not re.search(fault.match, line):
             return False
-        self.seen += 1
-        if self.seen <= fault.after:
+        self.matched += 1
+        if self.matched <= fault.after:
             return False
         self.hits += 1
         return True
@@ -146,16 +146,16 @@ class Faults:
 
     def take(self, line: str) -> list[Fault]:
         """Return the faults for this request (`METHOD target`) and count them: hooks, and at most one other."""
-        taken: list[Fault] = []
+        faults: list[Fault] = []
         has_fault = False
         for active in self._active:
             is_hook = active.fault.change is not None
             if has_fault and not is_hook:
                 continue
             if active.applies(line):
-                taken.append(active.fault)
+                faults.append(active.fault)
                 has_fault = has_fault or not is_hook
-        return taken
+        return faults
 
 
 class Deferred:
@@ -239,8 +239,8 @@ def parse_change(text: str) -> Change:
     """`rename:OLD:NEW` → what makes this change; ValueError for another text."""
     name, *texts = map(unquote, text.split(":"))
     if name not in CHANGES or len(texts) != CHANGES[name].count(":") + 1:
-        known = "; ".join(f"{known}:{form}" for known, form in CHANGES.items())
-        raise ValueError(f"unknown change {text!r}; known: {known}")
+        forms = [f"{change}:{form}" for change, form in CHANGES.items()]
+        raise ValueError(f"unknown change {text!r}; known: {'; '.join(forms)}")
     return partial(_change, texts, name)
 
 
