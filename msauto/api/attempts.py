@@ -112,6 +112,7 @@ class Attempt(Struct):
         if settings is not None and settings.require_state and not Ledger.exists(place):
             return  # do not create a ledger in a folder that is not mounted
         now = self.clock.now()
+        attempt = int(self.notes[ATTEMPT]) if ATTEMPT in self.notes else None
         with Ledger.open(place) as ledger:
             ledger.record(
                 RunSummary(
@@ -127,7 +128,7 @@ class Attempt(Struct):
                     **origin_of(self.playbooks, settings),
                     batch=self.notes.get(BATCH, ""),
                     job=self.notes.get(JOB, ""),
-                    attempt=int(self.notes[ATTEMPT]) if ATTEMPT in self.notes else None,
+                    attempt=attempt,
                 )
             )
 
@@ -145,7 +146,8 @@ def origin_of(playbooks: Sequence[str], settings: Settings | None = None) -> dic
     with suppress(OSError, ValueError):  # a name that cannot be one, or a folder that was removed
         existing = [path for path in map(Path, playbooks) if path.exists()]
         named = [*existing, Path()][0]
-        repository = find_repository(named if named.is_dir() else named.parent)
+        start = named if named.is_dir() else named.parent
+        repository = find_repository(start)
     used = ""
     if settings is not None and settings.file is not None:
         used = os.path.normpath(Path(folder, settings.file))

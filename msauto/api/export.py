@@ -197,8 +197,8 @@ class TextExport(ExportOutput):
 
     def begin(self, play: ExportedPlay, head: Iterable[str]) -> None:
         """Begin a play."""
-        self.write(header_lines(play.about) if not self._plays else [""])
-        self.write(head)
+        between = [""] if self._plays else header_lines(play.about)
+        self.write([*between, *head])
         self._plays += 1
 
     def add(self, snapshot: Snapshot, dialect: Dialect, database: str | None) -> None:

@@ -125,7 +125,9 @@ async def recover_runs(stage: StageContext, scopes: Collection[LockScope]) -> tu
                 lines.append(f"{died} in progress; what msauto finds now by reading:")
             for result in results:
                 line = f"  {result.target.server}: {result.target.name}: {result.outcome}"
-                lines.append(f"{line}: {result.message}" if result.message else line)
+                if result.message:
+                    line += f": {result.message}"
+                lines.append(line)
     return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
 
 

@@ -111,7 +111,7 @@ def group() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; never raises on bad input, a bad server or Ctrl-C."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = sys.argv[1:] if argv is None else list(argv)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they would be searched for, and see secrets
     gc.set_threshold(50_000, 20, 100)  # most objects of a command stay: looking at them again takes longest
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -119,7 +119,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open until the exit
     if os.environ.get("_MSAUTO_COMPLETE"):
         return _complete(os.environ["_MSAUTO_COMPLETE"])
-    with restored_handler(signal.SIG_IGN if argv is None else None):
+    final_handler = signal.SIG_IGN if argv is None else None
+    with restored_handler(final_handler):
         return _exit_code(arguments)
 
 
@@ -145,7 +146,9 @@ def _exit_code(arguments: list[str]) -> int:
         return code if isinstance(code, int) else OK
     except (KeyboardInterrupt, click.exceptions.Abort) as stop:
         cause = stop.__cause__ if isinstance(stop, click.exceptions.Abort) else stop  # click wraps the interrupt
-        print_message(f"Interrupted: {cause}" if str(cause or "") else "Interrupted.")
+        reason = str(cause or "")
+        message = f"Interrupted: {reason}" if reason else "Interrupted."
+        print_message(message)
         return INTERRUPTED
     except ReaderGoneError:
         return OK

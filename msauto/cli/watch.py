@@ -196,8 +196,9 @@ def watch_flags(function: Callable[..., int]) -> Callable[..., int]:
             from msauto.api.attempts import Attempt, reason_of
 
         attempt = click.get_current_context().find_object(Attempt)
+        redirected = redirect_stdout(sys.stderr) if events == STDOUT else nullcontext()
         try:
-            with redirect_stdout(sys.stderr) if events == STDOUT else nullcontext():
+            with redirected:
                 code = function(watch=watch, **own)
         except KeyboardInterrupt as interrupt:
             watch.end(INTERRUPTED, str(interrupt) or "interrupted")
@@ -205,7 +206,10 @@ def watch_flags(function: Callable[..., int]) -> Callable[..., int]:
         except Exception as error:
             watch.end(exit_code_of(error), reason_of(error))
             raise
-        watch.end(code, attempt.reason if attempt is not None and code != OK else "")
+        reason = ""
+        if attempt is not None and code != OK:
+            reason = attempt.reason
+        watch.end(code, reason)
         return code
 
     return with_options(command, _OPTIONS)

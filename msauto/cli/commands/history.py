@@ -294,7 +294,9 @@ def _target_lines(record: TargetRecord) -> Iterator[str]:
         outcome = "in progress" if record.begun else "planned"
     message, *more = message_lines(record.message)
     heading = f"{target_heading(record.target)}: {outcome}"
-    yield f"{heading}: {message}" if message else heading
+    if message:
+        heading += f": {message}"
+    yield heading
     for line in more:
         yield f"  {line}"
     for difference in record.differences:

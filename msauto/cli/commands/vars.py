@@ -59,7 +59,8 @@ def command(*, flags: Flags, host: str, name: str | None, role: str | None) -> N
 def _row(definition: VariableDefinition, heads: Sequence[str]) -> list[str]:
     row = [definition.name] if heads[0] else []
     if "" in heads:
-        row.append("wins" if definition.wins else "loses")
+        rank = "wins" if definition.wins else "loses"
+        row.append(rank)
     value, place = definition.value, definition.place
     if definition.error:
         value = f"(cannot be rendered: {definition.error})"

@@ -295,7 +295,8 @@ def clip_data(target: Target) -> dict[str, Any] | None:
     items = []
     frames = 0
     for item in timeline.items:
-        items.append(list(item) if item.action else ["", item.name, item.before])
+        shown = list(item) if item.action else ["", item.name, item.before]
+        items.append(shown)
         for place in (item.before, item.after):
             if place:
                 frames = max(frames, place.start + (place.duration or 1))

@@ -74,7 +74,9 @@ def _new_starts(target: Target) -> list[int]:
     """Return the frames at which a marker or segment begins that did not before, each once."""
     timeline = clip_timeline(target)
     frames: dict[int, None] = {}
-    for item in timeline.items if timeline else ():
+    if timeline is None:
+        return []
+    for item in timeline.items:
         start = item.before and item.before.start
         if item.after and item.after.start != start and item.action in {"add", "change"}:
             frames[item.after.start] = None

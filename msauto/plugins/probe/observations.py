@@ -230,7 +230,8 @@ class ReadOnlyProbe:
                     why = f"the answers contradict each other: {'; '.join(evidence)}"
                     self._notes.miss(why, "title_address")
                     return
-        self._notes.learn("title_address", "ns" if decoded else "plain", "; ".join(evidence))
+        value = "ns" if decoded else "plain"
+        self._notes.learn("title_address", value, "; ".join(evidence))
 
     async def _finds(self, path: str, title: str) -> bool:
         """Return whether a path leads to this clip. Raises for an answer that is neither a clip nor an error."""
@@ -282,7 +283,8 @@ class ReadOnlyProbe:
 
 
 def _finding(path: str, finds: bool) -> str:
-    return f"GET {path}: {'found' if finds else 'not found'}"
+    shown = "found" if finds else "not found"
+    return f"GET {path}: {shown}"
 
 
 def how_not_found(reply: RawAnswer) -> str:

@@ -139,7 +139,8 @@ class Rehearsal:
         return f"Rehearsed on an embedded copy of {servers}: {'; '.join(facts)}. Nothing was written to the server."
 
     def __repr__(self) -> str:
-        return f"<Rehearsal: {'ok' if self.ok else 'not ok'}, {self.result!r}>"
+        outcome = "ok" if self.ok else "not ok"
+        return f"<Rehearsal: {outcome}, {self.result!r}>"
 
 
 def _is_due(target: Target) -> bool:
@@ -522,7 +523,8 @@ def _on_copies(loaded: Loaded, urls: Mapping[str, str], folder: Path) -> Loaded:
         return folder / f"download-{hashlib.sha256(os.fsencode(dest)).hexdigest()}"
 
     async def hash_there(dest: str) -> str | None:
-        return await hash_file(str(place(dest)) if place(dest).exists() else dest)
+        saved = place(dest)
+        return await hash_file(str(saved) if saved.exists() else dest)
 
     work = []
     for intents in loaded.resolved.work:
