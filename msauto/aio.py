@@ -257,7 +257,8 @@ async def export(
     chosen = ExportSelection(texts_of(title), texts_of(folder), texts_of(channel), recursive, database, links)
     form = exporting.timeline_form(format, origin, chosen)
     inputs = await asyncio.to_thread(inputs_of, **given)
-    place, file = (None if each is None else Path(each) for each in (out, content))
+    place = None if out is None else Path(out)
+    file = None if content is None else Path(content)
     exported = await exporting.export(inputs, chosen, form, place, content=file, force=force)
     exported.text  # noqa: B018 - closes its temporary file
     return exported

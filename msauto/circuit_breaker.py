@@ -111,7 +111,11 @@ def kind_of(request: Request) -> str:
     'SETFIELD'
     """
     command = command_of(request).get("command")
-    return command or " ".join((request.method, *(each.aspect for each in request.effects[:1])))
+    if command:
+        return command
+    if not request.effects:
+        return request.method
+    return f"{request.method} {request.effects[0].aspect}"
 
 
 def _without(message: str, name: str) -> str:
@@ -186,15 +190,18 @@ class BreakerState(Struct, frozen=True):
 
     def settled(self, request: Request, result: RequestResult, name: str) -> BreakerState:
         """Return the state after a request of the target ``name`` was settled; a kind that has stopped stays so."""
-        kind, rejections = kind_of(request), dict(self.rejections)
+        kind = kind_of(request)
+        rejections = dict(self.rejections)
         last = rejections.pop(kind, None)
         if last is not None and last.targets >= _FAILURES_TO_OPEN:
             return self
         if result.outcome != "done":
             if result.status is None:  # not an answer
                 return self
-            now = Rejection(result.status, result.message, _without(result.message, name))
-            rejections[kind] = now._replace(targets=last.targets + 1) if last and last.is_same(now) else now
+            rejection = Rejection(result.status, result.message, _without(result.message, name))
+            if last is not None and last.is_same(rejection):
+                rejection = rejection._replace(targets=last.targets + 1)
+            rejections[kind] = rejection
         return structs.replace(self, rejections=rejections)
 
     def failures_since_closed(self, start: BreakerState) -> int:
@@ -216,7 +223,9 @@ class BreakerState(Struct, frozen=True):
             return f"{rejects}; check its `auth` and rights, then apply again"
         if self.open:
             return f"the server {server} can no longer be reached ({self.reason}); once it can, apply again"
-        for kind in dict.fromkeys(map(kind_of, requests)) if self.rejections else ():
+        if not self.rejections:
+            return None
+        for kind in map(kind_of, requests):
             last = self.rejections.get(kind)
             if last is not None and last.targets >= _FAILURES_TO_OPEN:
                 return (
@@ -276,7 +285,8 @@ class TargetContact:
         """Report what an error shows about the server."""
         contact = contact_of(error, asked)
         if contact == "unauthorized":
-            self._unreachable, self.shut_out = "", getattr(error, "status", None) in UNAUTHORIZED_STATUSES
+            self._unreachable = ""
+            self.shut_out = getattr(error, "status", None) in UNAUTHORIZED_STATUSES
             self.breaker.update(self.breaker.state.rejected(one_line(error)))
         elif contact in {"unreachable", "silent"}:
             self._unreachable = one_line(error)

@@ -26,9 +26,9 @@ MAX_WAITING: Final = 1000
 """How many results of :func:`concurrent_map` may wait for an older one: some 10 MB of planned targets."""
 
 
-def is_over(left: float) -> bool:
-    """Return whether a wait with ``left`` seconds is over; less than a millisecond may not move the clock at all."""
-    return left < 0.001
+def is_over(seconds: float) -> bool:
+    """Return whether a wait with ``seconds`` left is over; less than a millisecond may not move the clock at all."""
+    return seconds < 0.001
 
 
 def stop_signals() -> list[signal.Signals]:
@@ -185,7 +185,7 @@ async def finish(work: Coroutine[Any, Any, T], interrupted: Callable[[], None]) 
 async def _cancel(tasks: Iterable[asyncio.Future[Any]]) -> None:
     import asyncio
 
-    left = list(tasks)
-    for task in left:
+    pending = list(tasks)
+    for task in pending:
         task.cancel()
-    await asyncio.gather(*left, return_exceptions=True)
+    await asyncio.gather(*pending, return_exceptions=True)

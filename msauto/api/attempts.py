@@ -79,9 +79,12 @@ class Attempt(Struct):
 
     def code_of(self, result: Result) -> int:
         """Return the exit code of the result; if no target could begin, ``reason`` is why."""
-        if result.interrupted or result.ok:
-            return INTERRUPTED if result.interrupted else OK
-        if not self.closed or any(each.outcome != "not attempted" for each in result.targets):
+        if result.interrupted:
+            return INTERRUPTED
+        if result.ok:
+            return OK
+        has_begun = any(target.outcome != "not attempted" for target in result.targets)
+        if has_begun or not self.closed:
             return INCOMPLETE
         self.reason = f"{self.closed[-1]}: nothing was sent"
         return REFUSED
@@ -95,8 +98,11 @@ class Attempt(Struct):
             if not self.run:
                 self._record(place, code)
             elif Ledger.exists(place):  # otherwise it was removed: do not create a new one for this
+                notes = {CODE: str(code)}
+                if self.reason:
+                    notes[REASON] = self.reason
                 with Ledger.open(place) as ledger:
-                    ledger.note_end(self.run, {CODE: str(code)} | ({REASON: self.reason} if self.reason else {}))
+                    ledger.note_end(self.run, notes)
         except (LedgerError, OSError) as error:
             message = error.message if isinstance(error, MsautoError) else str(error)
             self.tell(f"Warning: this attempt is missing from the history: {message}")
@@ -106,6 +112,7 @@ class Attempt(Struct):
         if settings is not None and settings.require_state and not Ledger.exists(place):
             return  # do not create a ledger in a folder that is not mounted
         now = self.clock.now()
+        attempt = int(self.notes[ATTEMPT]) if ATTEMPT in self.notes else None
         with Ledger.open(place) as ledger:
             ledger.record(
                 RunSummary(
@@ -121,7 +128,7 @@ class Attempt(Struct):
                     **origin_of(self.playbooks, settings),
                     batch=self.notes.get(BATCH, ""),
                     job=self.notes.get(JOB, ""),
-                    attempt=int(self.notes[ATTEMPT]) if ATTEMPT in self.notes else None,
+                    attempt=attempt,
                 )
             )
 
@@ -137,19 +144,22 @@ def origin_of(playbooks: Sequence[str], settings: Settings | None = None) -> dic
         folder = ""
     repository = None
     with suppress(OSError, ValueError):  # a name that cannot be one, or a folder that was removed
-        named = next((path for path in map(Path, playbooks) if path.exists()), Path())
-        repository = find_repository(named if named.is_dir() else named.parent)
-    used = settings.file if settings is not None else None
-    path = os.path.normpath(Path(folder, used)) if used is not None else ""
-    return {USER: user_name(), FOLDER: folder, REPOSITORY: str(repository or ""), SETTINGS: path}
+        existing = [path for path in map(Path, playbooks) if path.exists()]
+        named = [*existing, Path()][0]
+        start = named if named.is_dir() else named.parent
+        repository = find_repository(start)
+    used = ""
+    if settings is not None and settings.file is not None:
+        used = os.path.normpath(Path(folder, settings.file))
+    return {USER: user_name(), FOLDER: folder, REPOSITORY: str(repository or ""), SETTINGS: used}
 
 
 def reason_of(error: Exception) -> str:
     """Return an error in one line: the first problem, and how many more there are."""
     if isinstance(error, InputError) and error.problems:
         first, *more = error.problems
-        place = f"{first.place}: " if first.place else ""
-        return f"{place}{first.message}" + (f" (and {len(more)} more)" if more else "")
+        reason = f"{first.place}: {first.message}" if first.place else first.message
+        return f"{reason} (and {len(more)} more)" if more else reason
     if isinstance(error, MsautoError):
         return error.message
     usage: Callable[[], str] | None = getattr(error, "format_message", None)  # an error of click

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, ClassVar, Protocol
 
@@ -20,7 +21,15 @@ from msauto.api.stages import workplace_on
 from msauto.errors import MsautoError, RefusedError, one_line
 from msauto.file_access import EXPORTED, open_regular
 from msauto.file_writing import FileNames, NewFile, write_file
-from msauto.model import live
+from msauto.model.live import (
+    AssetSnapshot,
+    ListedEntry,
+    RssChannel,
+    SkippedEntry,
+    parse_folder,
+    show_folder,
+    why_no_rate,
+)
 from msauto.model.server import Dialect
 from msauto.playbook.export import (
     HEADER,
@@ -52,11 +61,11 @@ class TimelineWriter(Protocol):
     def ending(self) -> str:
         """The ending of its files, without the dot."""
 
-    def write(self, snapshot: live.AssetSnapshot) -> TimelineText:
+    def write(self, snapshot: AssetSnapshot) -> TimelineText:
         """Write an asset that has a frame rate; raises :class:`MsautoError` for what the format cannot hold."""
 
 
-Snapshot = live.AssetSnapshot | live.RssChannel | live.SkippedEntry
+Snapshot = AssetSnapshot | RssChannel | SkippedEntry
 
 
 class ExportSelection(Struct, frozen=True):
@@ -83,8 +92,8 @@ def timeline_form(ending: str, origin: str | None, selection: ExportSelection) -
         return None
     place = sockets.place_of("timeline_formats", ending)
     if place is None:
-        known = ["text", *sockets.names_of("timeline_formats")]
-        raise MsautoError(f"{ending!r} is not a form of an export", remedy=f"use {', '.join(known)}")
+        forms = ["text", *sockets.names_of("timeline_formats")]
+        raise MsautoError(f"{ending!r} is not a form of an export", remedy=f"use {', '.join(forms)}")
     if selection.channels:
         raise MsautoError("a channel has no timeline", remedy="export it without --format")
     form: TimelineWriter = sockets.load_place(place).of(ending, origin)
@@ -163,23 +172,40 @@ class ExportedPlay(Struct, frozen=True):
     about: str
 
 
-class TextExport:
-    """All plays as one playbook. ``holds_one_server``: the export is the content of one server, with empty folders."""
+class ExportOutput:
+    """Where an export is written, by default without files.
+
+    ``holds_one_server``: it is the content of one server, with empty folders.
+    """
 
     holds_one_server: ClassVar = False
 
     def __init__(self) -> None:
         self.written: list[Path] = []
-        self._file: IO[str] = tempfile.SpooledTemporaryFile(1 << 20, "w+", encoding="utf-8", newline="\n")  # noqa: SIM115
-        self._plays = 0
 
     def expect(self, plays: Iterable[ExportedPlay]) -> None:
         """Accept any plays."""
 
+    def finish(self) -> Iterable[str]:
+        """Return nothing: each file is complete once it is written."""
+        return ()
+
+    def close(self) -> None:
+        """Close nothing."""
+
+
+class TextExport(ExportOutput):
+    """All plays as one playbook."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._file: IO[str] = tempfile.SpooledTemporaryFile(1 << 20, "w+", encoding="utf-8", newline="\n")  # noqa: SIM115
+        self._plays = 0
+
     def begin(self, play: ExportedPlay, head: Iterable[str]) -> None:
         """Begin a play."""
-        self.write(header_lines(play.about) if not self._plays else [""])
-        self.write(head)
+        between = [""] if self._plays else header_lines(play.about)
+        self.write([*between, *head])
         self._plays += 1
 
     def add(self, snapshot: Snapshot, dialect: Dialect, database: str | None) -> None:
@@ -213,19 +239,17 @@ class TextExport:
         self._file.close()
 
 
-class FolderExport:
+class FolderExport(ExportOutput):
     """A file for each play, in one folder; replaces only files exported by msauto, unless ``force``."""
 
-    holds_one_server: ClassVar = False
-
     def __init__(self, folder: Path, *, force: bool) -> None:
+        super().__init__()
         self._folder = folder
         self._force = force
         self._names = FileNames()
         self._paths: dict[tuple[str, ...], Path] = {}
         self._file: NewFile | None = None
         self._target = folder
-        self.written: list[Path] = []
 
     def expect(self, plays: Iterable[ExportedPlay]) -> None:
         """Refuse, before anything is read or written, to replace files that msauto did not export."""
@@ -259,10 +283,6 @@ class FolderExport:
         self._file = None
         self.written.append(self._target)
 
-    def finish(self) -> Iterable[str]:
-        """Return nothing: each file is in its place already."""
-        return ()
-
     def close(self) -> None:
         """Remove an incomplete file."""
         if self._file is not None:
@@ -279,23 +299,21 @@ class FolderExport:
         return self._paths[play.names]
 
 
-class TimelineFiles:
+class TimelineFiles(ExportOutput):
     """A file for each asset in a folder; without a folder, the text of one timeline.
 
     A file with other contents is replaced only with ``force``.
     """
 
-    holds_one_server: ClassVar = False
-
     def __init__(self, form: TimelineWriter, folder: Path | None, *, force: bool) -> None:
+        super().__init__()
         self._form = form
         self._folder = folder
         self._force = force
         self._names = FileNames()
         self._text: str | None = None
-        self.written: list[Path] = []
 
-    def add(self, folder: tuple[str, ...], snapshot: live.AssetSnapshot) -> tuple[str, ...]:
+    def add(self, folder: tuple[str, ...], snapshot: AssetSnapshot) -> tuple[str, ...]:
         """Write an asset, or keep its text; return the warnings."""
         timeline = self._form.write(snapshot)
         if self._folder is not None:
@@ -310,12 +328,6 @@ class TimelineFiles:
     def finish(self) -> Iterable[str]:
         """Return the timeline, if it is not in a file."""
         return () if self._text is None else (self._text,)
-
-    def close(self) -> None:
-        """Close nothing: each file is complete once it is written."""
-
-    def expect(self, plays: Iterable[object]) -> None:
-        """Accept any plays: each file is checked before it is written."""
 
     def _write(self, path: Path, text: str) -> None:
         assert self._folder is not None
@@ -366,10 +378,12 @@ def _is_exported(path: Path) -> bool:
 
 def check_exported(paths: Iterable[Path], *, force: bool) -> None:
     """Refuse to replace files that msauto did not export."""
-    others = [] if force else [path for path in paths if path.exists() and not _is_exported(path)]
+    if force:
+        return
+    others = [str(path) for path in paths if path.exists() and not _is_exported(path)]
     if others:
         raise RefusedError(
-            f"these files were not exported by msauto: {', '.join(map(str, others[:5]))}",
+            f"these files were not exported by msauto: {', '.join(others[:5])}",
             remedy="overwrite them with --force, or export to another place",
         )
 
@@ -397,38 +411,42 @@ class _Exporter(Struct):
 
     async def _export_assets(self, read_each: ReadEach, server: NamedServer, prefix: tuple[str, ...]) -> None:
         database = require_database(server, self.selection.database)
-        links = self.selection.links and not isinstance(self.output, TimelineFiles)
+        names = (*prefix, database)
+        is_playbook = not isinstance(self.output, TimelineFiles)
+        links = self.selection.links and is_playbook
         snapshots = Snapshots(server.spec, database, read_each, links=links)
-        found = await self._list(snapshots)
-        folders = [(folder, list(group)) for folder, group in groupby(found, key=lambda each: each.folder)]
-        plays = [
-            ExportedPlay((*prefix, database, *folder), f"folder {live.show_folder(folder) or '/'} of {database}")
-            for folder, _ in folders
-        ]
-        titled = ExportedPlay((*prefix, f"{database}@titles"), f"assets of {database}")
-        self.output.expect([titled, *plays] if self.selection.titles else plays)
+        work = []
         if self.selection.titles:
             titles = tuple(dict.fromkeys(self.selection.titles))
-            await self._write(titled, server, database, snapshots.of_titles(titles))
-        for play, (_, listed) in zip(plays, folders, strict=True):
-            await self._write(play, server, database, snapshots.of_listed(listed))
-        if not isinstance(self.output, TimelineFiles):
+            titled = ExportedPlay((*prefix, f"{database}@titles"), f"assets of {database}")
+            work.append((titled, snapshots.of_titles(titles)))
+        for folder, entries in groupby(await self._list(snapshots), key=attrgetter("folder")):
+            about = f"folder {show_folder(folder) or '/'} of {database}"
+            play = ExportedPlay((*names, *folder), about)
+            work.append((play, snapshots.of_listed([*entries])))
+        self.output.expect([play for play, _ in work])
+        for play, of_play in work:
+            await self._write(play, server, database, of_play)
+        if is_playbook:
             self._warn_of_xmp(server, snapshots)
-        if self.selection.whole and isinstance(self.output, TextExport) and self.output.holds_one_server:
-            async for names in read_each(_read_folders, [database]):
-                self.output.add_folders(database, names or ())
-        if self.selection.whole and isinstance(self.output, FolderExport):
-            outdated = self.output.outdated((*prefix, database))
-            self.exported.warnings += [
-                f"{path} is from an earlier export: its folder holds no assets now" for path in outdated
-            ]
+        if self.selection.whole:
+            await self._end_database(read_each, database, names)
 
-    async def _list(self, snapshots: Snapshots) -> Sequence[live.ListedEntry]:
+    async def _end_database(self, read_each: ReadEach, database: str, names: tuple[str, ...]) -> None:
+        """Add the folders without assets to the content of a server; name the files of folders that have none now."""
+        if isinstance(self.output, TextExport) and self.output.holds_one_server:
+            async for folders in read_each(_read_folders, [database]):
+                self.output.add_folders(database, folders or ())
+        if isinstance(self.output, FolderExport):
+            for path in self.output.outdated(names):
+                self.exported.warnings.append(f"{path} is from an earlier export: its folder holds no assets now")
+
+    async def _list(self, snapshots: Snapshots) -> Sequence[ListedEntry]:
         if self.selection.whole:
             return await snapshots.list((), recursive=True)
-        found: set[live.ListedEntry] = set()
+        found: set[ListedEntry] = set()
         for folder in self.selection.folders:
-            found.update(await snapshots.list(live.parse_folder(folder), recursive=self.selection.recursive))
+            found.update(await snapshots.list(parse_folder(folder), recursive=self.selection.recursive))
         return sorted(found)
 
     def _warn_of_xmp(self, server: NamedServer, snapshots: Snapshots) -> None:
@@ -442,10 +460,11 @@ class _Exporter(Struct):
             )
 
     async def _export_channels(self, read_each: ReadEach, server: NamedServer, prefix: tuple[str, ...]) -> None:
-        names = tuple(dict.fromkeys(self.selection.channels))
-        plays = [ExportedPlay((*prefix, "channels", name), f"the RSS channel {name}") for name in names]
-        self.output.expect(plays)
-        for play, name in zip(plays, names, strict=True):
+        plays = {}
+        for name in self.selection.channels:
+            plays[name] = ExportedPlay((*prefix, "channels", name), f"the RSS channel {name}")
+        self.output.expect(plays.values())
+        for name, play in plays.items():
             await self._write(play, server, None, channel_snapshot(server.spec, read_each, name))
 
     async def _write(
@@ -456,16 +475,17 @@ class _Exporter(Struct):
             await self._write_timelines(self.output, play, snapshots)
             return
         hosts = "all" if self.inputs.resolving.server_url is not None else server.spec.name
-        waiting: list[live.SkippedEntry] = []
+        title = play.about[0].upper() + play.about[1:]
+        waiting: list[Snapshot] = []
         begun = False
         async for snapshot in snapshots:
-            if isinstance(snapshot, live.SkippedEntry) and not begun:
+            if isinstance(snapshot, SkippedEntry) and not begun:
                 self._count(snapshot)
                 waiting.append(snapshot)
                 continue
             if not begun:
                 begun = True
-                self.output.begin(play, play_lines(play.about[0].upper() + play.about[1:], hosts, database))
+                self.output.begin(play, play_lines(title, hosts, database))
             for skipped in waiting:
                 self.output.add(skipped, server.spec.dialect, database)
             waiting.clear()
@@ -489,12 +509,12 @@ class _Exporter(Struct):
         self, output: TimelineFiles, play: ExportedPlay, snapshots: AsyncIterator[Snapshot]
     ) -> None:
         async for snapshot in snapshots:
-            if not isinstance(snapshot, live.AssetSnapshot):
+            if not isinstance(snapshot, AssetSnapshot):
                 self._count(snapshot)
                 continue
             if snapshot.asset.rate is None:
                 self.exported.broken += bool(self.selection.titles)
-                self.exported.warnings.append(f"{snapshot.title} is left out: {live.why_no_rate(snapshot.asset)}")
+                self.exported.warnings.append(f"{snapshot.title} is left out: {why_no_rate(snapshot.asset)}")
                 continue
             try:
                 warnings = output.add(play.names, snapshot)
@@ -507,21 +527,24 @@ class _Exporter(Struct):
             self.exported.warnings += [f"{snapshot.title}: {warning}" for warning in warnings]
 
     def _count(self, snapshot: Snapshot) -> None:
-        self.exported.assets += isinstance(snapshot, live.AssetSnapshot)
-        self.exported.channels += isinstance(snapshot, live.RssChannel)
-        if isinstance(snapshot, live.AssetSnapshot):
-            self.exported.warnings += [f"{snapshot.title}: {warning}" for warning in snapshot.asset.warnings]
-        self.exported.links += isinstance(snapshot, live.SkippedEntry) and not snapshot.broken
-        if isinstance(snapshot, live.SkippedEntry) and snapshot.broken:
-            self.exported.broken += 1
-            path = live.show_folder((*snapshot.folder, snapshot.title))
-            self.exported.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")
+        exported = self.exported
+        if isinstance(snapshot, AssetSnapshot):
+            exported.assets += 1
+            exported.warnings += [f"{snapshot.title}: {warning}" for warning in snapshot.asset.warnings]
+        elif isinstance(snapshot, RssChannel):
+            exported.channels += 1
+        elif not snapshot.broken:
+            exported.links += 1
+        else:
+            exported.broken += 1
+            path = show_folder((*snapshot.folder, snapshot.title))
+            exported.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")
 
 
-def _left_out(snapshot: Snapshot, database: str | None, error: Exception) -> live.SkippedEntry:
+def _left_out(snapshot: Snapshot, database: str | None, error: Exception) -> SkippedEntry:
     """Return that a target is left out because of an unforeseen error."""
     why = f"it cannot be exported: {one_line(error)}"
-    if isinstance(snapshot, live.AssetSnapshot):
-        return live.SkippedEntry(database or "", snapshot.asset.folder or (), snapshot.title, why, broken=True)
-    name = snapshot.name if isinstance(snapshot, live.RssChannel) else snapshot.title
-    return live.SkippedEntry(database or "", (), name, why, broken=True)
+    if isinstance(snapshot, AssetSnapshot):
+        return SkippedEntry(database or "", snapshot.asset.folder or (), snapshot.title, why, broken=True)
+    name = snapshot.name if isinstance(snapshot, RssChannel) else snapshot.title
+    return SkippedEntry(database or "", (), name, why, broken=True)

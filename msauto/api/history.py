@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -40,18 +40,32 @@ def list_runs(
     """
     with Ledger.open(place, readonly=True) as ledger:
         attempts, name = ledger.attempts(), ledger.name
-    lengths = [len(each) for each in ("YYYYMMDD", "YYYYMMDDTHHMM", "YYYYMMDDTHHMMSS")]
-    begin = Counter(each.run[:length] for each in attempts for length in lengths)
-    short = {
-        each.run: next((each.run[:length] for length in lengths if begin[each.run[:length]] == 1), each.run)
-        for each in attempts
-    }
-    first = None if since is None else datetime.now(UTC) - since
-    attempts = [each for each in attempts if batch is None or each.batch == batch]
-    attempts = [each for each in attempts if first is None or parse_datetime(each.started) >= first]
     repository = None if every else find_repository(Path())
-    runs = tuple(each for each in attempts if repository is None or each.is_of(repository))
-    return PastRuns(runs, len(attempts) - len(runs), name, short)
+    first = None if since is None else datetime.now(UTC) - since
+    runs = []
+    others = 0
+    for run in attempts:
+        if batch is not None and run.batch != batch:
+            continue
+        if first is not None and parse_datetime(run.started) < first:
+            continue
+        if repository is None or run.is_of(repository):
+            runs.append(run)
+        else:
+            others += 1
+    return PastRuns(tuple(runs), others, name, _short_names([run.run for run in attempts]))
+
+
+def _short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return the beginning of each name that no other one has, or else the whole name."""
+    short = {name: name for name in names}
+    for form in ("YYYYMMDDTHHMMSS", "YYYYMMDDTHHMM", "YYYYMMDD"):
+        beginnings = Counter([name[: len(form)] for name in names])
+        for name in names:
+            beginning = name[: len(form)]
+            if beginnings[beginning] == 1:
+                short[name] = beginning
+    return short
 
 
 def list_changes(
@@ -61,20 +75,21 @@ def list_changes(
 
     ``title`` is a glob, ``limit`` holds globs of servers, separated by commas or colons.
     """
-    runs = {each.run: each for each in list_runs(place, since=since, every=every).runs}
-    servers = (limit or "*").replace(",", ":").split(":")
+    runs = {run.run: run for run in list_runs(place, since=since, every=every).runs}
+    servers = [glob.strip() for glob in (limit or "*").replace(",", ":").split(":")]
+    asked = plain(title)
 
     def is_meant(server: str, name: str) -> bool:
-        is_title = plain(name) == plain(title) or fnmatchcase(plain(name), plain(title))
-        return is_title and any(fnmatchcase(server, each.strip()) for each in servers)
+        is_title = plain(name) == asked or fnmatchcase(plain(name), asked)
+        return is_title and any(fnmatchcase(server, glob) for glob in servers)
 
+    changes = []
     with Ledger.open(place, readonly=True) as ledger:
-        targets = [PastTarget(runs[run], _as_left(each)) for run, each in ledger.assets_called(is_meant) if run in runs]
-    return tuple(
-        each
-        for each in targets
-        if each.record.begun is not None or any(change.outside for change in each.record.target.changes)
-    )
+        for run, record in ledger.assets_called(is_meant):
+            changed = record.begun is not None or any(change.outside for change in record.target.changes)
+            if changed and run in runs:
+                changes.append(PastTarget(runs[run], _as_left(record)))
+    return tuple(changes)
 
 
 def read_attempt(place: LedgerPlace, name: str) -> tuple[RunSummary, RunDetails | None]:
@@ -82,22 +97,26 @@ def read_attempt(place: LedgerPlace, name: str) -> tuple[RunSummary, RunDetails 
 
     In a repository ``last`` is the newest of it. Raises ``LedgerError`` if it is not found.
     """
+    details = None
     with Ledger.open(place, readonly=True) as ledger:
         summary = ledger.find(name, find_repository(Path()))
-        details = ledger.run_details(summary.run) if ledger.is_run(summary.run) else None
+        if ledger.is_run(summary.run):
+            details = ledger.run_details(summary.run)
         if summary.is_batch:
-            record = next(text for each, text in ledger.batches() if each.run == summary.run)
+            records = {batch.run: text for batch, text in ledger.batches()}
             with ledger.decoding():
-                batch = load(dict[str, Json], record)
+                batch = load(dict[str, Json], records[summary.run])
             details = RunDetails(summary, 0, summary.host, "", batch=batch)
     if details is not None and summary.status != "running":
-        details = structs.replace(details, targets=tuple(map(_as_left, details.targets)))
+        targets = tuple(map(_as_left, details.targets))
+        details = structs.replace(details, targets=targets)
     return summary, details
 
 
 def _as_left(record: TargetRecord) -> TargetRecord:
     """Return the record of a target as its run left it: nothing of it is planned or under way any more."""
     result = record.result
-    both = zip(record.requests, result.requests, strict=True)
-    requests = tuple(structs.replace(sent, state=known.outcome) for sent, known in both)
-    return structs.replace(record, requests=requests, outcome=result.outcome, message=result.message)
+    requests = []
+    for sent, came in zip(record.requests, result.requests, strict=True):
+        requests.append(structs.replace(sent, state=came.outcome))
+    return structs.replace(record, requests=tuple(requests), outcome=result.outcome, message=result.message)

@@ -93,10 +93,13 @@ class Inputs(Struct, frozen=True):
         from msauto.playbook.hosts import ResolveOptions
 
         given, settings = self.given, self.settings
+        playbooks = (PLAYS,) if PLAYS in self.documents else given.playbooks
         inventories = (*given.inventories, *(name for name in self.documents if name != PLAYS))
+        if given.server is None and not inventories:
+            inventories = settings.inventories
         return ResolveOptions(
-            playbooks=(PLAYS,) if PLAYS in self.documents else given.playbooks,
-            inventories=inventories or (() if given.server is not None else settings.inventories),
+            playbooks=playbooks,
+            inventories=inventories,
             server_url=given.server,
             extra_vars=given.extra_vars,
             limit=given.limit,

@@ -48,42 +48,65 @@ def inputs_of(
     Raises :class:`InputError`. ``tell`` gets warnings and notes. The settings are those nearest to the first playbook
     (that of a plan file), or of ``paths``, else to ``beside``.
     """
-    on, transport, state_dir = given.get("on"), given.get("transport"), given.get("state_dir")
+    on, transport = given.get("on"), given.get("transport")
     if on is not None and transport is not None:
         raise MsautoError("on and transport cannot be given together", remedy="workers of a cluster use the network")
     plays, inventories = _listed(playbooks), _listed(given.get("inventory", ()))
     documents = dict(_documents(plays, inventories))
-    options = ((OPTIONS[name], value) for name, value in given.items() if value is not None)
-    kept = {each.field: KINDS[each.kind].kept(value) for each, value in options if each.field}
-    typed = again = PlanOptions(
-        playbooks=() if PLAYS in documents else _paths(plays), now=(now or datetime.now(UTC)).isoformat(), **kept
-    )
+    files = () if PLAYS in documents else _paths(plays)
+    typed = options = PlanOptions(playbooks=files, now=(now or datetime.now(UTC)).isoformat(), **_kept(given))
     agreed, base = None, Path()
-    if typed.playbooks:
+    if files:
         from msauto.api.saved_plans import is_plan_file, open_plan_file
 
-        if is_plan_file(typed.playbooks[0]):
-            agreed, again, base = open_plan_file(typed.playbooks, typed)
-    first = map(Path, filter(None, (*(*again.playbooks, *paths)[:1], beside)))
-    settings = load_settings(again.config, *(path if os.path.isdir(path) else path.parent for path in first))  # noqa: PTH112 - no error for a bad name
+        if is_plan_file(files[0]):
+            agreed, options, base = open_plan_file(files, typed)
+    first = [*options.playbooks, *paths][:1]
+    starts = [_folder_of(path) for path in (*first, beside) if path]
+    settings = load_settings(options.config, *starts)
+    state_dir = given.get("state_dir")
     where = None if state_dir is None else os.fspath(state_dir)
     allowed = bool(given.get("secret_commands")) or os.environ.get(VARIABLE) == "1"
-    secrets = SecretCommands(settings.secrets, allowed)
     return Inputs(
-        again, settings, ledger_place(where, settings), state_folder(where, settings.state_dir), typed,
-        given.get("forks"), agreed, base, documents=documents, transport=transport, secrets=secrets, on=on,
+        options,
+        settings,
+        ledger_place(where, settings),
+        state_folder(where, settings.state_dir),
+        typed,
+        given.get("forks"),
+        agreed,
+        base,
+        documents=documents,
+        transport=transport,
+        secrets=SecretCommands(settings.secrets, allowed),
+        on=on,
         tell=tell,
-    )  # fmt: skip
+    )
+
+
+def _kept(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that a plan keeps, as it keeps them."""
+    kept = {}
+    for name, value in given.items():
+        if value is not None:
+            option = OPTIONS[name]
+            if option.field:
+                kept[option.field] = KINDS[option.kind].kept(value)
+    return kept
+
+
+def _folder_of(path: str) -> Path:
+    return Path(path) if os.path.isdir(path) else Path(path).parent  # noqa: PTH112 - no error for a bad name
 
 
 def _documents(playbooks: Sequence[File | Data], inventories: Sequence[File | Data]) -> Iterator[tuple[str, Document]]:
     """Yield what is given as data: the plays, which are one document, and each inventory."""
-    if any(isinstance(each, Mapping) for each in playbooks):
+    if any(map(_is_data, playbooks)):
         yield PLAYS, given_document(playbooks, PLAYS)
-    for index, each in enumerate(inventories):
-        if isinstance(each, Mapping):
+    for index, inventory in enumerate(inventories):
+        if isinstance(inventory, Mapping):
             name = f"inventory[{index}]" if len(inventories) > 1 else "inventory"
-            yield name, given_document(each, name)
+            yield name, given_document(inventory, name)
 
 
 def _listed(given: File | Data | Sequence[File | Data]) -> Sequence[File | Data]:
@@ -91,7 +114,7 @@ def _listed(given: File | Data | Sequence[File | Data]) -> Sequence[File | Data]
 
 
 def _paths(given: Sequence[File | Data]) -> tuple[str, ...]:
-    return tuple(os.fspath(each) for each in given if not isinstance(each, Mapping))
+    return tuple(os.fspath(file) for file in given if not isinstance(file, Mapping))
 
 
 def texts_of(given: Texts) -> tuple[str, ...]:
@@ -101,11 +124,18 @@ def texts_of(given: Texts) -> tuple[str, ...]:
 
 def _variables(given: Data | Texts) -> tuple[str, ...]:
     """Return variables as texts of ``-e``: a plan keeps them so."""
-    if isinstance(given, Mapping):
-        from msauto.documents.writer import flow  # with pydantic, which a list of runs does not need
+    if not isinstance(given, Mapping):
+        return texts_of(given)
+    if not given:
+        return ()
+    from msauto.documents.writer import flow  # with pydantic, which a list of runs does not need
 
-        return (flow(given_document(given, "extra_vars").data),) if given else ()
-    return texts_of(given)
+    return (flow(given_document(given, "extra_vars").data),)
+
+
+def _tags(given: Texts) -> tuple[str, ...]:
+    tags = map(str.strip, ",".join(texts_of(given)).split(","))
+    return tuple(filter(None, tags))
 
 
 def check_named(inputs: Inputs) -> None:
@@ -127,8 +157,9 @@ def checked(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Corout
     @functools.wraps(function)
     async def call(*args: P.args, **kwargs: P.kwargs) -> R:
         work = function(*args, **kwargs)  # raises TypeError for unknown names, as any function
+        values = dict(zip(parameters, args, strict=False)) | kwargs
         try:
-            for name, value in {**dict(zip(parameters, args, strict=False)), **kwargs}.items():
+            for name, value in values.items():
                 if value is not None or parameters[name].default is not None:
                     _check(name, value, f"see help(msauto.{function.__name__})")
         except MsautoError:
@@ -140,12 +171,17 @@ def checked(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Corout
 
 
 def _check(name: str, value: object, remedy: str) -> None:
-    kind = KINDS[OPTIONS[name].kind]
+    option = OPTIONS[name]
+    kind = KINDS[option.kind]
     if not kind.fits(value):
-        shown = repr(value) if not value or isinstance(value, int | float) else f"of type {type(value).__name__}"
+        shown = f"of type {type(value).__name__}"
+        if not value or isinstance(value, int | float):
+            shown = repr(value)
         raise MsautoError(f"{name} must be {kind.words}, not {shown}", remedy=remedy)
-    if OPTIONS[name].selects and not isinstance(value, str) and not value:
-        raise MsautoError(f"{name} is empty and selects nothing", remedy=f"leave out {name} to select everything")
+    is_empty = not value and not isinstance(value, str)
+    if option.selects and is_empty:
+        remedy = f"leave out {name} to select everything"
+        raise MsautoError(f"{name} is empty and selects nothing", remedy=remedy)
 
 
 def _is_text(value: object) -> bool:
@@ -176,8 +212,12 @@ def _is_texts(value: object) -> bool:
     return _is_text(value) or _each(value, _is_text)
 
 
+def _is_file_or_data(value: object) -> bool:
+    return _is_path(value) or _is_data(value)
+
+
 def _is_files_or_data(value: object) -> bool:
-    return _is_path(value) or _is_data(value) or _each(value, lambda each: _is_path(each) or _is_data(each))
+    return _is_file_or_data(value) or _each(value, _is_file_or_data)
 
 
 def _is_playbooks(value: object) -> bool:
@@ -186,7 +226,9 @@ def _is_playbooks(value: object) -> bool:
 
 
 def _each(value: object, fits: Callable[[object], bool]) -> bool:
-    return isinstance(value, Collection) and not isinstance(value, Mapping | bytes | str) and all(map(fits, value))
+    if isinstance(value, Mapping | bytes | str):
+        return False
+    return isinstance(value, Collection) and all(map(fits, value))
 
 
 def _is_loaded(value: object) -> bool:
@@ -220,11 +262,7 @@ KINDS: Final[Mapping[str, KindOfValue]] = {
     "hours": KindOfValue(_is_text, "a text"),
     "cluster": KindOfValue(_is_name, "a text"),
     "texts": KindOfValue(_is_texts, "a text, or a list of texts", texts_of),
-    "tags": KindOfValue(
-        _is_texts,
-        "a text, or a list of texts",
-        lambda value: tuple(part.strip() for text in texts_of(value) for part in text.split(",") if part.strip()),
-    ),
+    "tags": KindOfValue(_is_texts, "a text, or a list of texts", _tags),
     "path": KindOfValue(_is_path, "a path", os.fspath),
     "switch": KindOfValue(lambda value: isinstance(value, bool), "True or False"),
     "count": KindOfValue(_is_count, "a whole number"),

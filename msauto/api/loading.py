@@ -5,6 +5,7 @@ A saved plan is planned again like anything else, and then compared with what wa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import Notify
 from msauto.model.plan import Limits, Plan
 from msauto.model.ports import Clock
-from msauto.model.result import RunDetails
+from msauto.model.result import RunDetails, RunSummary
 from msauto.model.server import ServerSpec
 from msauto.planning.limits import refusals
 from msauto.planning.saved_plan import refuse_differences
@@ -77,10 +78,12 @@ def stage_of(loaded: Loaded, ledger: Ledger, clock: Clock) -> StageContext:
 async def plan_loaded(loaded: Loaded, ledger: Ledger, clock: Clock, limits: Limits, notify: Notify) -> Plan:
     """Return the plan, of which nothing is sent that was not agreed to; sends GET and HEAD only."""
     stage, given = stage_of(loaded, ledger, clock), loaded.inputs.given
-    made = await make_plan(stage, limits, notify, targets=given.targets, forget_pending=given.forget_pending)
+    plan = await make_plan(stage, limits, notify, targets=given.targets, forget_pending=given.forget_pending)
     for agreement in loaded.agreements:
-        made = agreement.hold(made)
-    return structs.replace(made, refusals=refusals(made, limits)) if loaded.agreements else made
+        plan = agreement.hold(plan)
+    if loaded.agreements:
+        plan = structs.replace(plan, refusals=refusals(plan, limits))
+    return plan
 
 
 def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
@@ -90,7 +93,9 @@ def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
     """
     inputs = with_past_runs(inputs)
     agreed, undone = inputs.agreed, inputs.undone
-    stale = [] if agreed is None else [*changed_inputs(agreed, inputs.base, inputs.settings.used)]
+    stale: list[str] = []
+    if agreed is not None:
+        stale += changed_inputs(agreed, inputs.base, inputs.settings.used)
     if stale and not keep_going:
         raise RefusedError(
             f"the plan is stale: {', '.join(stale)}; nothing was sent",
@@ -98,23 +103,21 @@ def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
         )
     if undone is not None:
         servers = named_servers(inputs.resolving, names=servers_of(undone))
-        loaded = Loaded(inputs, undo_of(undone, tuple(each.spec for each in servers)))
+        resolved = undo_of(undone, [server.spec for server in servers])
     else:
-        loaded = Loaded(inputs, resolve(inputs.resolving))
-    if agreed is not None:
-        _check_servers(inputs, agreed, loaded.resolved.specs)
-        warnings = tuple(f"the plan is stale: {each}" for each in stale)
-        loaded = held_to(loaded, Agreement(agreed, warnings=warnings))
-    return loaded
+        resolved = resolve(inputs.resolving)
+    loaded = Loaded(inputs, resolved)
+    if agreed is None:
+        return loaded
+    _check_servers(inputs, agreed, resolved.specs)
+    warnings = tuple(f"the plan is stale: {change}" for change in stale)
+    return held_to(loaded, Agreement(agreed, warnings=warnings))
 
 
 def _check_servers(inputs: Inputs, plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
     """Refuse to apply a plan to another server: two inventories may use the same name, and a variable may move one."""
     urls = {server.name: server.url for server in plan.servers}
-    folder = str(Path(*inputs.given.playbooks[:1]).parent)
-    typed = structs.replace(inputs.resolving, extra_vars=inputs.typed.extra_vars)
-    names = [spec.name for spec in specs] if inputs.typed.extra_vars != inputs.given.extra_vars else []
-    known = {each.spec.name: each.spec for each in named_servers(typed, names=names, folder=folder)} if names else {}
+    typed = _typed_servers(inputs, [spec.name for spec in specs])
     for spec in specs:
         planned = urls.get(spec.name, spec.url)
         if planned != spec.url:
@@ -122,11 +125,20 @@ def _check_servers(inputs: Inputs, plan: Plan, specs: tuple[ServerSpec, ...]) ->
                 f"the plan was made for {spec.name} at {planned}, but the inventory has it at {spec.url}",
                 remedy="use the inventory of the plan (-i), or make the plan again",
             )
-        if known.get(spec.name, spec) != spec:
+        if typed.get(spec.name, spec) != spec:
             raise RefusedError(
                 f"the variables of the plan change the server {spec.name}, and a plan file cannot decide where to send",
                 remedy="give them again with -e",
             )
+
+
+def _typed_servers(inputs: Inputs, names: Sequence[str]) -> dict[str, ServerSpec]:
+    """Return the servers as they are without the variables that only the plan has; empty if it has none."""
+    if not names or inputs.typed.extra_vars == inputs.given.extra_vars:
+        return {}
+    options = structs.replace(inputs.resolving, extra_vars=inputs.typed.extra_vars)
+    folder = str(Path(*inputs.given.playbooks[:1]).parent)
+    return {server.spec.name: server.spec for server in named_servers(options, names=names, folder=folder)}
 
 
 # Past runs -----------------------------------------------------------------------------------------------------------
@@ -164,21 +176,25 @@ def _find_run(inputs: Inputs, name: str) -> RunDetails:
     repository = find_repository(Path())
     with Ledger.open(inputs.ledger, readonly=True) as ledger:
         details = ledger.run_details(name, repository)
-        run = details.summary.run
-        if name == "last" and (newest := ledger.find(name, repository)).run != run:
-            why = visible(": ".join(filter(None, (newest.status, newest.reason))))
-            inputs.tell(f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run}")
-        if name != "last" or details.summary.status == "running" or may_have_changed(details):
+        if name != "last":
             return details
-        counts = ("changed", "failed", "unverified", "interrupted")  # a run that has not ended has none yet
-        earlier = (
-            each
-            for each in ledger.history()
-            if each.run != run and (repository is None or each.is_of(repository))
-            if (each.ended is None or any(map(each.summary.get, counts)))
-        )
-        changed = next((each.run for each in earlier if may_have_changed(ledger.run_details(each.run))), None)
-    undo_it = f"undo the last run that did: msauto undo {changed}"
-    raise RefusedError(
-        f"the last run, {run}, changed nothing", remedy=undo_it if changed else "no other run changed anything"
-    )
+        run = details.summary
+        newest = ledger.find(name, repository)
+        if newest.run != run.run:
+            why = visible(": ".join(filter(None, (newest.status, newest.reason))))
+            inputs.tell(f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run.run}")
+        if run.status == "running" or may_have_changed(details):
+            return details
+        remedy = "no other run changed anything"
+        for other in ledger.history():
+            is_earlier = other.run != run.run and (repository is None or other.is_of(repository))
+            if is_earlier and _counts_changes(other) and may_have_changed(ledger.run_details(other.run)):
+                remedy = f"undo the last run that did: msauto undo {other.run}"
+                break
+    raise RefusedError(f"the last run, {run.run}, changed nothing", remedy=remedy)
+
+
+def _counts_changes(run: RunSummary) -> bool:
+    """Whether a run counts any target that it may have changed; one that has not ended counts none yet."""
+    counts = ("changed", "failed", "unverified", "interrupted")
+    return run.ended is None or any(map(run.summary.get, counts))

@@ -32,7 +32,7 @@ class Option(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The names of the flag, such as ``-i`` and ``--inventory``."""
-        return [each.rstrip(",") for each in self.usage.split() if each.startswith("-")]
+        return [word.rstrip(",") for word in self.usage.split() if word.startswith("-")]
 
     @property
     def metavar(self) -> str | None:
@@ -96,11 +96,19 @@ _ROWS: Final = (
         "Begin targets only in these hours, such as 23:00-05:30, in the time zone `tz` of msauto.toml.", consent=True,
     ),
     Option("database", "name", "-d, --database NAME", "Media database (default: variable `database`)."),
-    *(Option(each, "texts", selects=True) for each in ("title", "folder", "channel")),
-    *(Option(each, "switch") for each in ("recursive", "links", "force", "all")),
-    *(Option(each, "text") for each in ("format", "origin")),
-    *(Option(each, "name") for each in ("run", "batch")),
-    *(Option(each, "path") for each in ("out", "content")),
+    Option("title", "texts", selects=True),
+    Option("folder", "texts", selects=True),
+    Option("channel", "texts", selects=True),
+    Option("recursive", "switch"),
+    Option("links", "switch"),
+    Option("force", "switch"),
+    Option("all", "switch"),
+    Option("format", "text"),
+    Option("origin", "text"),
+    Option("run", "name"),
+    Option("batch", "name"),
+    Option("out", "path"),
+    Option("content", "path"),
     Option("since", "age"),
     Option("fault", "texts"),
     Option("observer", "observer"),
@@ -108,5 +116,5 @@ _ROWS: Final = (
     Option("play", "loaded"),
     Option("plan", "plan"),
 )  # fmt: skip
-OPTIONS: Final = {each.keyword: each for each in _ROWS}
+OPTIONS: Final = {option.keyword: option for option in _ROWS}
 """The options by their keywords."""

@@ -52,11 +52,13 @@ class AllowedTimes(Struct, frozen=True):
         """Yield why no target may begin now."""
         frozen = freeze_at(self.freezes, now)
         if frozen is not None:
-            yield Refusal("freeze", str(frozen), _time(now.astimezone(frozen.since.tzinfo)), "--override-freeze REASON")
+            since = now.astimezone(frozen.since.tzinfo)
+            yield Refusal("freeze", str(frozen), _time(since), "--override-freeze REASON")
         window = self.window
         if window is not None and not window.is_open(now):
             shown = f"{window} ({window.timezone or 'the time zone of this machine'})"
-            yield Refusal("window", shown, _time(window.clock(now)), "run it within the window, or without --window")
+            remedy = "run it within the window, or without --window"
+            yield Refusal("window", shown, _time(window.clock(now)), remedy)
         if self.until is not None and now >= self.until:
             until = _time(self.until.astimezone(now.tzinfo))
             yield Refusal("max_time", until, _time(now), "give the job more time: max_time")
@@ -104,22 +106,25 @@ class RunOptions(Struct, frozen=True):
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> RunOptions:
         """Return the options that keywords or flags give, among others."""
-        return cls(**{name: given[name] for name in cls.__struct_fields__ if name in given})
+        names = given.keys() & {*cls.__struct_fields__}
+        return cls(**{name: given[name] for name in names})
 
     def limits(self, settings: Settings) -> Limits:
         """Return the limits of the settings, with what is allowed for this run."""
-        limits, remove, requests = settings.limits, self.allow_remove, self.allow_requests
-        return structs.replace(
-            limits,
-            delete_assets=max(self.allow_delete or 0, limits.delete_assets),
-            allow_remove=limits.allow_remove if remove is None else remove,
-            requests=limits.requests if requests is None else requests,
-        )
+        limits = settings.limits
+        changed = {"delete_assets": max(self.allow_delete or 0, limits.delete_assets)}
+        if self.allow_remove is not None:
+            changed["allow_remove"] = self.allow_remove
+        if self.allow_requests is not None:
+            changed["requests"] = self.allow_requests
+        return structs.replace(limits, **changed)
 
     def times(self, settings: Settings) -> AllowedTimes:
         """Return when targets may begin."""
         freezes = () if self.override_freeze else settings.freezes
-        window = parse_window(self.window, settings.timezone) if isinstance(self.window, str) else self.window
+        window = self.window
+        if isinstance(window, str):
+            window = parse_window(window, settings.timezone)
         return AllowedTimes(freezes, window, self.until)
 
 
@@ -135,22 +140,24 @@ async def plan_only(loaded: Loaded, options: RunOptions, clock: Clock | None = N
 
 async def _plan(loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Clock, notify: Notify) -> Plan:
     inputs = loaded.inputs
+    settings = inputs.settings
     notify(PlanningStarted(tuple(spec.name for spec in loaded.resolved.specs)))
-    plan = await plan_loaded(loaded, ledger, clock, options.limits(inputs.settings), notify)
-    kept = kept_options(inputs.given, plan.secrets, base_of(inputs.given.playbooks))
-    closed = tuple(options.times(inputs.settings).refusals(clock.now())) if plan.requests else ()
+    plan = await plan_loaded(loaded, ledger, clock, options.limits(settings), notify)
+    refused = [*plan.refusals]
+    if plan.requests:
+        refused += options.times(settings).refusals(clock.now())
     plan = structs.replace(
         plan,
-        settings=inputs.settings.used,
-        options=kept,
+        settings=settings.used,
+        options=kept_options(inputs.given, plan.secrets, base_of(inputs.given.playbooks)),
         warnings=(*ledger.warnings, *plan.warnings),
-        refusals=(*plan.refusals, *closed),
+        refusals=tuple(refused),
     )
     notify(PlanningEnded(plan.summary, plan.refusals))
-    if inputs.settings.require_state and ledger.empty:  # the user must decide whether it is right
+    if settings.require_state and ledger.empty:  # the user must decide whether it is right
         advice = "mount the folder that holds it" if isinstance(inputs.ledger, Path) else "check `url` under [state]"
         remedy = f"{advice}; for the very first run, set `require = false` under [state]"
-        missing = Refusal("state", str(inputs.settings.file), str(inputs.ledger), remedy)
+        missing = Refusal("state", str(settings.file), str(inputs.ledger), remedy)
         plan = structs.replace(plan, refusals=(*plan.refusals, missing))
     return plan
 
@@ -161,14 +168,22 @@ def refuse_stale(plan: Plan, *, shown: bool = True) -> None:
     It names the targets and what differs, unless the plan is ``shown``, which names them.
     """
     stale = stale_targets(redact_plan(plan))
-    if stale:
-        named = [f"{name}: {why[:200]}{'…' if len(why) > 200 else ''}" for name, why in stale[:3]]
-        named += [f"and {len(stale) - 3} more"] if len(stale) > 3 else []
-        count, which = plural(len(stale), "target"), "" if shown else f": {'; '.join(named)}"
-        raise RefusedError(
-            f"the plan is stale: {count} changed since it was made; nothing was sent{which}",
-            remedy="make the plan again, or apply the other targets with --keep-going",
-        )
+    if not stale:
+        return
+    which = ""
+    if not shown:
+        names = [f"{name}: {_beginning(why)}" for name, why in stale[:3]]
+        if len(stale) > 3:
+            names.append(f"and {len(stale) - 3} more")
+        which = f": {'; '.join(names)}"
+    raise RefusedError(
+        f"the plan is stale: {plural(len(stale), 'target')} changed since it was made; nothing was sent{which}",
+        remedy="make the plan again, or apply the other targets with --keep-going",
+    )
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def check_plan(plan: Plan, *, keep_going: bool = False, asked: Collection[str] = (), shown: bool = True) -> None:
@@ -184,8 +199,9 @@ def check_plan(plan: Plan, *, keep_going: bool = False, asked: Collection[str] =
     if plan.errors and not keep_going:
         refuse_stale(plan, shown=shown)
         first = next(target for target in redact_plan(plan).targets if target.error is not None)
+        why, _, _ = str(first.error).partition("\n")
         raise PlanningError(
-            f"cannot plan {plural(plan.errors, 'target')}: {first.name}: {str(first.error).partition(chr(10))[0]}",
+            f"cannot plan {plural(plan.errors, 'target')}: {first.name}: {why}",
             remedy="correct the targets in error, or apply the others with --keep-going",
         )
     refused = [refusal for refusal in plan.refusals if refusal.code not in asked]
@@ -223,8 +239,8 @@ class Run(Struct, frozen=True):
             while decision == "plan again":
                 plan = await _plan(self.loaded, self.options, ledger, self.clock, self.notify)
                 if attempt.held:
-                    left = tuple(each for each in plan.targets if target_key(each) not in attempt.held)
-                    plan = structs.replace(plan, targets=left)
+                    targets = [target for target in plan.targets if target_key(target) not in attempt.held]
+                    plan = structs.replace(plan, targets=tuple(targets))
                 attempt.plan, attempt.summary = plan, to_json(plan.summary)
                 decision = agree(plan)
             if decision == "leave":
@@ -253,7 +269,8 @@ class Run(Struct, frozen=True):
             stage.workplace.check_ledger(ledger)
             async with ledger.hold(scopes, self.clock, lock_timeout=self.options.lock_timeout):
                 for line in await recover_runs(stage, scopes):
-                    inputs.tell(visible(line) if line.startswith(" ") else f"Warning: {visible(line)}")
+                    prefix = "" if line.startswith(" ") else "Warning: "
+                    inputs.tell(f"{prefix}{visible(line)}")
                 yield ledger
 
     async def _apply(self, ledger: Ledger, plan: Plan, stop: Cancellation) -> Result:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -54,10 +53,11 @@ def read_plan_file(path: str) -> Plan:
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; refuse a duplicate key, because another reader may use the other value."""
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        duplicate = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise ValueError(f"duplicate key {duplicate!r}")
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ValueError(f"duplicate key {key!r}")
+        values[key] = value
     return values
 
 
@@ -74,21 +74,22 @@ def write_plan_file(plan: Plan, path: Path) -> None:
 # Plan again ------------------------------------------------------------------------------------------------------
 
 
-def kept_options(given: PlanOptions, secrets: Secrets, base: Path | None) -> PlanOptions:
-    """Return the options as a plan file keeps them: without secrets, and with paths from ``base``.
-
-    Without ``base``, the paths are absolute, as a run keeps them.
-    """
+def kept_options(given: PlanOptions, secrets: Secrets, base: Path) -> PlanOptions:
+    """Return the options as a plan file keeps them: without secrets, and with paths from ``base``."""
     place = partial(kept_path, base=base)
+    variables = []
+    for text in given.extra_vars:
+        if text.startswith("@"):
+            variables.append(f"@{place(text[1:])}")
+        else:
+            (shown,) = redact_lines((text,))
+            variables.append(secrets.redact(shown))
     return structs.replace(
         given,
         playbooks=tuple(map(place, given.playbooks)),
         inventories=tuple(map(place, given.inventories)),
         config=given.config and place(given.config),
-        extra_vars=tuple(
-            f"@{place(text[1:])}" if text.startswith("@") else secrets.redact(redact_lines((text,))[0])
-            for text in given.extra_vars
-        ),
+        extra_vars=tuple(variables),
         server=given.server and secrets.redact(given.server),
     )
 
@@ -105,70 +106,82 @@ def open_plan_file(paths: Sequence[str], given: PlanOptions) -> tuple[Plan, Plan
     if not (plan.options.playbooks or plan.options.undo):
         why = "the plan was made from data, and names no playbook to make it again"
         raise _invalid(path, why, "apply it in the program that made it: msauto.apply(plan)")
-    base, beside = find_repository(Path()) or Path.cwd(), find_repository(Path(path).parent)
+    base = find_repository(Path()) or Path.cwd()
+    beside = find_repository(Path(path).parent)
     names = plan.options.playbooks or plan.options.inventories
-    if beside is not None and not any((base / each).exists() for each in names):
+    if beside is not None and not any((base / name).exists() for name in names):
         base = beside
     return plan, options_again(plan.options, given, path, base), base
 
 
-def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path | None) -> PlanOptions:
+def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path) -> PlanOptions:
     """Return the options with which a plan is made again; raises :class:`InputError`.
 
     ``given`` are those of the command line. Inventories and a server replace the kept ones, variables are added.
-    ``path`` is the plan file, or the run. A plan file names only files below ``base``.
+    ``path`` is the plan file, which names only files below ``base``.
     """
-    for option in (each for each in OPTIONS.values() if each.fixed):
-        value = getattr(given, option.field)
+    for option in OPTIONS.values():
+        value = option.fixed and getattr(given, option.field)
         if value and value != getattr(kept, option.field):
             message = f"{option.names[-1]} cannot change a saved plan"
             raise _invalid(path, message, "make the plan again with this flag")
-    variables = _variables_again(kept, given, path, from_file=base is not None)
-    elsewhere = bool(given.inventories) or given.server is not None
-    if base is not None and kept.server is not None and not elsewhere:
+    variables = _variables_again(kept, given, path)
+    is_elsewhere = bool(given.inventories) or given.server is not None
+    if not is_elsewhere and kept.server is not None:
         message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
-        flags = "".join(f"-i {each} " for each in kept.inventories)
-        raise _invalid(path, message, f"give it again: {flags}--server {kept.server}")
-    if base is not None and kept.config is not None and given.config is None:
+        flags = [f"-i {inventory}" for inventory in kept.inventories]
+        flags.append(f"--server {kept.server}")
+        raise _invalid(path, message, f"give it again: {' '.join(flags)}")
+    if kept.config is not None and given.config is None:
         message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
         raise _invalid(path, message, f"give it again: --config {kept.config}")
     if not _is_instant(kept.now):
         raise _invalid(path, f"`now` is {kept.now!r}, which is not a time with an offset")
     place = partial(_placed, path=path, base=base)
-    again = structs.replace(
+    playbooks = tuple(map(place, kept.playbooks))
+    inventories = given.inventories
+    if not is_elsewhere:
+        inventories = tuple(place(inventory, flag="-i ") for inventory in kept.inventories)
+    extra_vars = []
+    for text in variables:
+        if text.startswith("@"):
+            text = f"@{place(text[1:], flag='-e @')}"
+        extra_vars.append(text)
+    return structs.replace(
         kept,
-        playbooks=tuple(map(place, kept.playbooks)),
-        inventories=() if elsewhere else tuple(place(each, flag="-i ") for each in kept.inventories),
-        config=given.config or (kept.config and place(kept.config, flag="--config ")),
-        extra_vars=(
-            *(f"@{place(text[1:], flag='-e @')}" if text.startswith("@") else text for text in variables),
-            *given.extra_vars,
-        ),
+        playbooks=playbooks,
+        inventories=inventories,
+        server=given.server,
+        config=given.config,
+        extra_vars=(*extra_vars, *given.extra_vars),
     )
-    return structs.replace(again, inventories=given.inventories, server=given.server) if elsewhere else again
 
 
-def _variables_again(kept: PlanOptions, given: PlanOptions, path: str, *, from_file: bool) -> Sequence[str]:
+def _variables_again(kept: PlanOptions, given: PlanOptions, path: str) -> Sequence[str]:
     """Return the kept variables that are not given again; refuse one that is hidden.
 
-    That includes a template in a plan file: it could read any secret, and have it sent to where the author of the file
-    can see it.
+    That includes a template: it could read any secret, and have it sent to where the author of the plan file can see
+    it.
     """
-    hidden = [text for text in kept.extra_vars if HIDDEN in text or (from_file and _TEMPLATE.search(text))]
-    if hidden and not given.extra_vars:
-        message = f"the plan was made with -e {hidden[0]}, and holds no secret or template of its own"
-        raise _invalid(path, message, "give it again with -e")
-    return [text for text in kept.extra_vars if text not in (*hidden, *given.extra_vars)]
+    variables = []
+    for text in kept.extra_vars:
+        is_hidden = HIDDEN in text or _TEMPLATE.search(text)
+        if is_hidden and not given.extra_vars:
+            message = f"the plan was made with -e {text}, and holds no secret or template of its own"
+            raise _invalid(path, message, "give it again with -e")
+        if not is_hidden and text not in given.extra_vars:
+            variables.append(text)
+    return variables
 
 
-def _placed(name: str, *, path: str, base: Path | None, flag: str = "") -> str:
+def _placed(name: str, *, path: str, base: Path, flag: str = "") -> str:
     """Return the path of a file that a plan names, from the working folder; refuse one outside of ``base``."""
-    full = os.path.normpath(Path(base or "/", name))
-    if base is not None and not Path(full).is_relative_to(base):
+    full = os.path.normpath(Path(base, name))
+    if not Path(full).is_relative_to(base):
         remedy = f"give it again: {flag}{name}" if flag else "apply the playbooks themselves: msauto apply PLAYBOOK"
         raise _invalid(path, f"the plan names {name}, which is outside of the repository {base}", remedy)
-    here = find_repository(Path()) or Path.cwd()
-    return os.path.relpath(full) if Path(full).is_relative_to(here) else full
+    working_folder = find_repository(Path()) or Path.cwd()
+    return os.path.relpath(full) if Path(full).is_relative_to(working_folder) else full
 
 
 def _is_instant(text: str) -> bool:
@@ -184,16 +197,20 @@ def changed_inputs(plan: Plan, base: Path, settings: InputHash | None) -> Iterat
     ``settings`` are those that apply now. A plan without settings may be applied with any: their limits hold.
     """
     files = Files()
-    for each in plan.inputs:
+    for file in plan.inputs:
         try:
-            changed = each.sha256 not in {HIDDEN, hashlib.sha256(files.read(str(base / each.path))).hexdigest()}
+            sha256 = hashlib.sha256(files.read(str(base / file.path))).hexdigest()
         except InputError:
-            yield f"{each.path} cannot be read in {base}"
+            yield f"{file.path} cannot be read in {base}"
         else:
-            if changed:
-                yield f"{each.path} has changed"
-    if plan.settings is not None and (settings is None or settings.sha256 != plan.settings.sha256):
-        yield f"{plan.settings.path} has changed" if settings else f"{plan.settings.path} is missing"
+            if file.sha256 not in {HIDDEN, sha256}:
+                yield f"{file.path} has changed"
+    if plan.settings is None:
+        return
+    if settings is None:
+        yield f"{plan.settings.path} is missing"
+    elif settings.sha256 != plan.settings.sha256:
+        yield f"{plan.settings.path} has changed"
 
 
 def _invalid(path: str, message: str, remedy: str = "make a plan with `msauto plan --out FILE`") -> InputError:

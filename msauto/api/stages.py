@@ -56,12 +56,13 @@ def scopes_of(resolved: ResolvedPlaybooks) -> frozenset[LockScope]:
     A target addressed by the ``handle`` of an open file needs no lock: an on-delete trigger may run msauto while msauto
     deletes (interface, «States»).
     """
-    return frozenset(
-        LockScope(work.server.url, getattr(intent.ref, "database", ""))
-        for work in resolved.work
-        for intent in work.intents
-        if not (isinstance(intent.ref, IdRef) and intent.ref.namespace == "handle")
-    )
+    scopes = set()
+    for work in resolved.work:
+        for intent in work.intents:
+            is_open_file = isinstance(intent.ref, IdRef) and intent.ref.namespace == "handle"
+            if not is_open_file:
+                scopes.add(LockScope(work.server.url, getattr(intent.ref, "database", "")))
+    return frozenset(scopes)
 
 
 async def make_plan(
@@ -94,7 +95,7 @@ async def make_plan(
     plan = assemble(resolved, surveys, created=created, version=__version__, limits=limits)
     if not plan.errors:
         choice.require_matches()
-    unreachable = frozenset(each.server for each in surveys if each.is_unreachable)
+    unreachable = frozenset(survey.server for survey in surveys if survey.is_unreachable)
     return structs.replace(
         plan, warnings=(*choice.warnings, *plan.warnings), unreachable=unreachable, read_since=read_since
     )
@@ -117,22 +118,30 @@ async def recover_runs(stage: StageContext, scopes: Collection[LockScope]) -> tu
     async with stage.workplace.settling(stage, scopes, journal) as settle:
         for run in reversed(killed):
             details = ledger.run_details(run)
-            urls = {spec.name: spec.url for spec in stage.resolved.specs if _url_of(details, spec) == spec.url}
-
-            def is_available(target: Target, urls: Mapping[str, str] = urls) -> bool:
-                """Return whether its server has the same URL still, and it is locked or needs no lock."""
-                url = urls.get(target.server)
-                locked = target.address.namespace == "handle" or LockScope(url or "", target.database) in scopes
-                return url is not None and locked
-
+            is_available = partial(_is_available, urls=_kept_urls(details, stage.resolved.specs), scopes=scopes)
             results = await recover(details, partial(settle, run), is_available, journal)
             if results:
                 died = f"run {run} (process {details.pid} on {details.host}) died with {plural(len(results), 'target')}"
                 lines.append(f"{died} in progress; what msauto finds now by reading:")
-            for each in results:
-                outcome = f"{each.outcome}: {each.message}" if each.message else each.outcome
-                lines.append(f"  {each.target.server}: {each.target.name}: {outcome}")
+            for result in results:
+                line = f"  {result.target.server}: {result.target.name}: {result.outcome}"
+                if result.message:
+                    line += f": {result.message}"
+                lines.append(line)
     return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
+
+
+def _is_available(target: Target, *, urls: Mapping[str, str], scopes: Collection[LockScope]) -> bool:
+    """Return whether its server has the same URL still, and it is locked or needs no lock."""
+    url = urls.get(target.server)
+    if url is None:
+        return False
+    return target.address.namespace == "handle" or LockScope(url, target.database) in scopes
+
+
+def _kept_urls(details: RunDetails, specs: Iterable[ServerSpec]) -> dict[str, str]:
+    """Return the URLs of the servers that have the same one as in a run."""
+    return {spec.name: spec.url for spec in specs if _url_of(details, spec) == spec.url}
 
 
 def _url_of(details: RunDetails, spec: ServerSpec) -> str:
@@ -167,8 +176,7 @@ async def apply_plan(
                 remedy="apply the playbooks themselves: msauto apply PLAYBOOK",
             )
     ledger, specs, secrets = stage.ledger, stage.resolved.specs, stage.resolved.secrets
-    ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
-    ledger.journal.notes.update({f"{UNCHANGED_NOTE}{each.name}": str(each.unchanged) for each in plan.servers})
+    ledger.journal.notes.update({**_notes_of(plan, specs), **(notes or {})})
     memory = SecretMemory(ledger.memory.by_url(specs), secrets)
     journal: Journal = ledger.journal
     redactor = Redactor(secrets)
@@ -189,6 +197,14 @@ async def apply_plan(
                 policy=stage.policy,
             )
     return redactor(result)
+
+
+def _notes_of(plan: Plan, specs: Iterable[ServerSpec]) -> dict[str, str]:
+    """Return what a run records of its servers: their URLs, and how many targets were as desired."""
+    notes = {f"{_URL_NOTE}{spec.name}": spec.url for spec in specs}
+    for server in plan.servers:
+        notes[f"{UNCHANGED_NOTE}{server.name}"] = str(server.unchanged)
+    return notes
 
 
 def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> ResolvedPlaybooks:

@@ -42,9 +42,12 @@ class PlanError(Struct, frozen=True):
 
 
 def _error_of(target: Target) -> PlanError:
-    text, _, remedy = str(target.error).rpartition(_REMEDY) if _REMEDY in str(target.error) else (target.error, "", "")
-    text, place = str(text), None
-    if match := _PLACE.match(text):
+    text, arrow, remedy = str(target.error).rpartition(_REMEDY)
+    if not arrow:
+        text, remedy = remedy, ""
+    place = None
+    match = _PLACE.match(text)
+    if match is not None:
         text = text[match.end() :]
         place = SourceLocation(match["path"] or match["file"], int(match["line"] or 0), int(match["column"] or 0))
     return PlanError(target, text, place, remedy)
@@ -86,7 +89,8 @@ class ReportForms:
         plan = value if isinstance(value, model.Plan) else value.plan
         playbook = next(iter(plan.options.playbooks), "plan")
         layout = Layout(verbosity=verbose, width=_WIDTH, name=report_name(playbook), by=this_user())
-        return "".join(form.plan(value, layout) if isinstance(value, model.Plan) else form.result(value, layout))
+        pieces = form.plan(value, layout) if isinstance(value, model.Plan) else form.result(value, layout)
+        return "".join(pieces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +140,12 @@ class RunPlan(ReportForms):  # not a Struct: see Loaded
     def __repr__(self) -> str:
         counts = self.unredacted.summary
         changes = counts.add + counts.change + counts.delete + counts.run
-        more = [plural(counts.errors, "error")] if counts.errors else []
-        more += [f"refused: {', '.join(each.code for each in self.refusals)}"] if self.refusals else []
-        shown = [plural(changes, "change"), plural(counts.requests, "request"), f"{counts.unchanged} unchanged", *more]
+        shown = [plural(changes, "change"), plural(counts.requests, "request"), f"{counts.unchanged} unchanged"]
+        if counts.errors:
+            shown.append(plural(counts.errors, "error"))
+        if self.refusals:
+            codes = [refusal.code for refusal in self.refusals]
+            shown.append(f"refused: {', '.join(codes)}")
         return f"<Plan: {', '.join(shown)}>"
 
 
@@ -177,8 +184,9 @@ class RunResult(ReportForms):
         return self._form("junit")
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items() if count)
-        return f"<Result {self.run}: {'ok' if self.ok else 'not ok'}{', ' if counts else ''}{counts}>"
+        shown = ["ok" if self.ok else "not ok"]
+        shown += [f"{count} {outcome}" for outcome, count in self.counts.items() if count]
+        return f"<Result {self.run}: {', '.join(shown)}>"
 
 
 Plan = RunPlan

@@ -103,11 +103,11 @@ async def plan_server(
 
     An error of a server, whatever its class, is that of its tasks; those of the ledger and of a cluster are raised.
     """
-    spec, known = given.work.server, given.secrets
+    spec, secrets = given.work.server, given.secrets
 
     def notify_redacted(event: Event) -> None:
         if isinstance(event, TargetPlanned) and event.error:
-            event = structs.replace(event, error=known.redact_message(event.error))
+            event = structs.replace(event, error=secrets.redact_message(event.error))
         notify(event)
 
     try:
@@ -115,11 +115,11 @@ async def plan_server(
             context = SurveyContext(
                 spec,
                 ServerReader(client, clock=given.clock),
-                SecretMemory(memory, known),
+                SecretMemory(memory, secrets),
                 find_links=given.find_links,
                 hash_file=hash_file,
                 forget=given.forget,
-                secrets=known,
+                secrets=secrets,
                 choice=given.choice,
                 left_out=given.work.left_out,
                 notify=notify_redacted,

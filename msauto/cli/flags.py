@@ -80,8 +80,10 @@ def _parser(parse: Callable[[str], Any], words: str) -> Callable[[click.Context,
     """Return a callback for click: ``parse`` raises ``ValueError`` for a text that is not what ``words`` name."""
 
     def parsed(_context: click.Context, _option: click.Parameter, text: str | None) -> Any:
+        if text is None:
+            return None
         try:
-            return None if text is None else parse(text)
+            return parse(text)
         except ValueError as error:
             raise click.BadParameter(f"{text!r} is not {words.format(error)}") from None
 
@@ -198,7 +200,7 @@ def shared_flags_of(
     verbose = "Also the requests; -vv: also the source lines."
     choice = click.Choice(forms) if socket is None else FormChoice(forms, socket)
     options: tuple[Decorator, ...] = (
-        *(flag(each, hidden=each not in uses) for each in WORK if each in OPTIONS),
+        *(flag(keyword, hidden=keyword not in uses) for keyword in WORK if keyword in OPTIONS),
         flag("config"),
         click.option("--format", "form", type=choice, default="text", metavar="FORM", help=form),
         click.option("-v", "--verbose", count=True, hidden="verbose" not in uses, help=verbose),
@@ -224,7 +226,7 @@ def shared_flags_of(
     return decorate
 
 
-_SHARED: Final = {each.keyword for each in OPTIONS.values() if each.field} | {
+_SHARED: Final = {option.keyword for option in OPTIONS.values() if option.field} | {
     "forks", "state_dir", "secret_commands", "on", "form", "verbose", "no_color", "summary",
 }  # fmt: skip
 """What a command gets as its ``flags``."""

@@ -38,17 +38,28 @@ _MANY: Final = 20
 _ALL: Final = "--all"
 _WIDEST: Final = 30
 """Columns of flags and their values; what is longer has its description on the next line."""
-_TERM: Final = re.compile(r"^((?:\S+(?:,| /) )*\S+)(.*)$")
+_TERM: Final = re.compile(r"(?:\S+(?:,| /) )*\S+")
 _RANGE: Final = re.compile(r" +\[[\dx<>=]+\]$")
 
 
 def in_sections(options: Iterable[click.Option]) -> dict[str, list[click.Option]]:
     """Return the options that are not hidden by section, in the order of the table; ``--help`` is the last."""
-    shown = [option for option in options if not option.hidden]
-    found = {name: [each for own in names for each in shown if each.name == own] for name, names in SECTIONS.items()}
-    placed = [each for section in found.values() for each in section]
-    found["Output"] += [each for each in shown if each not in placed]
-    return {name: section for name, section in found.items() if section}
+    sections: dict[str, list[click.Option]] = {}
+    for option in sorted(options, key=_place_of):
+        if not option.hidden:
+            _, section = _place_of(option)
+            sections.setdefault(section, []).append(option)
+    return sections
+
+
+def _place_of(option: click.Option) -> tuple[int, str]:
+    """Return the number of an option in the table, and its section."""
+    number = 0
+    for section, names in SECTIONS.items():
+        if option.name in names:
+            return number + names.index(option.name), section
+        number += len(names)
+    return number, "Output"
 
 
 class HelpFormatter(click.HelpFormatter):
@@ -64,16 +75,19 @@ class HelpFormatter(click.HelpFormatter):
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = _WIDEST, col_spacing: int = 2) -> None:
         """Write flags or commands, each with its description."""
-        terms = ((_TERM.fullmatch(first), second) for first, second in rows)
-        styled = [
-            (click.style(term[1], bold=True) + click.style(term[2], fg="cyan"), text) for term, text in terms if term
-        ]
+        styled = []
+        for term, text in rows:
+            names = _TERM.match(term)
+            if names is not None:
+                value = term[names.end() :]
+                styled.append((click.style(names[0], bold=True) + click.style(value, fg="cyan"), text))
         super().write_dl(styled, col_max, col_spacing)
 
 
 def write_sections(formatter: click.HelpFormatter, sections: Mapping[str, Sequence[tuple[str, str]]]) -> None:
     """Write sections of terms with their descriptions, all in one column."""
-    width = min(_WIDEST, max(len(term) for rows in sections.values() for term, _ in rows))
+    terms = [term for rows in sections.values() for term, _ in rows]
+    width = min(_WIDEST, max(map(len, terms)))
     for name, rows in sections.items():
         with formatter.section(name):
             formatter.write_dl([(term.ljust(width), text) for term, text in rows])
@@ -92,24 +106,35 @@ class HelpCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take ``--all`` as a flag of the help."""
-        if _ALL in args and len(self._shown(ctx)) > _MANY and {*args} & {*ctx.help_option_names}:
+        asks_for_help = not {*args}.isdisjoint(ctx.help_option_names)
+        if asks_for_help and _ALL in args and len(self._shown(ctx)) > _MANY:
             ctx.meta[_ALL] = True
-            args = [each for each in args if each != _ALL]
+            args = [argument for argument in args if argument != _ALL]
         return super().parse_args(ctx, args)
 
     def _shown(self, ctx: click.Context) -> list[click.Option]:
-        return [each for each in self.get_params(ctx) if isinstance(each, click.Option) and not each.hidden]
+        options = []
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and not param.hidden:
+                options.append(param)
+        return options
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the flags."""
         options = self._shown(ctx)
-        usual = [each for each in options if each.name not in _RARE]
-        written = usual if len(options) > _MANY and _ALL not in ctx.meta else options
-        sections = {name: [_row(each, ctx) for each in found] for name, found in in_sections(written).items()}
-        write_sections(formatter, sections if len(sections) > 1 else {"Options": next(iter(sections.values()))})
-        if left := len(options) - len(written):
+        written = options
+        if len(options) > _MANY and _ALL not in ctx.meta:
+            written = [option for option in options if option.name not in _RARE]
+        sections = {}
+        for name, of_section in in_sections(written).items():
+            sections[name] = [_row(option, ctx) for option in of_section]
+        if len(sections) == 1:
+            sections = {"Options": [*sections.popitem()[1]]}
+        write_sections(formatter, sections)
+        hidden = len(options) - len(written)
+        if hidden:
             formatter.write_paragraph()
-            formatter.write_text(f"{left} more flags: {ctx.command_path} --help --all")
+            formatter.write_text(f"{hidden} more flags: {ctx.command_path} --help --all")
 
 
 def _row(option: click.Option, ctx: click.Context) -> tuple[str, str]:
@@ -132,20 +157,25 @@ class HelpGroup(click.Group):
         except click.UsageError:
             from msauto.cli.other_tools import COMMANDS
 
-            known = self.list_commands(ctx)
+            commands = self.list_commands(ctx)
             group = f"{ctx.info_name}." if ctx.parent else ""
-            remedy = COMMANDS.get(f"{group}{args[0]}") or did_you_mean(args[0], known, cutoff=0.7)
+            remedy = COMMANDS.get(f"{group}{args[0]}") or did_you_mean(args[0], commands, cutoff=0.7)
             if group and not remedy:
-                remedy = f"available: {', '.join(known)}"
+                remedy = f"available: {', '.join(commands)}"
             hint = remedy and f"\n  → {remedy}"
             raise click.UsageError(f"no such command: {args[0]}{hint}", ctx) from None
 
     def sections(self, ctx: click.Context) -> Mapping[str, Sequence[tuple[str, str]]]:
         """Return the commands with their descriptions, in sections."""
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        return {"Commands": [(name, each.get_short_help_str(limit=200)) for name, each in found if each is not None]}
+        commands = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None:
+                commands.append((name, command.get_short_help_str(limit=200)))
+        return {"Commands": commands}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, then the flags."""
-        options = (each.get_help_record(ctx) for each in self.get_params(ctx))
-        write_sections(formatter, {**self.sections(ctx), "Options": [each for each in options if each is not None]})
+        records = [param.get_help_record(ctx) for param in self.get_params(ctx)]
+        flags = [record for record in records if record is not None]
+        write_sections(formatter, {**self.sections(ctx), "Options": flags})

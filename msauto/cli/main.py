@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -59,7 +60,8 @@ class Commands(HelpGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order of the help."""
-        return [name for commands in self.sections(ctx).values() for name, _ in commands]
+        rows = chain.from_iterable(self.sections(ctx).values())
+        return [name for name, _ in rows]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command, of the kernel or of a plugin."""
@@ -109,7 +111,7 @@ def group() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; never raises on bad input, a bad server or Ctrl-C."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = sys.argv[1:] if argv is None else list(argv)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they would be searched for, and see secrets
     gc.set_threshold(50_000, 20, 100)  # most objects of a command stay: looking at them again takes longest
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -117,7 +119,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open until the exit
     if os.environ.get("_MSAUTO_COMPLETE"):
         return _complete(os.environ["_MSAUTO_COMPLETE"])
-    with restored_handler(signal.SIG_IGN if argv is None else None):
+    final_handler = signal.SIG_IGN if argv is None else None
+    with restored_handler(final_handler):
         return _exit_code(arguments)
 
 
@@ -134,28 +137,30 @@ def _complete(instruction: str) -> int:
 
 
 def _exit_code(arguments: list[str]) -> int:
+    no_color = "--no-color" in arguments
     try:
         _check_dashes(arguments)
-        colour = use_colour(sys.stdout, no_color="--no-color" in arguments)
+        colour = use_colour(sys.stdout, no_color=no_color)
         code = group.main(args=arguments, prog_name="msauto", standalone_mode=False, color=colour)
         sys.stdout.flush()
         return code if isinstance(code, int) else OK
     except (KeyboardInterrupt, click.exceptions.Abort) as stop:
         cause = stop.__cause__ if isinstance(stop, click.exceptions.Abort) else stop  # click wraps the interrupt
-        print_message(f"Interrupted: {cause}" if str(cause or "") else "Interrupted.")
+        reason = str(cause or "")
+        message = f"Interrupted: {reason}" if reason else "Interrupted."
+        print_message(message)
         return INTERRUPTED
     except ReaderGoneError:
         return OK
     except click.exceptions.NoArgsIsHelpError as error:
         shown = error.format_message()
-        styled = use_colour(sys.stderr, no_color="--no-color" in arguments)
-        print_message(shown if styled else click.unstyle(shown), rendered=True)
-        return ERROR
+        if not use_colour(sys.stderr, no_color=no_color):
+            shown = click.unstyle(shown)
+        print_message(shown, rendered=True)
     except click.ClickException as error:
         if _wants_document(arguments):
             _print_problems(error.format_message(), "see --help")
         print_message(_usage(error))
-        return ERROR
     except MsautoError as error:
         return _report(error, arguments)
     except Exception as error:  # noqa: BLE001 - a bug of msauto must not look like an error of the user
@@ -163,12 +168,12 @@ def _exit_code(arguments: list[str]) -> int:
             f"Error: {bug_text(error)}\n"
             "  → this is a bug of msauto: report it with the output of the same command under MSAUTO_DEBUG=1"
         )
-        return ERROR
+    return ERROR
 
 
 def _check_dashes(arguments: list[str]) -> None:
     """Raise ``UsageError`` for a long flag with one dash, before its letters are read as short flags."""
-    if any(len(each) > 2 and each[0] == "-" != each[1] for each in arguments):
+    if any(re.match(r"-[^-][\s\S]", argument) for argument in arguments):
         from msauto.cli.other_tools import one_dash_flag
 
         wrong = one_dash_flag(arguments)
@@ -178,9 +183,11 @@ def _check_dashes(arguments: list[str]) -> None:
 
 def _wants_document(arguments: list[str]) -> bool:
     """Return whether a program reads stdout: it gets the JSON of a plan also if planning fails, with the reasons."""
+    if not arguments or arguments[0] not in {"plan", "apply", "undo"}:
+        return False
     given = [after for flag, after in pairwise([*arguments, ""]) if flag == "--format"]
-    given += [each.removeprefix("--format=") for each in arguments if each.startswith("--format=")]
-    return arguments[:1] in (["plan"], ["apply"], ["undo"]) and given[-1:] == ["json"]
+    given += [argument.removeprefix("--format=") for argument in arguments if argument.startswith("--format=")]
+    return given[-1:] == ["json"]
 
 
 def _print_problems(error: MsautoError | str, remedy: str = "") -> None:
@@ -199,11 +206,13 @@ def _usage(error: click.ClickException) -> str:
     """Return the message of click, and where the help is."""
     message = f"Error: {error.format_message()}"
     context = error.ctx if isinstance(error, click.UsageError) else None
-    if isinstance(error, click.NoSuchOption) and context is not None:
+    if context is None:
+        return message
+    remedy = ""
+    if isinstance(error, click.NoSuchOption):
         message = f"Error: no such option: {error.option_name}"
-        if instead := _instead_of(error.option_name, context):
-            return f"{message}\n  → {instead}"
-    return f"{message}\n  → see {context.command_path} --help" if context else message
+        remedy = _instead_of(error.option_name, context)
+    return f"{message}\n  → {remedy or f'see {context.command_path} --help'}"
 
 
 def _instead_of(flag: str, context: click.Context) -> str:
@@ -212,11 +221,12 @@ def _instead_of(flag: str, context: click.Context) -> str:
 
     if context.command is group:
         return f"flags follow the command: msauto COMMAND {flag}"
-    own = context.command.get_params(context)
-    for each in own:
-        if isinstance(each, click.Argument) and flag in {f"--{each.name}", f"--{(each.metavar or '').lower()}"}:
-            return f"write it without the flag: {context.command_path} {each.make_metavar(context)}"
-    flags = [name for each in own if isinstance(each, click.Option) and not each.hidden for name in each.opts]
+    flags: list[str] = []
+    for param in context.command.get_params(context):
+        if isinstance(param, click.Option) and not param.hidden:
+            flags += param.opts
+        if isinstance(param, click.Argument) and flag in {f"--{param.name}", f"--{(param.metavar or '').lower()}"}:
+            return f"write it without the flag: {context.command_path} {param.make_metavar(context)}"
     return FLAGS.get(flag) or did_you_mean(flag, flags, cutoff=0.7)
 
 

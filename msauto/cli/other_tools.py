@@ -91,12 +91,12 @@ def one_dash_flag(arguments: Iterable[str]) -> str | None:
 
     ``None`` if no argument before ``--`` is one.
     """
-    for each in arguments:
-        if each == "--":
+    for argument in arguments:
+        if argument == "--":
             return None
-        found = _ONE_DASH.fullmatch(each)
+        found = _ONE_DASH.fullmatch(argument)
         if found is not None:
             flag = f"--{found['name']}"
             remedy = FLAGS.get(flag, f"write it with two dashes: {flag}{found['value'] or ''}")
-            return f"no such option: {each}\n  → {remedy}"
+            return f"no such option: {argument}\n  → {remedy}"
     return None

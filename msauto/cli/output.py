@@ -33,7 +33,8 @@ def print_result(text: str | Iterable[str]) -> None:
 
     Raises :class:`OutputError`. Afterwards nothing more is written to stdout.
     """
-    pieces, last = iter([text] if isinstance(text, str) else text), "\n"
+    pieces = iter([text] if isinstance(text, str) else text)
+    last = "\n"
     try:
         while more := "".join(islice(pieces, _PIECES)):
             last = more
@@ -63,16 +64,24 @@ def print_paged(text: str) -> None:
 
 def print_message(text: str, *, rendered: bool = False) -> None:
     """Write a message to stderr, made visible and wrapped unless a report did it; a closed stderr is not an error."""
-    lines = text.split("\n") if rendered else visible_lines(text)
-    width = None if rendered else terminal_width(sys.stderr)
-    if width is not None and max(map(display_width, lines)) > width:
-        from msauto.report.layout import Layout, render_lines, words
-
-        shown = (words(line, hang=len(line) - len(line.lstrip()) + 2) for line in lines)
-        lines = "".join(render_lines(shown, Layout(width=width))).removesuffix("\n").split("\n")
+    lines = text.split("\n") if rendered else _fitted(visible_lines(text))
     text = "\n".join(map(without_command, lines))
     with suppress(OSError):
         _write(sys.stderr, text, nl=not text.endswith("\n"))
+
+
+def _fitted(lines: list[str]) -> list[str]:
+    """Return the lines of a message, wrapped where they are wider than the terminal."""
+    width = terminal_width(sys.stderr)
+    if width is None or max(map(display_width, lines)) <= width:
+        return lines
+    from msauto.report.layout import Layout, render_lines, words
+
+    shown = []
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        shown.append(words(line, hang=indent + 2))
+    return "".join(render_lines(shown, Layout(width=width))).removesuffix("\n").split("\n")
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_color: bool, **view: Any) -> None:

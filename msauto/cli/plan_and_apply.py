@@ -22,9 +22,9 @@ from msauto.api.options import OPTIONS
 from msauto.api.run import Agree, Decision, Run, RunOptions, check_plan, plan_only, refuse_stale
 from msauto.api.saved_plans import write_plan_file
 from msauto.aspects import ASPECTS, is_deletion
-from msauto.cli import output
 from msauto.cli.flags import Flags, layout_of
 from msauto.cli.interrupts import asking, ignore_interrupts, run_async
+from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result
 from msauto.cli.watch import STDOUT, RunWatch
 from msauto.concurrency import HANG_UP, SystemClock, stop_signals
 from msauto.errors import PlanningError, RefusedError
@@ -32,9 +32,9 @@ from msauto.exit_codes import CHANGES, ERROR, INCOMPLETE, OK, REFUSED
 from msauto.file_access import PLAN
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
-from msauto.model.result import Result
+from msauto.model.result import Result, TargetResult
 from msauto.planning.saved_plan import differences, plan_document
-from msauto.report.clip_timeline import NO_STILLS
+from msauto.report.clip_timeline import NO_STILLS, Stills
 from msauto.report.json import dump_document
 from msauto.report.sanitizing import visible
 from msauto.report.texts import SHOWN_REASONS, count_deletions, plural
@@ -80,26 +80,14 @@ class RunDialog(Struct, frozen=True):
             outputs.file(out, PLAN)
         with _nothing_sent():
             plan = run_async(self._watched(plan_only(loaded, self.options, self.clock, self.watch.notify)))
-            stills = NO_STILLS
-            if self.stills:
-                fetch_stills = sockets.find("functions", "fetch_stills")
-                folder, forks = loaded.inputs.state_dir / "stills", loaded.inputs.forks
-                stills = run_async(fetch_stills(plan, loaded.resolved.specs, folder, most=self.stills, forks=forks))
+            stills = self._fetch_stills(plan, loaded)
         self.attempt.plan = plan
         try:
             refuse_stale(plan)
         except RefusedError as error:
             self._show(plan, error=error)
             raise
-        if self.out == STDOUT:
-            output.print_result(dump_document(plan_document(plan)))
-        else:
-            if self.out is not None:
-                write_plan_file(plan, outputs.file(self.out, PLAN))
-            self._show(plan, stills=stills)
-            if self.out is not None:
-                command = shlex.join(["msauto", "apply", self.out])
-                output.print_message(f"Saved the plan to {visible(self.out)}; apply it with: {visible(command)}")
+        self._write(plan, stills)
         if plan.errors:
             self._report_errors(plan)
         if self.detailed_exitcode:
@@ -108,7 +96,32 @@ class RunDialog(Struct, frozen=True):
                     check_plan(plan, keep_going=self.options.keep_going)
             except RefusedError:
                 return REFUSED
-        return ERROR if plan.errors else CHANGES if self.detailed_exitcode and plan.requests else OK
+            if plan.requests and not plan.errors:
+                return CHANGES
+        return ERROR if plan.errors else OK
+
+    def _fetch_stills(self, plan: Plan, loaded: Loaded) -> Stills:
+        if not self.stills:
+            return NO_STILLS
+        fetch_stills = sockets.find("functions", "fetch_stills")
+        inputs = loaded.inputs
+        folder = inputs.state_dir / "stills"
+        stills: Stills = run_async(
+            fetch_stills(plan, loaded.resolved.specs, folder, most=self.stills, forks=inputs.forks)
+        )
+        return stills
+
+    def _write(self, plan: Plan, stills: Stills) -> None:
+        """Write the plan to ``--out``, and show it unless that is stdout."""
+        if self.out == STDOUT:
+            print_result(dump_document(plan_document(plan)))
+            return
+        if self.out is not None:
+            write_plan_file(plan, self.flags.inputs.outputs.file(self.out, PLAN))
+        self._show(plan, stills=stills)
+        if self.out is not None:
+            command = shlex.join(["msauto", "apply", self.out])
+            print_message(f"Saved the plan to {visible(self.out)}; apply it with: {visible(command)}")
 
     def _plan_and_apply(self, loaded: Loaded) -> int:
         """Lock, plan, show, ask, apply; return the exit code."""
@@ -133,9 +146,9 @@ class RunDialog(Struct, frozen=True):
                     changed = differences(agreed, plan)
                     if not changed and plan.refusals == agreed.refusals:
                         return "apply"
-                    output.print_message("The plan has changed since it was shown, and nothing was sent:")
+                    print_message("The plan has changed since it was shown, and nothing was sent:")
                     for (server, _, _, name, _), why in changed.items():
-                        output.print_message(f"  {visible(f'{server}: {name}: {why}')}")
+                        print_message(f"  {visible(f'{server}: {name}: {why}')}")
                 shown, agreed = self.clock.monotonic(), plan
                 if not self._may_apply(plan):
                     return "leave"
@@ -156,9 +169,9 @@ class RunDialog(Struct, frozen=True):
             self._show_instead(plan)
             self._report_errors(plan)
             return False
-        except output.ReaderGoneError as error:
+        except ReaderGoneError as error:
             self.attempt.reason = f"{error.message}: nothing was sent"
-            output.print_message(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
+            print_message(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
             return False
         return True
 
@@ -174,7 +187,7 @@ class RunDialog(Struct, frozen=True):
                 return
             self.watch.erase()
             if not stop.requested:
-                output.print_message("Stopping after the requests in flight. Press Ctrl-C again to stop at once.")
+                print_message("Stopping after the requests in flight. Press Ctrl-C again to stop at once.")
             stop()
 
         try:
@@ -193,7 +206,7 @@ class RunDialog(Struct, frozen=True):
     def _show(self, plan: Plan, **view: Any) -> None:
         """Write the plan to stdout in the form of ``--format``; ``view`` as for ``Layout``."""
         layout = layout_of(self.flags, keep_going=self.options.keep_going)
-        output.print_result(report_form(self.flags.format).plan(plan, structs.replace(layout, **view)))
+        print_result(report_form(self.flags.format).plan(plan, structs.replace(layout, **view)))
 
     def _show_before(self, plan: Plan) -> None:
         """Show the plan before the question: other forms than text follow on stdout, with the result.
@@ -201,13 +214,15 @@ class RunDialog(Struct, frozen=True):
         The question, or the error in its place, is the one to name what is refused, unless it does not name all.
         """
         keep_going = self.options.keep_going
-        refusals = bool(plan.errors and not keep_going) or len(plan.refusals) > SHOWN_REASONS
+        has_errors = bool(plan.errors) and not keep_going
+        refusals = has_errors or len(plan.refusals) > SHOWN_REASONS
         if self.flags.format == "text":
             self._show(plan, refusals=refusals)
         elif sys.stdin.isatty() and not self.yes:
             layout = layout_of(self.flags, keep_going=keep_going, stream=sys.stderr)
             layout = structs.replace(layout, refusals=refusals)
-            output.print_message("".join(report_form("text").plan(plan, layout)), rendered=True)
+            text = "".join(report_form("text").plan(plan, layout))
+            print_message(text, rendered=True)
 
     def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
         """Show the plan in place of a result, unless it is shown already."""
@@ -217,7 +232,7 @@ class RunDialog(Struct, frozen=True):
     def _report_errors(self, plan: Plan) -> None:
         """Report on stderr the errors of a plan that only the document on stdout names."""
         if self.flags.format != "text":
-            output.print_message(
+            print_message(
                 f"Error: cannot plan {plural(plan.errors, 'target')}; nothing was sent\n"
                 "  → the plan shows the errors; --keep-going applies the other targets"
             )
@@ -226,20 +241,24 @@ class RunDialog(Struct, frozen=True):
         """Show the result; return the exit code, which does not depend on whether the result can be written."""
         attempt, code = self.attempt, self.attempt.code
         try:
-            output.print_result(report_form(self.flags.format).result(result, layout_of(self.flags)))
-        except output.ReaderGoneError:
+            print_result(report_form(self.flags.format).result(result, layout_of(self.flags)))
+        except ReaderGoneError:
             return code
-        except output.OutputError as error:
-            output.print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
+        except OutputError as error:
+            print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
             return code or INCOMPLETE
-        left = [each for each in result.targets if each.outcome in {"interrupted", "not attempted"}]
-        if code != REFUSED and any(each.target.error is None for each in left):
+        if code == REFUSED:
+            print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")
+        elif any(map(_is_continued, result.targets)):
             context = click.get_current_context()
             command = loaded.resolved.secrets.redact_message(_continuing(context, loaded.inputs))
-            output.print_message(f"  → to continue: {visible(command)}")
-        if code == REFUSED:
-            output.print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")
+            print_message(f"  → to continue: {visible(command)}")
         return code
+
+
+def _is_continued(result: TargetResult) -> bool:
+    """Whether another run would do what is not done of a target."""
+    return result.outcome in {"interrupted", "not attempted"} and result.target.error is None
 
 
 def _continuing(context: click.Context, inputs: Inputs) -> str:
@@ -247,18 +266,19 @@ def _continuing(context: click.Context, inputs: Inputs) -> str:
 
     Consent is asked for again. A saved plan is continued with its playbooks: of what it began, another part is left.
     """
+    words = ["msauto", "apply", *inputs.given.playbooks]
     if inputs.given.undo:
         words = ["msauto", "undo", inputs.given.undo]
-    else:
-        words = ["msauto", "apply", *inputs.given.playbooks]
     if inputs.agreed is not None and not inputs.typed.inventories:
         for inventory in inputs.given.inventories:
             words += ["-i", inventory]
-    for option in (each for each in OPTIONS.values() if each.repeated):
-        if context.get_parameter_source(option.keyword) is ParameterSource.COMMANDLINE:
+    for option in OPTIONS.values():
+        is_typed = context.get_parameter_source(option.keyword) is ParameterSource.COMMANDLINE
+        if option.repeated and is_typed:
             value = context.params[option.keyword]
-            for each in value if isinstance(value, tuple) else (value,):
-                words += [option.names[0], str(each)]
+            values = value if isinstance(value, tuple) else (value,)
+            for text in values:
+                words += [option.names[0], str(text)]
     return shlex.join(words)
 
 
@@ -280,13 +300,14 @@ def ask(plan: Plan, *, yes: bool, keep_going: bool) -> None:
     Limits come first, also with ``yes``. On a terminal, the user agrees to delete more assets than the limit by
     typing their number (settings, «How limits work»).
     """
-    check_plan(plan, keep_going=keep_going, asked={"delete_assets"} if sys.stdin.isatty() and not yes else ())
+    asked = {"delete_assets"} if sys.stdin.isatty() and not yes else set()
+    check_plan(plan, keep_going=keep_going, asked=asked)
     if yes or not plan.requests:
         return
     require_terminal()
-    deleted = [change for target in plan.targets for change in target.changes if is_deletion(change)]
+    deleted = [change.aspect for target in plan.targets for change in target.changes if is_deletion(change)]
     if deleted:
-        links = sum(ASPECTS[change.aspect].deletes == "link" for change in deleted)
+        links = sum(ASPECTS[aspect].deletes == "link" for aspect in deleted)
         what = count_deletions(len(deleted) - links, links)
         agreed = prompt(f"\nThis permanently deletes {what}. Type the number to continue: ") == str(len(deleted))
         remedy = f"type {len(deleted)}; to delete without a question: --yes --allow-delete {len(deleted)}"

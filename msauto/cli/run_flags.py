@@ -33,7 +33,7 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),
     click.option("--check", is_flag=True, help="Plan only: the same as msauto plan."),
     plan_flags("With --check: "),
-    *(flag(each.keyword) for each in OPTIONS.values() if each.consent),
+    *(flag(option.keyword) for option in OPTIONS.values() if option.consent),
 )
 
 

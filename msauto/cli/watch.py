@@ -187,8 +187,9 @@ def watch_flags(function: Callable[..., int]) -> Callable[..., int]:
         watch = RunWatch(progress, events, outputs_of(named, own.get("config")) if events else None)
 
         attempt = click.get_current_context().find_object(Attempt)
+        redirected = redirect_stdout(sys.stderr) if events == STDOUT else nullcontext()
         try:
-            with redirect_stdout(sys.stderr) if events == STDOUT else nullcontext():
+            with redirected:
                 code = function(watch=watch, **own)
         except KeyboardInterrupt as interrupt:
             watch.end(INTERRUPTED, str(interrupt) or "interrupted")
@@ -196,7 +197,10 @@ def watch_flags(function: Callable[..., int]) -> Callable[..., int]:
         except Exception as error:
             watch.end(exit_code_of(error), reason_of(error))
             raise
-        watch.end(code, attempt.reason if attempt is not None and code != OK else "")
+        reason = ""
+        if attempt is not None and code != OK:
+            reason = attempt.reason
+        watch.end(code, reason)
         return code
 
     return with_options(command, _OPTIONS)

@@ -17,7 +17,7 @@ from msauto.playbook.templates.reference import positions
 from tests.cli.command_line import MSAUTO, Desk
 from tests.cli.test_cli_streams_and_codes import on_a_terminal
 
-TOPICS = [name for name, _ in all_topics()]
+TOPICS = [*all_topics()]
 
 
 def test_the_list_names_every_topic(away: Desk) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -95,38 +97,50 @@ def light_group(commands: click.Group) -> click.Group:
     return group
 
 
-def _command(name: str, told: Mapping[str, Any]) -> click.Command:
+def _command(name: str, described: Mapping[str, Any]) -> click.Command:
     """Return a command from what click's ``to_info_dict`` returned for it."""
-    if "commands" in told:
-        inner = [_command(each, info) for each, info in told["commands"].items()]
-        return click.Group(name, commands=inner, short_help=told["short_help"] or told["help"])
-    params = [
-        _parameter(name, each) for each in told["params"] if "--help" not in each["opts"] and not each.get("hidden")
-    ]
-    return _CommandBeingTyped(name, params=params, short_help=told["short_help"] or told["help"])
+    summary = described["short_help"] or described["help"]
+    if "commands" in described:
+        inner = [_command(own_name, info) for own_name, info in described["commands"].items()]
+        return click.Group(name, commands=inner, short_help=summary)
+    params = []
+    for param in described["params"]:
+        is_help = "--help" in param["opts"]
+        if not is_help and not param.get("hidden"):
+            params.append(_parameter(name, param))
+    return _CommandBeingTyped(name, params=params, short_help=summary)
 
 
 class _CommandBeingTyped(click.Command):
     """A command that keeps what was typed before a flag that has no value yet: click drops it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        options = (each for each in self.params if isinstance(each, click.Option))
-        waits = any(
-            args[-1:] == [name] for each in options if not each.is_flag and not each.count for name in each.opts
-        )
-        return super().parse_args(ctx, [*args, ""] if waits else args)
+        for param in self.params:
+            takes_value = isinstance(param, click.Option) and not param.is_flag and not param.count
+            if takes_value and args and args[-1] in param.opts:
+                args = [*args, ""]
+        return super().parse_args(ctx, args)
 
 
-def _parameter(command: str, told: Mapping[str, Any]) -> click.Parameter:
-    choices = told["type"].get("choices")
-    kind = click.Choice(choices) if choices else click.Path() if told["type"]["param_type"] == "Path" else None
-    complete = _completer(_FINDERS.get((command, told["name"])) or _FINDERS.get(("", told["name"])))
-    if told["param_type_name"] == "argument":
-        return click.Argument([told["name"]], nargs=told["nargs"], required=False, type=kind, shell_complete=complete)
-    names = [told["name"], *told["opts"], *told["secondary_opts"]]
-    if told["is_flag"] or told["count"]:
-        return click.Option(names, is_flag=told["is_flag"], count=told["count"], help=told["help"])
-    return click.Option(names, multiple=told["multiple"], type=kind, help=told["help"], shell_complete=complete)
+def _parameter(command: str, described: Mapping[str, Any]) -> click.Parameter:
+    name = described["name"]
+    find = _FINDERS.get((command, name)) or _FINDERS.get(("", name))
+    kind = _value_type(described["type"])
+    complete = _completer(find)
+    if described["param_type_name"] == "argument":
+        count = described["nargs"]
+        return click.Argument([name], nargs=count, required=False, type=kind, shell_complete=complete)
+    names = [name, *described["opts"], *described["secondary_opts"]]
+    kept = {key: described[key] for key in ("is_flag", "count", "multiple", "help")}
+    if kept["is_flag"] or kept["count"]:
+        return click.Option(names, **kept)
+    return click.Option(names, **kept, type=kind, shell_complete=complete)
+
+
+def _value_type(described: Mapping[str, Any]) -> click.ParamType[Any] | None:
+    if described.get("choices"):
+        return click.Choice(described["choices"])
+    return click.Path() if described["param_type"] == "Path" else None
 
 
 def _completer(find: Finder | None) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]] | None:
@@ -136,13 +150,16 @@ def _completer(find: Finder | None) -> Callable[[click.Context, click.Parameter,
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         # What is complete of a list or pattern (``a,b:!c``), and the part that is being typed.
-        at = max(incomplete.rfind(sign) for sign in ",:&!") + 1 if find in {_hosts, _tags} else 0
-        before, begun = incomplete[:at], incomplete[at:]
+        begun = incomplete
+        if find in {_hosts, _tags}:
+            begun = re.split("[,:&!]", incomplete)[-1]
+        before = incomplete.removesuffix(begun)
         matches: dict[str, str] = {}
         for value, text in find(context.params, begun):
             if value.startswith(begun) and value.isprintable():
                 matches[value] = visible(text)
-        return [CompletionItem(f"{before}{value}", help=text or None) for value, text in [*matches.items()][:_MOST]]
+        first = islice(matches.items(), _MOST)
+        return [CompletionItem(f"{before}{value}", help=text or None) for value, text in first]
 
     return complete
 
@@ -151,55 +168,82 @@ def _completer(find: Finder | None) -> Callable[[click.Context, click.Parameter,
 
 
 def _hosts(given: Mapping[str, Any], _: str) -> Values:
-    file, kept = _settings(given)
-    inventories = given.get("inventory") or kept.get("inventory") or ()
-    for each in [inventories] if isinstance(inventories, str) else inventories:
-        for path in _files(Path(each) if given.get("inventory") else Path(beside(file, each))):
-            data = _load(path)
-            for name, group in data.items() if isinstance(data, dict) else ():
+    file, settings = _settings(given)
+    inventories = given.get("inventory")
+    if not inventories:
+        inventories = [beside(file, name) for name in _as_list(settings.get("inventory"))]
+    for inventory in inventories:
+        for path in _files(Path(inventory)):
+            for name, group in _mapping(_load(path)).items():
                 yield from _inventory_group(name, group)
 
 
 def _inventory_group(name: str, group: Any) -> Iterator[tuple[str, str]]:
     yield name, "group"
-    if isinstance(group, dict):
-        for host in group.get("hosts") or ():
-            yield str(host), "host"
-        children = group.get("children")
-        for child, inner in children.items() if isinstance(children, dict) else ():
-            yield from _inventory_group(child, inner)
+    group = _mapping(group)
+    for host in group.get("hosts") or ():
+        yield str(host), "host"
+    for child, inner in _mapping(group.get("children")).items():
+        yield from _inventory_group(child, inner)
+
+
+def _mapping(data: Any) -> Mapping[str, Any]:
+    """Return a mapping; an empty one for other data."""
+    return data if isinstance(data, dict) else {}
+
+
+def _as_list(data: Any) -> list[Any]:
+    """Return a list, of one item for other data; empty for none."""
+    if not data:
+        return []
+    return data if isinstance(data, list) else [data]
 
 
 def _tags(given: Mapping[str, Any], _: str) -> Values:
-    playbooks = [Path(each) for each in given.get("playbooks") or given.get("paths") or ()]
-    seen: set[Path] = set()
-    waiting = playbooks or [*_files(Path()), *_files(Path("playbooks"))]
+    named = given.get("playbooks") or given.get("paths") or ()
+    waiting = [Path(name) for name in named]
+    if not waiting:
+        waiting = [*_files(Path()), *_files(Path("playbooks"))]
     file, settings = _settings(given)
-    roles = settings.get("roles")
-    shared = roles.get("path") if isinstance(roles, dict) else None
-    folders = [Path(beside(file, str(each))) for each in (shared if isinstance(shared, list) else [shared or "roles"])]
-    folders += (path.parent / "roles" for path in waiting)
+    shared = _as_list(_mapping(settings.get("roles")).get("path")) or ["roles"]
+    folders = [Path(beside(file, str(folder))) for folder in shared]
+    folders += [path.parent / "roles" for path in waiting]
+    read_files: set[Path] = set()
     while waiting:
         path = waiting.pop()
-        if path not in seen:
-            seen.add(path)
-            for name, value in _keys(_load(path)):
-                if name == "tags":
-                    texts = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
-                    yield from ((tag.strip(), "") for tag in ",".join(texts).split(",") if tag.strip())
-                elif name in _IMPORTS and isinstance(value, str):
-                    waiting.append(path.parent / value)
-                elif name in _ROLES:
-                    entries = value if isinstance(value, list) else [value]
-                    names = [each.get("name") if isinstance(each, dict) else each for each in entries]
-                    waiting += (folder / str(each) / "tasks" / "main.yml" for each in names for folder in folders)
+        if path in read_files:
+            continue
+        read_files.add(path)
+        for key, value in _keys(_load(path)):
+            if key == "tags":
+                yield from _split_tags(value)
+            elif key in _IMPORTS and isinstance(value, str):
+                waiting.append(path.parent / value)
+            elif key in _ROLES:
+                waiting += _task_files(value, folders)
+
+
+def _split_tags(value: Any) -> Values:
+    for text in _as_list(value):
+        if isinstance(text, str):
+            for tag in filter(None, map(str.strip, text.split(","))):
+                yield tag, ""
+
+
+def _task_files(roles: Any, folders: Iterable[Path]) -> Iterator[Path]:
+    """Yield where the tasks of roles may be."""
+    for role in _as_list(roles):
+        name = role.get("name") if isinstance(role, dict) else role
+        for folder in folders:
+            yield folder / str(name) / "tasks" / "main.yml"
 
 
 def _keys(data: Any) -> Iterator[tuple[str, Any]]:
     """Yield all keys of nested data with their values."""
-    for each in data if isinstance(data, list) else ():
-        yield from _keys(each)
-    for name, value in data.items() if isinstance(data, dict) else ():
+    if isinstance(data, list):
+        for item in data:
+            yield from _keys(item)
+    for name, value in _mapping(data).items():
         yield name, value
         yield from _keys(value)
 
@@ -207,7 +251,7 @@ def _keys(data: Any) -> Iterator[tuple[str, Any]]:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    return sorted(each for each in path.iterdir() if each.suffix in {".yml", ".yaml", ".json"})
+    return sorted(file for file in path.iterdir() if file.suffix in {".yml", ".yaml", ".json"})
 
 
 def _load(path: Path) -> Any:
@@ -228,10 +272,10 @@ def _settings(given: Mapping[str, Any]) -> tuple[Path, Mapping[str, Any]]:
     """Return the settings file and what it holds, not validated: that would take too long."""
     import tomli
 
-    starts = (Path(each).parent for each in given.get("playbooks") or ())
-    path = given.get("config") or next(settings_above(*starts, Path()), "")
+    starts = [Path(playbook).parent for playbook in given.get("playbooks") or ()]
+    path = Path(given.get("config") or next(settings_above(*starts, Path()), ""))
     with suppress(OSError, ValueError):
-        return Path(path), tomli.loads(Path(path).read_text(encoding="utf-8-sig"))
+        return path, tomli.loads(path.read_text(encoding="utf-8-sig"))
     return Path(), {}
 
 
@@ -248,14 +292,17 @@ def _runs(given: Mapping[str, Any], begun: str) -> Values:
 def _titles(given: Mapping[str, Any], begun: str) -> Values:
     with suppress(OSError, RuntimeError):
         for path in sorted((_cache_folder() / "titles").iterdir()):
-            yield from ((each, "") for each in _read(f"titles/{path.name}").splitlines() if each.startswith(begun))
-    yield from ((title, "") for (title,) in _query(given, _TITLES, (len(begun), begun, _MOST)))
+            for title in _read(f"titles/{path.name}").splitlines():
+                if title.startswith(begun):
+                    yield title, ""
+    for (title,) in _query(given, _TITLES, (len(begun), begun, _MOST)):
+        yield title, ""
 
 
 def _query(given: Mapping[str, Any], query: str, values: tuple[object, ...]) -> list[Any]:
-    file, kept = _settings(given)
-    state, folder = kept.get("state"), kept.get("state_dir")
-    if isinstance(state, dict) and "url" in state:  # a shared ledger: completion does not wait for a server
+    file, settings = _settings(given)
+    folder = settings.get("state_dir")
+    if "url" in _mapping(settings.get("state")):  # a shared ledger: completion does not wait for a server
         return []
     set_to = beside(file, folder) if isinstance(folder, str) else None
     path = state_folder(given.get("state_dir"), set_to) / "ledger.sqlite"
@@ -269,9 +316,14 @@ def _query(given: Mapping[str, Any], query: str, values: tuple[object, ...]) -> 
 
 _FINDERS: Final[Mapping[tuple[str, str], Finder]] = {
     ("", "limit"): _hosts,
-    **{("", name): _tags for name in ("tags", "skip_tags")},
-    **{("", name): _runs for name in ("run", "undo")},
-    **{("", name): _titles for name in ("title", "titles", "target", "scratch")},
+    ("", "tags"): _tags,
+    ("", "skip_tags"): _tags,
+    ("", "run"): _runs,
+    ("", "undo"): _runs,
+    ("", "title"): _titles,
+    ("", "titles"): _titles,
+    ("", "target"): _titles,
+    ("", "scratch"): _titles,
     ("vars", "host"): _hosts,
 }
 """What completes a parameter: by command (empty: any) and name."""
@@ -282,14 +334,16 @@ _FINDERS: Final[Mapping[tuple[str, str], Finder]] = {
 
 def keep_titles(url: str, database: str, titles: Iterable[str]) -> None:
     """Remember the titles of a database."""
-    lines = [f"{title}\n" for title, _ in zip(titles, range(_MOST_TITLES), strict=False) if title.isprintable()]
+    first = islice(titles, _MOST_TITLES)
+    lines = [f"{title}\n" for title in first if title.isprintable()]
     name = hashlib.sha256(f"{url}\0{database}".encode()).hexdigest()[:16]
     _keep(f"titles/{name}", "".join(lines))
 
 
 def _cache_folder() -> Path:
     given = os.environ.get("XDG_CACHE_HOME")
-    return (Path(given) if given else Path.home() / ".cache") / "msauto"
+    folder = Path(given) if given else Path.home() / ".cache"
+    return folder / "msauto"
 
 
 def _keep(name: str, text: str) -> None:

@@ -59,9 +59,9 @@ def command(*, topic: str, form: str, no_color: bool) -> None:
         print_paged("".join(render_lines(_as_text(topic), layout)))
 
 
-def _topics() -> list[tuple[str, str]]:
-    """Return name and summary of each topic."""
-    return [*TOPICS.items(), *_LISTS.items()]
+def _topics() -> dict[str, str]:
+    """Return the summary of each topic, by name."""
+    return {**TOPICS, **_LISTS}
 
 
 def _find(name: str) -> ReferenceTopic | tuple[str, Sequence[ReferenceEntry]]:
@@ -70,21 +70,28 @@ def _find(name: str) -> ReferenceTopic | tuple[str, Sequence[ReferenceEntry]]:
         return module(name)
     from msauto.playbook.templates import reference
 
-    if (listed := name if name in _LISTS else f"{name}s") in _LISTS:
-        return _LISTS[listed], getattr(reference, listed)()
-    known = {topic: [(key.path, f"({key.kind}) {key.words}") for key in module(topic).keys] for topic in TOPICS}
-    known |= {topic: [(each.name, each.words) for each in getattr(reference, topic)()] for topic in _LISTS}
+    for topic in (name, f"{name}s"):
+        if topic in _LISTS:
+            return _LISTS[topic], getattr(reference, topic)()
+    entries = [*_all_entries()]
     word = re.compile(rf"\b{re.escape(name.removesuffix('s') or name)}", re.IGNORECASE)
-    for place in (0, 1):  # in names; else in what they mean
-        found = [
-            reference.ReferenceEntry(f"{topic}: {each[0]}", each[1])
-            for topic, entries in known.items()
-            for each in entries
-            if word.search(each[place])
-        ]
-        if found:
-            return "Not a topic, but in these (TOPIC: entry). One topic with all its entries: msauto doc TOPIC", found
-    raise MsautoError(f"{name!r} not found in the reference", remedy=nearest(name, [each for each, _ in _topics()]))
+    by_name = [entry for entry in entries if word.search(entry.name.partition(": ")[2])]
+    found = by_name or [entry for entry in entries if word.search(entry.words)]
+    if found:
+        return "Not a topic, but in these (TOPIC: entry). One topic with all its entries: msauto doc TOPIC", found
+    raise MsautoError(f"{name!r} not found in the reference", remedy=nearest(name, [*_topics()]))
+
+
+def _all_entries() -> Iterator[ReferenceEntry]:
+    """Yield the entries of all topics; the name of each begins with its topic."""
+    from msauto.playbook.templates import reference
+
+    for topic in TOPICS:
+        for key in module(topic).keys:
+            yield reference.ReferenceEntry(f"{topic}: {key.path}", f"({key.kind}) {key.words}")
+    for topic in _LISTS:
+        for entry in getattr(reference, topic)():
+            yield reference.ReferenceEntry(f"{topic}: {entry.name}", entry.words)
 
 
 # Text ----------------------------------------------------------------------------------------------------------
@@ -94,8 +101,9 @@ def _as_text(name: str) -> Iterator[Line]:
     if not name:
         yield _head("Topics: msauto doc TOPIC")
         topics = _topics()
-        width = max(len(name) for name, _ in topics)
-        yield from (words(f"  {name:<{width}}  {summary}", hang=width + 4) for name, summary in topics)
+        width = max(map(len, topics))
+        for topic, summary in topics.items():
+            yield words(f"  {topic:<{width}}  {summary}", hang=width + 4)
         return
     found = _find(name)
     if isinstance(found, ReferenceTopic):
@@ -113,21 +121,34 @@ def _line(text: str = "") -> Line:
 
 
 def _topic(topic: ReferenceTopic) -> Iterator[Line]:
-    yield from (_head(topic.name), words(f"  {topic.words}"), _line(), _head("Keys"))
+    yield _head(topic.name)
+    yield words(f"  {topic.words}")
+    yield _line()
+    yield _head("Keys")
     for key in topic.keys:
-        kind = key.kind + (", needed" if key.needed else "") + ("" if key.template else ", no template")
-        yield Line((TextSpan("  "), TextSpan(key.path, "bold"), TextSpan(f"  ({kind})", together=False)), 10)
+        kind = key.kind
+        if key.needed:
+            kind += ", needed"
+        if not key.template:
+            kind += ", no template"
+        path = TextSpan(key.path, "bold")
+        yield Line((TextSpan("  "), path, TextSpan(f"  ({kind})", together=False)), 10)
         yield words(f"      {key.words}", hang=6)
-    yield from (_line(), words(_NOTE, hang=0), _line(), _head("Examples"))
-    for number, example in enumerate(topic.examples):
-        yield from [_line()] if number else []
-        yield from (_line(f"  {line}" if line else "") for line in example.splitlines())
+    yield _line()
+    yield words(_NOTE, hang=0)
+    yield _line()
+    yield _head("Examples")
+    for line in "\n".join(topic.examples).splitlines():
+        yield _line(f"  {line}".rstrip())
 
 
 def _entries(name: str, summary: str, entries: Sequence[ReferenceEntry]) -> Iterator[Line]:
-    yield from (_head(name), words(f"  {summary}"))
+    yield _head(name)
+    yield words(f"  {summary}")
     for entry in entries:
-        yield from (_line(), _head(f"  {entry.name}"), words(f"      {entry.words}", hang=6))
+        yield _line()
+        yield _head(f"  {entry.name}")
+        yield words(f"      {entry.words}", hang=6)
         if entry.example:
             yield Line((TextSpan(f"      {entry.example}"), TextSpan(f"  →  {entry.result}")), 8)
 
@@ -137,19 +158,25 @@ def _entries(name: str, summary: str, entries: Sequence[ReferenceEntry]) -> Iter
 
 def _as_json(name: str) -> Any:
     if not name:
-        return [{"name": each, "words": summary} for each, summary in _topics()]
+        return [{"name": topic, "words": summary} for topic, summary in _topics().items()]
     found = _find(name)
     if isinstance(found, ReferenceTopic):
         return to_builtins(found)
-    return {"name": name, "words": found[0], "entries": to_builtins(found[1])}
+    summary, entries = found
+    return {"name": name, "words": summary, "entries": to_builtins(entries)}
 
 
 def _as_markdown(name: str) -> str:
     if not name:
-        return "".join(f"- `{each}`: {summary}\n" for each, summary in _topics())
+        return "".join(f"- `{topic}`: {summary}\n" for topic, summary in _topics().items())
     found = _find(name)
     if isinstance(found, ReferenceTopic):
         return render_topic(found)
-    samples = (f". ``{each.example}`` gives ``{each.result}``" if each.example else "" for each in found[1])
-    lines = (f"- `{each.name}`: {each.words}{sample}\n" for each, sample in zip(found[1], samples, strict=True))
-    return f"## {name}\n\n{found[0]}\n\n{''.join(lines)}"
+    summary, entries = found
+    lines = [f"## {name}\n", f"{summary}\n"]
+    for entry in entries:
+        example = ""
+        if entry.example:
+            example = f". ``{entry.example}`` gives ``{entry.result}``"
+        lines.append(f"- `{entry.name}`: {entry.words}{example}")
+    return "\n".join([*lines, ""])

@@ -51,11 +51,13 @@ def command(
     """
     chosen = ExportSelection(**selection)
     form = timeline_form(flags.format, origin, chosen)
-    folder, file = (None if path is None else Path(path) for path in (out, content))
+    folder = Path(out) if out is not None else None
+    file = Path(content) if content is not None else None
     exported = run_async(export(flags.inputs, chosen, form, folder, content=file, force=force))
-    if out is None and content is None:
+    if folder is None and file is None:
         print_result(exported.pieces)
-    _report(exported, to_folder=out is not None and form is None, whole=chosen.whole)
+    is_into_folder = folder is not None and form is None
+    _report(exported, to_folder=is_into_folder, whole=chosen.whole)
     return OK if exported.ok else ERROR
 
 
@@ -63,9 +65,14 @@ def _report(exported: Export, *, to_folder: bool, whole: bool) -> None:
     """Report what was exported and what was not."""
     for warning in exported.warnings:
         print_message(f"Warning: {visible(warning)}")
-    counts = [plural(exported.assets, "asset")] if exported.assets or not exported.channels else []
-    counts += [plural(exported.channels, "channel")] if exported.channels else []
-    files = f" in {plural(len(exported.files), 'file')}" if exported.files or to_folder else ""
-    print_message(f"Exported {' and '.join(counts)}{files}.")
+    counts = []
+    if exported.assets or not exported.channels:
+        counts.append(plural(exported.assets, "asset"))
+    if exported.channels:
+        counts.append(plural(exported.channels, "channel"))
+    done = f"Exported {' and '.join(counts)}"
+    if exported.files or to_folder:
+        done += f" in {plural(len(exported.files), 'file')}"
+    print_message(f"{done}.")
     if exported.links and not whole:
         print_message(f"{plural(exported.links, 'link')} not exported: a link is exported with its clip.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -19,6 +20,7 @@ from msauto.ledger.history import OPTIONS, REASON
 from msauto.model.result import (
     UNCHANGED_NOTE,
     PastTarget,
+    RequestRecord,
     RunDetails,
     RunStatus,
     RunSummary,
@@ -39,6 +41,9 @@ from msauto.report.texts import (
     show_seconds,
     target_heading,
 )
+
+if TYPE_CHECKING:
+    from msauto.report.layout import Layout
 
 _STATUS: Final[Mapping[RunStatus, str]] = {
     "running": "yellow",
@@ -76,31 +81,22 @@ def command(
     Instead of a name, its first characters are enough if no other name begins with them. In a repository (a folder with
     msauto.toml or .git, and those below it) the list has the runs of this repository.
     """
+    ledger = flags.inputs.ledger
     if title is not None:
         if run is not None or batch is not None:
             what = "RUN" if run is not None else "--batch"
             raise click.UsageError(f"--title cannot be used with {what}\n  → leave one of the two out")
         limit = flags.inputs.given.limit
-        _show_journal(list_changes(flags.inputs.ledger, title, limit=limit, since=since, every=every), flags)
-        return
-    if run is None:
-        _list_runs(list_runs(flags.inputs.ledger, batch=batch, since=since, every=every), flags)
-        return
-    summary, details = read_attempt(flags.inputs.ledger, run)
-    if summary.is_batch:
-        _show_batch(summary, flags)
-    elif details is not None:
-        _show_run(details, flags)
-    elif flags.format == "json":
-        print_result(dump(to_json(summary)))
+        _show_journal(list_changes(ledger, title, limit=limit, since=since, every=every), flags)
+    elif run is None:
+        _list_runs(list_runs(ledger, batch=batch, since=since, every=every), flags)
     else:
-        facts = {"run": summary.run, "status": summary.status, "reason": summary.reason, "code": str(summary.code)}
-        facts |= {"started": _time(summary.started), "ended": _time(summary.ended)}
-        facts |= {"playbooks": " ".join(summary.playbooks)}
-        facts |= {"user": summary.user, "host": summary.host, "folder": summary.folder}
-        facts |= {"settings": summary.settings} if summary.settings else {}
-        print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)
-        if summary.job:
+        summary, details = read_attempt(ledger, run)
+        if summary.is_batch:
+            _show_batch(summary, flags)
+        elif details is not None:
+            _show_run(details, flags)
+        else:
             _show_attempt(summary, flags)
 
 
@@ -110,18 +106,28 @@ def _list_runs(found: PastRuns, flags: Flags) -> None:
         others = plural(found.others, "run")
         print_message(f"{others} of other repositories not shown\n  → show all runs: msauto history --all")
     if flags.format == "json":
-        print_result(dump([to_json(each) for each in found.runs]))
+        print_result(dump([to_json(run) for run in found.runs]))
     elif found.runs:
-        on_terminal = terminal_width(sys.stdout) is not None  # what is piped is searched for whole names
-        several = not on_terminal or len({each.who for each in found.runs}) > 1
-        short = found.short if on_terminal else {}
-        runs = [_columns(each, short.get(each.run, each.run)) for each in _by_night(found.runs)]
-        headers = [name for name in runs[0] if several or name != "who"]
-        rows = [[run[name] for name in headers] for run in runs]
-        view = {"whole": headers[:4], "narrowest": _NARROWEST, "styles": {"status": _STATUS}}
-        print_table(headers, rows, no_color=flags.no_color, **view)
+        _print_runs(found, flags)
     elif not found.others:
         print_message(f"No runs in {found.ledger}.")
+
+
+def _print_runs(found: PastRuns, flags: Flags) -> None:
+    on_terminal = terminal_width(sys.stdout) is not None
+    by_one = len({run.who for run in found.runs}) == 1
+    headers = ["run", "started", "took", "status", "who", "outcome"]
+    if on_terminal and by_one:
+        headers.remove("who")
+    rows = []
+    for run in _by_night(found.runs):
+        name = run.run
+        if on_terminal:  # what is piped is searched for whole names
+            name = found.short.get(name, name)
+        columns = _columns(run, name)
+        rows.append([columns[header] for header in headers])
+    view = {"whole": headers[:4], "narrowest": _NARROWEST, "styles": {"status": _STATUS}}
+    print_table(headers, rows, no_color=flags.no_color, **view)
 
 
 def _show_batch(summary: RunSummary, flags: Flags) -> None:
@@ -131,36 +137,60 @@ def _show_batch(summary: RunSummary, flags: Flags) -> None:
 
 
 def _show_attempt(summary: RunSummary, flags: Flags) -> None:
-    """Show what came of a job that wrote nothing: why targets are not done, and what differs."""
-    job = sockets.find("records", "batch").render_attempt(flags.inputs.ledger, summary)
-    if job:
-        print_result(f"\n{job}")
+    """Show an attempt that wrote nothing; of a job also why targets are not done, and what differs."""
+    if flags.format == "json":
+        print_result(dump(to_json(summary)))
+        return
+    facts = {
+        "run": summary.run,
+        "status": summary.status,
+        "reason": summary.reason,
+        "code": str(summary.code),
+        "started": _time(summary.started),
+        "ended": _time(summary.ended),
+        "playbooks": " ".join(summary.playbooks),
+        "user": summary.user,
+        "host": summary.host,
+        "folder": summary.folder,
+    }
+    if summary.settings:
+        facts["settings"] = summary.settings
+    print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)
+    if summary.job:
+        job = sockets.find("records", "batch").render_attempt(flags.inputs.ledger, summary)
+        if job:
+            print_result(f"\n{job}")
 
 
 def _show_journal(found: Sequence[PastTarget], flags: Flags) -> None:
     """Show what runs changed of clips, clip by clip, newest first."""
     if flags.format == "json":
-        print_result(dump([{**to_json(each.run), "target": _target_json(each.record)} for each in found]))
+        print_result(dump([{**to_json(past.run), "target": _target_json(past.record)} for past in found]))
         return
-    clips: dict[str, list[PastTarget]] = {}
-    for each in found:
-        clips.setdefault(target_heading(each.record.target), []).append(each)
-    for heading, past in clips.items():
-        lines = [heading, *(line for each in past for line in _journal_lines(each)), ""]
-        print_result("".join(f"{line}\n" for line in lines))
+    clips: dict[str, list[str]] = {}
+    for past in found:
+        clips.setdefault(target_heading(past.record.target), []).extend(_journal_lines(past))
+    for heading, lines in clips.items():
+        print_result("\n".join([heading, *lines, "", ""]))
     if not clips:
         print_message("No run changed such a clip.")
 
 
 def _journal_lines(past: PastTarget) -> Iterator[str]:
     run, target = past.run, past.record.target
-    job = "/".join(filter(None, (run.batch, run.job))) or " ".join(run.playbooks)
-    yield f"  {_time(run.started)}  {visible(job)}  {run.run}  {past.record.outcome}"
+    job_names = filter(None, (run.batch, run.job))
+    job = "/".join(job_names) or " ".join(run.playbooks)
+    began = f"{_time(run.started)}  {visible(job)}"
+    yield f"  {began}  {run.run}  {past.record.outcome}"
     for change in target.changes:
-        parts = ", ".join(map(str, change_parts(change, target)))
+        parts = map(str, change_parts(change, target))
         notes = "; ".join(change_notes(change, target.rate))
-        shown = [change.aspect, show_key(change), parts, notes and f"({notes})"]
-        yield f"    {SIGNS[change.action]} {'  '.join(filter(None, shown))}"
+        if notes:
+            notes = f"({notes})"
+        columns = (change.aspect, show_key(change), ", ".join(parts), notes)
+        sign = SIGNS[change.action]
+        line = "  ".join(filter(None, columns))
+        yield f"    {sign} {line}"
 
 
 def _by_night(runs: Iterable[RunSummary]) -> list[RunSummary]:
@@ -170,9 +200,11 @@ def _by_night(runs: Iterable[RunSummary]) -> list[RunSummary]:
     for run in runs:
         if run.job:
             jobs.setdefault(run.batch, []).insert(0, run)
-        else:
-            ordered += [run, *(jobs.pop(run.batch, ()) if run.is_batch else ())]
-    return [*ordered, *(job for those in jobs.values() for job in those)]
+            continue
+        ordered.append(run)
+        if run.is_batch:
+            ordered += jobs.pop(run.batch, ())
+    return [*ordered, *chain.from_iterable(jobs.values())]
 
 
 def _columns(run: RunSummary, name: str) -> dict[str, str]:
@@ -187,37 +219,32 @@ def _time(text: str | None) -> str:
 
 
 def _outcome(run: RunSummary) -> str:
-    if "sent" not in run.summary:  # a batch, or an attempt that did not become a run
+    facts: tuple[str, ...]
+    sent = run.summary.get("sent")
+    if sent is None:  # a batch, or an attempt that did not become a run
         differing = run.summary.get("differing")
         found = "" if differing is None else f"{plural(differing, 'target')} found to differ"
-        return "; ".join(filter(None, (found, run.reason.removeprefix(f"{run.status}: "))))
-    planned, sent = run.summary.get("requests", 0), run.summary["sent"]
-    requests = plural(planned, "request") if sent == planned else f"{sent} of {plural(planned, 'request')} sent"
-    return "; ".join(filter(None, [count_outcomes(run.summary), requests, run.reason]))
+        facts = (found, run.reason.removeprefix(f"{run.status}: "))
+    else:
+        planned = run.summary.get("requests", 0)
+        requests = plural(planned, "request")
+        if sent != planned:
+            requests = f"{sent} of {requests} sent"
+        facts = (count_outcomes(run.summary), requests, run.reason)
+    return "; ".join(filter(None, facts))
 
 
 def _show_run(details: RunDetails, flags: Flags) -> None:
-    from msauto.report.layout import Line, render_lines, words
-    from msauto.report.result_view import severity
-    from msauto.report.text import render_outcomes
-
     if flags.format == "json":
         process = {"msauto": details.msauto, "pid": details.pid, "host": details.host, "notes": dict(details.notes)}
         targets = [_target_json(target) for target in details.targets]
         print_result(dump({**to_json(details.summary), **process, "targets": targets}))
         return
-    run, layout = details.summary, layout_of(flags)
-    if layout.verbosity or run.status == "running":
-        records = sorted(details.targets, key=lambda each: severity(each.result.outcome))
-        print_result(f"{line}\n" for record in records for line in (*_target_lines(record), ""))
+    run = details.summary
+    if flags.verbosity or run.status == "running":
+        _print_targets(details)
     elif details.targets:
-        outside = [
-            f"{target_heading(record.target)}: {line}" for record in details.targets for line in _outside_lines(record)
-        ]
-        left = len(outside) - _MOST_OUTSIDE
-        outside[_MOST_OUTSIDE:] = [f"… and {left} more"] if left > 0 else []
-        shown = render_lines([*map(words, outside), *([Line(())] if outside else [])], layout)
-        print_result((*render_outcomes(details.result, layout), *shown, "→ for each request: add -v\n\n"))
+        _print_outcomes(details, layout_of(flags))
     facts = {
         "run": run.run,
         "status": run.status,
@@ -226,30 +253,72 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         "playbooks": " ".join(run.playbooks),
         "outcome": _outcome(run),
         "process": f"{details.pid} on {details.host}, msauto {details.msauto}",
-        **{
-            name.replace("_", " "): text
-            for name, text in details.notes.items()
-            if text and name not in {OPTIONS, REASON} and not name.startswith(UNCHANGED_NOTE)
-        },
     }
+    for name, text in details.notes.items():
+        is_internal = name in {OPTIONS, REASON} or name.startswith(UNCHANGED_NOTE)
+        if text and not is_internal:
+            facts[name.replace("_", " ")] = text
     print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)
 
 
+def _print_targets(details: RunDetails) -> None:
+    """Print each target with its requests, the worst first."""
+    from msauto.report.result_view import severity
+
+    for record in sorted(details.targets, key=lambda record: severity(record.result.outcome)):
+        print_result("\n".join([*_target_lines(record), "", ""]))
+
+
+def _print_outcomes(details: RunDetails, layout: Layout) -> None:
+    """Print what is not done, counts, and what was changed outside."""
+    from msauto.report.layout import render_lines, words
+    from msauto.report.text import render_outcomes
+
+    outside = []
+    for record in details.targets:
+        heading = target_heading(record.target)
+        for line in _outside_lines(record):
+            outside.append(f"{heading}: {line}")
+    more = len(outside) - _MOST_OUTSIDE
+    if more > 0:
+        outside[_MOST_OUTSIDE:] = [f"… and {more} more"]
+    if outside:
+        outside.append("")
+    shown = render_lines(map(words, outside), layout)
+    print_result((*render_outcomes(details.result, layout), *shown, "→ for each request: add -v\n\n"))
+
+
 def _target_lines(record: TargetRecord) -> Iterator[str]:
-    outcome = record.outcome or ("in progress" if record.begun else "planned")
+    outcome: str | None = record.outcome
+    if not outcome:
+        outcome = "in progress" if record.begun else "planned"
     message, *more = message_lines(record.message)
-    yield f"{target_heading(record.target)}: {outcome}" + (f": {message}" if message else "")
-    yield from (f"  {line}" for line in more)
+    heading = f"{target_heading(record.target)}: {outcome}"
+    if message:
+        heading += f": {message}"
+    yield heading
+    for line in more:
+        yield f"  {line}"
     for difference in record.differences:
-        text = f"{difference.aspect} {difference.key}: desired {difference.desired!r}, live {difference.live!r}"
-        yield f"  {visible(text)}"
-    yield from (f"  {line}" for line in _outside_lines(record))
+        values = f"desired {difference.desired!r}, live {difference.live!r}"
+        yield visible(f"  {difference.aspect} {difference.key}: {values}")
+    for line in _outside_lines(record):
+        yield f"  {line}"
     for request, sent in zip(record.target.requests, record.requests, strict=True):
-        notes = [f"status {sent.status}"] if sent.status is not None else []
-        notes += [f"sent {sent.tries} times"] if sent.tries > 1 else []
-        notes += [sent.message] if sent.message else []
-        came = visible(f"  ({'; '.join(notes)})") if notes else ""
-        yield f"  {sent.state:<9} {request.method} {visible(request.path)}{came}"
+        line = f"  {sent.state:<9} {request.method} {request.path}"
+        notes = "; ".join(_request_notes(sent))
+        if notes:
+            line += f"  ({notes})"
+        yield visible(line)
+
+
+def _request_notes(sent: RequestRecord) -> Iterator[str]:
+    if sent.status is not None:
+        yield f"status {sent.status}"
+    if sent.tries > 1:
+        yield f"sent {sent.tries} times"
+    if sent.message:
+        yield sent.message
 
 
 def _outside_lines(record: TargetRecord) -> Iterator[str]:
@@ -261,10 +330,9 @@ def _outside_lines(record: TargetRecord) -> Iterator[str]:
 
 def _target_json(record: TargetRecord) -> dict[str, Any]:
     """Return a target as in the plan, with its result and that of each request."""
-    planned = to_json(record.target)
-    requests = [
-        {**request, "result": {"outcome": sent.state} | {n: v for n, v in to_json(sent).items() if n != "state"}}
-        for request, sent in zip(planned["requests"], record.requests, strict=True)
-    ]
-    result = {name: to_json(getattr(record, name)) for name in ("outcome", "message", "begun", "differences")}
-    return {**planned, "requests": requests, "result": result}
+    target: dict[str, Any] = to_json(record.target)
+    for request, sent in zip(target["requests"], record.requests, strict=True):
+        result = to_json(sent)
+        request["result"] = {"outcome": result.pop("state"), **result}
+    names = ("outcome", "message", "begun", "differences")
+    return {**target, "result": {name: to_json(getattr(record, name)) for name in names}}

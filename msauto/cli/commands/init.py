@@ -49,16 +49,21 @@ Then add your servers to inventory.yml, and read README.md."""
 def repository() -> Iterator[tuple[str, bytes]]:
     """Yield the files of a new repository: relative path and content, in order of path."""
     root = Path(__file__).parents[1] / "skeleton"
-    found = ((_HIDDEN.sub(".", each.relative_to(root).as_posix()), each) for each in root.rglob("*") if each.is_file())
-    yield from ((name, each.read_bytes()) for name, each in sorted(found))
+    files = {}
+    for path in root.rglob("*"):
+        if path.is_file():
+            name = path.relative_to(root).as_posix()
+            files[_HIDDEN.sub(".", name)] = path
+    for name, path in sorted(files.items()):
+        yield name, path.read_bytes()
 
 
 def _check(target: Path, *, force: bool) -> None:
     try:
-        full = target.exists() and any(each.name != ".git" for each in target.iterdir())
+        is_full = target.exists() and any(path.name != ".git" for path in target.iterdir())
     except OSError as error:
         raise MsautoError(f"cannot read {target}: {error.strerror}", remedy="name another folder") from error
-    if full and not force:
+    if is_full and not force:
         name = "the working folder" if target == Path() else target
         raise RefusedError(f"{name} is not empty", remedy="name a new folder, or add the missing files with --force")
 

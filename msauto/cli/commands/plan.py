@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,20 +69,31 @@ def _list(flags: Flags, listed: str) -> int:
         from msauto.report.json import dump
 
         print_result(dump(to_builtins(plays)))
-    else:
-        print_result("\n".join("".join(f"{line}\n" for line in _play_lines(play, listed)) for play in plays))
+        return OK
+    texts = ["\n".join([*_play_lines(play, listed), ""]) for play in plays]
+    print_result("\n".join(texts))
     return OK
 
 
 def _play_lines(play: PlayOutline, listed: str) -> Iterator[str]:
     from msauto.report.texts import plural
 
-    file = "" if play.name.startswith(f"{play.file}:") else f"{visible(play.file)}, "
-    yield f"{visible(play.name)}  ({file}{plural(len(play.hosts), 'host')})"
+    heading = f"{visible(play.name)}  ("
+    if not play.name.startswith(f"{play.file}:"):
+        heading += f"{visible(play.file)}, "
+    yield f"{heading}{plural(len(play.hosts), 'host')})"
+    for name in _names(play, listed):
+        yield f"  {visible(name)}"
+
+
+def _names(play: PlayOutline, listed: str) -> Iterable[str]:
+    """Return the hosts, the tags or the tasks of a play."""
     if listed == "hosts":
-        yield from (f"  {visible(host)}" for host in play.hosts)
-    elif listed == "tags":
-        yield from (f"  {visible(tag)}" for tag in sorted({tag for task in play.tasks for tag in task.tags}))
-    for task in play.tasks if listed == "tasks" else ():
-        tags = f"  [{', '.join(task.tags)}]" if task.tags else ""
-        yield f"  {task.module}  {visible(task.name)}{visible(tags)}"
+        return play.hosts
+    tags = set()
+    tasks = []
+    for task in play.tasks:
+        tags.update(task.tags)
+        shown_tags = f"  [{', '.join(task.tags)}]" if task.tags else ""
+        tasks.append(f"{task.module}  {task.name}{shown_tags}")
+    return sorted(tags) if listed == "tags" else tasks

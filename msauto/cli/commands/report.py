@@ -29,7 +29,10 @@ def command(*, flags: Flags, run: str) -> None:
         past_batches = sockets.find("records", "batch")
         print_result(past_batches.render_report(flags.inputs.ledger, found, flags.format))
         return
-    form, past = report_form(flags.format), details.result
+    form = report_form(flags.format)
+    past = details.result
     layout = structs.replace(layout_of(flags), by=details.summary.who, keep_going=True)  # it was applied
-    plan = form.plan(past.plan, layout) if flags.format in {"text", "markdown"} else ()  # other results contain it
-    print_result(chain(plan, form.result(past, layout)))
+    shown = form.result(past, layout)
+    if flags.format in {"text", "markdown"}:  # other results contain the plan
+        shown = chain(form.plan(past.plan, layout), shown)
+    print_result(shown)

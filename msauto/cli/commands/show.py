@@ -47,20 +47,19 @@ class ShownTable(Struct, frozen=True):
     records: Sequence[Mapping[str, Any]]
 
 
-_FORMS: Mapping[str, Callable[[Mapping[str, ShownTable]], Iterable[str]]] = {
-    "json": lambda shown: (dump({server: answer.json for server, answer in shown.items()}),),
-    "yaml": lambda shown: render_yaml({server: answer.json for server, answer in shown.items()}),
-    "csv": lambda shown: render_csv(
-        {"server": server, **record} for server, answer in shown.items() for record in answer.records
-    ),
-}
-_data_flags = shared_flags_of("text", *_FORMS, uses=LIVE)
+_data_flags = shared_flags_of("text", "json", "yaml", "csv", uses=LIVE)
 
 
-def _table(headers: Sequence[str], rows: Rows, value: Any) -> ShownTable:
-    """Return one table; ``value`` is a list of its rows: mappings, or the texts of its only column."""
-    records = [each if isinstance(each, dict) else {headers[0]: each} for each in value]
-    return ShownTable((("", headers, rows),), value, records)
+def _table(headers: Sequence[str], rows: Rows, records: Sequence[Mapping[str, Any]]) -> ShownTable:
+    """Return one table, and its rows as mappings."""
+    return ShownTable((("", headers, rows),), records, records)
+
+
+def _column(header: str, names: Sequence[str]) -> ShownTable:
+    """Return a table of one column."""
+    rows = [[name] for name in names]
+    records = [{header: name} for name in names]
+    return ShownTable((("", (header,), rows),), names, records)
 
 
 @click.group("show", cls=HelpGroup)
@@ -93,7 +92,7 @@ def _subcommand(*parameters: Decorator) -> Callable[[Callable[..., Awaitable[Sho
 
             shown = run_async(read_all())
             if flags.format != "text":
-                print_result(_FORMS[flags.format](shown))
+                print_result(_render(flags.format, shown))
                 return
             for server, answer in shown.items():
                 if len(shown) > 1:
@@ -106,6 +105,17 @@ def _subcommand(*parameters: Decorator) -> Callable[[Callable[..., Awaitable[Sho
         return command.command(read.__name__)(with_options(_data_flags(run), parameters))
 
     return decorate
+
+
+def _render(form: str, shown: Mapping[str, ShownTable]) -> Iterable[str]:
+    if form == "csv":
+        records = []
+        for server, answer in shown.items():
+            for record in answer.records:
+                records.append({"server": server, **record})
+        return render_csv(records)
+    documents = {server: answer.json for server, answer in shown.items()}
+    return render_yaml(documents) if form == "yaml" else [dump(documents)]
 
 
 @contextmanager
@@ -135,10 +145,18 @@ async def _expect(
 async def databases(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
     """List the media databases. The server describes its whole content, so this may take long."""
     with _expect_list(server, "databases"):
-        listed = await client.databases()
-    counts = {one.name: None if one.listing is None else count_clips(one.listing.entries) for one in listed}
-    rows = [[name, "" if count is None else str(count)] for name, count in counts.items()]
-    return _table(("database", "assets"), rows, [{"name": name, "assets": count} for name, count in counts.items()])
+        described = await client.databases()
+    rows = []
+    records = []
+    for database in described:
+        clips = None if database.listing is None else count_clips(database.listing.entries)
+        rows.append([database.name, _text(clips)])
+        records.append({"name": database.name, "assets": clips})
+    return _table(("database", "assets"), rows, records)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
 
 
 _IN_FOLDER: Final = (
@@ -157,8 +175,7 @@ async def folders(
     name = require_database(server, database)
     async with _expect(client, server, "folder", folder, name):
         listing = await client.list_folders(name, folder, recursive=recursive or None)
-    names = [show_folder(path) for path in sorted(listing.folders)]  # in the order of a tree
-    return _table(("folder",), [[name] for name in names], names)
+    return _column("folder", [show_folder(path) for path in sorted(listing.folders)])  # in the order of a tree
 
 
 @_subcommand(*_IN_FOLDER)
@@ -171,10 +188,13 @@ async def assets(
         listing = await client.list(name, folder, recursive=recursive or None)
     # Both forms of 300,000 entries would take too much memory; the form that is not shown stays empty.
     keep_titles(server.spec.url, name, (entry.title for entry in listing.entries))
-    text = click.get_current_context().params["form"] == "text"
-    values = [] if text else [_facts(entry) for entry in listing.entries]
-    rows = [_row(entry) for entry in listing.entries] if text else []
-    return _table(("title", "folder", "length", "rate", "created"), rows, values)
+    rows: Rows = []
+    records: list[dict[str, Any]] = []
+    if click.get_current_context().params["form"] == "text":
+        rows = [_row(entry) for entry in listing.entries]
+    else:
+        records = [_facts(entry) for entry in listing.entries]
+    return _table(("title", "folder", "length", "rate", "created"), rows, records)
 
 
 @_subcommand(click.argument("title"), flag("database"))
@@ -200,8 +220,7 @@ async def asset(client: AsyncMediaServer, server: NamedServer, title: str, datab
 async def channels(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
     """List the RSS channels."""
     with _expect_list(server, "channels"):
-        names = list(await client.channels())
-    return _table(("channel",), [[name] for name in names], names)
+        return _column("channel", list(await client.channels()))
 
 
 @_subcommand(click.argument("name"))
@@ -209,8 +228,12 @@ async def channel(client: AsyncMediaServer, server: NamedServer, name: str) -> S
     """Show the items of the RSS channel NAME."""
     async with _expect(client, server, "channel", name):
         rss = await client.channel(name)
-    rows = [[item.guid, item.title or "", item.description or "", item.pub_date or ""] for item in rss.items]
-    items = [structs.asdict(item) for item in rss.items]
+    rows = []
+    items = []
+    for item in rss.items:
+        texts = (item.guid, item.title, item.description, item.pub_date)
+        rows.append([text or "" for text in texts])
+        items.append(structs.asdict(item))
     shown = _table(("guid", "title", "description", "published"), rows, items)
     return structs.replace(shown, json={"name": rss.name, "items": items})
 
@@ -231,8 +254,11 @@ def _facts(entry: Entry) -> dict[str, Any]:
 
 def _typed(attributes: Mapping[str, str]) -> dict[str, Any]:
     """Return attributes as templates have them; times stay texts, as the server writes them."""
-    values = {name: typed(name, text) for name, text in attributes.items()}
-    return {name: attributes[name] if isinstance(value, datetime) else value for name, value in values.items()}
+    values = {}
+    for name, text in attributes.items():
+        value = typed(name, text)
+        values[name] = text if isinstance(value, datetime) else value
+    return values
 
 
 def _row(entry: Entry) -> list[str]:
@@ -244,10 +270,14 @@ def _row(entry: Entry) -> list[str]:
 
 
 def _at(frames: int, rate: Fraction | None) -> str:
-    return f"{frames}" if rate is None else f"{show_timecode(frames, rate, drop=rate in DROP_FRAME_RATES)} ({frames})"
+    if rate is None:
+        return str(frames)
+    return f"{show_timecode(frames, rate, drop=rate in DROP_FRAME_RATES)} ({frames})"
 
 
 def _asset(clip: Asset, xmp: Xmp | None) -> ShownTable:
+    attributes = _typed(clip.attributes)
+    attributes.pop("title", None)
     facts = {
         "title": clip.title,
         "folder": None if clip.folder is None else show_folder(clip.folder),
@@ -256,50 +286,57 @@ def _asset(clip: Asset, xmp: Xmp | None) -> ShownTable:
         "archive": clip.archive,
         "link_id": clip.link_id,
         "finalized": clip.finalized,
-        **_typed({name: text for name, text in clip.attributes.items() if name != "title"}),
+        **attributes,
     }
-    rows = [[name, "" if value is None else str(value)] for name, value in facts.items()]
-    tables: list[tuple[str, Sequence[str], Rows]] = [("", ("fact", "value"), rows), *_lists(clip, xmp)]
-    parts = {
-        **{name: Facts(asset=clip).get(name) for name in ("segments", "markers", "parameters")},
-        "xmp": None if xmp is None else {name: list(values) for name, values in xmp.items()},
-    }
-    return ShownTable(tuple(tables), facts | parts, list(_records(facts, parts)))
+    rows = [[name, _text(value)] for name, value in facts.items()]
+    fields = None if xmp is None else {name: list(values) for name, values in xmp.items()}
+    shown = Facts(asset=clip)
+    parts: dict[str, Any] = {name: shown.get(name) for name in ("segments", "markers", "parameters")}
+    parts["xmp"] = fields
+    tables = (("", ("fact", "value"), rows), *_lists(clip, fields or {}))
+    return ShownTable(tables, facts | parts, list(_records(facts, parts)))
 
 
 def _records(facts: Mapping[str, Any], parts: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield everything about an asset as rows of one table: part, item, attribute and value."""
     for name, value in facts.items():
-        yield {"part": "fact", "item": "", "attribute": name, "value": value}
+        yield _record("fact", "", name, value)
     for part, key in (("segment", "number"), ("marker", "uid")):
         for item in parts[f"{part}s"]:
-            own = ((name, value) for name, value in item.items() if name != key)
-            yield from ({"part": part, "item": item[key], "attribute": name, "value": value} for name, value in own)
+            for name, value in item.items():
+                if name != key:
+                    yield _record(part, item[key], name, value)
     for name in parts["parameters"]:
-        yield {"part": "parameter", "item": "", "attribute": name, "value": ""}
+        yield _record("parameter", "", name, "")
     for name, values in (parts["xmp"] or {}).items():
         for number, value in enumerate(values, 1):
-            yield {"part": "xmp", "item": number, "attribute": name, "value": value}
+            yield _record("xmp", number, name, value)
 
 
-def _lists(clip: Asset, xmp: Xmp | None) -> list[tuple[str, Sequence[str], Rows]]:
+def _record(part: str, item: Any, attribute: str, value: Any) -> dict[str, Any]:
+    return {"part": part, "item": item, "attribute": attribute, "value": value}
+
+
+def _lists(clip: Asset, xmp: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Sequence[str], Rows]]:
+    """Yield the lists of an asset that are not empty."""
     rate = clip.rate
-    segments = [
-        [str(s.number), _at(s.start, rate), _at(s.duration, rate), " / ".join(s.titles) or s.name or ""]
-        for s in clip.segments
-    ]
-    markers = [
-        [str(m.uid), _at(m.frame, rate), m.track, m.fields.get("title", ""), m.fields.get("comment", "")]
-        for m in clip.markers
-    ]
-    fields = [[name, ", ".join(values)] for name, values in (xmp or {}).items()]
-    tables: list[tuple[str, Sequence[str], Rows]] = [
-        ("Segments", ("number", "start", "duration", "title"), segments),
-        ("Markers", ("uid", "position", "track", "title", "comment"), markers),
-        ("XMP fields", ("field", "values"), fields),
-        ("Parameters", ("name",), [[name] for name in clip.parameters]),
-    ]
-    return [table for table in tables if table[2]]
+    segments = []
+    for segment in clip.segments:
+        title = " / ".join(segment.titles) or segment.name or ""
+        start, duration = _at(segment.start, rate), _at(segment.duration, rate)
+        segments.append([str(segment.number), start, duration, title])
+    markers = []
+    for marker in clip.markers:
+        texts = [marker.fields.get(name, "") for name in ("title", "comment")]
+        markers.append([str(marker.uid), _at(marker.frame, rate), marker.track, *texts])
+    if segments:
+        yield "Segments", ("number", "start", "duration", "title"), segments
+    if markers:
+        yield "Markers", ("uid", "position", "track", "title", "comment"), markers
+    if xmp:
+        yield "XMP fields", ("field", "values"), [[name, ", ".join(values)] for name, values in xmp.items()]
+    if clip.parameters:
+        yield "Parameters", ("name",), [[name] for name in clip.parameters]
 
 
 # YAML and CSV --------------------------------------------------------------------------------------------------
@@ -311,15 +348,16 @@ def render_yaml(value: object) -> Iterator[str]:
         yield f"{line}\n"
 
 
-def render_csv(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def render_csv(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield records with a header line: their keys in the order in which they first appear.
 
     Lists and mappings are written as JSON.
     """
-    records = list(records)
-    names = list(dict.fromkeys(name for record in records for name in record))
+    names: dict[str, None] = {}
+    for record in records:
+        names |= dict.fromkeys(record)
     if names:
-        yield csv_line(names)
+        yield csv_line(list(names))
     for record in records:
         yield csv_line([_cell(record.get(name)) for name in names])
 

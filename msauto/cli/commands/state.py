@@ -16,7 +16,7 @@ from msauto.cli.output import print_message, print_result, print_table
 from msauto.codec import to_json
 from msauto.errors import MsautoError
 from msauto.exit_codes import CHANGES, OK
-from msauto.ledger.ledger import Ledger, LedgerPlace
+from msauto.ledger.ledger import Ledger, LedgerFacts, LedgerPlace
 from msauto.model.ledger_url import is_ledger_url, parse_ledger_url
 from msauto.playbook.settings import Settings, load_settings
 from msauto.report.json import dump
@@ -40,24 +40,30 @@ def check(*, form: str, state_dir: str | None, config: str | None, no_color: boo
     """
     with Ledger.open(ledger_place(state_dir, load_settings(config))) as ledger:
         facts = ledger.facts(monotonic)
-    died = (f"run {run} died: the next run on its servers reads what it left" for run in facts.died)
-    facts = structs.replace(facts, warnings=(*facts.warnings, *died))
+    warnings = [*facts.warnings]
+    for run in facts.died:
+        warnings.append(f"run {run} died: the next run on its servers reads what it left")
     if form == "json":
-        print_result(dump(to_json(facts)))
+        print_result(dump(to_json(structs.replace(facts, warnings=tuple(warnings)))))
     else:
-        rows = [
-            ("ledger", facts.ledger),
-            ("kind", f"{facts.kind}, ledger version {facts.version}"),
-            ("settings", ", ".join(f"{name} = {value}" for name, value in facts.settings.items())),
-            ("size", f"{facts.bytes / 1e6:,.1f} MB"),
-            ("rows", ", ".join(f"{table} {count:,}" for table, count in facts.rows.items() if count) or "none"),
-            ("one commit", f"{facts.commit_seconds * 1000:.1f} ms"),
-            *(("held", f"{each.lock}: {each.holder}") for each in facts.locks),
-        ]
-        print_table(("fact", "value"), rows, no_color=no_color)
-        for warning in facts.warnings:
+        print_table(("fact", "value"), _rows(facts), no_color=no_color)
+        for warning in warnings:
             print_message(f"Warning: {warning}")
-    return CHANGES if facts.warnings else OK
+    return CHANGES if warnings else OK
+
+
+def _rows(facts: LedgerFacts) -> list[tuple[str, str]]:
+    settings = [f"{name} = {value}" for name, value in facts.settings.items()]
+    rows = [f"{table} {count:,}" for table, count in facts.rows.items() if count]
+    return [
+        ("ledger", facts.ledger),
+        ("kind", f"{facts.kind}, ledger version {facts.version}"),
+        ("settings", ", ".join(settings)),
+        ("size", f"{facts.bytes / 1e6:,.1f} MB"),
+        ("rows", ", ".join(rows) or "none"),
+        ("one commit", f"{facts.commit_seconds * 1000:.1f} ms"),
+        *[("held", f"{lock.lock}: {lock.holder}") for lock in facts.locks],
+    ]
 
 
 @command.command("copy")
@@ -88,9 +94,11 @@ def copy(*, source: str, target: str, config: str | None) -> None:
 def _place(text: str, settings: Settings) -> LedgerPlace:
     if not is_ledger_url(text):
         return Path(os.path.expanduser(text))  # noqa: PTH111 - no error for an unknown user
-    known = settings.ledger_url
     try:
-        found = parse_ledger_url(text)
+        url = parse_ledger_url(text)
     except MsautoError as error:
         raise MsautoError(f"the URL {error.message}", remedy=error.remedy) from None
-    return known if known is not None and known.url == found.url else found
+    of_settings = settings.ledger_url
+    if of_settings is not None and of_settings.url == url.url:
+        return of_settings
+    return url

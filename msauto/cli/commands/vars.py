@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
@@ -42,25 +42,32 @@ def command(*, flags: Flags, host: str, name: str | None, role: str | None) -> N
     belong to a playbook. With --role, the defaults and variables of that role are. Secrets are hidden.
     """
     settings = flags.inputs.settings
-    usual = settings.playbooks or (str(Path(settings.file or "").parent / "playbooks" / "site.yml"),)
-    options = structs.replace(flags.inputs.resolving, playbooks=(*usual, "site.yml"))
+    beside_settings = Path(settings.file or "").parent / "playbooks" / "site.yml"
+    playbooks = settings.playbooks or (str(beside_settings),)
+    options = structs.replace(flags.inputs.resolving, playbooks=(*playbooks, "site.yml"))
     definitions = report_variables(options, host, name, role)
     if flags.format == "json":
-        print_result(dump([_json(each) for each in definitions]))
+        print_result(dump([_json(definition) for definition in definitions]))
         return
-    heads = ("name",) if name is None else ("key", "") if name == "server" else ("",)
-    rows = [[each.name if head else _RANK[each.wins] for head in heads] + _row(each) for each in definitions]
+    heads = ["name"]
+    if name is not None:
+        heads = ["key", ""] if name == "server" else [""]
+    rows = [_row(definition, heads) for definition in definitions]
     print_table((*heads, "value", "set by", "at"), rows, no_color=flags.no_color)
 
 
-_RANK: Final = {True: "wins", False: "loses"}
-
-
-def _row(definition: VariableDefinition) -> list[str]:
+def _row(definition: VariableDefinition, heads: Sequence[str]) -> list[str]:
+    row = [definition.name] if heads[0] else []
+    if "" in heads:
+        rank = "wins" if definition.wins else "loses"
+        row.append(rank)
     value, place = definition.value, definition.place
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    shown = f"(cannot be rendered: {definition.error})" if definition.error else text
-    return [shown, definition.level, str(place) if place.file != definition.level else ""]
+    if definition.error:
+        value = f"(cannot be rendered: {definition.error})"
+    elif not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False, default=str)
+    shown_place = str(place) if place.file != definition.level else ""
+    return [*row, value, definition.level, shown_place]
 
 
 def _json(definition: VariableDefinition) -> dict[str, Any]:
@@ -94,43 +101,56 @@ def report_variables(
     Raises :class:`InputError` for an unknown host or name.
     """
     files = Files(options.lookup_folders)
-    with files.tracker.secrets.redacted_errors():
+    secrets = files.tracker.secrets
+    with secrets.redacted_errors():
         env = dict.fromkeys(options.env, HIDDEN)
         hosts = open_hosts(structs.replace(options, env=env, secrets=options.secrets.offline()), files)
         files.problems.check()
-        known = hosts.inventory.hosts
-        if host not in known:
-            raise outside_node("HOST", host).error(f"unknown host {host!r}", nearest(host, known), kind="host")
+        hosts_by_name = hosts.inventory.hosts
+        if host not in hosts_by_name:
+            node = outside_node("HOST", host)
+            raise node.error(f"unknown host {host!r}", nearest(host, hosts_by_name), kind="host")
         scope = hosts.scope(host, ".")
         if role is not None:
-            node = outside_node("--role", role)
-            places = [place for each in options.playbooks for place in role_places(each, options.role_folders)]
-            folder = find_role(role, [*dict.fromkeys(places)], node)
-            scope = scope.with_variables(role_variables(folder, options.playbooks[0], node, files), folder)
+            scope = _with_role(scope, role, options, files)
         definitions = [_rendered(variable, scope) for variable in _chosen(scope, name)]
         if name == "server":
-            definitions = [
-                structs.replace(each, name=f"server.{each.name}", value=_public("server", each.name, each.value))
-                for each in definitions
-                if each.value is not OMIT
-            ]
-        secrets = files.tracker.secrets
-        winners: dict[str, VariableDefinition] = {}
-        return tuple(
-            structs.replace(
-                each,
-                value=_redacted(each.name, each.value, secrets),
-                error=secrets.redact(each.error),
-                wins=winners.setdefault(each.name, each) is each,
-            )
-            for each in definitions
-        )
+            definitions = [*_keys_of_server(definitions)]
+        shown = []
+        names = set()
+        for definition in definitions:
+            value = _redacted(definition.name, definition.value, secrets)
+            error = secrets.redact(definition.error)
+            wins = definition.name not in names
+            names.add(definition.name)
+            shown.append(structs.replace(definition, value=value, error=error, wins=wins))
+        return tuple(shown)
+
+
+def _with_role(scope: TemplateScope, role: str, options: ResolveOptions, files: Files) -> TemplateScope:
+    node = outside_node("--role", role)
+    places: dict[str, None] = {}
+    for playbook in options.playbooks:
+        places |= dict.fromkeys(role_places(playbook, options.role_folders))
+    folder = find_role(role, [*places], node)
+    return scope.with_variables(role_variables(folder, options.playbooks[0], node, files), folder)
+
+
+def _keys_of_server(definitions: Iterable[VariableDefinition]) -> Iterator[VariableDefinition]:
+    """Yield the keys of the server that are set, with only values that can be shown."""
+    for key in definitions:
+        if key.value is not OMIT:
+            value = _public("server", key.name, key.value)
+            yield structs.replace(key, name=f"server.{key.name}", value=value)
 
 
 def _chosen(scope: TemplateScope, name: str | None) -> Iterator[Variable]:
     variables = scope.variables
     if name is None:
-        yield from (each for other in sorted(set(variables) - {"server"}) if (each := variables.winner(other)))
+        for other in sorted(set(variables) - {"server"}):
+            winner = variables.winner(other)
+            if winner:
+                yield winner
     elif name == "server" and name in variables:
         yield from sorted(server_keys(variables.all_of(name), scope), key=attrgetter("name"))
     elif name in variables:
@@ -166,17 +186,17 @@ _SHOWN_IN: Final[Mapping[str, Collection[str]]] = {
 
 def _public(owner: str, key: str, value: Any) -> Any:
     if isinstance(value, dict):
-        return {each: _public(key, each, inner) for each, inner in value.items()}
-    shown = key in _SHOWN_IN.get(owner, ()) and not isinstance(value, list) and "@" not in str(value)
-    return value if shown else HIDDEN
+        return {name: _public(key, name, inner) for name, inner in value.items()}
+    is_secret = isinstance(value, list) or "@" in str(value)
+    return HIDDEN if is_secret or key not in _SHOWN_IN.get(owner, ()) else value
 
 
 def _redacted(name: str, value: Any, secrets: Secrets) -> Any:
     """Return a value without secrets, also those that were copied to an unmarked place."""
     if isinstance(value, dict):
-        return {secrets.redact(str(key)): _redacted(str(key), each, secrets) for key, each in value.items()}
+        return {secrets.redact(str(key)): _redacted(str(key), inner, secrets) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_redacted(name, each, secrets) for each in value]
+        return [_redacted(name, item, secrets) for item in value]
     if isinstance(value, MarkedText) or (is_secret_name(name) and value is not None):
         return HIDDEN
     return USER_IN_URL.sub(HIDDEN, secrets.redact(value)) if isinstance(value, str) else value

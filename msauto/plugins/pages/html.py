@@ -13,7 +13,7 @@ import re
 import zlib
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import resources
 from itertools import chain
@@ -21,8 +21,10 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from msauto.model.plan import Change, Plan, Target
-from msauto.model.result import Result
+from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.report import texts
 from msauto.report.clip_timeline import NO_STILLS, Stills, clip_timeline
 from msauto.report.layout import PLAIN, Layout
@@ -43,14 +45,22 @@ def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
     """Yield a plan as an HTML page, with pictures of its clips."""
     part = PagePart(view_plan(plan, keep_going=layout.keep_going))
     plan = part.view.plan
-    status = "error" if plan.errors else "refused" if plan.refusals else "planned" if plan.requests else "no changes"
+    status = "no changes"
+    if plan.errors:
+        status = "error"
+    elif plan.refusals:
+        status = "refused"
+    elif plan.requests:
+        status = "planned"
     return render_page(_head(part, status, layout), [part], stills=layout.stills)
 
 
 def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
     """Yield the result of a run, and the plan that was applied, as an HTML page."""
     part = run_part(result)
-    status = "interrupted" if result.interrupted else "ok" if result.ok else "failed"
+    status = "ok" if result.ok else "failed"
+    if result.interrupted:
+        status = "interrupted"
     took = "" if result.seconds is None else f"took {texts.show_duration(result.seconds)}"
     return render_page(_head(part, status, layout, took), [part])
 
@@ -58,10 +68,15 @@ def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
 def _head(part: PagePart, status: str, layout: Layout, took: str = "") -> PageHead:
     """Return the head of a page about the playbooks of a plan."""
     plan, options = part.view.plan, part.view.plan.options
-    names = [PurePath(each).name for each in options.playbooks] or [f"undo of {options.undo}" if options.undo else ""]
-    more = f" and {len(names) - _MOST_PLAYBOOKS} more" if len(names) > _MOST_PLAYBOOKS else ""
+    names = [PurePath(playbook).name for playbook in options.playbooks]
+    title = ", ".join(names[:_MOST_PLAYBOOKS])
+    if options.undo and not names:
+        title = f"undo of {options.undo}"
+    more = len(names) - _MOST_PLAYBOOKS
+    if more > 0:
+        title += f" and {more} more"
     facts = (layout.by, _moment(plan.created), took, f"msauto {plan.msauto}", texts.settings_line(plan))
-    return PageHead(", ".join(names[:_MOST_PLAYBOOKS]) + more, status, part.sentence, facts)
+    return PageHead(title, status, part.sentence, facts)
 
 
 def _moment(time: str) -> str:
@@ -82,34 +97,59 @@ def render_page(
     **more: Any,
 ) -> Iterator[str]:
     """Yield a page. ``more_data``: of targets that are in no part; ``name``: the template, which gets ``more``."""
-    links = link_ids(target for part in parts for target in part.targets)
-    blocks = chain.from_iterable(part.shown[0] for part in parts)
-    groups = {id(target): number for number, block in enumerate(blocks) for target in block.targets}
-    planned = parts[0].targets if parts else ()
-    pictures = {(id(planned[place.target]), place.frame): _picture_uri(png) for place, png in stills.items()}
-    style, script = _file("page.css"), "".join(map(_file, _SCRIPTS))
+    shown = _ShownTargets.of(parts, stills)
+    style = _file("page.css")
+    script = "".join(map(_file, _SCRIPTS))
     images = "img-src data:; " if stills else ""
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; {images}"
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
+    data = chain(more_data, *(_targets(part, shown) for part in parts))
     return template(name).generate(
         head=head,
         parts=parts,
         policy=policy,
         style=style,
         script=script,
-        data=embed_list(chain(more_data, *(_targets(part, links, groups, stills) for part in parts))),
-        link_of=lambda target: links.get(id(target), ""),
-        picture_of=lambda target: pictures.get((id(target), None), ""),
-        group_of=lambda block: groups[id(block.targets[0])],
+        data=embed_list(data),
+        link_of=lambda target: shown.links.get(id(target), ""),
+        picture_of=lambda target: shown.pictures_of(target).get(None, ""),
+        group_of=lambda block: shown.groups[id(block.targets[0])],
         **more,
     )
 
 
-def _picture_uri(png: bytes) -> str:
-    """Return a picture as a URI that contains it."""
-    return f"data:image/png;base64,{b64encode(png).decode()}"
+class _ShownTargets(Struct):
+    """What a page knows of targets besides themselves, by ``id(target)``.
+
+    ``links``: their ids in links. ``groups``: the numbers of their groups of equal changes. ``pictures``: as URIs that
+    contain them, by frame, ``None`` for that of the whole clip.
+    """
+
+    links: dict[int, str]
+    groups: dict[int, int]
+    pictures: dict[int, dict[int | None, str]]
+
+    @classmethod
+    def of(cls, parts: Sequence[PagePart], stills: Stills) -> _ShownTargets:
+        """Collect it; pictures are those of the only part of a plan."""
+        links = link_ids(target for part in parts for target in part.targets)
+        groups = {}
+        blocks = chain.from_iterable(part.shown[0] for part in parts)
+        for number, block in enumerate(blocks):
+            for target in block.targets:
+                groups[id(target)] = number
+        pictures: dict[int, dict[int | None, str]] = {}
+        for place, png in stills.items():
+            target = parts[0].targets[place.target]
+            uri = f"data:image/png;base64,{b64encode(png).decode()}"
+            pictures.setdefault(id(target), {})[place.frame] = uri
+        return cls(links, groups, pictures)
+
+    def pictures_of(self, target: Target) -> dict[int | None, str]:
+        """Return the pictures of a target."""
+        return self.pictures.get(id(target), {})
 
 
 @cache
@@ -133,14 +173,18 @@ def embed_list(items: Iterable[Any]) -> Iterator[str]:
         size += len(piece)
         if size > _PLAIN_LIMIT:
             yield '<script type="application/json" id="data" data-encoding="deflate">'
-            compressor = zlib.compressobj(9)  # in the format of zlib, which browsers call ``deflate``
-            compressed = [compressor.compress(each.encode()) for each in chain(plain, pieces)]
-            yield b64encode(b"".join((*compressed, compressor.flush()))).decode()
+            yield _deflated(chain(plain, pieces))
             break
     else:
         yield '<script type="application/json" id="data">'
         yield from plain
     yield "</script>\n"
+
+
+def _deflated(pieces: Iterable[str]) -> str:
+    compressor = zlib.compressobj(9)  # in the format of zlib, which browsers call ``deflate``
+    compressed = [compressor.compress(piece.encode()) for piece in pieces]
+    return b64encode(b"".join((*compressed, compressor.flush()))).decode()
 
 
 def _json_list(items: Iterable[Any]) -> Iterator[str]:
@@ -153,74 +197,94 @@ def _json_list(items: Iterable[Any]) -> Iterator[str]:
     yield "\n]" if separator == ",\n" else "[]"
 
 
-Numbers = Mapping[int, int]
-"""The number of the group of each target, by ``id(target)``."""
-
-
 def link_ids(targets: Iterable[Target]) -> dict[int, str]:
     """Return the ids of targets in links, by ``id(target)``: the same in every report, and distinct within one."""
     uses: Counter[str] = Counter()
     ids = {}
     for target in targets:
-        parts = (target.server, target.database or target.kind, target.name)
-        link = "/".join(quote(part, safe=" ", errors="backslashreplace").replace(" ", "+") for part in parts)
+        parts = []
+        for part in (target.server, target.database or target.kind, target.name):
+            parts.append(quote(part, safe=" ", errors="backslashreplace").replace(" ", "+"))
+        link = "/".join(parts)
         uses[link] += 1
         ids[id(target)] = link if uses[link] == 1 else f"{link}~{uses[link]}"
     return ids
 
 
-def _targets(part: PagePart, links: Mapping[int, str], groups: Numbers, stills: Stills) -> Iterator[dict[str, Any]]:
-    """Yield the data of each target of a plan that changes or is in error, or of each target of a run.
-
-    ``groups`` holds the groups of equal changes. The data of a run contain what came of the target and its requests.
-    """
-    if part.result is None:
-        pictures: dict[int, list[list[Any]]] = {}  # by target, in the order of the clip
-        for place, png in sorted(stills.items(), key=lambda item: item[0].frame or 0):
-            pictures.setdefault(place.target, []).append([place.frame, _picture_uri(png)])
-        for number, target in enumerate(part.targets):
-            if target.changes or target.error is not None:
-                data = _target(target, links, groups) | {"status": "error" if target.error is not None else "planned"}
-                yield data | ({"stills": pictures[number]} if number in pictures else {})
+def _targets(part: PagePart, shown: _ShownTargets) -> Iterator[dict[str, Any]]:
+    """Yield the data of each target of a plan that changes or is in error, or of each target of a run."""
+    if part.result is not None:
+        for result in part.result.result.targets:
+            yield _applied(result, part.job, shown)
         return
-    for result in part.result.result.targets:
-        lines = [[kind, line] for kind, line in result_lines(result) if kind != "request"]
-        data = _target(result.target, links, groups) | {"status": result.outcome, "result": lines}
-        data.pop("error", None)  # the result has it
-        data |= {"job": part.job} if part.job else {}
-        seen = f"{texts.plural(result.seen, 'change')} verified by reading again" if result.seen else ""
-        unseen = f"cannot be read back: {', '.join(dict.fromkeys(result.unseen))}" if result.unseen else ""
-        if seen or unseen:
-            data["verified"] = "; ".join(filter(None, (seen, unseen)))
-        for request, came in zip(data.get("requests", ()), result.requests, strict=False):
-            status = "" if came.status is None else str(came.status)
-            tries = f"sent {came.tries} times" if came.tries > 1 else ""
-            message = "" if came.message in result.message else visible(came.message)  # the result is above
-            request["result"] = [came.outcome, " · ".join(filter(None, (status, tries, message)))]
-        yield data
+    for target in part.targets:
+        if target.changes or target.error is not None:
+            yield _planned(target, shown)
 
 
-def _target(target: Target, links: Mapping[int, str], groups: Numbers) -> dict[str, Any]:
+def _planned(target: Target, shown: _ShownTargets) -> dict[str, Any]:
+    """Return the data of a target of a plan, with its pictures in the order of the clip."""
+    data = _target(target, shown)
+    data["status"] = "planned" if target.error is None else "error"
+    pictures = shown.pictures_of(target)
+    if pictures:
+        data["stills"] = sorted(pictures.items(), key=lambda picture: picture[0] or 0)
+    return data
+
+
+def _applied(result: TargetResult, job: str, shown: _ShownTargets) -> dict[str, Any]:
+    """Return the data of a target of a run: also what came of it and of its requests."""
+    data = _target(result.target, shown)
+    data.pop("error", None)  # the result has it
+    data["status"] = result.outcome
+    data["result"] = [[kind, line] for kind, line in result_lines(result) if kind != "request"]
+    if job:
+        data["job"] = job
+    verified = []
+    if result.seen:
+        verified.append(f"{texts.plural(result.seen, 'change')} verified by reading again")
+    if result.unseen:
+        verified.append(f"cannot be read back: {', '.join(dict.fromkeys(result.unseen))}")
+    if verified:
+        data["verified"] = "; ".join(verified)
+    for request, came in zip(data.get("requests", ()), result.requests, strict=False):
+        request["result"] = [came.outcome, " · ".join(_notes_on(came, result.message))]
+    return data
+
+
+def _notes_on(came: RequestResult, shown: str) -> Iterator[str]:
+    """Yield what is to know of a request; not a message that is ``shown`` above."""
+    if came.status is not None:
+        yield str(came.status)
+    if came.tries > 1:
+        yield f"sent {came.tries} times"
+    if came.message not in shown:
+        yield visible(came.message)
+
+
+def _target(target: Target, shown: _ShownTargets) -> dict[str, Any]:
     """Return the data of a target; what is empty is left out."""
-    data: dict[str, Any] = {
-        "id": links[id(target)],
+    requests = []
+    for request in target.requests:
+        data = {"text": f"{request.method} {visible(request.path)}"}
+        if request.body:
+            data["body"] = texts.show_body(request.body)
+        requests.append(data)
+    values = {
+        "id": shown.links[id(target)],
         "server": show(target.server),
         "database": show(target.database) if target.database else "",
         "kind": target.kind,
         "name": show(target.name),
-        "group": groups.get(id(target)),
+        "group": shown.groups.get(id(target)),
         "folder": texts.folder_note(target) if target.kind == "asset" else "",
         "error": message_lines(target.error) if target.error else [],
         "changes": [_change(change, target) for change in target.changes],
         "emptied": texts.emptied_lists(target),
-        "requests": [
-            {"text": f"{each.method} {visible(each.path)}"}
-            | ({"body": texts.show_body(each.body)} if each.body else {})
-            for each in target.requests
-        ],
+        "requests": requests,
         "clip": clip_data(target),
     }
-    return {name: value for name, value in data.items() if value or value == 0}
+    return {name: value for name, value in values.items() if value or value == 0}
 
 
 def clip_data(target: Target) -> dict[str, Any] | None:
@@ -228,17 +292,21 @@ def clip_data(target: Target) -> dict[str, Any] | None:
     timeline = clip_timeline(target)
     if timeline is None:
         return None
-    places = (place for item in timeline.items for place in (item.before, item.after) if place)
-    return {
-        "frames": timeline.frames or max(place.start + (place.duration or 1) for place in places),
-        "rate": [timeline.rate.numerator, timeline.rate.denominator] if timeline.rate else None,
-        "items": [list(item) if item.action else ["", item.name, item.before] for item in timeline.items],
-    }
+    items = []
+    frames = 0
+    for item in timeline.items:
+        shown = list(item) if item.action else ["", item.name, item.before]
+        items.append(shown)
+        for place in (item.before, item.after):
+            if place:
+                frames = max(frames, place.start + (place.duration or 1))
+    rate = timeline.rate and [*timeline.rate.as_integer_ratio()]
+    return {"frames": timeline.frames or frames, "rate": rate, "items": items}
 
 
 def _change(change: Change, target: Target) -> list[Any]:
     parts = [[part.label, part.before, part.after] for part in texts.change_parts(change, target)]
     source = change.source
-    place = [visible(str(source.place)) if source.file else "", visible(source.task)]
+    file = visible(str(source.place)) if source.file else ""
     notes = "; ".join(texts.change_notes(change, target.rate)).replace("`", "")
-    return [change.action, change.aspect, texts.show_key(change), parts, notes, place]
+    return [change.action, change.aspect, texts.show_key(change), parts, notes, [file, visible(source.task)]]

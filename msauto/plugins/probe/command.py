@@ -53,10 +53,10 @@ def command(
     servers = [(server, require_database(server, database)) for server in named_servers(flags.inputs.resolving)]
     if scratch is None and scratch_channel is None:
 
-        async def read_each() -> list[ProbeResult]:
-            return [await probe(each.spec, name, title=given["title"], xmp_field=field) for each, name in servers]
+        async def read_all() -> list[ProbeResult]:
+            return [await probe(server.spec, name, title=given["title"], xmp_field=field) for server, name in servers]
 
-        _show(run_async(read_each()), flags)
+        _show(run_async(read_all()), flags)
         return OK
     if scratch is not None and scratch_channel is not None:
         raise MsautoError("--scratch and --scratch-channel are two trials", remedy="run one after the other")
@@ -74,20 +74,22 @@ def command(
         work = _asset_trial(server, name, TrialOptions(where, field), flags.inputs.settings.limits, yes=yes)
     result = run_async(_try(work))
     _show([result], flags)
-    for item in result.left or ():
-        print_message(f"Left on {where!r}: {item}")
     if not result.left:
         print_message(f"{where!r} was read again: it is as it was before.")
-    return INCOMPLETE if result.left else OK
+        return OK
+    for item in result.left:
+        print_message(f"Left on {where!r}: {item}")
+    return INCOMPLETE
 
 
 def _asset_trial(
     server: NamedServer, database: str, trial: TrialOptions, limits: Limits, *, yes: bool
 ) -> Coroutine[Any, Any, ProbeResult]:
     """Return the trial on an asset, once the user agrees."""
-    items = ["a segment", "a marker", "first_frame"]
-    items += [f"the XMP field {trial.xmp_field}"] if trial.xmp_field else []
-    what = f"creates or changes {', '.join(items)} of {trial.title!r} ({database}, {server.spec.name})"
+    items = "a segment, a marker, first_frame"
+    if trial.xmp_field:
+        items += f", the XMP field {trial.xmp_field}"
+    what = f"creates or changes {items} of {trial.title!r} ({database}, {server.spec.name})"
     _ask(f"This {what},", "and restores them afterwards.", yes=yes)
     return probe_by_trial(
         server.spec,
@@ -147,13 +149,13 @@ def _refuse_protected(
     home = None if asset.folder is None else show_folder(asset.folder)
     places = tuple(show_folder(link.folder) for link in links or ())
     target = Target(server.spec.name, "", "asset", trial.title, folder=home, changes=(change,), places=places)
-    found = refusals(Plan("", "", targets=(target,)), structs.replace(Limits(), protected=limits.protected))
-    protected = next((refusal for refusal in found if refusal.code == "protected"), None)
-    if protected is not None:
-        raise RefusedError(
-            f"{trial.title!r} is protected by {protected.limit!r}: no trial is run on it",
-            remedy="name a scratch asset that `protected` in msauto.toml does not match",
-        )
+    only_protected = structs.replace(Limits(), protected=limits.protected)
+    for refusal in refusals(Plan("", "", targets=(target,)), only_protected):
+        if refusal.code == "protected":
+            raise RefusedError(
+                f"{trial.title!r} is protected by {refusal.limit!r}: no trial is run on it",
+                remedy="name a scratch asset that `protected` in msauto.toml does not match",
+            )
 
 
 # Output --------------------------------------------------------------------------------------------------------
@@ -161,28 +163,31 @@ def _refuse_protected(
 
 def _show(found: list[ProbeResult], flags: Flags) -> None:
     if flags.format == "json":
-        documents = {
-            each.server: {
-                "database": each.database,
-                "dialect": {finding.name: finding.value for finding in each.found},
-                "evidence": to_builtins(each.found),
-                "missed": to_builtins(each.missed),
-                "left": None if each.left is None else list(each.left),
-            }
-            for each in found
-        }
-        print_result(dump(documents))
+        print_result(dump({result.server: _json(result) for result in found}))
         return
-    print_result("---\n".join("".join(f"{line}\n" for line in _lines(findings)) for findings in found))
+    blocks = ["\n".join([*_lines(result), ""]) for result in found]
+    print_result("---\n".join(blocks))
+
+
+def _json(result: ProbeResult) -> dict[str, Any]:
+    return {
+        "database": result.database,
+        "dialect": {finding.name: finding.value for finding in result.found},
+        "evidence": to_builtins(result.found),
+        "missed": to_builtins(result.missed),
+        "left": result.left,
+    }
 
 
 def _lines(findings: ProbeResult) -> Iterator[str]:
     """Yield YAML to paste into the ``server:`` block; all evidence is comment."""
     yield f"# {findings.server}, database {findings.database}: for the `server:` block of its inventory entry"
     yield "dialect:" if findings.found else "dialect: {}"
-    for each in findings.found:
-        yield f"  # {each.evidence}"
-        yield f"  {each.name}: {each.value if each.value.isidentifier() else json.dumps(each.value)}"
+    for finding in findings.found:
+        value = finding.value if finding.value.isidentifier() else json.dumps(finding.value)
+        yield f"  # {finding.evidence}"
+        yield f"  {finding.name}: {value}"
     if findings.missed:
         yield "# Not learned:"
-        yield from (f"#   {each.name}: {each.why}" for each in findings.missed)
+    for question in findings.missed:
+        yield f"#   {question.name}: {question.why}"

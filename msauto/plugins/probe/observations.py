@@ -80,9 +80,10 @@ class ProbeNotes(Struct):
             yield
         except NotSentError:
             raise
-        except (ServerError, AddressError) as error:
-            reason = f"{error.request}: {error.message}" if isinstance(error, ServerError) else error.message
-            self.miss(reason, *names)
+        except AddressError as error:
+            self.miss(error.message, *names)
+        except ServerError as error:
+            self.miss(f"{error.request}: {error.message}", *names)
             if isinstance(error, InDoubtError):
                 raise
 
@@ -111,8 +112,8 @@ class ClipSample(NamedTuple):
     @property
     def titles(self) -> tuple[str, ...]:
         """A few titles, the known one first."""
-        beside = [entry.title for entry in self.entries if entry.title][:2]
-        return tuple(dict.fromkeys((self.title, *self.others, *beside)))
+        listed = [entry.title for entry in self.entries if entry.title]
+        return tuple(dict.fromkeys((self.title, *self.others, *listed[:2])))
 
 
 class ReadOnlyProbe:
@@ -170,14 +171,20 @@ class ReadOnlyProbe:
             "folder": folder_path(self._database, (self._unknown,)),
             "channel": channel_path(self._unknown),
         }
-        answers = {what: await self._ask(path) for what, path in paths.items()}
-        evidence = "; ".join(f"an unknown {what}: {describe(reply)}" for what, reply in answers.items())
-        of_asset = how_not_found(answers["asset"])
-        if not of_asset:
+        forms = {}
+        shown = []
+        for what, path in paths.items():
+            reply = await self._ask(path)
+            forms[what] = how_not_found(reply)
+            shown.append(f"an unknown {what}: {describe(reply)}")
+        evidence = "; ".join(shown)
+        form = forms["asset"]
+        if not form:
             self._notes.miss(f"the answer does not report «not found» in a known form: {evidence}", "not_found")
             return
-        differs = how_not_found(answers["folder"]) not in {"", of_asset}
-        self._notes.learn("not_found", "auto" if differs or of_asset == "both" else of_asset, evidence)
+        if form == "both" or forms["folder"] not in {"", form}:
+            form = "auto"
+        self._notes.learn("not_found", form, evidence)
 
     # Known clips -----------------------------------------------------------------------------------------------
 
@@ -208,20 +215,23 @@ class ReadOnlyProbe:
     async def _title_address(self, sample: ClipSample) -> None:
         with_colon = f"/storage/{encode(self._database)}@{encode('title:')}{encode(escape_name(sample.title))}"
         decoded = await self._finds(with_colon, sample.title)
-        evidence = f"GET {with_colon}, the colon encoded: {'the clip itself' if decoded else 'not found'}"
-        colon = next((entry.title for entry in sample.entries if ":" in entry.title), None)
-        if colon is not None:
-            plain = asset_path(self._database, Address(colon), dialect=Dialect())
-            plain_finds = await self._finds(plain, colon)
-            evidence += f"; GET {plain}: {'found' if plain_finds else 'not found'}"
+        shown = "the clip itself" if decoded else "not found"
+        evidence = [f"GET {with_colon}, the colon encoded: {shown}"]
+        colons = [entry.title for entry in sample.entries if ":" in entry.title]
+        if colons:
+            plain = asset_path(self._database, Address(colons[0]), dialect=Dialect())
+            plain_finds = await self._finds(plain, colons[0])
+            evidence.append(_finding(plain, plain_finds))
             if plain_finds == decoded:  # both or neither: the key form decides
-                by_key = asset_path(self._database, Address(colon, namespace="title"))
-                decoded = await self._finds(by_key, colon)
-                evidence += f"; GET {by_key}: {'found' if decoded else 'not found'}"
+                by_key = asset_path(self._database, Address(colons[0], namespace="title"))
+                decoded = await self._finds(by_key, colons[0])
+                evidence.append(_finding(by_key, decoded))
                 if not decoded and not plain_finds:
-                    self._notes.miss(f"the answers contradict each other: {evidence}", "title_address")
+                    why = f"the answers contradict each other: {'; '.join(evidence)}"
+                    self._notes.miss(why, "title_address")
                     return
-        self._notes.learn("title_address", "ns" if decoded else "plain", evidence)
+        value = "ns" if decoded else "plain"
+        self._notes.learn("title_address", value, "; ".join(evidence))
 
     async def _finds(self, path: str, title: str) -> bool:
         """Return whether a path leads to this clip. Raises for an answer that is neither a clip nor an error."""
@@ -243,7 +253,8 @@ class ReadOnlyProbe:
             if readable:
                 self._notes.learn("xmp_read", "auto", f"GET {whole} can be read")
                 return
-            for name in self._fields if number < _BY_NAME else ():
+            names = self._fields if number < _BY_NAME else ()
+            for name in names:
                 path = requests.get_user_fields(asset, name).path
                 by_name = _readable(await self._ask(path), name)
                 if by_name:
@@ -257,17 +268,23 @@ class ReadOnlyProbe:
     # Channels --------------------------------------------------------------------------------------------------
 
     async def _rss_guid(self) -> None:
-        names = await self._client.channels()
-        guids = [item.guid for name in names[:_CHANNELS] for item in (await self._client.channel(name)).items]
-        shown = ", ".join(repr(guid) for guid in guids[:4])
+        guids: list[str] = []
+        for name in (await self._client.channels())[:_CHANNELS]:
+            guids += [item.guid for item in (await self._client.channel(name)).items]
+        shown = ", ".join(map(repr, guids[:4]))
         if not guids:
             self._notes.miss("no channel with an item was found", "rss_guid")
-        elif any(guids) and all(not guid or _FILE_ENDING.fullmatch(guid) for guid in guids):
+        elif any(guids) and all(map(_FILE_ENDING.fullmatch, filter(None, guids))):
             # One without an ending may be the file's stem or the item's own: the server may make an address of either.
             self._notes.learn("rss_guid", "file", f"guids such as {shown}")
         else:
             why = f"the items' own, their files' stems, or made by the server: {shown}"
             self._notes.miss(f"{why}: --scratch-channel NAME tries it", "rss_guid")
+
+
+def _finding(path: str, finds: bool) -> str:
+    shown = "found" if finds else "not found"
+    return f"GET {path}: {shown}"
 
 
 def how_not_found(reply: RawAnswer) -> str:

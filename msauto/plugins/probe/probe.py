@@ -18,9 +18,17 @@ from functools import partial
 from operator import ne
 from typing import Any, Final, NamedTuple, TypeVar
 
-from msauto import errors
 from msauto.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.concurrency import finish
+from msauto.errors import (
+    InDoubtError,
+    MsautoError,
+    NotFoundError,
+    NotSentError,
+    RefusedError,
+    RejectedError,
+    ServerError,
+)
 from msauto.model import requests
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.plan import Address, Request
@@ -98,9 +106,10 @@ class Scratch:
 
         Does not wait for a write that was not accepted.
         """
+        pauses = PAUSES if what in self.unseen else ()
         waited = 0.0
         live = await read()
-        for pause in PAUSES if what in self.unseen else ():
+        for pause in pauses:
             if shows(live):
                 break
             await self.clock.sleep(pause)
@@ -113,8 +122,10 @@ class Scratch:
 
     async def settle(self) -> None:
         """Wait until the server must have finished: longer if some write was never visible."""
-        late = 2 * self.slowest
-        await self.clock.sleep(max(late, SETTLING) if self.lost or self.unseen else late)
+        seconds = 2 * self.slowest
+        if self.lost or self.unseen:
+            seconds = max(seconds, SETTLING)
+        await self.clock.sleep(seconds)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,12 +150,15 @@ class ScratchAsset(Scratch):
         asset = await self.read()
         if asset.finalized is False:
             why = f"{self.name!r} is still being recorded: nothing is tried on it"
-            raise errors.RefusedError(why, remedy="name another")
+            raise RefusedError(why, remedy="name another")
         if asset.unread_items:
             why = f"{self.name!r}: {asset.unread_items[0].number}: nothing is tried on it"
-            raise errors.RefusedError(why, remedy="name another")
-        reader = ServerReader(self.client, clock=self.clock)
-        refuse(asset, await reader.read_links(self.database, asset) if all_links else asset.links)
+            raise RefusedError(why, remedy="name another")
+        links = asset.links
+        if all_links:
+            reader = ServerReader(self.client, clock=self.clock)
+            links = await reader.read_links(self.database, asset)
+        refuse(asset, links)
         self.before = asset
         self.number = max((segment.number for segment in asset.segments), default=0) + 1
         self.undoing.append(partial(_put_asset_back, self))
@@ -154,7 +168,7 @@ class ScratchAsset(Scratch):
         reader = ServerReader(self.client, clock=self.clock)
         asset = await reader.read_asset(self.database, Address(self.name))
         if asset is None:
-            raise errors.NotFoundError(
+            raise NotFoundError(
                 f"{self.database} has no asset {self.name!r}",
                 status=404,
                 server=self.client.spec.name,
@@ -167,11 +181,11 @@ class ScratchAsset(Scratch):
         self.made[what] = words
         try:
             await self.client.send(request)
-        except errors.RejectedError as error:
+        except RejectedError as error:
             if error.status in UNINFORMATIVE_STATUSES:
                 raise
             return False
-        except errors.NotSentError:
+        except NotSentError:
             raise
         except BaseException:  # a lost answer, or Ctrl-C: it may have been done
             self.lost = True
@@ -182,16 +196,27 @@ class ScratchAsset(Scratch):
     def segments(self, asset: Asset) -> list[Segment]:
         """Return our own segments: those with our token, or else new ones with our number."""
         named = [segment for segment in asset.segments if segment.title == self.token]
-        known = {(segment.start, segment.duration) for segment in self.before.segments}
-        new = [each for each in asset.segments if (each.start, each.duration) not in known]
-        return named or [segment for segment in new if segment.number == self.number]
+        if named:
+            return named
+        spans_before = {_span(segment) for segment in self.before.segments}
+        ours = []
+        for segment in asset.segments:
+            if segment.number == self.number and _span(segment) not in spans_before:
+                ours.append(segment)
+        return ours
 
     def markers(self, asset: Asset) -> list[Marker]:
         """Return our own markers: new ones with our token, or the only new one."""
-        known = {marker.uid for marker in self.before.markers}
-        new = [marker for marker in asset.markers if marker.uid not in known]
-        named = [marker for marker in new if any(self.token in text for text in marker.fields.values())]
-        return named or ([new[0]] if "marker" in self.made and len(new) == 1 else [])
+        uids_before = {marker.uid for marker in self.before.markers}
+        new = [marker for marker in asset.markers if marker.uid not in uids_before]
+        named = [marker for marker in new if self.token in "\n".join(marker.fields.values())]
+        if named:
+            return named
+        return new if "marker" in self.made and len(new) == 1 else []
+
+
+def _span(segment: Segment) -> tuple[int, int]:
+    return segment.start, segment.duration
 
 
 # Restoring -----------------------------------------------------------------------------------------------------
@@ -200,42 +225,54 @@ class ScratchAsset(Scratch):
 async def put_back(bench: Scratch) -> tuple[str, ...]:
     """Undo our changes, read the asset again, and return what remains: nothing, if it is unchanged."""
     await bench.settle()
-    left: list[str] = []
+    remains: list[str] = []
     for undo in bench.undoing:
         try:
-            left += await undo()
-        except errors.MsautoError as error:
-            left.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
+            remains += await undo()
+        except MsautoError as error:
+            remains.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
+    unseen = [bench.made[what] for what in sorted(bench.unseen & bench.made.keys())]
     if bench.lost:
         what = f"{bench.changed} of {bench.name!r}"
         bench.report(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
-    elif unseen := [bench.made[what] for what in sorted(bench.unseen) if what in bench.made]:
+    elif unseen:
         bench.report(bench.words.unseen.format(bench, unseen="; ".join(unseen)))
-    return tuple(dict.fromkeys(left))
+    return tuple(dict.fromkeys(remains))
 
 
 async def _put_asset_back(bench: ScratchAsset) -> tuple[str, ...]:
     """Undo what was made; return how the asset differs from before, in what a trial could have changed."""
-    before, live = bench.before, await take_back(bench, bench.read, partial(_undoing, bench))
-    segments = [f"segment {each.number}" for each in live.segments if each not in before.segments]
-    segments += [f"segment {each.number} is gone" for each in before.segments if each not in live.segments]
-    markers = [f"marker {each.uid}" for each in live.markers if each not in before.markers]
-    markers += [f"marker {each.uid} is gone" for each in before.markers if each not in live.markers]
-    old, new = (asset.attributes.get("first_frame") for asset in (before, live))
-    return (*segments, *markers, *([f"first_frame {new} instead of {old}"] if old != new else []))
+    before = bench.before
+    live = await take_back(bench, bench.read, partial(_undoing, bench))
+    remains = [
+        *_differing(before.segments, live.segments, lambda segment: f"segment {segment.number}"),
+        *_differing(before.markers, live.markers, lambda marker: f"marker {marker.uid}"),
+    ]
+    old = before.attributes.get("first_frame")
+    new = live.attributes.get("first_frame")
+    if old != new:
+        remains.append(f"first_frame {new} instead of {old}")
+    return tuple(remains)
+
+
+def _differing(before: Sequence[T], live: Sequence[T], name: Callable[[T], str]) -> list[str]:
+    """Name the items that are new or changed, and those that are gone."""
+    differing = [name(item) for item in live if item not in before]
+    differing += [f"{name(item)} is gone" for item in before if item not in live]
+    return differing
 
 
 async def take_back(bench: Scratch, read: Callable[[], Awaitable[T]], undoing: Callable[[T], Sequence[Request]]) -> T:
     """Send what undoes our changes until nothing is left to undo, at most ``_ROUNDS`` times; return the last state."""
     for _ in range(_ROUNDS):
-        left = undoing(await read())
-        if not left:
+        undo_requests = undoing(await read())
+        if not undo_requests:
             break
-        for request in left:
-            with suppress(errors.RejectedError):  # what remains is reported
+        for request in undo_requests:
+            with suppress(RejectedError):  # what remains is reported
                 try:
                     await bench.client.send(request)
-                except errors.InDoubtError:
+                except InDoubtError:
                     await bench.clock.sleep(SETTLING)
         bench.unseen.add("taken back")
         await bench.look("taken back", read, lambda live: not undoing(live))
@@ -243,12 +280,13 @@ async def take_back(bench: Scratch, read: Callable[[], Awaitable[T]], undoing: C
 
 
 def _undoing(bench: ScratchAsset, live: Asset) -> list[Request]:
-    sent = [requests.delete_segment(bench.path, each.number) for each in bench.segments(live)[:1]]
-    sent += [requests.delete_marker(bench.path, each.uid) for each in bench.markers(live)]
+    undoing = [requests.delete_segment(bench.path, segment.number) for segment in bench.segments(live)[:1]]
+    undoing += [requests.delete_marker(bench.path, marker.uid) for marker in bench.markers(live)]
     old = bench.before.attributes.get("first_frame")
-    if "first_frame" in bench.made and old is not None and live.attributes.get("first_frame") != old:
-        sent.append(requests.set_field(bench.path, "first_frame", old))
-    return sent
+    differs = old is not None and live.attributes.get("first_frame") != old
+    if differs and "first_frame" in bench.made:
+        undoing.append(requests.set_field(bench.path, "first_frame", str(old)))
+    return undoing
 
 
 _SEPARATORS: Final = (",", ";", "|")
@@ -263,33 +301,50 @@ _LEAST_FRAMES: Final = 25
 
 async def try_segments(bench: ScratchAsset) -> None:
     """Are segments numbered by their starts, and does CREATESEGMENT on an existing number overwrite?"""
-    keys, start = ("segment_update", "segment_numbers"), _free_frames(bench.before)
+    keys = ("segment_update", "segment_numbers")
+    start = _free_frames(bench.before)
     if start is None:
         bench.notes.miss("no two frames of the asset are free of segments: name another asset", *keys)
         return
-    words = f"segment {bench.number}, titled {bench.token}"
-    first = requests.create_segment(bench.path, bench.number, start, 1, {"title": bench.token})
-    await bench.write(first, "segment", words)
-    made = bench.segments(await bench.look("segment", bench.read, lambda live: bool(bench.segments(live))))
-    if [(each.start, each.duration) for each in made] != [(start, 1)]:
-        spans = ", ".join(f"{each.start}+{each.duration}" for each in made) or "none"
-        bench.notes.miss(f"a new segment was not shown as it was made: {spans}", *keys)
+    made, _ = await _write_segment(bench, bench.number, start, 1)
+    spans = [_span(segment) for segment in made]
+    if spans != [(start, 1)]:
+        shown = ", ".join(f"{at}+{duration}" for at, duration in spans) or "none"
+        bench.notes.miss(f"a new segment was not shown as it was made: {shown}", *keys)
         return
-    number, later = made[0].number, any(each.start > start for each in bench.before.segments)
-    if number != bench.number or later:
-        evidence = f"CREATESEGMENT of number {bench.number} {'before' if later else 'after'} others: it shows {number}"
-        bench.notes.learn("segment_numbers", "fixed" if number == bench.number else "by_start", evidence)
-    else:
-        bench.notes.miss("the new segment was the last of the clip: name an asset with a later one", "segment_numbers")
-    again = requests.create_segment(bench.path, number, start, 2, {"title": bench.token})
-    accepted = await bench.write(again, "segment", words)
-    asset = await bench.look("segment", bench.read, lambda live: bench.segments(live) != made)
+    number = made[0].number
+    _learn_numbers(bench, start, number)
+    live, accepted = await _write_segment(bench, number, start, 2, instead_of=made)
     bench.unseen.discard("segment")  # a server may accept it and keep the old one
-    live = [(each.start, each.duration) for each in bench.segments(asset)]
-    value = "overwrite" if live == [(start, 2)] else "recreate"
+    value, shown = "recreate", "the old one"
+    if [_span(segment) for segment in live] == [(start, 2)]:
+        value, shown = "overwrite", "the new one alone"
+    elif len(live) > 1:
+        shown = "both"
     answer = "accepted" if accepted else "refused"
-    shown = "the new one alone" if value == "overwrite" else "both" if len(live) > 1 else "the old one"
     bench.notes.learn("segment_update", value, f"CREATESEGMENT on an existing number: {answer}; it shows {shown}")
+
+
+async def _write_segment(
+    bench: ScratchAsset, number: int, start: int, duration: int, instead_of: Sequence[Segment] = ()
+) -> tuple[list[Segment], bool]:
+    """Send CREATESEGMENT; return our segments, once others are shown, and whether it was accepted."""
+    create = requests.create_segment(bench.path, number, start, duration, {"title": bench.token})
+    accepted = await bench.write(create, "segment", f"segment {bench.number}, titled {bench.token}")
+    live = await bench.look("segment", bench.read, lambda live: bench.segments(live) != [*instead_of])
+    return bench.segments(live), accepted
+
+
+def _learn_numbers(bench: ScratchAsset, start: int, number: int) -> None:
+    """Learn from the number that our segment shows: the last of a clip has the same one by either rule."""
+    is_before_others = any(segment.start > start for segment in bench.before.segments)
+    if number == bench.number and not is_before_others:
+        bench.notes.miss("the new segment was the last of the clip: name an asset with a later one", "segment_numbers")
+        return
+    place = "before" if is_before_others else "after"
+    value = "fixed" if number == bench.number else "by_start"
+    evidence = f"CREATESEGMENT of number {bench.number} {place} others: it shows {number}"
+    bench.notes.learn("segment_numbers", value, evidence)
 
 
 async def try_markers(bench: ScratchAsset) -> None:
@@ -315,34 +370,51 @@ async def _change_marker(bench: ScratchAsset, marker: Marker) -> None:
     accepted = await bench.write(change, "marker", f"a marker titled {bench.token}")
     asset = await bench.look("marker", bench.read, lambda live: marker not in bench.markers(live))
     bench.unseen.discard("marker")  # a server may accept it and change nothing
-    live = next((each for each in bench.markers(asset) if each.uid == marker.uid), None)
+    live = _marker_of(marker.uid, bench.markers(asset))
     if live is None or live.fields.get("title") != title:
         answer = "accepted, and nothing changed" if accepted else "refused"
         bench.notes.learn("marker_update", "full", f"CREATEMARKER with uid and title alone: {answer}")
         return
-    lost = [name for name, value in marker.fields.items() if name != "title" and live.fields.get(name) != value]
-    lost += ["frame"] if live.frame != marker.frame else []
-    effect = f"cleared {', '.join(lost)}" if lost else f"kept {', '.join(sorted(marker.fields.keys() - {'title'}))}"
-    bench.notes.learn("marker_update", "full" if lost else "changed", f"CREATEMARKER with uid and title alone {effect}")
+    lost = []
+    for name, text in marker.fields.items():
+        if name != "title" and live.fields.get(name) != text:
+            lost.append(name)
+    if live.frame != marker.frame:
+        lost.append("frame")
+    unsent = sorted(marker.fields.keys() - {"title"})
+    value, effect = "changed", f"kept {', '.join(unsent)}"
+    if lost:
+        value, effect = "full", f"cleared {', '.join(lost)}"
+    bench.notes.learn("marker_update", value, f"CREATEMARKER with uid and title alone {effect}")
+
+
+def _marker_of(uid: int, markers: Sequence[Marker]) -> Marker | None:
+    for marker in markers:
+        if marker.uid == uid:
+            return marker
+    return None
 
 
 async def _move_in_point(bench: ScratchAsset) -> None:
     old = bench.before.first_frame
-    live = await bench.read()
-    marker = next(iter(bench.markers(live)), None)
-    if old is None or marker is None:
+    markers = bench.markers(await bench.read())
+    if old is None or not markers:
         bench.notes.miss("first_frame is not reported, so that it could not be put back", "position_origin")
         return
-    move = requests.set_field(bench.path, "first_frame", str(old + _SHIFT))
-    await bench.write(move, "first_frame", f"first_frame {old + _SHIFT} instead of {old}")
-    moved = await bench.look("first_frame", bench.read, lambda asset: asset.first_frame == old + _SHIFT)
-    shown = next((each.frame for each in bench.markers(moved) if each.uid == marker.uid), None)
-    if moved.first_frame != old + _SHIFT or shown is None:
+    marker = markers[0]
+    new = old + _SHIFT
+    move = requests.set_field(bench.path, "first_frame", str(new))
+    await bench.write(move, "first_frame", f"first_frame {new} instead of {old}")
+    asset = await bench.look("first_frame", bench.read, lambda live: live.first_frame == new)
+    moved = _marker_of(marker.uid, bench.markers(asset))
+    if asset.first_frame != new or moved is None:
         bench.notes.miss("SETFIELD first_frame did not move the IN point", "position_origin")
         return
-    evidence = f"IN point {old} → {old + _SHIFT}: a marker at {marker.frame} shows at {shown}"
-    if shown in {marker.frame, marker.frame - _SHIFT}:
-        bench.notes.learn("position_origin", "file" if shown == marker.frame else "in", evidence)
+    evidence = f"IN point {old} → {new}: a marker at {marker.frame} shows at {moved.frame}"
+    if moved.frame == marker.frame:
+        bench.notes.learn("position_origin", "file", evidence)
+    elif moved.frame == marker.frame - _SHIFT:
+        bench.notes.learn("position_origin", "in", evidence)
     else:
         bench.notes.miss(f"neither from the file's first frame nor from the IN point: {evidence}", "position_origin")
 
@@ -350,11 +422,12 @@ async def _move_in_point(bench: ScratchAsset) -> None:
 def _free_frames(asset: Asset) -> int | None:
     """Return the first of two frames that no segment covers: some servers refuse segments that overlap."""
     at = 0
-    for segment in sorted(asset.segments, key=lambda each: each.start):
+    for segment in sorted(asset.segments, key=_span):
         if segment.start - at >= 2:
             return at
         at = max(at, segment.start + segment.duration)
-    return at if (asset.frames or 0) - (asset.first_frame or 0) - at >= 2 else None
+    length = (asset.frames or 0) - (asset.first_frame or 0)
+    return at if length - at >= 2 else None
 
 
 # XMP ------------------------------------------------------------------------------------------------------------
@@ -366,19 +439,18 @@ async def try_separators(bench: ScratchAsset) -> None:
     if name is None:
         bench.notes.miss("no field to try it on: --xmp-field NAME", "list_separator")
         return
-    before = await _values(bench, name)
-    if before is None or len(before) > 1 or any(sign in value for value in before for sign in _SEPARATORS):
-        why = "cannot be read" if before is None else f"holds {before!r}, which could not be put back for certain"
+    live = await _values(bench, name)
+    old = "".join(live or ())
+    is_list = len(live or ()) > 1 or not set(old).isdisjoint(_SEPARATORS)
+    if live is None or is_list:
+        why = "cannot be read" if live is None else f"holds {live!r}, which could not be put back for certain"
         bench.notes.miss(f"the field {name} {why}: name one that holds no list", "list_separator")
         return
-    old = before[0] if before else ""
     bench.undoing.insert(0, partial(_restore_field, bench, name, old))
     shown: list[str] = []
-    live: tuple[str, ...] | None = before
     for sign in _SEPARATORS:
-        written = live
         await bench.write(_write(bench, name, f"one{sign}two"), "xmp", f"values of {name} instead of {old!r}")
-        live = await bench.look("xmp", lambda: _values(bench, name), partial(ne, written))
+        live = await bench.look("xmp", partial(_values, bench, name), partial(ne, live))
         shown.append(f"one{sign}two is shown as {list(live or ())}")
         if live == ("one", "two"):
             bench.notes.learn("list_separator", sign, shown[-1])
@@ -395,7 +467,7 @@ async def _values(bench: ScratchAsset, name: str) -> tuple[str, ...] | None:
 
     try:
         return await bench.client.read(requests.get_user_fields(bench.path, name), parse)
-    except errors.RejectedError:
+    except RejectedError:
         return None
 
 
@@ -404,14 +476,16 @@ def _write(bench: ScratchAsset, name: str, value: str) -> Request:
 
 
 async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str, ...]:
-    desired = (old,) if old else ()
+    desired = tuple(filter(None, [old]))
     if not old and "xmp" in bench.made:
         bench.report(
             f"The field {name} had no value. If it did not exist before, it stays empty, because no request deletes it"
         )
     back = _write(bench, name, old)
-    live = await take_back(bench, lambda: _values(bench, name), lambda live: () if live == desired else (back,))
-    return () if live == desired else (f"the field {name} is {list(live or ())} instead of {list(desired)}",)
+    live = await take_back(bench, partial(_values, bench, name), lambda live: [back] * (live != desired))
+    if live == desired:
+        return ()
+    return (f"the field {name} is {list(live or ())} instead of {list(desired)}",)
 
 
 _TRIALS: Trials = {
@@ -474,14 +548,14 @@ async def try_all(bench: Scratch, trials: Trials) -> tuple[str, ...]:
 
     A first interruption of the undoing only prints a message; a second one stops, and names what to check.
     """
-    stopped = None
+    stopped: BaseException | None = None
     try:
         for trial, (keys, _) in trials.items():
             with bench.notes.trying(*keys):
                 await trial(bench)
-    except errors.ServerError as error:
+    except ServerError as error:
         bench.report(f"The trial ends here: {error}")
-        lost = isinstance(error, errors.InDoubtError)
+        lost = isinstance(error, InDoubtError)
         why = "an answer was lost before" if lost else "the server could no longer be reached"
         for keys, _ in trials.values():
             bench.notes.miss(why, *keys)
@@ -491,24 +565,31 @@ async def try_all(bench: Scratch, trials: Trials) -> tuple[str, ...]:
             bench.report(bench.words.stopped.format(bench))
     left: tuple[str, ...] = ()
     if bench.made:
-        try:
-            left, interrupted = await finish(put_back(bench), partial(bench.report, bench.words.still.format(bench)))
-        except asyncio.CancelledError:
-            what = f"{bench.changed} of {bench.name!r}"
-            bench.report(f"Stopped while undoing: it is not known what is left. Look for {what}")
-            raise
-        stopped = stopped or (asyncio.CancelledError() if interrupted else None)
+        left, interrupted = await _put_back_surely(bench)
+        if interrupted and stopped is None:
+            stopped = asyncio.CancelledError()
     if stopped is not None:
-        for each in left:
-            bench.report(f"{bench.words.left.format(bench)}: {each}")
+        for remains in left:
+            bench.report(f"{bench.words.left.format(bench)}: {remains}")
         raise stopped
     return left
+
+
+async def _put_back_surely(bench: Scratch) -> tuple[tuple[str, ...], bool]:
+    """Return what remains, and whether it was interrupted once."""
+    still = bench.words.still.format(bench)
+    try:
+        return await finish(put_back(bench), partial(bench.report, still))
+    except asyncio.CancelledError:
+        what = f"{bench.changed} of {bench.name!r}"
+        bench.report(f"Stopped while undoing: it is not known what is left. Look for {what}")
+        raise
 
 
 def result_of(spec: ServerSpec, database: str, notes: ProbeNotes, left: tuple[str, ...] | None) -> ProbeResult:
     """Return the findings; the questions that neither reading nor a trial answered get the reason why."""
     for keys, options in _TRIALS.values():
         notes.miss(f"reading does not show it: --scratch TITLE{options} tries it", *keys)
-    for key in (each.name for each in dataclasses.fields(Dialect)):
-        notes.miss(_NEVER_TRIED.get(key, "msauto has no trial for it"), key)
+    for key in dataclasses.fields(Dialect):
+        notes.miss(_NEVER_TRIED.get(key.name, "msauto has no trial for it"), key.name)
     return ProbeResult(spec.name, database, tuple(notes.learned.values()), tuple(notes.missed.values()), left)

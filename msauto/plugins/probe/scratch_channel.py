@@ -49,18 +49,18 @@ async def _try_item(bench: Scratch) -> None:
     bench.unseen.add("item")
     bench.undoing.append(partial(_remove, bench))
     await bench.client.send(requests.put_rss(bench.name, file, document))
-    mine = _mine(bench, await _items(bench))
-    if not mine:
+    ours = _ours(bench, await _items(bench))
+    if not ours:
         bench.notes.miss("a new item was not shown", "rss_guid")
         return
-    shown = mine[0].guid
-    value = {guid: "item", file: "file", bench.token: "stem"}.get(shown)
-    evidence = f"PUT of the file {file} with the guid {guid}: shown as {shown!r}"
+    item = ours[0]
+    value = {guid: "item", file: "file", bench.token: "stem"}.get(item.guid)
+    evidence = f"PUT of the file {file} with the guid {guid}: shown as {item.guid!r}"
     if value is None:
         bench.notes.miss(f"{evidence}, which no value describes", "rss_guid")
     else:
         bench.notes.learn("rss_guid", value, evidence)
-    if "<item>" in f"{mine[0].title}{mine[0].description}":
+    if "<item>" in f"{item.title}{item.description}":
         bench.notes.learn("rss_body", "text", "an item document is shown as a text")
 
 
@@ -70,18 +70,24 @@ async def _items(bench: Scratch) -> Sequence[RssItem]:
     async def read() -> Sequence[RssItem]:
         return (await bench.client.channel(bench.name)).items
 
-    return await bench.look("item", read, lambda items: bool(_mine(bench, items)))
+    return await bench.look("item", read, lambda items: bool(_ours(bench, items)))
 
 
-def _mine(bench: Scratch, items: Sequence[RssItem]) -> list[RssItem]:
-    return [item for item in items if any(bench.token in text for text in (item.guid, *item.fields.values()))]
+def _ours(bench: Scratch, items: Sequence[RssItem]) -> list[RssItem]:
+    ours = []
+    for item in items:
+        texts = (item.guid, *item.fields.values())
+        if any(bench.token in text for text in texts):
+            ours.append(item)
+    return ours
 
 
 async def _remove(bench: Scratch) -> tuple[str, ...]:
     def undoing(items: Sequence[RssItem]) -> list[Request]:
-        mine = _mine(bench, items)
-        others = {item.guid for item in items if item not in mine}
-        return [requests.delete_rss(bench.name, guid) for guid in {item.guid for item in mine} - others if guid]
+        ours = _ours(bench, items)
+        guids = {item.guid for item in ours}
+        guids -= {"", *(item.guid for item in items if item not in ours)}
+        return [requests.delete_rss(bench.name, guid) for guid in guids]
 
     live = await take_back(bench, partial(_items, bench), undoing)
-    return (bench.made["item"],) if _mine(bench, live) else ()
+    return (bench.made["item"],) if _ours(bench, live) else ()

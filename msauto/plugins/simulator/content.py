@@ -14,7 +14,7 @@ from msauto.documents.writer import FlowStyle, verbatim, yaml_lines
 from msauto.errors import InputError
 from msauto.file_writing import write_file
 from msauto.model import fields as registry
-from msauto.model import live
+from msauto.model.live import AssetSnapshot, Marker, RssChannel, Segment, Xmp, show_folder
 from msauto.model.requests import default_file
 from msauto.model.server import Dialect
 from msauto.playbook.export import HEADER, rss_item
@@ -49,18 +49,25 @@ def load_content(path: Path) -> ServerState:
         raise ValueError(f"{path}: {error}") from None
 
 
-def clip_content(snapshot: live.AssetSnapshot) -> GivenClip:
+def clip_content(snapshot: AssetSnapshot) -> GivenClip:
     """Return an asset as content: all that its answers show."""
-    asset, texts = snapshot.asset, snapshot.asset.attributes
-    title, is_gone = asset.title or snapshot.title, asset.hires == ""
-    texts = {name: text for name, text in texts.items() if text or name != "orig_name"}
-    own: dict[str, Any] = {name: texts[name] for name in _TEXTS if name in texts}
-    own |= {"orig_name": ""} if own.get("orig_name") == title else {}  # the default
-    own |= {name: number for name in _NUMBERS if (number := read_whole(texts.get(name))) is not None}
-    own |= {} if asset.rate is None else {"fps": asset.fps if isinstance(asset.fps, int) else str(asset.fps)}
+    asset = snapshot.asset
+    title = asset.title or snapshot.title
+    is_gone = asset.hires == ""
+    attributes = {**asset.attributes}
+    if not attributes.get("orig_name"):
+        attributes.pop("orig_name", None)
+    own = _attributes(attributes)
+    if own.get("orig_name") == title:
+        del own["orig_name"]  # the default
+    if asset.rate is not None:
+        own["fps"] = asset.fps if isinstance(asset.fps, int) else str(asset.fps)
+    links = []
+    for link in snapshot.links or ():
+        links.append(GivenLink(show_folder(link.folder), link.title, link.link_id))
     return GivenClip(
         title,
-        live.show_folder(asset.folder or ()),
+        show_folder(asset.folder or ()),
         asset.link_id,
         finalized=asset.finalized is not False,
         archived=is_gone,
@@ -68,54 +75,90 @@ def clip_content(snapshot: live.AssetSnapshot) -> GivenClip:
         proxy=asset.proxy or "",
         archive=asset.archive or (None if is_gone else ""),
         params=asset.parameters,
-        hidden=tuple(name for name in ("frame_time", *_NUMBERS, *_TEXTS) if name not in texts),
-        fields=entry_fields(texts),
-        xmp={name: [*values] if values[1:] else values[0] for name, values in (snapshot.xmp or {}).items() if values},
+        hidden=tuple(name for name in ("frame_time", *_NUMBERS, *_TEXTS) if name not in attributes),
+        fields=entry_fields(attributes),
+        xmp=_xmp(snapshot.xmp or {}),
         segments=[_segment(segment) for segment in asset.segments],
         markers=[_marker(marker) for marker in asset.markers],
-        links=[GivenLink(live.show_folder(each.folder), each.title, each.link_id) for each in snapshot.links or ()],
+        links=links,
         **own,
     )
 
 
+def _attributes(attributes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the attributes that the content names, a number as one."""
+    own: dict[str, Any] = {}
+    for name in (*_TEXTS, *_NUMBERS):
+        text = attributes.get(name)
+        value = text if name in _TEXTS else read_whole(text)
+        if value is not None:
+            own[name] = value
+    return own
+
+
+def _xmp(fields: Xmp) -> dict[str, str | list[str]]:
+    given: dict[str, str | list[str]] = {}
+    for name, values in fields.items():
+        if values:
+            given[name] = [*values] if values[1:] else values[0]
+    return given
+
+
 def entry_fields(attributes: Mapping[str, str]) -> dict[str, str]:
     """Return the link fields that an entry shows; but not an in point or out point at the ends of the clip."""
-    ends = {"first_frame": 0, "last_frame": (read_whole(attributes.get("frames")) or 0) - 1}
-    kept = {name: text for name, text in attributes.items() if name in registry.LINK_FIELD and text}
-    return {name: text for name, text in kept.items() if name not in ends or read_whole(text) != ends[name]}
+    last = (read_whole(attributes.get("frames")) or 0) - 1
+    ends = {"first_frame": 0, "last_frame": last}
+    fields = {}
+    for name, text in attributes.items():
+        is_end = name in ends and read_whole(text) == ends[name]
+        if name in registry.LINK_FIELD and text and not is_end:
+            fields[name] = text
+    return fields
 
 
-def _segment(segment: live.Segment) -> GivenSegment:
-    titles, rating = [*segment.titles], read_whole(segment.rating) or 0
-    given: dict[str, Any] = {name: getattr(segment, name) or "" for name in ("keywords", "name", "track")}
-    given |= {"titles": titles} if titles[1:] else {"title": "".join(titles)}
-    return GivenSegment(segment.number, segment.start, segment.duration, rating=rating, **given)
+def _segment(segment: Segment) -> GivenSegment:
+    texts: dict[str, Any] = {name: getattr(segment, name) or "" for name in ("keywords", "name", "track")}
+    if len(segment.titles) > 1:
+        texts["titles"] = [*segment.titles]
+    else:
+        texts["title"] = "".join(segment.titles)
+    rating = read_whole(segment.rating) or 0
+    return GivenSegment(segment.number, segment.start, segment.duration, rating=rating, **texts)
 
 
-def _marker(marker: live.Marker) -> GivenMarker:
-    texts = {name: marker.fields.get(name, "") for name in _MARKER_TEXTS}
-    more = {name: text for name, text in marker.fields.items() if text and name not in {*texts, "track", "rating"}}
-    rating = read_whole(marker.fields.get("rating"))
+def _marker(marker: Marker) -> GivenMarker:
+    more = {name: text for name, text in marker.fields.items() if text}
+    texts = {name: more.pop(name, "") for name in _MARKER_TEXTS}
+    more.pop("track", None)
+    rating = read_whole(more.pop("rating", None))
     return GivenMarker(marker.frame, marker.uid, marker.track, rating=rating, more=more, **texts)
 
 
-def channel_content(channel: live.RssChannel, rss_guid: str) -> Iterator[GivenItem]:
+def channel_content(channel: RssChannel, rss_guid: str) -> Iterator[GivenItem]:
     """Yield the items of a channel as content."""
     for item in channel.items:
         shown = rss_item(item, rss_guid)
-        usual = default_file(item.guid, text="text" in shown) if item.guid else "item.txt"
-        yield GivenItem(**{"file": usual, **shown})
+        file = default_file(item.guid, text="text" in shown) if item.guid else "item.txt"
+        yield GivenItem(**{"file": file, **shown})
 
 
 def content_lines(contents: Iterable[Any]) -> Iterator[str]:
     """Yield the lines of clips, items or names of folders, as items of a list; no text of them is a template."""
-    for each in contents:
-        shown = verbatim(to_builtins(each))
-        for name, value in shown.items() if isinstance(shown, dict) else ():
-            if isinstance(value, list | tuple | dict):
-                lists = isinstance(value, list) and isinstance(value[0], dict)
-                shown[name] = [FlowStyle(item) for item in value] if lists else FlowStyle(value)
+    for content in contents:
+        shown = verbatim(to_builtins(content))
+        if isinstance(shown, dict):
+            for name, value in shown.items():
+                shown[name] = _in_flow_style(value)
         yield from yaml_lines([shown], 4)
+
+
+def _in_flow_style(value: Any) -> Any:
+    """Return a list or mapping that is written in one line; a list of mappings has a line for each."""
+    if not isinstance(value, list | tuple | dict):
+        return value
+    if isinstance(value, list) and isinstance(value[0], dict):
+        return [FlowStyle(item) for item in value]
+    return FlowStyle(value)
 
 
 class ContentExport(TextExport):
@@ -135,16 +178,18 @@ class ContentExport(TextExport):
 
     def add(self, snapshot: Snapshot, dialect: Dialect, database: str | None) -> None:
         """Add a clip, which has its links, or the items of a channel."""
-        if isinstance(snapshot, live.AssetSnapshot):
+        if isinstance(snapshot, AssetSnapshot):
             self.add_part("databases", str(database), [clip_content(snapshot)])
-        elif isinstance(snapshot, live.RssChannel):
+        elif isinstance(snapshot, RssChannel):
             self.add_part("channels", snapshot.name, channel_content(snapshot, dialect.rss_guid))
 
     def add_part(self, section: str, name: str, items: Iterable[Any]) -> None:
         """Add items to the list of this name in a section of the file."""
+        if section != self._part[0]:
+            self.write([f"{section}:"])
         if self._part != (section, name):
-            key = next(yaml_lines({name: []}, 2)).removesuffix(" []")
-            self.write([key] if section == self._part[0] else [f"{section}:", key])
+            key = next(yaml_lines({name: []}, 2))
+            self.write([key.removesuffix(" []")])
             self._part = section, name
         self.write(content_lines(items))
 

@@ -64,12 +64,14 @@ def command(*, no_color: bool) -> int:
     with scratch as name, Simulator(restore_seconds=1.0) as server:
         folder = Path(name)
         shutil.copytree(_examples(), folder / "playbooks")
-        clips = sum(1 for database in server.state.databases.values() for _ in database.clips())
+        clips = sum(len([*database.clips()]) for database in server.state.databases.values())
         print_result(
             f"A media server with {clips} clips listens at {server.url}; the playbooks are copied to a scratch folder."
         )
         environment = {"STUDIO_A_URL": server.url, "XDG_STATE_HOME": str(folder / "state")}
-        with chdir(folder / "playbooks"), _environment(environment | ({"NO_COLOR": "1"} if no_color else {})):
+        if no_color:
+            environment["NO_COLOR"] = "1"
+        with chdir(folder / "playbooks"), _environment(environment):
             pausing = sys.stdin.isatty() and sys.stdout.isatty() and not os.environ.get("CI")
             for number, step in enumerate(STEPS):
                 pausing = pausing and (number == 0 or _pause(no_color=no_color))
@@ -81,8 +83,9 @@ def command(*, no_color: bool) -> int:
 
 def _pause(*, no_color: bool) -> bool:
     """Wait for Enter before the next scene; return whether to wait again."""
-    hint = "Press Enter for the next scene (q: all that is left, without a pause) "
-    return prompt("\n" + paint(hint, "dim", colour=use_colour(sys.stderr, no_color=no_color))).lower() != "q"
+    colour = use_colour(sys.stderr, no_color=no_color)
+    hint = paint("Press Enter for the next scene (q: all that is left, without a pause) ", "dim", colour=colour)
+    return prompt(f"\n{hint}").lower() != "q"
 
 
 def _run(step: DemoStep) -> None:

@@ -35,9 +35,10 @@ def media_server(
     :class:`msauto.plugins.simulator.embedded.Simulator`. The ledger of the test's runs is a folder of its own.
     """
     marker = request.node.get_closest_marker("media_server")
+    args, options = (marker.args, marker.kwargs) if marker else ((), {})
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     try:
-        server = _server(request.path.parent, *(marker.args if marker else ()), **(marker.kwargs if marker else {}))
+        server = _server(request.path.parent, *args, **options)
     except (OSError, TypeError, ValueError, MsautoError) as error:
         pytest.fail(f"the marker media_server: {error}", pytrace=False)
     with server:

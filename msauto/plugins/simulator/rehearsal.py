@@ -30,11 +30,11 @@ from msauto.api.workplace import ThisProcess
 from msauto.codec import to_key
 from msauto.errors import MsautoError, RefusedError
 from msauto.ledger.ledger import Ledger, LedgerPlace
-from msauto.model import live
 from msauto.model.clip_entries import clip_key, index_links
 from msauto.model.events import Notify, ignore
 from msauto.model.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD
 from msauto.model.identity import ClipEntries
+from msauto.model.live import Asset, AssetSnapshot, Entry, Folder, Link, Listing, RssChannel
 from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.requests import PROFILES
 from msauto.model.server import Auth, Dialect, ServerSpec, Tls
@@ -81,11 +81,13 @@ class Rehearsal:
     @property
     def repeated(self) -> tuple[Target, ...]:
         """What the plan after it still has to do, without what was left out, and commands with ``run: always``."""
-        left_out = {target_key(each) for each in self.plan.targets if each.error}
-        effects = ((each, effect) for each in self.again.targets for sent in each.requests for effect in sent.effects)
-        due = [each for each, effect in effects if effect.visible or effect.after != "always"]
-        due += [each for each in self.again.targets if each.error and target_key(each) not in left_out]
-        return tuple(each for each in self.again.targets if each in due)
+        left_out = {target_key(target) for target in self.plan.targets if target.error}
+        repeated = []
+        for target in self.again.targets:
+            is_new_error = bool(target.error) and target_key(target) not in left_out
+            if is_new_error or _is_due(target):
+                repeated.append(target)
+        return tuple(repeated)
 
     @property
     def ok(self) -> bool:
@@ -95,25 +97,27 @@ class Rehearsal:
 
     def to_json(self) -> str:
         """Return the document of ``--format json``, in which are those of the runs and of the plan between them."""
-        told = {"ok": self.ok, "unlike": self.unlike, "unknown": self.unknown, "left": self.left}
-        parts = {"result": self.result, "again": self.again, "undone": self.undone}
-        documents = {name: each and json.loads(each.to_json()) for name, each in parts.items()}
-        return dump({"format": "msauto-rehearsal", "version": 1, **told, **documents})
+        document: dict[str, Any] = {"format": "msauto-rehearsal", "version": 1}
+        for name in ("ok", "unlike", "unknown", "left"):
+            document[name] = getattr(self, name)
+        for name in ("result", "again", "undone"):
+            part: RunPlan | RunResult | None = getattr(self, name)
+            document[name] = part and json.loads(part.to_json())
+        return dump(document)
 
     def to_text(self, layout: Layout = _WIDE) -> str:
         """Return what ``msauto rehearse`` prints below the plan and the result."""
         lists = {
-            "The second plan still changes:": [target_heading(target) for target in self.repeated],
+            "The second plan still changes:": map(target_heading, self.repeated),
             "The copy plans these otherwise than the server:": self.unlike,
             "No copy can show what these do:": self.unknown,
             "Undo does not bring back:": self.left,
         }
         lines = []
         for heading, texts in lists.items():
-            if texts:
-                lines.append(words(heading, hang=4))
-            for text in texts:
-                lines.append(words(f"  {visible(text)}", hang=4))
+            items = [words(f"  {visible(text)}", hang=4) for text in texts]
+            if items:
+                lines += [words(heading, hang=4), *items]
         style: Style = "bold" if self.ok else "red"
         lines.append(words(self._closing, style))
         return "".join(render_lines(lines, layout))
@@ -136,7 +140,17 @@ class Rehearsal:
         return f"Rehearsed on an embedded copy of {servers}: {'; '.join(facts)}. Nothing was written to the server."
 
     def __repr__(self) -> str:
-        return f"<Rehearsal: {'ok' if self.ok else 'not ok'}, {self.result!r}>"
+        outcome = "ok" if self.ok else "not ok"
+        return f"<Rehearsal: {outcome}, {self.result!r}>"
+
+
+def _is_due(target: Target) -> bool:
+    """Whether a request of a second plan does more than to run a command again that always runs."""
+    for request in target.requests:
+        for effect in request.effects:
+            if effect.visible or effect.after != "always":
+                return True
+    return False
 
 
 async def rehearse(
@@ -151,8 +165,8 @@ async def rehearse(
     if inputs.on is not None or inputs.undone is not None:
         raise MsautoError("only playbooks are rehearsed, in this process", remedy="leave out on and undo")
     hooks = _faults(faults)
-    seen: dict[str, dict[str, object]] = {spec.name: {} for spec in loaded.resolved.specs}
-    real = replace(loaded, workplace=ThisProcess(partial(_Remembering, seen=seen)))
+    answers: dict[str, dict[str, object]] = {spec.name: {} for spec in loaded.resolved.specs}
+    real = replace(loaded, workplace=ThisProcess(partial(_Remembering, answers=answers)))
     plan = await plan_only(real, options, notify=notify)
     check_plan(plan, keep_going=options.keep_going, asked={"freeze", "window"})
     plan = structs.replace(plan, refusals=())  # what is left of them is when it may run
@@ -163,7 +177,7 @@ async def rehearse(
         urls = {}
         for spec in loaded.resolved.specs:
             if spec.name not in plan.unreachable:
-                server = await _copy_of(spec, seen[spec.name], plan, hooks)
+                server = await _copy_of(spec, answers[spec.name], plan, hooks)
                 servers.append(stack.enter_context(server))
                 urls[spec.url] = server.url
         copy = _on_copies(loaded, urls, _memory_of(inputs.ledger, urls, folder / "run"))
@@ -177,8 +191,8 @@ async def rehearse(
         if undone is not None:
             left = [*_changes(result.plan, without=await plan_only(as_before, options))]
     reached = tuple(target for target in plan.targets if target.server not in plan.unreachable)
-    there = structs.replace(plan, targets=reached)
-    unlike = [*_changes(there, without=result.plan), *_changes(result.plan, without=there)]
+    planned = structs.replace(plan, targets=reached)
+    unlike = [*_changes(planned, without=result.plan), *_changes(result.plan, without=planned)]
     return Rehearsal(
         RunPlan(loaded, plan),
         RunResult(result),
@@ -223,15 +237,17 @@ def _hidden(plan: Plan) -> Iterator[str]:
     """Name each change that reading does not show."""
     for target in redact_plan(plan).targets:
         for request in target.requests:
-            if request.dest is None and not all(each.visible for each in request.effects):
-                yield from (_name(target, target.changes[number]) for number in request.changes)
+            is_shown = request.dest is not None or all(effect.visible for effect in request.effects)
+            if not is_shown:
+                for number in request.changes:
+                    yield _name(target, target.changes[number])
 
 
 def _changes(plan: Plan, *, without: Plan) -> Iterator[str]:
     """Name each change and error of a plan that the other one does not have."""
-    known = {key for key, _ in _parts(without)}
+    keys = {key for key, _ in _parts(without)}
     for key, text in _parts(plan):
-        if key not in known:
+        if key not in keys:
             yield text
 
 
@@ -250,43 +266,54 @@ def _parts(plan: Plan) -> Iterator[tuple[bytes, str]]:
 
 
 class _Remembering(AsyncMediaServer):
-    """A client that keeps what it reads in ``seen``, by server and path."""
+    """A client that keeps what it reads in ``answers``, by server and path."""
 
-    def __init__(self, server: ServerSpec, *, seen: dict[str, dict[str, object]], **options: Any) -> None:
+    def __init__(self, server: ServerSpec, *, answers: dict[str, dict[str, object]], **options: Any) -> None:
         super().__init__(server, **options)
-        self._seen = seen[server.name]
+        self._answers = answers[server.name]
 
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
         """Send a read."""
-        self._seen.setdefault(request.path, None)
+        self._answers.setdefault(request.path, None)
         found = await super().read(request, parse, listing=listing)
-        self._seen[request.path] = found
+        self._answers[request.path] = found
         return found
 
-    async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> live.Listing:
+    async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
         """Send a read of a listing."""
-        found = self._seen[request.path] = await super().read_listing(request, begin)
+        found = self._answers[request.path] = await super().read_listing(request, begin)
         return found
 
 
 class _SeenDatabase(Struct):
     """What answers have shown of a database, by how an asset was asked for."""
 
-    assets: dict[Address, live.Asset] = {}
+    assets: dict[Address, Asset] = {}
     xmp: dict[Address, dict[str, tuple[str, ...]]] = {}
-    entries: dict[tuple[int | None, live.Folder, str], live.Entry] = {}
-    folders: set[live.Folder] = set()
+    entries: dict[tuple[int | None, Folder, str], Entry] = {}
+    folders: set[Folder] = set()
+
+
+class _SeenAsset(Struct):
+    """An asset that was read: the address asked for, its entries, and which file it is."""
+
+    address: Address
+    asset: Asset
+    found: ClipEntries
+    file_key: object
 
 
 async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, faults: Sequence[Fault]) -> Simulator:
     """Return a server, not started, with what the answers showed, and with what the plan needs and none shows."""
     state = ServerState()
     databases = defaultdict[str, _SeenDatabase](_SeenDatabase)
+    xmp = []
     for path, answer in answers.items():
-        if isinstance(answer, live.RssChannel):
+        if "/GETUSERFIELDS" in path:
+            xmp.append(answer)
+        if isinstance(answer, RssChannel):
             items = state.add_channel(answer.name).items
-            for item in channel_content(answer, spec.dialect.rss_guid):
-                items.append(item_from_content(item))
+            items += map(item_from_content, channel_content(answer, spec.dialect.rss_guid))
         elif answer is not None and path.startswith("/storage/"):
             _sort_in(databases, path, answer, spec.dialect)
     for name, database in databases.items():
@@ -295,8 +322,7 @@ async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, 
         if target.server == spec.name:
             _add_what_is_needed(state, target)
     given = {"link_fields": _how_fields_show(databases.values())}
-    xmp = [answer for path, answer in answers.items() if "/GETUSERFIELDS" in path]
-    if xmp and xmp.count(None) == len(xmp):
+    if xmp and not any(answer is not None for answer in xmp):
         given["xmp_shape"] = "unreadable"
     return Simulator(state, _dialect_of(spec.dialect, given), faults)
 
@@ -306,9 +332,9 @@ def _sort_in(databases: Mapping[str, _SeenDatabase], path: str, answer: object, 
     asked = decode_address(path.removeprefix("/storage/").partition("?")[0].split("/"))
     database = databases[asked.database]
     address = Address(asked.asset or "", asked.namespace or "")
-    if isinstance(answer, live.Asset):
+    if isinstance(answer, Asset):
         database.assets[address] = counted_from_the_file(answer, dialect)
-    elif isinstance(answer, live.Listing):
+    elif isinstance(answer, Listing):
         database.folders.update((answer.folder, *answer.folders))
         for entry in answer.entries:
             database.entries[entry.link_id, entry.folder, entry.title] = entry
@@ -333,14 +359,14 @@ def _add_what_is_needed(state: ServerState, target: Target) -> None:
 
 def _how_fields_show(databases: Iterable[_SeenDatabase]) -> str:
     """Return how the answers show link fields: always, only if they are set, or never."""
-    texts = set()
+    shows = "hidden"
     for database in databases:
         for asset in database.assets.values():
-            for name in _PLAIN_FIELDS:
-                texts.add(asset.attributes.get(name))
-    if "" in texts:
-        return "reported"
-    return "reported_when_set" if texts - {None} else "hidden"
+            for name in _PLAIN_FIELDS & asset.attributes.keys():
+                if not asset.attributes[name]:
+                    return "reported"
+                shows = "reported_when_set"
+    return shows
 
 
 class _Copying:
@@ -357,83 +383,94 @@ class _Copying:
 
     async def fill(self) -> None:
         """Add everything."""
-        entries = [*self._seen.entries.values()]
         self._database.profiles = [*PROFILES]
         self._database.next_link_id = max((number or 0 for number in self._free), default=0) + 1
         for folder in sorted(self._seen.folders):
             self._database.make_folder(folder)
-        index = await index_links(entries)
+        index = await index_links([*self._seen.entries.values()])
         answers = []
         owners = {}
         for address, asset in self._seen.assets.items():
             found = index.entries_of(asset)
-            key = clip_key(asset) if asset.hires or asset.archive else None
-            answers.append((address, asset, found, key))
-            owners[found.own] = key
-        answers.sort(key=lambda answer: answer[2].own is not answer[2].home)  # homes first
-        for address, asset, found, key in answers:
-            of_this_clip = [entry for entry in found.same if owners.get(entry) in (None, key)]
-            self._add_clip(address, asset, found, key, of_this_clip)
-        for entry in entries:
+            file_key = clip_key(asset) if asset.hires or asset.archive else None
+            answers.append(_SeenAsset(address, asset, found, file_key))
+            owners[found.own] = file_key
+        answers.sort(key=lambda answer: answer.found.own is not answer.found.home)  # homes first
+        for answer in answers:
+            entries = []
+            for entry in answer.found.same:
+                if owners.get(entry) in (None, answer.file_key):
+                    entries.append(entry)
+            self._add_clip(answer, entries)
+        for entry in self._seen.entries.values():
             if entry not in self._clips:
                 self._add_alone(entry)
 
-    def _add_clip(
-        self,
-        address: Address,
-        asset: live.Asset,
-        found: ClipEntries,
-        file_key: object,
-        of_this_clip: Sequence[live.Entry],
-    ) -> None:
+    def _add_clip(self, answer: _SeenAsset, of_this_clip: Sequence[Entry]) -> None:
         """Add an asset that was read, unless another answer is of the same clip, and its entries."""
-        folder = found.own.folder if found.own else asset.folder or ()
-        own = live.Link(folder, asset.title or address.name, asset.link_id)
-        key = file_key or found.own or own
-        clip = self._clips.get(key) or self._new_clip(asset, own, found)
-        self._clips[key] = self._clips[own] = clip
-        shown: list[live.Entry | live.Link] = [*of_this_clip, *(asset.links or ()), own]
+        asset, found = answer.asset, answer.found
+        title = asset.title or answer.address.name
+        folder = asset.folder or ()
+        if found.own:
+            folder = found.own.folder
+        own = Link(folder, title, asset.link_id)
+        key = answer.file_key or found.own or own
+        clip = self._clips.get(key)
+        if clip is None:
+            clip = self._new_clip(asset, own, found)
+        self._clips[key] = clip
+        self._clips[own] = clip
+        shown: list[Entry | Link] = [*of_this_clip, *(asset.links or ()), own]
         for entry in shown:
             if self._clips.setdefault(entry, clip) is clip:
-                self._add_entry(clip, entry, asset.attributes if entry is own else None)
+                attributes = asset.attributes if entry is own else None
+                self._add_entry(clip, entry, attributes)
+        self._add_keys(clip, answer)
+
+    def _add_keys(self, clip: SimClip, answer: _SeenAsset) -> None:
+        """Add the XMP fields, and by what the asset was asked for."""
+        address = answer.address
         for name, values in self._seen.xmp.get(address, {}).items():
             clip.xmp[name] = [*values]
         if address.namespace == "handle":
             self._state.handles[address.name] = clip
-        elif address.namespace not in {*_NAMESPACES, *asset.attributes}:
+        elif address.namespace not in {*_NAMESPACES, *answer.asset.attributes}:
             clip.xmp[address.namespace] = [address.name]
 
-    def _new_clip(self, asset: live.Asset, own: live.Link, found: ClipEntries) -> SimClip:
+    def _new_clip(self, asset: Asset, own: Link, found: ClipEntries) -> SimClip:
         """Add a clip at its home; one that was only read through a link gets a home beside it."""
-        home: live.Link | live.Entry = found.home or own
-        if found.home is None and asset.folder not in (None, own.folder):
-            home = live.Link(asset.folder or (), f"{own.title} (home)")
+        home: Link | Entry = found.home or own
+        is_elsewhere = asset.folder not in (None, own.folder)
+        if found.home is None and is_elsewhere:
+            home = Link(asset.folder or (), f"{own.title} (home)")
         number = self._take(home.link_id)
         shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
-        content = clip_content(live.AssetSnapshot(home.title, shown))
-        return clip_from_content(self._database, content)
+        snapshot = AssetSnapshot(home.title, shown)
+        return clip_from_content(self._database, clip_content(snapshot))
 
-    def _add_entry(self, clip: SimClip, entry: live.Entry | live.Link, attributes: Mapping[str, str] | None) -> None:
+    def _add_entry(self, clip: SimClip, entry: Entry | Link, attributes: Mapping[str, str] | None) -> None:
         """Add an entry that is missing; ``attributes`` are those of its answer, if it was read."""
         place = entry.folder, entry.title
-        there = next((each for each in clip.entries if (each.folder, each.title) == place), None)
-        if there is None:
-            there = self._database.add_entry(clip, *place, self._take(entry.link_id))
-        if isinstance(entry, live.Entry):
+        for added in clip.entries:
+            if (added.folder, added.title) == place:
+                break
+        else:
+            added = self._database.add_entry(clip, *place, self._take(entry.link_id))
+        if isinstance(entry, Entry):
             attributes = entry.attributes
         if attributes is not None:
-            there.fields = entry_fields(attributes)
+            added.fields = entry_fields(attributes)
 
-    def _add_alone(self, entry: live.Entry) -> None:
+    def _add_alone(self, entry: Entry) -> None:
         """Add what is only listed as a clip of its own."""
-        alone = live.Asset(
+        alone = Asset(
             entry.title,
             entry.folder,
             finalized=entry.finalized,
             attributes=entry.attributes,
             link_id=self._take(entry.link_id),
         )
-        clip_from_content(self._database, clip_content(live.AssetSnapshot(entry.title, alone)))
+        clip_from_content(self._database, clip_content(AssetSnapshot(entry.title, alone)))
 
     def _take(self, number: int | None) -> int | None:
         """Return a link_id that no entry has yet, and give it to no other."""
@@ -447,7 +484,11 @@ def _dialect_of(dialect: Dialect, given: dict[str, str]) -> SimDialect:
     """Return how an embedded server must answer, by the dialect of the inventory, and what is ``given``."""
     for name, choices in SimDialect.choices().items():
         value = getattr(dialect, name, "")
-        given |= {name: value} if value in choices or (value and not choices) else _INSTEAD.get(value, {})
+        is_free_text = value and not choices
+        if value in choices or is_free_text:
+            given[name] = value
+        else:
+            given |= _INSTEAD.get(value, {})
     return SimDialect().with_values(given)
 
 
@@ -479,7 +520,8 @@ def _on_copies(loaded: Loaded, urls: Mapping[str, str], folder: Path) -> Loaded:
         return folder / f"download-{hashlib.sha256(os.fsencode(dest)).hexdigest()}"
 
     async def hash_there(dest: str) -> str | None:
-        return await hash_file(str(place(dest)) if place(dest).exists() else dest)
+        saved = place(dest)
+        return await hash_file(str(saved) if saved.exists() else dest)
 
     work = []
     for intents in loaded.resolved.work:

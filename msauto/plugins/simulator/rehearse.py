@@ -55,7 +55,8 @@ def command(*, flags: Flags, playbooks: tuple[str, ...], faults: tuple[str, ...]
     if flags.format == "json":
         print_result(done.to_json())
     else:
-        form, layout = report_form("text"), layout_of(flags, keep_going=options.keep_going)
+        form = report_form("text")
+        layout = layout_of(flags, keep_going=options.keep_going)
         print_result(form.plan(redact_plan(done.plan.unredacted), layout))
         shown = form.result if done.result.ok else render_outcomes  # its last sentence names a run of the history
         print_result(shown(done.result.applied, layout))

@@ -74,9 +74,12 @@ def command(
         simulator = Simulator(content, dialect, faults, state_file=state_file, restore_seconds=10, **options)
         simulator.run(lambda url: print_message(f"A media server listens at {url} (Ctrl-C stops it)."))
     except OSError as error:
-        in_use = error.errno == errno.EADDRINUSE
-        remedy = "use --port 0 for a free port" if in_use else "see msauto simulate --help"
-        name = f"{error.filename}: " if error.filename else ""
-        raise MsautoError(f"{name}{error.strerror}" if in_use or name else str(error), remedy=remedy) from error
+        message = str(error)
+        remedy = "see msauto simulate --help"
+        if error.errno == errno.EADDRINUSE:
+            message, remedy = str(error.strerror), "use --port 0 for a free port"
+        if error.filename:
+            message = f"{error.filename}: {error.strerror}"
+        raise MsautoError(message, remedy=remedy) from error
     except ValueError as error:
         raise MsautoError(str(error), remedy="see msauto simulate --help") from error

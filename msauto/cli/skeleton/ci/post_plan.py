@@ -74,16 +74,19 @@ def is_ours(comment: dict[str, Any], api: Forge) -> bool:
 def main(file: str, name: str) -> None:
     """Create the comment, or change it if its text differs."""
     path = Path(file)
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
     name = name.replace(">", "%3E").replace("##", "#%23")  # as in the plan, so that it cannot end the comment
     marker = f"<!-- msauto:plan:{name} v1 "
-    body = text if text.startswith(marker) else f"{marker}failed -->\n{FAILED}"
+    body = f"{marker}failed -->\n{FAILED}"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if text.startswith(marker):
+        body = text
     api = forge()
-    old = next((each for each in comments(api) if each["body"].startswith(marker) and is_ours(each, api)), None)
-    if old is None:
-        call("POST", api.comments, api.headers, body)
-    elif old["body"].strip() != body.strip():
-        call(api.update, api.comment.format(old["id"]), api.headers, body)
+    for comment in comments(api):
+        if comment["body"].startswith(marker) and is_ours(comment, api):
+            if comment["body"].strip() != body.strip():
+                call(api.update, api.comment.format(comment["id"]), api.headers, body)
+            return
+    call("POST", api.comments, api.headers, body)
 
 
 if __name__ == "__main__":

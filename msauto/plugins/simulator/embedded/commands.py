@@ -64,6 +64,12 @@ class CommandCall:
         """The frame of the file where positions start to count."""
         return self.entry.first_frame if self.dialect.position_origin == "in" else 0
 
+    @property
+    def titles(self) -> list[str]:
+        """The title of the parameters; none if it is empty."""
+        title = self.request.param("title")
+        return [title] if title else []
+
     def integer(self, name: str) -> int:
         """Return a required whole number."""
         return integer_value(name, self.request.required(name))
@@ -122,13 +128,16 @@ def set_field(call: CommandCall) -> None:
 
 def set_user_fields(call: CommandCall) -> None:
     """Change XMP fields: each parameter is a field, its value a list."""
-    fields = [(name, value) for name, value in call.request.params if name != "command"]
-    if not fields:
-        raise RefusalError(400, "the fields are missing")
     changed: dict[str, list[str]] = {}
-    for name, value in fields:
-        changed.setdefault(name, []).extend(value.split(call.dialect.list_separator) if value else ())
-    call.clip.xmp = changed if call.dialect.xmp_update == "clear" else call.clip.xmp | changed
+    for name, value in call.request.params:
+        if name != "command":
+            values = changed.setdefault(name, [])
+            if value:
+                values += value.split(call.dialect.list_separator)
+    if not changed:
+        raise RefusalError(400, "the fields are missing")
+    kept = call.clip.xmp if call.dialect.xmp_update == "keep" else {}
+    call.clip.xmp = kept | changed
 
 
 def _record_partner_call(call: CommandCall) -> None:
@@ -156,8 +165,10 @@ def copy_program_fields(call: CommandCall) -> None:
     """Copy the XMP fields of the clip's program card (the target of its last move)."""
     clip = _other_clip(call)
     _record_partner_call(call)
-    moves = [made["asset_id"] for made in clip.partner if "asset_id" in made]
-    card = call.state.cards.get(moves[-1]) if moves else None
+    asset_id = ""
+    for partner_call in clip.partner:
+        asset_id = partner_call.get("asset_id", asset_id)
+    card = call.state.cards.get(asset_id)
     if card is not None:
         clip.xmp.update({name: list(values) for name, values in card.xmp.items()})
 
@@ -167,17 +178,17 @@ def move_to_asset(call: CommandCall) -> None:
     asset_id = call.request.required("asset_id")
     card = call.state.cards.get(asset_id)
     _record_partner_call(call)
-    call.database.change_entry(call.clip.home, folder=card.folder if card else ("Cards", asset_id))
+    folder = card.folder if card else ("Cards", asset_id)
+    call.database.change_entry(call.clip.home, folder=folder)
 
 
 def create_segment(call: CommandCall) -> None:
     """CREATESEGMENT: add a segment; `segment_update` of the dialect decides for a number that exists."""
-    title = call.request.param("title")
     segment = SimSegment(
         call.integer("seg_num"),
         call.frames("start_frame") + call.origin,
         call.frames("duration"),
-        [title] if title else [],
+        call.titles,
         keywords=call.request.param("keywords") or "",
     )
     _check_segment(call, segment)
@@ -204,11 +215,12 @@ def _check_segment(call: CommandCall, segment: SimSegment) -> None:
         raise RefusalError(400, "duration is 0")
     if end > call.clip.length:
         raise RefusalError(400, f"the segment ends at {end}, beyond the clip")
-    if call.dialect.segment_overlap == "refuse" and any(
-        other.number != segment.number and other.start < end and segment.start < other.start + other.duration
-        for other in call.clip.segments
-    ):
-        raise RefusalError(409, "the segment overlaps another segment")
+    if call.dialect.segment_overlap == "allow":
+        return
+    for other in call.clip.segments:
+        overlaps = other.start < end and segment.start < other.start + other.duration
+        if overlaps and other.number != segment.number:
+            raise RefusalError(409, "the segment overlaps another segment")
 
 
 def create_segmentation(call: CommandCall) -> None:
@@ -216,37 +228,44 @@ def create_segmentation(call: CommandCall) -> None:
     duration, length = call.frames("duration"), call.clip.length
     if duration <= 0:
         raise RefusalError(400, "duration is 0")
-    title = call.request.param("title")
-    call.clip.segments = [
-        SimSegment(number, start, min(duration, length - start), [title] if title else [])
-        for number, start in enumerate(range(0, length, duration), 1)
-    ]
+    segments = []
+    for number, start in enumerate(range(0, length, duration), 1):
+        segments.append(SimSegment(number, start, min(duration, length - start), call.titles))
+    call.clip.segments = segments
 
 
 def delete_segment(call: CommandCall) -> None:
     """DELETESEGMENT: delete every segment with this number, the first or the last."""
     number = call.integer("seg_num")
-    numbered = [segment for segment in call.clip.segments if segment.number == number]
-    if not numbered:
+    segments = call.clip.segments
+    places = [place for place, segment in enumerate(segments) if segment.number == number]
+    if not places:
         raise RefusalError(404, f"segment {number} not found")
-    gone = {"all": numbered, "first": numbered[:1], "last": numbered[-1:]}[call.dialect.segment_delete]
-    call.clip.segments = [segment for segment in call.clip.segments if not any(segment is each for each in gone)]
+    gone = {"all": places, "first": places[:1], "last": places[-1:]}[call.dialect.segment_delete]
+    for place in reversed(gone):
+        del segments[place]
     _renumber(call)
 
 
 def create_marker(call: CommandCall) -> None:
     """CREATEMARKER: add a marker, or change the one with this uid; -1 gives a new uid."""
-    uid, marker = call.integer("uid"), call.clip.marker(call.integer("uid"))
-    sent = {name: value for name, value in call.request.params if name not in ("command", "uid", "frame")}
+    uid = call.integer("uid")
+    sent = dict(call.request.params)
+    for name in ("command", "uid", "frame"):
+        sent.pop(name, None)
     if sent.get("track", "General") not in TRACKS:
         raise RefusalError(400, f"unknown track {sent['track']}")
-    if marker is not None:
-        if call.request.param("frame") is not None:
-            marker.pos = _marker_position(call)
-        marker.fields = (marker.fields if call.dialect.marker_update == "keep" else _MARKER_DEFAULTS) | sent
-    else:
-        number = call.clip.new_uid(call.dialect.marker_uid) if uid == -1 else uid
-        call.clip.markers.append(SimMarker(number, _marker_position(call), _MARKER_DEFAULTS | sent))
+    marker = call.clip.marker(uid)
+    if marker is None:
+        position = _marker_position(call)
+        if uid == -1:
+            uid = call.clip.new_uid(call.dialect.marker_uid)
+        call.clip.markers.append(SimMarker(uid, position, _MARKER_DEFAULTS | sent))
+        return
+    if call.request.param("frame") is not None:
+        marker.pos = _marker_position(call)
+    kept = marker.fields if call.dialect.marker_update == "keep" else _MARKER_DEFAULTS
+    marker.fields = kept | sent
 
 
 def _marker_position(call: CommandCall) -> int:

@@ -106,8 +106,8 @@ class SimDialect:
 
     def with_values(self, values: Mapping[str, str]) -> SimDialect:
         """Return the dialect with some keys changed; ValueError for an unknown key or value."""
-        known = self.choices()
+        choices = self.choices()
         for key in values:
-            if key not in known:
-                raise ValueError(f"unknown dialect key {key!r}; known: {', '.join(known)}")
+            if key not in choices:
+                raise ValueError(f"unknown dialect key {key!r}; known: {', '.join(choices)}")
         return replace(self, **cast("dict[str, Any]", dict(values)))

@@ -103,15 +103,15 @@ class Fault:
 @dataclass(slots=True)
 class _ActiveFault:
     fault: Fault
-    seen: int = 0
+    matched: int = 0
     hits: int = 0
 
     def applies(self, line: str) -> bool:
         fault = self.fault
         if (fault.times is not None and self.hits >= fault.times) or not re.search(fault.match, line):
             return False
-        self.seen += 1
-        if self.seen <= fault.after:
+        self.matched += 1
+        if self.matched <= fault.after:
             return False
         self.hits += 1
         return True
@@ -129,8 +129,12 @@ class Faults:
 
     def add(self, *faults: Fault | str) -> None:
         """Activate faults, given as values or as texts; after a ValueError nothing is changed."""
-        values = [Fault.parse(given) if isinstance(given, str) else given for given in faults]
-        self._active += [_ActiveFault(fault) for fault in values]
+        added = []
+        for fault in faults:
+            if isinstance(fault, str):
+                fault = Fault.parse(fault)
+            added.append(_ActiveFault(fault))
+        self._active += added
 
     def clear(self) -> None:
         """Deactivate all faults."""
@@ -142,11 +146,16 @@ class Faults:
 
     def take(self, line: str) -> list[Fault]:
         """Return the faults for this request (`METHOD target`) and count them: hooks, and at most one other."""
-        taken: list[Fault] = []
+        faults: list[Fault] = []
+        has_fault = False
         for active in self._active:
-            if (active.fault.change or all(fault.change for fault in taken)) and active.applies(line):
-                taken.append(active.fault)
-        return taken
+            is_hook = active.fault.change is not None
+            if has_fault and not is_hook:
+                continue
+            if active.applies(line):
+                faults.append(active.fault)
+                has_fault = has_fault or not is_hook
+        return faults
 
 
 class Deferred:
@@ -230,24 +239,26 @@ def parse_change(text: str) -> Change:
     """`rename:OLD:NEW` → what makes this change; ValueError for another text."""
     name, *texts = map(unquote, text.split(":"))
     if name not in CHANGES or len(texts) != CHANGES[name].count(":") + 1:
-        known = "; ".join(f"{known}:{form}" for known, form in CHANGES.items())
-        raise ValueError(f"unknown change {text!r}; known: {known}")
+        forms = [f"{change}:{form}" for change, form in CHANGES.items()]
+        raise ValueError(f"unknown change {text!r}; known: {'; '.join(forms)}")
     return partial(_change, texts, name)
 
 
 def _change(texts: list[str], name: str, state: ServerState) -> None:
     """Make a change; a title that no clip has changes nothing."""
     title, *texts = texts
-    place, other = _find(state, title), _find(state, texts[0]) if texts else None
+    place = _find(state, title)
     if place is None:
         return
     database, entry = place
     match name, *texts:
         case "rename", new:
             database.change_entry(entry, title=new)
-        case "swap", title_of_other if other:
-            database.change_entry(entry, title=title_of_other)
-            other[0].change_entry(other[1], title=title)
+        case "swap", title_of_other:
+            other = _find(state, title_of_other)
+            if other is not None:
+                database.change_entry(entry, title=title_of_other)
+                other[0].change_entry(other[1], title=title)
         case "edit", name_of_field, value:
             entry.fields[name_of_field] = value
         case "delete", *_:
@@ -255,12 +266,17 @@ def _change(texts: list[str], name: str, state: ServerState) -> None:
         case "rerecord", *_:
             clip = entry.clip
             database.remove_clip(clip)
-            taken = datetime.fromisoformat(clip.create_time) + timedelta(days=1)
-            again = replace(clip, file="", create_time=taken.isoformat(), entries=[], markers=[], segments=[], xmp={})
-            database.put_clip(again, clip.home.folder, title)
+            day_after = datetime.fromisoformat(clip.create_time) + timedelta(days=1)
+            recording = replace(
+                clip, file="", create_time=day_after.isoformat(), entries=[], markers=[], segments=[], xmp={}
+            )
+            database.put_clip(recording, clip.home.folder, title)
 
 
 def _find(state: ServerState, title: str) -> tuple[SimDatabase, SimEntry] | None:
     """Return the entry with a title, and its database; the first database that has it."""
-    entries = ((database, database.find(title)) for database in state.databases.values())
-    return next(((database, entry) for database, entry in entries if entry is not None), None)
+    for database in state.databases.values():
+        entry = database.find(title)
+        if entry is not None:
+            return database, entry
+    return None

@@ -20,11 +20,11 @@ _RSS = "http://backend.userland.com/rss2"
 
 def channels_xml(state: ServerState) -> str:
     """GET /rss."""
-    rows = "".join(
-        f'<channel name="{escape_attribute(channel.name)}">{element("title", channel.title)}</channel>\n'
-        for channel in state.channels.values()
-    )
-    return f"<channels>\n{rows}</channels>"
+    rows = []
+    for channel in state.channels.values():
+        title = element("title", channel.title)
+        rows.append(f'<channel name="{escape_attribute(channel.name)}">{title}</channel>\n')
+    return f"<channels>\n{''.join(rows)}</channels>"
 
 
 def find_channel(state: ServerState, name: str) -> SimChannel:
@@ -36,38 +36,47 @@ def find_channel(state: ServerState, name: str) -> SimChannel:
 
 def channel_xml(channel: SimChannel, dialect: SimDialect) -> str:
     """Return the channel's items in order, in the shape of the dialect."""
+    title = element("title", channel.title)
     if dialect.rss_shape == "atom":
-        entries = "".join(_atom_entry(item, dialect) for item in channel.items)
-        head = element("id", f"urn:channel:{channel.name}") + element("title", channel.title)
+        head = element("id", f"urn:channel:{channel.name}") + title
+        entries = "".join([_atom_entry(item, dialect) for item in channel.items])
         return f'<feed xmlns="{_ATOM}">{head}\n{entries}</feed>'
-    items = "".join(_rss_item(item, dialect) for item in channel.items)
-    head = element("title", channel.title) + element("link", f"/rss/{channel.name}") + element("description", "")
+    head = title + element("link", f"/rss/{channel.name}") + element("description", "")
+    items = "".join([_rss_item(item, dialect) for item in channel.items])
     inner = f"<channel>{head}\n{items}</channel>"
     if dialect.rss_shape == "bare":
         return inner
-    space = f' xmlns="{_RSS}"' if dialect.rss_shape == "rss_namespaced" else ""
+    space = ""
+    if dialect.rss_shape == "rss_namespaced":
+        space = f' xmlns="{_RSS}"'
     return f'<rss version="2.0"{space}>{inner}</rss>'
 
 
 def put_item(channel: SimChannel, file: str, body: bytes, dialect: SimDialect) -> None:
     """PUT /rss/NAME/FNAME: the body is the content of the file FNAME."""
     item = read_item(file, body, dialect)
-    places = [place for place, old in enumerate(channel.items) if old.file == file]
-    if not places or dialect.rss_update == "duplicate":
+    files = [old.file for old in channel.items]
+    if file not in files or dialect.rss_update == "duplicate":
         channel.items.append(item)
     elif dialect.rss_update == "replace":
-        channel.items[places[0]] = item
+        channel.items[files.index(file)] = item
     else:
         raise RefusalError(409, f"{file} exists already")
 
 
 def delete_item(channel: SimChannel, guid: str, dialect: SimDialect) -> None:
     """DELETE /rss/NAME?guid=GUID: every item with this guid, or the first one."""
-    gone = [place for place, item in enumerate(channel.items) if shown_guid(item, dialect) == guid]
-    if not gone or not guid:
+    kept = []
+    deleted = 0
+    for item in channel.items:
+        may_delete = deleted == 0 or dialect.rss_delete == "all"
+        if may_delete and guid and shown_guid(item, dialect) == guid:
+            deleted += 1
+        else:
+            kept.append(item)
+    if not deleted:
         raise ResourceNotFoundError
-    gone = gone[:1] if dialect.rss_delete == "first" else gone
-    channel.items = [item for place, item in enumerate(channel.items) if place not in gone]
+    channel.items = kept
 
 
 def shown_guid(item: Item, dialect: SimDialect) -> str:
@@ -79,19 +88,26 @@ def shown_guid(item: Item, dialect: SimDialect) -> str:
 
 def read_item(file: str, body: bytes, dialect: SimDialect) -> Item:
     """A file's content (text, or an RSS `item` document) → an item."""
-    if dialect.rss_body == "item" or (dialect.rss_body == "any" and file.lower().endswith(".xml")):
-        root = parse_document(body)
-        item = root if root.tag == "item" else root.find(".//item")
-        if item is None:
-            raise RefusalError(400, "the document does not contain an item")
-        fields = {child.tag: child.text or "" for child in item}
-        texts = (fields.get(name, "") for name in ("title", "description", "link", "pubDate"))
-        return Item(file, body, fields.get("guid") or _stem(file), *texts)
+    is_document = dialect.rss_body == "item"
+    if dialect.rss_body == "any":
+        is_document = file.lower().endswith(".xml")
+    if is_document:
+        return _read_document(file, body)
     try:
-        sourced = body.decode("utf-8-sig").replace("\r\n", "\n")
+        text = body.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise RefusalError(400, "the text is not UTF-8") from None
-    return Item(file, body, _stem(file), sourced.partition("\n")[0], sourced)
+    return Item(file, body, _stem(file), text.partition("\n")[0], text)
+
+
+def _read_document(file: str, body: bytes) -> Item:
+    root = parse_document(body)
+    item = root if root.tag == "item" else root.find(".//item")
+    if item is None:
+        raise RefusalError(400, "the document does not contain an item")
+    fields = {child.tag: child.text or "" for child in item}
+    texts = [fields.get(name, "") for name in ("title", "description", "link", "pubDate")]
+    return Item(file, body, fields.get("guid") or _stem(file), *texts)
 
 
 def parse_document(body: bytes) -> ET.Element:
@@ -105,20 +121,28 @@ def parse_document(body: bytes) -> ET.Element:
 
 
 def _rss_item(item: Item, dialect: SimDialect) -> str:
-    shown = shown_guid(item, dialect)
-    guid = f'<guid isPermaLink="false">{escape_text(shown)}</guid>' if shown else ""
-    more = element("link", item.link) if item.link else ""
-    more += element("pubDate", item.pub_date) if item.pub_date else ""
-    inner = guid + element("title", item.title) + element("description", item.description) + more
+    inner = ""
+    guid = shown_guid(item, dialect)
+    if guid:
+        inner = f'<guid isPermaLink="false">{escape_text(guid)}</guid>'
+    inner += element("title", item.title) + element("description", item.description)
+    if item.link:
+        inner += element("link", item.link)
+    if item.pub_date:
+        inner += element("pubDate", item.pub_date)
     return f"<item>{inner}</item>\n"
 
 
 def _atom_entry(item: Item, dialect: SimDialect) -> str:
-    shown = shown_guid(item, dialect)
-    inner = (element("id", shown) if shown else "") + element("title", item.title)
-    inner += element("summary", item.description)
-    inner += f'<link href="{escape_attribute(item.link)}"/>' if item.link else ""
-    inner += element("updated", item.pub_date) if item.pub_date else ""
+    inner = ""
+    guid = shown_guid(item, dialect)
+    if guid:
+        inner = element("id", guid)
+    inner += element("title", item.title) + element("summary", item.description)
+    if item.link:
+        inner += f'<link href="{escape_attribute(item.link)}"/>'
+    if item.pub_date:
+        inner += element("updated", item.pub_date)
     return f"<entry>{inner}</entry>\n"
 
 

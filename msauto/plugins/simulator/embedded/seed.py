@@ -7,6 +7,7 @@ import json
 import os
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -125,19 +126,25 @@ def _awkward(news: SimDatabase) -> None:
 def _series(news: SimDatabase) -> None:
     for number in range(1, 13):
         when = f"2026-11-{number + 8:02d}T06:00:00"
-        clip = news.add_clip(f"EP{number:03d}", "Raw", frames=36000 + 25 * number, create_time=when)
+        frames = 36000 + 25 * number
+        clip = news.add_clip(f"EP{number:03d}", "Raw", frames=frames, create_time=when)
         clip.xmp = {"dc:identifier": [f"EP-{number:03d}"]}
     for number in range(100):
-        rate = RATES[number % len(RATES)]
-        when = f"2026-11-{number % 28 + 1:02d}T{number % 24:02d}:15:00"
         title = f"Story {number:03d}"
-        news.add_clip(title, "Raw/2026/11", rate=rate, frames=500 + 37 * number, create_time=when)
+        rate = RATES[number % len(RATES)]
+        frames = 500 + 37 * number
+        when = f"2026-11-{number % 28 + 1:02d}T{number % 24:02d}:15:00"
+        news.add_clip(title, "Raw/2026/11", rate=rate, frames=frames, create_time=when)
     for number in range(30):
+        folder = f"Sport/Round {number // 10 + 1}"
         frames = (5400 + 60 * number) * 50
         when = f"2026-08-{number + 1:02d}T18:00:00"
-        news.add_clip(
-            f"Match {number + 1}", f"Sport/Round {number // 10 + 1}", rate=50, frames=frames, create_time=when
-        )
+        news.add_clip(f"Match {number + 1}", folder, rate=50, frames=frames, create_time=when)
+    _other_kinds(news)
+
+
+def _other_kinds(news: SimDatabase) -> None:
+    """Add a very long clip, and what is not a film."""
     news.add_clip("Parliament, whole day", "Raw/2026", frames=25 * 3600 * 26, create_time="2026-11-18T07:00:00")
     news.add_clip("Studio sound", "Sound", mime_type=MIME_TYPES["Audio"], width=0, height=0, frames=7500)
     news.add_clip("Harbour at dawn", "Stills", mime_type=MIME_TYPES["StillImage"], frames=1, orig_type="JPEG")
@@ -185,20 +192,29 @@ def state_to_json(state: ServerState) -> dict[str, Any]:
 def _database_to_json(database: SimDatabase, state: ServerState) -> dict[str, Any]:
     clips = list(database.clips())
     places = {id(clip): clip.home.link_id for clip in clips}
-    handles = {number: places[id(clip)] for number, clip in state.handles.items() if id(clip) in places}
-    kept = {name: getattr(database, name) for name in ("name", "connectors", "profiles", "partner", "next_link_id")}
+    handles = {}
+    for number, clip in state.handles.items():
+        if id(clip) in places:
+            handles[number] = places[id(clip)]
+    names = ("name", "connectors", "profiles", "partner", "next_link_id")
+    kept = to_builtins({name: getattr(database, name) for name in names})
     folders = list(_folders(database.root, ()))
-    return {**to_builtins(kept), "handles": handles, "folders": folders, "clips": list(map(_clip_to_json, clips))}
+    return {**kept, "handles": handles, "folders": folders, "clips": list(map(_clip_to_json, clips))}
 
 
 def _clip_to_json(clip: SimClip) -> dict[str, Any]:
-    entries = [{"link_id": e.link_id, "folder": e.folder, "title": e.title, "fields": e.fields} for e in clip.entries]
+    entries = []
+    for entry in clip.entries:
+        shown = {name: getattr(entry, name) for name in ("link_id", "folder", "title", "fields")}
+        entries.append(shown)
     return {**to_builtins(replace(clip, entries=[]), enc_hook=str), "entries": entries}  # a rate: "25"
 
 
-def _folders(folder: Folder, path: tuple[str, ...]) -> list[tuple[str, ...]]:
-    below = [place for child in folder.folders.values() for place in _folders(child, (*path, child.name))]
-    return ([path] if path else []) + below
+def _folders(folder: Folder, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if path:
+        yield path
+    for child in folder.folders.values():
+        yield from _folders(child, (*path, child.name))
 
 
 def state_from_json(data: dict[str, Any]) -> ServerState:
@@ -213,11 +229,13 @@ def state_from_json(data: dict[str, Any]) -> ServerState:
         database.connectors = convert(given["connectors"], dict[str, list[bytes]])
         for path in given["folders"]:
             database.make_folder(tuple(path))
-        clips = [_add_clip(database, each) for each in given["clips"]]
+        clips = [_add_clip(database, clip) for clip in given["clips"]]
         by_place = {clip.home.link_id: clip for clip in clips}
-        state.handles |= {number: by_place[link_id] for number, link_id in given["handles"].items()}
+        for number, link_id in given["handles"].items():
+            state.handles[number] = by_place[link_id]
         database.next_link_id = given["next_link_id"]
-    state.channels = {each.name: each for each in convert(data["channels"], list[SimChannel])}
+    for channel in convert(data["channels"], list[SimChannel]):
+        state.channels[channel.name] = channel
     state.cards = convert(data["cards"], dict[str, ProgramCard])
     return state
 
@@ -352,22 +370,28 @@ def state_from_content(data: Any) -> ServerState:
     for name, paths in content.folders.items():
         for path in paths or []:
             state.add_database(name).make_folder(path)
-    for name, given in content.databases.items():
-        database, clips = state.add_database(name), given or []
-        shown = [number for clip in clips for number in (clip.link_id, *(each.link_id for each in clip.links))]
-        numbers = [number for number in shown if number is not None]
-        if len({*numbers}) < len(numbers):
-            twice = next(number for number in numbers if numbers.count(number) > 1)
-            raise ValueError(f"two entries of {name} have the link_id {twice}")
-        database.next_link_id = max(numbers, default=0) + 1
-        for clip in clips:
-            try:
-                clip_from_content(database, clip)
-            except (ValueError, ZeroDivisionError) as error:
-                raise ValueError(f"{name}: {clip.title}: {error}") from None
+    for name, clips in content.databases.items():
+        _fill(state.add_database(name), clips or [])
     for name, items in content.channels.items():
         state.add_channel(name).items.extend(map(item_from_content, items or []))
     return state
+
+
+def _fill(database: SimDatabase, clips: list[GivenClip]) -> None:
+    """Add clips; ValueError for one that is wrong, and for two entries of one number."""
+    numbers = set[int]()
+    for clip in clips:
+        for number in (clip.link_id, *[link.link_id for link in clip.links]):
+            if number in numbers:
+                raise ValueError(f"two entries of {database.name} have the link_id {number}")
+            if number is not None:
+                numbers.add(number)
+    database.next_link_id = max(numbers, default=0) + 1
+    for clip in clips:
+        try:
+            clip_from_content(database, clip)
+        except (ValueError, ZeroDivisionError) as error:
+            raise ValueError(f"{database.name}: {clip.title}: {error}") from None
 
 
 def _frames(given: _Position, rate: Fraction) -> int:
@@ -379,12 +403,17 @@ def item_from_content(given: GivenItem) -> Item:
     """Return an item of a channel."""
     item = read_item(given.file, given.text.encode(), SimDialect(rss_body="text"))
     if given.item:
-        texts = (given.item.get(name, "") for name in ("title", "description", "link", "pubDate"))
+        texts = [given.item.get(name, "") for name in ("title", "description", "link", "pubDate")]
         item = Item(given.file, b"", item.guid, *texts)
     return item if given.guid is None else replace(item, guid=given.guid)
 
 
 _FPS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,12}|/[1-9][0-9]{0,8})?")
+_SAME_IN_BOTH = (
+    "frames", "mime_type", "width", "height", "channels", "sample_rate", "bps", "orig_type", "derived_from",
+    "create_time", "rec_time", "proxy", "finalized", "params",
+)  # fmt: skip
+"""What content and state hold of a clip alike."""
 
 
 def clip_from_content(database: SimDatabase, given: GivenClip) -> SimClip:
@@ -394,29 +423,47 @@ def clip_from_content(database: SimDatabase, given: GivenClip) -> SimClip:
     rate = Fraction(given.fps)
     if not 1 <= rate <= 1000:
         raise ValueError(f"fps must be 1 to 1000, not {given.fps}")
-    own = {name: getattr(given, name) for name in SimClip.__dataclass_fields__ if name in GivenClip.__struct_fields__}
-    own["xmp"] = {name: [values] if isinstance(values, str) else values for name, values in given.xmp.items()}
-    made_up = f"$(archive_path)/{database.name}/{given.title}.mxf" if given.archived else ""
-    own |= {"archive": given.archive or (made_up if given.archive is not None else ""), "segments": [], "markers": []}
-    own["orig_name"] = given.orig_name or given.title
-    clip = SimClip(rate=rate, file=given.hires, online=not given.archived, omitted=given.hidden, **own)
+    xmp = {}
+    for name, texts in given.xmp.items():
+        xmp[name] = [texts] if isinstance(texts, str) else texts
+    same = {name: getattr(given, name) for name in _SAME_IN_BOTH}
+    clip = SimClip(
+        rate=rate,
+        file=given.hires,
+        online=not given.archived,
+        omitted=given.hidden,
+        archive=given.archive or "",
+        orig_name=given.orig_name or given.title,
+        xmp=xmp,
+        segments=[_segment(segment, rate) for segment in given.segments],
+        **same,
+    )
+    if given.archived and given.archive == "":
+        clip.archive = f"$(archive_path)/{database.name}/{given.title}.mxf"
     database.put_clip(clip, given.folder, given.title, given.link_id)
     clip.home.fields = dict(given.fields)
-    for each in given.segments:
-        start, duration = _frames(each.start, rate), _frames(each.duration, rate)
-        titles = each.titles or ([each.title] if each.title else [])
-        clip.segments.append(
-            SimSegment(each.number, start, duration, titles, each.name, each.track, each.rating, each.keywords)
-        )
     for marker in given.markers:
-        texts = {name: getattr(marker, name) for name in ("track", "title", "comment", "user", "keywords")}
-        texts |= marker.more
-        rating = {} if marker.rating is None else {"rating": str(marker.rating)}
         uid = clip.new_uid() if marker.uid is None else marker.uid
-        clip.markers.append(
-            SimMarker(uid, _frames(marker.at, rate), {name: text for name, text in texts.items() if text} | rating)
-        )
+        clip.markers.append(SimMarker(uid, _frames(marker.at, rate), _marker_texts(marker)))
     for link in given.links:
         entry = database.add_entry(clip, link.folder, link.title or given.title, link.link_id)
         entry.fields = dict(link.fields)
     return clip
+
+
+def _segment(given: GivenSegment, rate: Fraction) -> SimSegment:
+    titles = given.titles
+    if given.title and not titles:
+        titles = [given.title]
+    start, duration = _frames(given.start, rate), _frames(given.duration, rate)
+    return SimSegment(given.number, start, duration, titles, given.name, given.track, given.rating, given.keywords)
+
+
+def _marker_texts(given: GivenMarker) -> dict[str, str]:
+    texts = {name: getattr(given, name) for name in ("track", "title", "comment", "user", "keywords")}
+    texts |= given.more
+    for name in [name for name, text in texts.items() if not text]:
+        del texts[name]
+    if given.rating is not None:
+        texts["rating"] = str(given.rating)
+    return texts

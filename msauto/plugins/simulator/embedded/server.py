@@ -22,7 +22,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
-from msauto.plugins.simulator.embedded import wire
 from msauto.plugins.simulator.embedded.commands import COMMANDS, CommandCall, delete_asset, load_batch
 from msauto.plugins.simulator.embedded.dialect import SimDialect
 from msauto.plugins.simulator.embedded.faults import Deferred, Fault, Faults, answer_with
@@ -37,6 +36,23 @@ from msauto.plugins.simulator.embedded.storage import (
     thumbnail_answer,
     xmp_answer,
 )
+from msauto.plugins.simulator.embedded.wire import (
+    READS,
+    HttpAnswer,
+    HttpRequest,
+    MalformedRequestError,
+    RefusalError,
+    RequestAddress,
+    ResourceNotFoundError,
+    decode_address,
+    decode_percent,
+    decode_query,
+    not_found_answer,
+    refusal_answer,
+    success_answer,
+    text_answer,
+    xml_answer,
+)
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -50,34 +66,35 @@ class SimServer:
         self.dialect = dialect
         self._restore_seconds = restore_seconds
 
-    def answer(self, request: wire.HttpRequest, *, pretend: bool = False) -> wire.HttpAnswer:
+    def answer(self, request: HttpRequest, *, pretend: bool = False) -> HttpAnswer:
         """Do what the request asks for. `pretend`: a write is not done, but answered as after success."""
-        limit = int(self.dialect.line_limit)
         try:
-            if (refused := self._unauthorized(request)) is not None:
-                return refused
-            if pretend and request.method not in wire.READS:
-                return wire.success_answer(self.dialect, None)
-            if limit and len(request.target) > limit:
-                return wire.text_answer("Error: the request line is too long", 414, done=False)
-            path, _, query = request.target.partition("?")
-            request.params = wire.decode_query(query)
-            top, *segments = path.removeprefix("/").split("/")
-            if segments and segments[-1] == "":
-                segments.pop()
-            if top == "storage":
-                return self._storage(request, segments)
-            if top == "rss":
-                return self._rss(request, segments)
-            raise wire.ResourceNotFoundError
-        except wire.ResourceNotFoundError:
-            return wire.not_found_answer(self.dialect)
-        except wire.RefusalError as refusal:
-            return wire.refusal_answer(refusal, self.dialect)
-        except wire.MalformedRequestError as problem:
-            return wire.text_answer(f"Error: {problem}", 400, done=False)
+            return self._unauthorized(request) or self._answer(request, pretend=pretend)
+        except ResourceNotFoundError:
+            return not_found_answer(self.dialect)
+        except RefusalError as refusal:
+            return refusal_answer(refusal, self.dialect)
+        except MalformedRequestError as problem:
+            return text_answer(f"Error: {problem}", 400, done=False)
 
-    def _unauthorized(self, request: wire.HttpRequest) -> wire.HttpAnswer | None:
+    def _answer(self, request: HttpRequest, *, pretend: bool) -> HttpAnswer:
+        if pretend and request.method not in READS:
+            return success_answer(self.dialect, None)
+        limit = int(self.dialect.line_limit)
+        if limit and len(request.target) > limit:
+            return text_answer("Error: the request line is too long", 414, done=False)
+        path, _, query = request.target.partition("?")
+        request.params = decode_query(query)
+        top, *segments = path.removeprefix("/").split("/")
+        if segments and segments[-1] == "":
+            segments.pop()
+        if top == "storage":
+            return self._storage(request, segments)
+        if top == "rss":
+            return self._rss(request, segments)
+        raise ResourceNotFoundError
+
+    def _unauthorized(self, request: HttpRequest) -> HttpAnswer | None:
         """Return a 401 for a request without the right credentials: the interface specifies no authentication."""
         dialect = self.dialect
         if dialect.auth == "none":
@@ -91,29 +108,29 @@ class SimServer:
         given = request.headers.get(header, "").encode("utf-8", "surrogateescape")
         if hmac.compare_digest(given, desired.encode()):
             return None
-        answer = wire.text_answer("Error: authentication required", 401, done=False)
+        answer = text_answer("Error: authentication required", 401, done=False)
         if challenge:
             answer.headers["WWW-Authenticate"] = challenge
         return answer
 
-    def _storage(self, request: wire.HttpRequest, segments: list[str]) -> wire.HttpAnswer:
+    def _storage(self, request: HttpRequest, segments: list[str]) -> HttpAnswer:
         if not segments:
             _only_read(request)
-            return wire.xml_answer(databases_parts(self.state, self.dialect), self.dialect)
+            return xml_answer(databases_parts(self.state, self.dialect), self.dialect)
         dialect = self.dialect
-        address = wire.decode_address(segments, dialect.ns_id == "yes", dialect.title_address == "ns")
+        address = decode_address(segments, dialect.ns_id == "yes", dialect.title_address == "ns")
         database = self.state.databases.get(address.database)
         if database is None:
-            raise wire.ResourceNotFoundError
+            raise ResourceNotFoundError
         if address.asset is not None:
             return self._asset(request, database, address)
         if request.method == "PUT" and not address.folder:
             load_batch(database, request.required("connector"), request.body)
             return self._success()
         _only_read(request)
-        return wire.xml_answer(folder_parts(database, address.folder, request, dialect), dialect)
+        return xml_answer(folder_parts(database, address.folder, request, dialect), dialect)
 
-    def _asset(self, request: wire.HttpRequest, database: SimDatabase, address: wire.RequestAddress) -> wire.HttpAnswer:
+    def _asset(self, request: HttpRequest, database: SimDatabase, address: RequestAddress) -> HttpAnswer:
         entries = self.state.find(database, address.namespace, address.asset or "", self.dialect)
         entry = entries[0]
         match request.method, *address.tail:
@@ -132,26 +149,30 @@ class SimServer:
             case ("PVW", profile) | (profile,):
                 return proxy_answer(request, database, entry, profile)
             case (_, *_):
-                raise wire.ResourceNotFoundError
-        twins = [each for each in entries if each.is_home] if self.dialect.title_twins == "both" else []
-        if len(twins) > 1:
-            clips = "".join(clip_xml(each, self.dialect) for each in twins)
-            return wire.xml_answer(f"<Clips>{clips}</Clips>", self.dialect)
-        return wire.xml_answer(clip_xml(entry, self.dialect), self.dialect)
+                raise ResourceNotFoundError
+        return self._clips(entries)
 
-    def _command(self, request: wire.HttpRequest, database: SimDatabase, entry: SimEntry) -> wire.HttpAnswer:
+    def _clips(self, entries: list[SimEntry]) -> HttpAnswer:
+        """Answer with the first entry, or with all clips of a title."""
+        twins = [entry for entry in entries if entry.is_home]
+        if len(twins) > 1 and self.dialect.title_twins == "both":
+            clips = [clip_xml(entry, self.dialect) for entry in twins]
+            return xml_answer(f"<Clips>{''.join(clips)}</Clips>", self.dialect)
+        return xml_answer(clip_xml(entries[0], self.dialect), self.dialect)
+
+    def _command(self, request: HttpRequest, database: SimDatabase, entry: SimEntry) -> HttpAnswer:
         name = request.param("command") or ""
         if name not in COMMANDS:
-            raise wire.RefusalError(400, f"unknown command {name}")
+            raise RefusalError(400, f"unknown command {name}")
         COMMANDS[name](CommandCall(self.state, database, entry, request, self.dialect, self._restore_seconds))
         return self._success(entry)
 
-    def _rss(self, request: wire.HttpRequest, segments: list[str]) -> wire.HttpAnswer:
-        match (request.method, [wire.decode_percent(segment) for segment in segments]):
+    def _rss(self, request: HttpRequest, segments: list[str]) -> HttpAnswer:
+        match (request.method, [decode_percent(segment) for segment in segments]):
             case ("GET" | "HEAD", []):
-                return wire.xml_answer(channels_xml(self.state), self.dialect)
+                return xml_answer(channels_xml(self.state), self.dialect)
             case ("GET" | "HEAD", [name]):
-                return wire.xml_answer(channel_xml(find_channel(self.state, name), self.dialect), self.dialect)
+                return xml_answer(channel_xml(find_channel(self.state, name), self.dialect), self.dialect)
             case ("PUT", [name, file]):
                 put_item(find_channel(self.state, name), file, request.body, self.dialect)
                 return self._success()
@@ -159,18 +180,20 @@ class SimServer:
                 delete_item(find_channel(self.state, name), request.required("guid"), self.dialect)
                 return self._success()
             case (_, [] | [_] | [_, _]):
-                raise wire.RefusalError(405, f"{request.method} is not supported here")
+                raise RefusalError(405, f"{request.method} is not supported here")
             case _:
-                raise wire.ResourceNotFoundError
+                raise ResourceNotFoundError
 
-    def _success(self, entry: SimEntry | None = None) -> wire.HttpAnswer:
-        shown = clip_xml(entry, self.dialect) if entry and self.dialect.command_body == "clip" else None
-        return wire.success_answer(self.dialect, shown)
+    def _success(self, entry: SimEntry | None = None) -> HttpAnswer:
+        shown = None
+        if entry and self.dialect.command_body == "clip":
+            shown = clip_xml(entry, self.dialect)
+        return success_answer(self.dialect, shown)
 
 
-def _only_read(request: wire.HttpRequest) -> None:
-    if request.method not in wire.READS:
-        raise wire.RefusalError(405, f"{request.method} is not supported here")
+def _only_read(request: HttpRequest) -> None:
+    if request.method not in READS:
+        raise RefusalError(405, f"{request.method} is not supported here")
 
 
 _LINE_LIMIT = 2**20  # bytes of a request line or header, far above what the dialect limits
@@ -251,7 +274,8 @@ class Simulator(SimServer):
     @property
     def url(self) -> str:
         """`http://127.0.0.1:PORT`."""
-        return f"http://[{self._host}]:{self.port}" if ":" in self._host else f"http://{self._host}:{self.port}"
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self.port}"
 
     @property
     def log(self) -> list[LogEntry]:
@@ -260,7 +284,7 @@ class Simulator(SimServer):
 
     def writes(self) -> list[LogEntry]:
         """Return the requests other than GET and HEAD."""
-        return [entry for entry in self.log if entry.method not in wire.READS]
+        return [entry for entry in self.log if entry.method not in READS]
 
     def clear_log(self) -> None:
         """Remove all requests from the log; the numbers continue."""
@@ -318,7 +342,8 @@ class Simulator(SimServer):
             raise OSError(problem.errno, f"port {self._port} on {self._host} {reason}") from None
         self.port = int(listening.getsockname()[1])
         try:
-            self._log_file = self._log_path.open("a", encoding="utf-8", buffering=1) if self._log_path else None
+            if self._log_path is not None:
+                self._log_file = self._log_path.open("a", encoding="utf-8", buffering=1)
         except OSError:
             listening.close()
             raise
@@ -355,37 +380,40 @@ class Simulator(SimServer):
 
     async def _exchange(self, received: web.BaseRequest) -> web.StreamResponse:
         """Answer one request: the log, the faults, the work, the answer."""
-        request = wire.HttpRequest(received.method, received.raw_path, received.headers)
-        if request.method not in wire.READS:
+        request = HttpRequest(received.method, received.raw_path, received.headers)
+        if request.method not in READS:
             request.body = await _body(received)
         entry = LogEntry(next(self._numbers), request.method, request.target, request.body)
         self._log.append(entry)
         self.deferred.pass_request()
-        taken = self.faults.take(entry.line)
-        entry.fault = " ".join(each.kind for each in taken)
-        self._change(taken, "before")
+        faults = self.faults.take(entry.line)
+        entry.fault = " ".join([fault.kind for fault in faults])
+        self._change(faults, "before")
 
-        def work() -> wire.HttpAnswer:
+        def work() -> HttpAnswer:
             answer = self.answer(request)
             entry.done = answer.done
-            if taken:
+            if faults:
                 answer.whole_body()  # a long listing is that from before the hooks
-            if answer.done and request.method not in wire.READS:
+            if answer.done and request.method not in READS:
                 self._save_soon()
             return answer
 
-        fault = next((each for each in taken if not each.change), None)
-        pretend = partial(self.answer, request, pretend=True)
-        answer = await answer_with(fault, work, pretend, self.deferred) if fault else work()
-        self._change(taken, "after")
+        shown = [fault for fault in faults if not fault.change]
+        if shown:
+            pretend = partial(self.answer, request, pretend=True)
+            answer = await answer_with(shown[0], work, pretend, self.deferred)
+        else:
+            answer = work()
+        self._change(faults, "after")
         entry.status = answer.status
         if self._log_file is not None:
             fields = asdict(entry) | {"body": entry.body.decode("utf-8", "backslashreplace")}
             self._log_file.write(json.dumps(fields, ensure_ascii=False) + "\n")
         return await _send(received, answer)
 
-    def _change(self, taken: list[Fault], when: str) -> None:
-        for hook in taken:
+    def _change(self, faults: list[Fault], when: str) -> None:
+        for hook in faults:
             if hook.change and hook.kind.startswith(when):
                 hook.change(self.state)
                 self._save_soon()
@@ -419,7 +447,7 @@ async def _body(received: web.BaseRequest) -> bytes:
     return await received.content.read()
 
 
-async def _send(received: web.BaseRequest, answer: wire.HttpAnswer) -> web.StreamResponse:
+async def _send(received: web.BaseRequest, answer: HttpAnswer) -> web.StreamResponse:
     """Send an answer; the bytes on the wire are those of the answer, also where its length is wrong."""
     from aiohttp import web
 

@@ -6,10 +6,9 @@ The first entry of a clip is its home. Every further entry is a link to it (inte
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import count
 from typing import Any
 from unicodedata import normalize
 
@@ -122,16 +121,27 @@ class SimClip:
 
     def segment(self, number: int) -> SimSegment | None:
         """Return the first segment with this number."""
-        return next((segment for segment in self.segments if segment.number == number), None)
+        for segment in self.segments:
+            if segment.number == number:
+                return segment
+        return None
 
     def marker(self, uid: int) -> SimMarker | None:
         """Return the marker with this uid."""
-        return next((marker for marker in self.markers if marker.uid == uid), None)
+        for marker in self.markers:
+            if marker.uid == uid:
+                return marker
+        return None
 
     def new_uid(self, rule: str = "above") -> int:
         """Return a uid that no marker has, by the dialect's `marker_uid`."""
         uids = {marker.uid for marker in self.markers}
-        return max(uids, default=0) + 1 if rule == "above" else next(uid for uid in count(1) if uid not in uids)
+        uid = 1
+        if rule == "above":
+            uid = max(uids, default=0) + 1
+        while uid in uids:
+            uid += 1
+        return uid
 
 
 @dataclass(slots=True, eq=False)
@@ -216,9 +226,9 @@ class SimDatabase:
 
     def add_entry(self, clip: SimClip, folder: str | FolderPath, title: str, link_id: int | None = None) -> SimEntry:
         """Put a clip in a folder. The first entry of a clip is its home, a further one is a link."""
-        path = _path(folder)
-        entry = SimEntry(self.next_link_id if link_id is None else link_id, path, title, clip)
-        self.next_link_id = max(self.next_link_id, entry.link_id) + 1
+        number = self.next_link_id if link_id is None else link_id
+        entry = SimEntry(number, _path(folder), title, clip)
+        self.next_link_id = max(self.next_link_id, number) + 1
         clip.entries.append(entry)
         self._show(entry)
         return entry
@@ -236,8 +246,10 @@ class SimDatabase:
     def change_entry(self, entry: SimEntry, title: str | None = None, folder: FolderPath | None = None) -> None:
         """Rename or move an entry; a missing folder is created."""
         shown = self._hide(entry)
-        entry.title = entry.title if title is None else title
-        entry.folder = entry.folder if folder is None else folder
+        if title is not None:
+            entry.title = title
+        if folder is not None:
+            entry.folder = folder
         if shown:
             self._show(entry)
 
@@ -247,13 +259,16 @@ class SimDatabase:
 
     def find_all(self, title: str, dialect: SimDialect = _DEFAULT) -> list[SimEntry]:
         """Return the entries that a title finds by the dialect: clips, then links."""
-        entries = self.by_title.get(_folded(title), [])
-        if dialect.title_case == "exact":
-            entries = [entry for entry in entries if entry.title == title]
-        elif dialect.title_case == "normalized":
-            entries = [entry for entry in entries if normalize("NFC", entry.title) == normalize("NFC", title)]
-        links = [entry for entry in entries if not entry.is_home] if dialect.link_titles == "found" else []
-        return [entry for entry in entries if entry.is_home] + links
+        clips = []
+        links = []
+        for entry in self.by_title.get(_folded(title), ()):
+            if not _is_title(entry.title, title, dialect.title_case):
+                continue
+            if entry.is_home:
+                clips.append(entry)
+            elif dialect.link_titles == "found":
+                links.append(entry)
+        return clips + links
 
     def clip(self, title: str) -> SimClip:
         """Return the clip with a title; KeyError if it does not exist."""
@@ -264,7 +279,9 @@ class SimDatabase:
 
     def clips(self) -> Iterator[SimClip]:
         """Yield every clip once."""
-        return (entry.clip for entry in self.root.walk() if entry.is_home)
+        for entry in self.root.walk():
+            if entry.is_home:
+                yield entry.clip
 
     def _show(self, entry: SimEntry) -> None:
         self.make_folder(entry.folder).entries[entry.link_id] = entry
@@ -342,16 +359,16 @@ class ServerState:
 
         The first is the one that the request means. Raises ResourceNotFoundError.
         """
-        meant: Iterable[SimEntry]
+        entries: list[SimEntry] = []
         if namespace is None or namespace == "title":
-            meant = database.find_all(identifier, dialect)
+            entries = database.find_all(identifier, dialect)
         elif namespace == "handle":
-            meant = (clip.home for number, clip in self.handles.items() if number == identifier)
+            if identifier in self.handles:
+                entries = [self.handles[identifier].home]
         elif namespace == "link_id":
-            meant = (entry for entry in database.root.walk() if str(entry.link_id) == identifier)
+            entries = [entry for entry in database.root.walk() if str(entry.link_id) == identifier]
         else:
-            meant = (clip.home for clip in database.clips() if _has_key(clip, namespace, identifier))
-        entries = list(meant)
+            entries = [clip.home for clip in database.clips() if _has_key(clip, namespace, identifier)]
         if not entries:
             raise ResourceNotFoundError
         return entries
@@ -359,6 +376,13 @@ class ServerState:
     def clip(self, title: str, database: str = "NEWS") -> SimClip:
         """Return the clip with a title; KeyError if it does not exist."""
         return self.databases[database].clip(title)
+
+
+def _is_title(shown: str, asked: str, title_case: str) -> bool:
+    """Whether a title finds a clip whose folded title is the same, by the dialect."""
+    if title_case == "exact":
+        return shown == asked
+    return title_case == "folded" or normalize("NFC", shown) == normalize("NFC", asked)
 
 
 def _folded(title: str) -> str:

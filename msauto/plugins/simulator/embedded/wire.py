@@ -70,7 +70,10 @@ class HttpRequest:
 
     def param(self, name: str) -> str | None:
         """Return the first value of a parameter, or None."""
-        return next((value for key, value in self.params if key == name), None)
+        for key, value in self.params:
+            if key == name:
+                return value
+        return None
 
     def required(self, name: str) -> str:
         """Return the first value of a parameter; RefusalError if it is missing."""
@@ -137,8 +140,11 @@ def decode_name(raw: str) -> str:
 
 def decode_query(raw: str) -> list[tuple[str, str]]:
     """Return all parameters in order, with duplicates; a plus sign is one."""
-    pairs = [part.partition("=") for part in raw.split("&") if part]
-    return [(decode_percent(name), decode_percent(value)) for name, _, value in pairs]
+    params = []
+    for part in filter(None, raw.split("&")):
+        name, _, value = part.partition("=")
+        params.append((decode_percent(name), decode_percent(value)))
+    return params
 
 
 def decode_address(segments: list[str], ns_id: bool = True, decoded_colon: bool = False) -> RequestAddress:
@@ -169,11 +175,12 @@ def parse_frames(text: str, rate: Fraction) -> int:
     match = _CODE.fullmatch(text)
     if match is None:
         raise ValueError(f"not a valid position: {text!r}")
-    hours, minutes, seconds = (int(part) for part in match.group(1, 2, 3))
+    hours, minutes, seconds = map(int, match.group(1, 2, 3))
+    minutes += hours * 60
     if match[4] is None:
-        whole = Fraction((hours * 60 + minutes) * 60 + seconds) + Fraction(f"0.{match[6] or 0}")
-        return round(whole * rate)
-    minutes, frame = hours * 60 + minutes, int(match[5])
+        exact = Fraction(minutes * 60 + seconds) + Fraction(f"0.{match[6] or 0}")
+        return round(exact * rate)
+    frame = int(match[5])
     nominal = -(-rate.numerator // rate.denominator)
     if frame >= nominal:
         raise ValueError(f"frame {frame} is out of range at {nominal} frames per second")
@@ -268,12 +275,17 @@ def text_answer(text: str, status: int = 200, done: bool = True) -> HttpAnswer:
 
 def xml_answer(root: str | Iterable[str], dialect: SimDialect, done: bool = True) -> HttpAnswer:
     """Return an XML document with this root element; one in parts, the first with the start tag, is made while sent."""
-    texts = iter(["".join(_framed((root,), dialect))]) if isinstance(root, str) else _joined(_framed(root, dialect))
+    if isinstance(root, str):
+        texts: Iterator[str] = iter(["".join(_framed([root], dialect))])
+    else:
+        texts = _joined(_framed(root, dialect))
     encoder = codecs.getincrementalencoder(dialect.xml_encoding)("xmlcharrefreplace")
     pieces = map(encoder.encode, texts)
     answer = HttpAnswer(200, next(pieces), f"text/xml; charset={dialect.xml_encoding}", done=done)
-    if (second := next(pieces, None)) is not None:
-        answer.body, answer.parts = b"", chain((answer.body, second), pieces)
+    second = next(pieces, None)
+    if second is not None:
+        answer.parts = chain((answer.body, second), pieces)
+        answer.body = b""
     return answer
 
 
@@ -311,7 +323,9 @@ def not_found_answer(dialect: SimDialect) -> HttpAnswer:
     if dialect.not_found == "200_xml":
         return xml_answer(element("error", message), dialect, done=False)
     status, _, form = dialect.not_found.partition("_")
-    return text_answer("" if form == "empty" else message, int(status), done=False)
+    if form == "empty":
+        message = ""
+    return text_answer(message, int(status), done=False)
 
 
 def refusal_answer(refusal: RefusalError, dialect: SimDialect) -> HttpAnswer:
