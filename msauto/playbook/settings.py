@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from msauto.secrets.commands import SecretCommand
 from msauto.secrets.redaction import redact_lines
 
 if TYPE_CHECKING:
-    from msauto.playbook.schema.settings import DatedFreezeArgs, FreezeArgs, StateArgs
+    from msauto.playbook.schema.settings import DatedFreezeArgs, FreezeArgs, SettingsArgs, StateArgs
 
 
 class Settings(Struct, frozen=True):
@@ -81,13 +81,6 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
     download = args.download or schema.DownloadArgs()
     limits = args.limits or schema.LimitArgs()
     role_folders = all_beside(as_list(roles.path or []))
-    freezes: list[Freeze | DatedFreeze] = []
-    for index, freeze in enumerate(args.freeze or ()):
-        freezes.append(_freeze(freeze, args.tz, node.child("freeze", index)))
-    secrets: dict[str, SecretCommand] = {}
-    for name, secret in (args.secrets or {}).items():
-        place = node.child("secrets", name).key_place
-        secrets[name] = SecretCommand(tuple(secret.command), str(file.parent), place)
     return Settings(
         file=str(file),
         sha256=hashlib.sha256(content).hexdigest(),
@@ -98,7 +91,7 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         ledger_url=_ledger_url(file, state),
         timezone=args.tz,
         limits=Limits(**limits.model_dump(exclude_none=True), protected=tuple(args.protected or ())),
-        freezes=tuple(freezes),
+        freezes=tuple(_freezes(args, node.child("freeze"))),
         require_state=bool(state.require),
         keep_runs=state.keep_runs,
         keep_days=state.keep_days,
@@ -106,9 +99,21 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         lookup_folders=(*role_folders, *all_beside(lookup.folders)),
         download_folders=all_beside(download.folders),
         download_endings=tuple(download.endings or ()),
-        secrets=secrets,
+        secrets=_secrets(args, str(file.parent), node.child("secrets")),
         outside=plan.outside or UNSET,
     )
+
+
+def _freezes(args: SettingsArgs, node: SourceNode) -> Iterator[Freeze | DatedFreeze]:
+    for index, freeze in enumerate(args.freeze or ()):
+        yield _freeze(freeze, args.tz, node.child(index))
+
+
+def _secrets(args: SettingsArgs, folder: str, node: SourceNode) -> dict[str, SecretCommand]:
+    secrets: dict[str, SecretCommand] = {}
+    for name, secret in (args.secrets or {}).items():
+        secrets[name] = SecretCommand(tuple(secret.command), folder, node.child(name).key_place)
+    return secrets
 
 
 def find_settings(*starts: Path) -> Path | None:

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from msauto.aspects import contradictions
 from msauto.documents.document import Document, Problems, SourceNode
 from msauto.documents.value_types import is_template
-from msauto.errors import Problem, SourceLocation, nearest
+from msauto.errors import Problem, SourceLocation, did_you_mean
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode
@@ -273,9 +273,7 @@ def _never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
             name = handler.get("name") if isinstance(handler, dict) else None
             if not isinstance(name, str) or is_template(name) or name in play.notified:
                 continue
-            remedy = nearest(name, play.notified)
-            if not remedy.startswith("did"):
-                remedy = "add notify: to a task, or remove the handler"
+            remedy = did_you_mean(name, play.notified) or "add notify: to a task, or remove the handler"
             why = f"no task notifies the handler {name!r}, so it never runs"
             node = play.node.child("handlers", index, "name")
             yield replace(node.problem(why, remedy, kind="unused"), level="warning")
