@@ -329,8 +329,10 @@ class Hosts(Struct):
             nodes[node.place] = node
             hosts_of_place.setdefault(node.place, []).append(name)
         for place, hosts in hosts_of_place.items():
-            others = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
-            message = f"the secrets of {hosts[0]}{others} cross the network unencrypted: the URL begins with http:"
+            names_of_hosts = hosts[0]
+            if len(hosts) > 1:
+                names_of_hosts += f" and {len(hosts) - 1} more"
+            message = f"the secrets of {names_of_hosts} cross the network unencrypted: the URL begins with http:"
             remedy = "use https, or a tunnel that begins on this machine"
             yield replace(nodes[place].problem(message, remedy, kind="secret"), level="warning")
 
@@ -538,7 +540,9 @@ def _secret(args: Model, key: str, user: str, node: SourceNode, here: LookupCont
         if (name := getattr(args, f"{key}_{source}")) is not None:
             return secret_of(source, name, user, node.child(f"{key}_{source}"))
     text = getattr(args, key)
-    return None if text is None else Secret(text)
+    if text is None:
+        return None
+    return Secret(text)
 
 
 def _printed_secret(name: str, node: SourceNode, here: LookupContext) -> Secret:

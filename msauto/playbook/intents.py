@@ -327,7 +327,7 @@ def _intent(host_task: _HostTask, context: TaskContext) -> model.Intent | None:
 
 
 def _too_early(host_task: _HostTask) -> tuple[Problem, ...]:
-    """Return the problems of what needs the asset and is used before it is known, or where there is none."""
+    """Return the problems of what needs the asset before it is known, or where the target has no asset."""
     why = _WITHOUT_ASSET.get(host_task.task.module)
     problems = Problems()
     if why is None:

@@ -63,7 +63,10 @@ def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
     problems = Problems()
     builder = _InventoryBuilder()
     for path in paths:
-        for file in [path] if path in files.given else inventory_files(path):
+        inventories = [path]
+        if path not in files.given:
+            inventories = inventory_files(path)
+        for file in inventories:
             with problems.gather():
                 if file != path:
                     files.check_inside(file, Path(path))
@@ -163,8 +166,11 @@ class _InventoryBuilder:
                 document = files.document(file)
                 if name not in known:
                     hint = nearest(name, known)
-                    unknown = f"{document.file}: unknown {'host' if is_of_host else 'group'} {name!r}"
-                    self.warnings.append(f"{unknown} ({hint})" if hint else unknown)
+                    what = kind.removesuffix("_vars")
+                    warning = f"{document.file}: unknown {what} {name!r}"
+                    if hint:
+                        warning += f" ({hint})"
+                    self.warnings.append(warning)
                 elif is_of_host:
                     self.host_variables[name] += _variables_in(document, Level.HOST_VARS)
                 else:
@@ -234,9 +240,9 @@ def vars_files_of(folder: Path) -> Iterator[tuple[str, str, str]]:
             if is_ignored or not path.is_file():
                 continue
             has_ending = path.suffix in _VARS_ENDINGS
-            if len(parts) == 1:
-                yield kind, path.stem if has_ending else path.name, str(path)
-            elif has_ending:
+            if len(parts) == 1 and has_ending:
+                yield kind, path.stem, str(path)
+            elif len(parts) == 1 or has_ending:
                 yield kind, parts[0], str(path)
 
 
@@ -274,7 +280,9 @@ def match_hosts(
         return _hosts_called(name, inventory, node)
 
     united = [part for part in parts if part[0] not in "&!"]
-    chosen = set[str]().union(*map(hosts_of, united)) if united else set(inventory.hosts)
+    chosen = set(inventory.hosts)
+    if united:
+        chosen = set[str]().union(*map(hosts_of, united))
     for part in parts:
         if part[0] == "&":
             chosen &= hosts_of(part[1:])

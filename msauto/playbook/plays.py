@@ -15,7 +15,7 @@ from msauto.documents.strict_model import Model
 from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, has_pending, mark
 from msauto.errors import InputError, Problem, nearest
 from msauto.model.desired import OutsidePolicy
-from msauto.playbook.file_kinds import check_kind
+from msauto.playbook.file_kinds import FileKind, check_kind
 from msauto.playbook.input_files import Files, beside
 from msauto.playbook.roles import find_role, main_file, role_places, role_variables
 from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerFile, Playbook, TaskFile, aspects_of
@@ -69,9 +69,8 @@ class Loop(Struct, frozen=True):
             name = self.control.get(key, default)
             if name is None:
                 continue
-            is_set = key in self.control
-            place = self.node.child("loop_control", key) if is_set else self.node.child("loop")
-            yield str(name), place
+            path = ("loop_control", key) if key in self.control else ("loop",)
+            yield str(name), self.node.child(*path)
 
 
 _NOTHING = InheritedKeys()
@@ -340,8 +339,8 @@ class Loader:
 
     def _tasks_of(self, part: _Part, inherited: InheritedKeys) -> Iterable[Task]:
         """Return a task, or those of a block or an import."""
-        is_group = not part.data.keys().isdisjoint(GROUPS)
-        inner = self._inner(part, inherited, Level.BLOCK if is_group else Level.TASK)
+        level = Level.TASK if part.data.keys().isdisjoint(GROUPS) else Level.BLOCK
+        inner = self._inner(part, inherited, level)
         if "block" in part.data:
             return self._tasks(part.child("block"), inner)
         if "import_tasks" in part.data:
@@ -349,7 +348,9 @@ class Loader:
             return self.task_file(file, inner) if file else ()
         if "import_role" in part.data:
             role = part.child("import_role")
-            return () if role.is_broken() else self._role(role.child("name"), inner)
+            if role.is_broken():
+                return ()
+            return self._role(role.child("name"), inner)
         return self._own_task(part, inner)
 
     def _own_task(self, task: _Part, inherited: InheritedKeys) -> Iterator[Task]:
@@ -466,10 +467,10 @@ class Loader:
 
 
 _INHERITED = frozenset({"when", "tags", "vars", "notify", "outside", "loop"})
-_LISTS = {
-    Playbook: "a playbook must be a list of plays",
-    TaskFile: "a task file must be a list of tasks",
-    HandlerFile: "a task file must be a list of handlers",
+_LISTS: Mapping[type, tuple[FileKind, str]] = {
+    Playbook: ("playbook", "a playbook must be a list of plays"),
+    TaskFile: ("tasks", "a task file must be a list of tasks"),
+    HandlerFile: ("tasks", "a task file must be a list of handlers"),
 }
 
 
@@ -479,9 +480,10 @@ def _entries(node: SourceNode, model: type[Playbook | TaskFile | HandlerFile]) -
     if data is None and model is HandlerFile:  # as ansible-galaxy makes it
         return []
     if not isinstance(data, list):
-        check_kind(node.document, "playbook" if model is Playbook else "tasks")
+        kind, what = _LISTS[model]
+        check_kind(node.document, kind)
         content = "is empty" if data is None else "is not a list"
-        why = f"{_LISTS[model]}; this file {content}"
+        why = f"{what}; this file {content}"
         raise node.error(why, "start each item with a dash: - name:", kind="wrong-type")
     return [mark(entry) for entry in data]
 

@@ -227,7 +227,9 @@ class _Resolver(Struct):
         """Resolve one play on all of its hosts."""
         with self.problems.gather():
             hosts = self.hosts_of(play)
-            numbers = self._batches_of(play, hosts) if hosts else {}
+            numbers: dict[str, int] = {}
+            if hosts:
+                numbers = self._batches_of(play, hosts)
             self.played_on.update(hosts)
             for name in hosts:
                 with self.problems.gather():
@@ -349,7 +351,7 @@ def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str])
 
 
 def _names_any(words: set[str], tags: frozenset[str]) -> bool:
-    """Return whether the words of a flag name a tag, or tell that the tasks with (or without) tags are meant."""
+    """Return whether the words of a flag name a tag, or mean all tasks that have (or lack) tags."""
     group = "tagged" if tags else "untagged"
     return group in words or not words.isdisjoint(tags)
 

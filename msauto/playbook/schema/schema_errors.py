@@ -117,7 +117,8 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Fi
                 path = (*path, context["key"])
                 on_key = True
         case "extra_forbidden":
-            message, remedy, kind = _unknown(str(path[-1]), mappings[id(owner)][1])
+            message, remedy = _unknown(str(path[-1]), mappings[id(owner)][1])
+            kind = "not-supported" if message.endswith("not supported") else "unknown-key"
             on_key = True
         case "missing":
             message, remedy, kind = _missing(str(error["loc"][-1]), _fields_of(value, mappings))
@@ -140,8 +141,9 @@ def _fields_of(owner: Any, mappings: _Mappings) -> Mapping[str, FieldInfo]:
 
 
 def _missing(name: str, fields: Mapping[str, FieldInfo]) -> _Words:
-    words = fields[name].description if name in fields else None
-    remedy = f"add {name}: {words}" if words else "add it"
+    remedy = "add it"
+    if name in fields and fields[name].description:
+        remedy = f"add {name}: {fields[name].description}"
     return f"{name} is missing", remedy, "missing-key"
 
 
@@ -238,14 +240,16 @@ def _as_mapping(label: str, value: Any, model: type[Model] | None) -> str:
 
 def _by_name(label: str, value: Any, model: type[Model] | None) -> str:
     """Return how to write a list of names, or of mappings with names, as a mapping of such models."""
-    content = "…" if model is None else "{}"
+    content = "{}" if model else "…"
     named: list[str] = []
     for entry in as_list(value)[:3]:
         if isinstance(entry, str):
             named.append(f"{entry}: {content}")
         elif isinstance(entry, dict) and entry:
             named.append(f"{entry.get('name', next(iter(entry)))}: …")
-    return f"write {label}: {{{', '.join(named)}}}" if named else ""
+    if not named:
+        return ""
+    return f"write {label}: {{{', '.join(named)}}}"
 
 
 def _with_indentation(findings: list[Finding], data: Any, node: SourceNode, mappings: _Mappings) -> list[Finding]:
@@ -305,7 +309,9 @@ _LIST_FORM = {
 def _about(text: str, path: Path) -> str:
     """Prefix a message with the name of the value, unless it is a full sentence."""
     label = _label(path)
-    return f"{label} {text}" if label and text.startswith(_STARTS) else text
+    if label and text.startswith(_STARTS):
+        return f"{label} {text}"
+    return text
 
 
 def _label(path: Path) -> str:
@@ -337,13 +343,8 @@ _EMPTY = {"too_short": "an item", "string_too_short": "a text"}
 _STARTS = ("must ", "has ", "is ", "does not ", "names ", "holds ", "contains ")
 
 
-def _unknown(name: str, model: type[Model]) -> _Words:
-    """Return the words for a key that a model does not have."""
-    message, remedy = _words_of_unknown(name, model)
-    return message, remedy, "not-supported" if message.endswith("not supported") else "unknown-key"
-
-
-def _words_of_unknown(name: str, model: type[Model]) -> tuple[str, str]:
+def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
+    """Return message and remedy for a key that a model does not have."""
     from msauto.playbook.schema.play import HANDLER_MODULES, KEEP_IN_ANSIBLE, MODULES, HandlerArgs, RoleArgs, TaskArgs
 
     if joined := JOINED.match(name):
@@ -367,5 +368,7 @@ def _words_of_unknown(name: str, model: type[Model]) -> tuple[str, str]:
         if issubclass(model, HandlerArgs):
             available = f"available handler modules: {', '.join(HANDLER_MODULES)}"
         return f"unknown module or key {name!r}", did_you_mean(name, keys) or available
-    otherwise = f"a variable of the role goes into vars: vars: {{{name}: …}}" if issubclass(model, RoleArgs) else ""
+    otherwise = ""
+    if issubclass(model, RoleArgs):
+        otherwise = f"a variable of the role goes into vars: vars: {{{name}: …}}"
     return f"unknown key {name!r}", did_you_mean(name, keys, otherwise) or nearest(name, keys)

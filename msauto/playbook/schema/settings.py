@@ -20,8 +20,8 @@ from msauto.playbook.change_windows import Day
 def _clock(value: Any) -> time:
     """Read a time of day without a zone; `tz` names the zone, with its daylight saving time."""
     try:
-        read = value if isinstance(value, time) else time.fromisoformat(value if isinstance(value, str) else "")
-    except ValueError as error:
+        read = value if isinstance(value, time) else time.fromisoformat(value)
+    except (TypeError, ValueError) as error:
         raise invalid("must be a time of day such as 18:00", "write hours and minutes") from error
     if read.tzinfo is not None:
         raise invalid("must be a time of day without a zone, such as 18:00", "set the zone with tz")
@@ -61,7 +61,8 @@ class DatedFreezeArgs(Model):
 
 
 def _weekly_or_dated(freeze: Any) -> str:
-    return "dated" if isinstance(freeze, dict) and not freeze.keys().isdisjoint({"start", "end"}) else "weekly"
+    is_dated = isinstance(freeze, dict) and not freeze.keys().isdisjoint({"start", "end"})
+    return "dated" if is_dated else "weekly"
 
 
 _AnyFreeze = Annotated[
