@@ -74,9 +74,11 @@ class Problem:
     kind: ProblemKind = "invalid-value"
 
     def __str__(self) -> str:
-        head = f"{self.place}: {self.message}" if self.place else self.message
-        head += f" [{self.kind}]"
-        return "\n".join(part for part in (head, self.excerpt, self.remedy and f"  → {self.remedy}") if part)
+        head = f"{self.message} [{self.kind}]"
+        if self.place:
+            head = f"{self.place}: {head}"
+        remedy = self.remedy and f"  → {self.remedy}"
+        return "\n".join(filter(None, (head, self.excerpt, remedy)))
 
 
 def nearest_name(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
@@ -113,13 +115,18 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, cutoff
     near = nearest_name(name, known, cutoff=cutoff)
     if not near:
         return otherwise
-    return f"did you mean {near!r}? Else {otherwise}" if otherwise else f"did you mean {near!r}?"
+    question = f"did you mean {near!r}?"
+    return f"{question} Else {otherwise}" if otherwise else question
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``did you mean 'x'?`` with the nearest known name, else the first known names; empty if ``known`` is."""
     names = sorted(set(known))
-    available = f"available: {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else ""
+    if not names:
+        return ""
+    available = f"available: {', '.join(names[:12])}"
+    if len(names) > 12:
+        available += ", …"
     return did_you_mean(name, names) or available
 
 
@@ -231,9 +238,10 @@ class ServerError(MsautoError):
         self.request = request
 
     def __str__(self) -> str:
-        where = f"server {self.server}" + (f" at {self.url}" if self.url else "")
-        parts = (self.server and where, self.request, super().__str__())
-        return ": ".join(part for part in parts if part)
+        where = self.server and f"server {self.server}"
+        if where and self.url:
+            where += f" at {self.url}"
+        return ": ".join(filter(None, (where, self.request, super().__str__())))
 
 
 class NotSentError(ServerError):

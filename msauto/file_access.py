@@ -35,8 +35,10 @@ def find_repository(folder: Path) -> Path | None:
 
 
 def _marked(folder: Path) -> Path | None:
-    marked = (each for each in (folder, *folder.parents) if any((each / mark).exists() for mark in _MARKS))
-    return next(marked, None)
+    for marked in (folder, *folder.parents):
+        if any((marked / mark).exists() for mark in _MARKS):
+            return marked
+    return None
 
 
 def repository_of(folder: Path) -> Path:
@@ -113,14 +115,15 @@ _ENDINGS_OF_DATA: Final = frozenset({"", ".yml", ".yaml", ".json", ".ini", ".cfg
 def folded(name: str) -> str:
     """Return what names have in common that a file system may take for the same name."""
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    shown = "".join(sign for sign in plain if not unicodedata.category(sign).startswith("C"))
-    return shown.rstrip(". ")
+    return _visible(plain).rstrip(". ")
 
 
 def _is_hidden(part: str) -> bool:
-    signs = unicodedata.normalize("NFC", part).lstrip()
-    visible = "".join(sign for sign in signs if not unicodedata.category(sign).startswith("C"))
-    return visible.startswith(".")
+    return _visible(unicodedata.normalize("NFC", part).lstrip()).startswith(".")
+
+
+def _visible(text: str) -> str:
+    return "".join(sign for sign in text if not unicodedata.category(sign).startswith("C"))
 
 
 def _stem_and_ending(name: str) -> tuple[str, str]:

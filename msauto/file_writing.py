@@ -34,7 +34,7 @@ class NewFile:
 
     def write(self, pieces: Iterable[str | bytes]) -> None:
         """Add bytes, or texts in UTF-8."""
-        self._file.writelines(_bytes(each) for each in pieces)
+        self._file.writelines(map(_bytes, pieces))
 
     def keep(self) -> None:
         """Move the complete file into its place."""
@@ -66,7 +66,9 @@ def write_file(path: Path, pieces: Iterable[str | bytes], mode: int | None = Non
 
 
 def _bytes(piece: str | bytes) -> bytes:
-    return piece.encode("utf-8", "surrogateescape") if isinstance(piece, str) else piece
+    if isinstance(piece, str):
+        return piece.encode("utf-8", "surrogateescape")
+    return piece
 
 
 # Names ---------------------------------------------------------------------------------------------------------
@@ -112,12 +114,17 @@ def safe_name(name: str) -> str:
     >>> safe_name("Raw"), safe_name("AC/DC")
     ('Raw', 'AC_DC~5a5abe39')
     """
-    safe = "".join(sign if sign.isprintable() else "_" for sign in normal_form(name))
-    safe = _FORBIDDEN.sub("_", safe).rstrip(". ").lstrip(" ")
-    if not safe or safe[0] in ".~-" or _DEVICES.fullmatch(safe) or safe.casefold() in _OURS:
+    exact = normal_form(name)
+    printable = "".join(sign if sign.isprintable() else "_" for sign in exact)
+    safe = _FORBIDDEN.sub("_", printable).rstrip(". ").lstrip(" ")
+    is_special = safe.startswith((".", "~", "-")) or is_device_name(safe)
+    if not safe or is_special or safe.casefold() in _OURS:
         safe = f"_{safe}"
-    safe = safe.encode("utf-8", "replace")[:_LONGEST].decode("utf-8", "ignore").rstrip(". ")
-    return safe if safe == normal_form(name) else f"{safe}~{_digest(name)}"
+    shortened = safe.encode("utf-8", "replace")[:_LONGEST]
+    safe = shortened.decode("utf-8", "ignore").rstrip(". ")
+    if safe == exact:
+        return safe
+    return f"{safe}~{_digest(name)}"
 
 
 def _folded(path: Path) -> str:

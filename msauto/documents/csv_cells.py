@@ -36,7 +36,9 @@ def defused(cell: str) -> str:
         return cell
     shown = ""
     for part in _PARTS.split(cell):
-        shown += f"'{part}" if _FORMULA.match(part) else part
+        if _FORMULA.match(part):
+            shown += "'"
+        shown += part
     return f"'{shown}" if _BLANK.match(shown) else shown
 
 
@@ -46,9 +48,10 @@ def as_written(cell: str) -> str:
     >>> as_written("'=1+1"), as_written("a;'=1"), as_written("'90s")
     ('=1+1', 'a;=1', "'90s")
     """
-    text = cell[1:] if cell.startswith("'") and _BLANK.match(cell) else cell
+    if _BLANK.match(cell):
+        cell = cell.removeprefix("'")
     written = ""
-    for part in _PARTS.split(text):
-        is_defused = part.startswith("'") and _FORMULA.match(part)
-        written += part[1:] if is_defused else part
+    for part in _PARTS.split(cell):
+        is_defused = _FORMULA.match(part)
+        written += part.removeprefix("'") if is_defused else part
     return written

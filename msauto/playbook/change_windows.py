@@ -48,7 +48,9 @@ def freeze_at(freezes: Iterable[Freeze | DatedFreeze], now: datetime) -> DatedFr
     A freeze whose end is before its start ends on the next day; ``days`` are those on which it starts. With equal start
     and end, it lasts a whole day.
     """
-    active = [frozen for freeze in freezes for frozen in _near(freeze, now) if _is_active(frozen, now)]
+    active: list[DatedFreeze] = []
+    for freeze in freezes:
+        active += (frozen for frozen in _near(freeze, now) if _is_active(frozen, now))
     return max(active, key=lambda frozen: frozen.until.astimezone(UTC), default=None)
 
 

@@ -33,7 +33,9 @@ def header_lines(about: str) -> Iterator[str]:
 
 def play_lines(name: str, hosts: str, database: str | None = None) -> Iterator[str]:
     """Yield the head of a play; its tasks follow, by :func:`task_lines`."""
-    head = {"name": name, "hosts": hosts} | ({} if database is None else {"database": database})
+    head = {"name": name, "hosts": hosts}
+    if database is not None:
+        head["database"] = database
     yield from yaml_lines([head])
     yield "  tasks:"
 
@@ -61,9 +63,11 @@ def asset_task(snapshot: live.AssetSnapshot, dialect: Dialect) -> dict[str, Any]
         args["unfinalized"] = "allow"
     complete = []
     for aspect in filter(attrgetter("keys"), ASPECTS.values()):
-        name, part = next(iter(aspect.keys)), aspect.export(snapshot, dialect)
+        name = next(iter(aspect.keys))
+        part = aspect.export(snapshot, dialect)
         _put(args, name, part.items)
-        if isinstance(aspect, ListAspect) and aspect.exactly and part.complete and _has_values(part.items):
+        has_exactly = isinstance(aspect, ListAspect) and aspect.exactly
+        if has_exactly and part.complete and _has_values(part.items):
             complete.append(name)
     if complete:
         args["exactly"] = FlowStyle(complete)
@@ -90,19 +94,25 @@ def _put(args: dict[str, Any], name: str, written: Any) -> None:
 def channel_task(channel: live.RssChannel, rss_guid: str) -> dict[str, Any]:
     """Return the task that describes all items of a channel; ``rss_guid`` is the server's dialect."""
     items: list[Any] = []
-    taken: dict[str, str] = {}
+    notes: list[str] = []
+    guid_of_file: dict[str, str] = {}
     counts = Counter(item.guid for item in channel.items)
-    for guid in dict.fromkeys(item.guid for item in channel.items):
-        item = next(each for each in channel.items if each.guid == guid)
-        sourced = rss_item(item, rss_guid)
-        why = _unfit_item(item, counts[guid], rss_guid) or _taken(sourced, taken, rss_guid)
-        items.append(sourced if why is None else CommentedValue((f"an item is left out: {why}",)))
-    sourced = {"channel": channel.name, "items": items}
-    if not any(isinstance(item, CommentedValue) for item in items):
-        sourced["exactly"] = True
-    if all(isinstance(item, CommentedValue) for item in items):
-        sourced["items"] = CommentedValue(tuple(note for item in items for note in item.notes), [])
-    return {"name": channel.name, "rss": sourced}
+    first_items = {item.guid: item for item in reversed(channel.items)}
+    for guid in counts:
+        item = first_items[guid]
+        written = rss_item(item, rss_guid)
+        why = _unfit_item(item, counts[guid], rss_guid) or _conflict(written, guid_of_file, rss_guid)
+        if why is None:
+            items.append(written)
+            continue
+        notes.append(f"an item is left out: {why}")
+        items.append(CommentedValue((notes[-1],)))
+    args: dict[str, Any] = {"channel": channel.name, "items": items}
+    if not notes:
+        args["exactly"] = True
+    if len(notes) == len(items):
+        args["items"] = CommentedValue(tuple(notes), [])
+    return {"name": channel.name, "rss": args}
 
 
 def _unfit_item(item: live.RssItem, count: int, rss_guid: str) -> str | None:
@@ -120,27 +130,40 @@ def _unfit_item(item: live.RssItem, count: int, rss_guid: str) -> str | None:
     return None
 
 
-def _taken(sourced: dict[str, Any], taken: dict[str, str], rss_guid: str) -> str | None:
+def _conflict(written: dict[str, Any], guid_of_file: dict[str, str], rss_guid: str) -> str | None:
     """Return why an item conflicts with those before it: the channel may show both under one name."""
-    file = sourced.get("file") or default_file(sourced["guid"], text="text" in sourced)
-    shown = (sourced["guid"], file, stem_of(file)) if rss_guid == "item" else (file,)
-    names = {file_key(name) for name in shown}
-    other = next((taken[name] for name in names if name in taken), None)
-    if other is not None:
-        return f"{sourced['guid']} may be the same file as the item {other}; `rss_guid` of the dialect decides that"
-    taken |= dict.fromkeys(names, sourced["guid"])
+    guid = written["guid"]
+    file = written.get("file") or default_file(guid, text="text" in written)
+    names = [file]
+    if rss_guid == "item":
+        names += [guid, stem_of(file)]
+    keys = list(map(file_key, names))
+    for key in keys:
+        if key in guid_of_file:
+            other = guid_of_file[key]
+            return f"{guid} may be the same file as the item {other}; `rss_guid` of the dialect decides that"
+    guid_of_file |= dict.fromkeys(keys, guid)
     return None
 
 
 def rss_item(item: live.RssItem, rss_guid: str) -> dict[str, Any]:
     """Return an item as a text if it came as one, else by its fields; empty ones are left out."""
-    sourced: dict[str, Any] = {n: text for n, text in item.fields.items() if n in RSS_FIELDS and text.strip()}
-    ending = item.guid[-4:].lower() if rss_guid == "file" and _is_file(item.guid) else ""
-    head = {"guid": item.guid} | ({"file": item.guid} if rss_guid == "file" else {})
-    form = "item" if ending == ".xml" else form_of(sourced)
-    if form == "item" and not (ending == ".txt" and not sourced.keys() & {"link", "pubDate"}):
-        return head | {"item": sourced}
-    return head | {"text": text_of(sourced)}
+    fields: dict[str, Any] = {}
+    for name, text in item.fields.items():
+        if name in RSS_FIELDS and text.strip():
+            fields[name] = text
+    head = {"guid": item.guid}
+    form = form_of(fields)
+    if rss_guid == "file":
+        head["file"] = item.guid
+        ending = item.guid[-4:].lower() if _is_file(item.guid) else ""
+        if ending == ".xml":
+            form = "item"
+        elif ending == ".txt" and fields.keys().isdisjoint({"link", "pubDate"}):
+            form = "text"
+    if form == "item":
+        return head | {"item": fields}
+    return head | {"text": text_of(fields)}
 
 
 def _is_file(guid: str) -> bool:

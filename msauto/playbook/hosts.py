@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 from urllib.parse import urlsplit
 
 from msgspec import UNSET, Struct, UnsetType, field, structs
@@ -46,7 +46,7 @@ from msauto.playbook.templates.rendering import render_data, render_shown
 from msauto.playbook.variables import HostVars, Level, TemplateScope, Variable, Variables, read_extra
 from msauto.secrets.commands import SecretCommands
 from msauto.secrets.redaction import HIDDEN, can_redact
-from msauto.secrets.sources import leaves, misplaced_secrets, secret_in_file, secret_in_keyring
+from msauto.secrets.sources import DataPath, leaves, misplaced_secrets, secret_in_file, secret_in_keyring
 
 
 class ResolveOptions(Struct, frozen=True):
@@ -116,19 +116,20 @@ def _only_server(hosts: Hosts, server_url: str) -> Hosts:
     A host of the inventory with this URL keeps its name and variables, and patterns match it as usual. Otherwise it is
     a new host with the variables of the group ``all``, and every pattern matches it alone.
     """
-    node, url, inventory, options = (
-        outside_node("--server", server_url),
-        with_scheme(server_url),
-        hosts.inventory,
-        hosts.options,
-    )
-    url = read_as(ServerArgs, {"url": url}, node).url
-    key = server_key(url)
-    hosts_of_url = [name for name in inventory.hosts if (known := hosts.url_of(name)) and server_key(known[0]) == key]
-    problems = Problems(*hosts.same_servers(hosts_of_url))
-    problems.check()
+    node = outside_node("--server", server_url)
+    inventory = hosts.inventory
+    options = hosts.options
+    url = read_as(ServerArgs, {"url": with_scheme(server_url)}, node).url
+    hosts_of_url: list[str] = []
+    for name in inventory.hosts:
+        known = hosts.url_of(name)
+        if known and server_key(known[0]) == server_key(url):
+            hosts_of_url.append(name)
+    Problems(*hosts.same_servers(hosts_of_url)).check()
     if hosts_of_url:
-        limit = hosts_of_url[0] if options.limit is None else f"{options.limit}:&{hosts_of_url[0]}"
+        limit = hosts_of_url[0]
+        if options.limit is not None:
+            limit = f"{options.limit}:&{limit}"
         return structs.replace(hosts, options=structs.replace(options, limit=limit))
     name = urlsplit(url).hostname or ""
     if name in inventory.hosts:
@@ -162,48 +163,54 @@ class Hosts(Struct):
         Every pattern matches the host of ``--server`` that no inventory has.
         """
         single = self.inventory.single
-        return match_hosts(pattern, self.inventory, node) if single is None else [single]
+        if single is not None:
+            return [single]
+        return match_hosts(pattern, self.inventory, node)
 
     def limit(self) -> frozenset[str]:
         """Return the hosts that ``--limit`` matches, with ``--server`` at most its host."""
-        pattern, single = self.options.limit, self.inventory.single
-        known = self.inventory.hosts if single is None else (single,)
+        pattern = self.options.limit
+        single = self.inventory.single
+        possible = frozenset(self.inventory.hosts if single is None else (single,))
         if pattern is None:
-            return frozenset(known)
+            return possible
         node = outside_node("--limit", pattern)
-        hosts = frozenset(match_hosts(pattern, self.inventory, node, self.files.read)) & frozenset(known)
+        hosts = possible.intersection(match_hosts(pattern, self.inventory, node, self.files.read))
         if not hosts:
-            raise node.error(
-                f"the limit does not match the server {single!r}", "remove the limit, or --server", kind="host"
-            )
+            why = f"the limit does not match the server {single!r}"
+            raise node.error(why, "remove the limit, or --server", kind="host")
         return hosts
 
     def scope(self, name: str, folder: str) -> TemplateScope:
         """Return the template names of a host, for playbooks of a folder."""
-        if folder in self._scopes:
-            return self._scopes[folder][name]
-        here = Path(folder or ".")
-        root = repository_of(here)
+        if folder not in self._scopes:
+            self._scopes[folder] = self._scopes_of(Path(folder or "."))
+        return self._scopes[folder][name]
+
+    def _scopes_of(self, folder: Path) -> dict[str, TemplateScope]:
+        """Return the template names of all hosts, each of which sees those of all others."""
         options = self.options
-        inventories = (name for name in options.inventories if name not in options.documents)
-        inventory_places = {Path(file).resolve() for name in inventories for file in inventory_files(name)}
+        reserved = set(options.reserved)
+        for inventory in options.inventories:
+            if inventory not in options.documents:
+                reserved.update(Path(file).resolve() for file in inventory_files(inventory))
         context = LookupContext(
             options.env,
             self.files,
-            here,
-            root,
+            folder,
+            repository_of(folder),
             opened=options.lookup_folders,
             writable=options.writable,
             secrets=options.secrets,
-            reserved=options.reserved | inventory_places,
+            reserved=frozenset(reserved),
         )
-        scopes = self._scopes[folder] = dict[str, TemplateScope]()
+        scopes: dict[str, TemplateScope] = {}
         host_variables: dict[str, HostVars] = {}
         groups = {group: list(members) for group, members in self.inventory.groups.items()}
         shared: dict[str, Any] = {
             "env": EnvView(options.env),
             "now": options.now,
-            "playbook_dir": str(here.resolve()),
+            "playbook_dir": str(folder.resolve()),
             "groups": groups,
             "hostvars": MappingProxyType(host_variables),
             "asset": AssetView(None),
@@ -217,7 +224,7 @@ class Hosts(Struct):
             own = {"inventory_hostname": host, "group_names": groups_of_host[host]}
             scopes[host] = TemplateScope(variables, {**shared, **own}, context)
             host_variables[host] = HostVars(scopes[host])
-        return scopes[name]
+        return scopes
 
     def server(self, name: str, folder: str) -> ServerSpec:
         """Return the server of a host; raises :class:`InputError` with all problems of its block."""
@@ -231,16 +238,17 @@ class Hosts(Struct):
         """Raise for problems of the ``server:`` block; its secrets need not be set."""
         block, node = self._known_block(name)
         read_as(ServerArgs, block, node)
-        for way, value in leaves(block.get("auth")):
-            if way[-1:] in {("password_secret",), ("bearer_secret",)} and not isinstance(value, UnrenderedTemplate):
-                _printed_secret(value, node.child("auth", *way), self._offline(name).surroundings)
+        for path, value in leaves(block.get("auth")):
+            names_secret = path[-1:] in {("password_secret",), ("bearer_secret",)}
+            if names_secret and not isinstance(value, UnrenderedTemplate):
+                _printed_secret(value, node.child("auth", *path), self._offline(name).surroundings)
 
     def stand_in(self, name: str) -> ServerSpec:
         """Return a server with only its list separator, as far as it is known offline: checks of values need it."""
         with suppress(InputError):
             dialect = self._known_block(name)[0].get("dialect")
             separator = dialect.get("list_separator") if isinstance(dialect, Mapping) else None
-            if separator and isinstance(separator, str) and not isinstance(separator, UnrenderedTemplate):
+            if _is_known_text(separator) and separator:
                 return ServerSpec(name, "", dialect=Dialect(list_separator=str(separator)))
         return ServerSpec(name, "")
 
@@ -252,21 +260,22 @@ class Hosts(Struct):
         blocks = self._variables[name].all_of("server")
         if not blocks:
             why = f"the host {name!r} has no server"
-            raise self.inventory.hosts[name].node.error(
-                why, "add server: {url: http://host:7901}", key=True, kind="host"
-            )
+            remedy = "add server: {url: http://host:7901}"
+            raise self.inventory.hosts[name].node.error(why, remedy, key=True, kind="host")
         merged: dict[str, Any] = {}
         parts: dict[str | int, SourceNode] = {}
         problems = Problems()
         with problems.gather():
-            for each in server_keys(blocks, scope, keep=keep):
-                if each.name in parts:
+            for key in server_keys(blocks, scope, keep=keep):
+                if key.name in parts:
                     continue
-                parts[each.name] = each.node
+                parts[key.name] = key.node
                 with problems.gather():
-                    merged[each.name] = render_data(each.value, scope, each.node, keep=keep)
-                    if merged[each.name] is OMIT:
-                        del merged[each.name], parts[each.name]
+                    value = render_data(key.value, scope, key.node, keep=keep)
+                    if value is OMIT:
+                        del parts[key.name]
+                    else:
+                        merged[key.name] = value
         problems.check()
         return merged, MergedNode(blocks[0].node.document, blocks[0].node.path, parts)
 
@@ -284,20 +293,23 @@ class Hosts(Struct):
 
         A server whose URL is not known (a secret that is not set) is left out.
         """
-        first: dict[str, tuple[str, str, SourceNode]] = {}
-        for other in names:
-            if (url_and_node := self.url_of(other)) is None:
+        hosts_of_server: dict[str, tuple[str, str, SourceNode]] = {}
+        for name in names:
+            known = self.url_of(name)
+            if known is None:
                 continue
-            url, node = url_and_node
-            one, its_url, its_node = first.setdefault(server_key(url), (other, url, node))
-            if one == other:
+            url, node = known
+            first, first_url, first_node = hosts_of_server.setdefault(server_key(url), (name, url, node))
+            if first == name:
                 continue
-            of_group = its_node.place == node.place  # both have the URL of their group; only the hosts differ
-            place = self.inventory.hosts[one].node.key_place if of_group else its_node.place
-            urls = url if url == its_url else f"{its_url} and {url}"
-            message = f"the hosts {one!r} ({place}) and {other!r} are one server: {urls}"
-            wrong = self.inventory.hosts[other].node if of_group else node
-            yield wrong.problem(message, ONE_HOST, key=of_group, kind="host")
+            place = first_node.place
+            is_of_group = place == node.place  # both have the URL of their group; only the hosts differ
+            if is_of_group:
+                place = self.inventory.hosts[first].node.key_place
+                node = self.inventory.hosts[name].node
+            urls = url if url == first_url else f"{first_url} and {url}"
+            message = f"the hosts {first!r} ({place}) and {name!r} are one server: {urls}"
+            yield node.problem(message, ONE_HOST, key=is_of_group, kind="host")
 
     def sent_openly(self, names: Iterable[str]) -> Iterator[Problem]:
         """Yield a warning for each ``auth`` block whose secrets are sent over http through a network.
@@ -317,8 +329,10 @@ class Hosts(Struct):
             nodes[node.place] = node
             hosts_of_place.setdefault(node.place, []).append(name)
         for place, hosts in hosts_of_place.items():
-            others = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
-            message = f"the secrets of {hosts[0]}{others} cross the network unencrypted: the URL begins with http:"
+            names_of_hosts = hosts[0]
+            if len(hosts) > 1:
+                names_of_hosts += f" and {len(hosts) - 1} more"
+            message = f"the secrets of {names_of_hosts} cross the network unencrypted: the URL begins with http:"
             remedy = "use https, or a tunnel that begins on this machine"
             yield replace(nodes[place].problem(message, remedy, kind="secret"), level="warning")
 
@@ -326,10 +340,10 @@ class Hosts(Struct):
         """Return the URL of a host and its place; ``None`` if it is not known."""
         try:
             block, server = self._known_block(name)
-            given, node = block.get("url"), server.child("url")
-            if not isinstance(given, str) or isinstance(given, UnrenderedTemplate):
+            url = block.get("url")
+            if not _is_known_text(url):
                 return None
-            return parse_server_url(given).url, node
+            return parse_server_url(url).url, server.child("url")
         except (InputError, UrlError):
             return None
 
@@ -338,11 +352,16 @@ class Hosts(Struct):
         for name, variables in self._variables.items():
             scope = self._offline(name)
             with suppress(InputError):  # reported for the host that needs it
-                for each in server_keys(variables.all_of("server"), scope, keep=True):
+                for key in server_keys(variables.all_of("server"), scope, keep=True):
                     with suppress(InputError):
-                        value = render_data(each.value, scope, each.node, keep=True)
-                        for text in _server_secrets(value, each.node) if each.name in {"auth", "tls"} else ():
-                            self.files.tracker.secrets.add(text)
+                        value = render_data(key.value, scope, key.node, keep=True)
+                        if key.name in {"auth", "tls"}:
+                            for text in _server_secrets(value, key.node):
+                                self.files.tracker.secrets.add(text)
+
+
+def _is_known_text(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and not isinstance(value, UnrenderedTemplate)
 
 
 def server_keys(blocks: Iterable[Variable], scope: TemplateScope, *, keep: bool = False) -> Iterator[Variable]:
@@ -352,9 +371,11 @@ def server_keys(blocks: Iterable[Variable], scope: TemplateScope, *, keep: bool 
         if isinstance(value, UnrenderedTemplate):
             value = render_data(value, scope, block.node, keep=keep)
         if not isinstance(value, dict):
-            read_as(HostArgs, {"server": value}, SourceNode(block.node.document, block.node.path[:-1]))
-        for key, each in value.items() if isinstance(value, dict) else ():
-            yield Variable(key, each, block.level, block.node.child(key))
+            host = SourceNode(block.node.document, block.node.path[:-1])
+            read_as(HostArgs, {"server": value}, host)
+            continue
+        for key, content in value.items():
+            yield Variable(key, content, block.level, block.node.child(key))
 
 
 # Servers, for commands without a playbook
@@ -380,24 +401,31 @@ def named_servers(
     servers: list[NamedServer] = []
     with files.tracker.secrets.redacted_errors():
         hosts = open_hosts(options, files)
-        known = hosts.inventory.hosts
         with problems.gather():
-            limit = hosts.limit() if names is None else frozenset(names)
-            for name in [name for name in known if name in limit] if names is None else dict.fromkeys(names):
+            if names is None:
+                limit = hosts.limit()
+                names = [name for name in hosts.inventory.hosts if name in limit]
+            for name in dict.fromkeys(names):
                 with problems.gather():
-                    if name not in known:
-                        why = f"the plan is for the server {name!r}, which the inventory does not have"
-                        raise outside_node("inventory").error(why, nearest(name, known), kind="host")
-                    if options.server_url is not None and name not in hosts.limit():
-                        why = f"the plan is for the server {name!r}, and not for that of --server"
-                        raise outside_node("--server").error(why, "leave out --server", kind="host")
-                    database: str | None = None
-                    with suppress(InputError):
-                        database = database_of(hosts.scope(name, "."), name, known[name].node)
-                    servers.append(NamedServer(hosts.server(name, folder), database))
+                    servers.append(_named_server(name, hosts, folder))
         problems.add(*hosts.same_servers([server.spec.name for server in servers]))
         problems.check()
     return tuple(servers)
+
+
+def _named_server(name: str, hosts: Hosts, folder: str) -> NamedServer:
+    """Return a server by its name; raises :class:`InputError`."""
+    known = hosts.inventory.hosts
+    if name not in known:
+        why = f"the plan is for the server {name!r}, which the inventory does not have"
+        raise outside_node("inventory").error(why, nearest(name, known), kind="host")
+    if hosts.options.server_url is not None and name not in hosts.limit():
+        why = f"the plan is for the server {name!r}, and not for that of --server"
+        raise outside_node("--server").error(why, "leave out --server", kind="host")
+    database: str | None = None
+    with suppress(InputError):
+        database = database_of(hosts.scope(name, "."), name, known[name].node)
+    return NamedServer(hosts.server(name, folder), database)
 
 
 def database_of(scope: TemplateScope, host: str, node: SourceNode) -> str:
@@ -420,12 +448,12 @@ _LIMITS: Final = ("connections", "requests_per_second", "request_line")
 
 def _build_server(name: str, data: dict[str, Any], node: SourceNode, scope: TemplateScope) -> ServerSpec:
     """Return the server of a host; raises :class:`InputError` with all problems of its block."""
-    misplaced = misplaced_secrets(
-        data, lambda way: way[:1] == ("auth",) or way[-1:] in {("password",), ("key_password",)}
-    )
-    Problems(*(node.child(*way).problem(message, remedy) for way, message, remedy in misplaced)).check()
+    problems = Problems()
+    for path, message, remedy in misplaced_secrets(data, _may_hold_secret):
+        problems.add(node.child(*path).problem(message, remedy))
+    problems.check()
     args = read_as(ServerArgs, data, node)
-    limits = {key: value for key in _LIMITS if (value := getattr(args, key)) is not None}
+    limits = args.model_dump(include=set(_LIMITS), exclude_none=True)
     return ServerSpec(
         name=name,
         url=args.url,
@@ -438,6 +466,10 @@ def _build_server(name: str, data: dict[str, Any], node: SourceNode, scope: Temp
         worker=_worker(scope),
         **limits,
     )
+
+
+def _may_hold_secret(path: DataPath) -> bool:
+    return path[:1] == ("auth",) or path[-1:] in {("password",), ("key_password",)}
 
 
 def _worker(scope: TemplateScope) -> Mapping[str, float]:
@@ -453,7 +485,8 @@ def _worker(scope: TemplateScope) -> Mapping[str, float]:
         node = variable.node.child(name)
         if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
             raise node.error(f"{name!r} is not a valid name of a resource", remedy, key=True)
-        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < float("inf"):
+        is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
+        if not is_number or not 0 < amount < float("inf"):
             raise node.error(f"the amount of {name} must be a number above 0, not {amount!r}", remedy)
     return {str(name): float(amount) for name, amount in resources.items()}
 
@@ -463,34 +496,39 @@ def _server_secrets(data: Any, node: SourceNode) -> Iterator[str]:
 
     What is unknown is left out.
     """
-    for way, value in leaves(data):
-        if not way or not isinstance(value, str) or isinstance(value, UnrenderedTemplate):
+    for path, value in leaves(data):
+        if not path or not _is_known_text(value):
             continue
-        text, key = str(value), str(way[-1])
+        text = str(value)
+        key = str(path[-1])
         if key.endswith("_file") and key.removesuffix("_file") in _SECRET_KEYS:
             try:
-                text = secret_of("file", text, "", node.child(*way)).reveal()
+                text = secret_of("file", text, "", node.child(*path)).reveal()
             except InputError:  # reported when the server is needed
                 continue
-        elif key not in _SECRET_KEYS and way[:1] != ("headers",):
+        elif key not in _SECRET_KEYS and path[0] != "headers":
             continue
         if can_redact(text) and text != HIDDEN:
             yield text
 
 
 def _named(args: Model | None) -> dict[str, Any]:
-    return {key: getattr(args, key) for key in args.model_fields_set} if args is not None else {}
+    return {} if args is None else {key: getattr(args, key) for key in args.model_fields_set}
 
 
 def _auth(args: AuthArgs | None, name: str, node: SourceNode, here: LookupContext) -> Auth:
     if args is None:
         return Auth()
-    basic = args.basic
+    username = password = None
+    if args.basic:
+        username = args.basic.username
+        password = _secret(args.basic, "password", username or "", node.child("basic"), here)
+    headers = [(header, Secret(value)) for header, value in (args.headers or {}).items()]
     return Auth(
-        username=basic.username if basic else None,
-        password=_secret(basic, "password", basic.username or "", node.child("basic"), here) if basic else None,
+        username=username,
+        password=password,
         bearer=_secret(args, "bearer", name, node, here),
-        headers=tuple((name, Secret(value)) for name, value in (args.headers or {}).items()),
+        headers=tuple(headers),
     )
 
 
@@ -502,7 +540,9 @@ def _secret(args: Model, key: str, user: str, node: SourceNode, here: LookupCont
         if (name := getattr(args, f"{key}_{source}")) is not None:
             return secret_of(source, name, user, node.child(f"{key}_{source}"))
     text = getattr(args, key)
-    return None if text is None else Secret(text)
+    if text is None:
+        return None
+    return Secret(text)
 
 
 def _printed_secret(name: str, node: SourceNode, here: LookupContext) -> Secret:
@@ -516,11 +556,16 @@ def _printed_secret(name: str, node: SourceNode, here: LookupContext) -> Secret:
 def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
     if args is None:
         return Tls()
-    given = {name: getattr(args, name) for name in ("ca", "cert", "key")}
-    paths = {name: PlacedPath(beside(node.document.file, path)) for name, path in given.items() if path is not None}
-    for name, path in paths.items():
-        _check_inside(str(path), node.child(name))
-        path.place = str(node.child(name).place)
+    paths: dict[str, PlacedPath] = {}
+    for key in ("ca", "cert", "key"):
+        name = getattr(args, key)
+        if name is None:
+            continue
+        place = node.child(key)
+        path = PlacedPath(beside(node.document.file, name))
+        path.place = str(place.place)
+        _check_inside(str(path), place)
+        paths[key] = path
     password = None if args.key_password is None else Secret(args.key_password)
     return Tls(verify=args.verify is not False, key_password=password, **paths)
 

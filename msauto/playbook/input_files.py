@@ -58,7 +58,6 @@ _OTHER_FORMATS = (
 """What other formats begin with, what they are called, and what to do. Linear: no two parts match the same sign."""
 _BEGINNING = 2**16
 _CONFLICT = b"\n<<<<<<< "
-_IN_CONFLICT = ("a file with a merge conflict (<<<<<<<)", "choose one version, and remove the marks")
 
 
 _LEADS_OUT = "a link leads out of the repository"
@@ -119,8 +118,12 @@ class Files:
 
     def names(self, folder: Path, pattern: str) -> list[str]:
         """Return the names of the files in a folder that match, sorted; raises ``OSError``."""
-        names = [each.name for each in folder.iterdir() if fnmatchcase(each.name, pattern) and each.is_file()]
-        return sorted(name for name in names if pattern.startswith(".") or not name.startswith("."))
+        names: list[str] = []
+        for file in folder.iterdir():
+            is_hidden = file.name.startswith(".") and not pattern.startswith(".")
+            if not is_hidden and fnmatchcase(file.name, pattern) and file.is_file():
+                names.append(file.name)
+        return sorted(names)
 
     def document(self, path: str) -> Document:
         """Return a YAML file with its places; raises :class:`InputError` for a flaw that leaves a value unknown."""
@@ -145,14 +148,12 @@ class Files:
     def inputs(self, playbooks: Sequence[str] = ()) -> tuple[InputFile, ...]:
         """Return all files that were read so far, in order of reading; their paths are kept as of the playbooks."""
         base = base_of(playbooks)
-        return tuple(
-            InputFile(
-                path if path in self.given else kept_path(path, base),
-                hashlib.sha256(data).hexdigest(),
-                data if len(data) <= _LARGE else None,
-            )
-            for path, data in self._bytes.items()
-        )
+        inputs: list[InputFile] = []
+        for path, data in self._bytes.items():
+            kept = path if path in self.given else kept_path(path, base)
+            searched = data if len(data) <= _LARGE else None
+            inputs.append(InputFile(kept, hashlib.sha256(data).hexdigest(), searched))
+        return tuple(inputs)
 
 
 class LookupContext(Struct, frozen=True):
@@ -186,10 +187,10 @@ class LookupContext(Struct, frozen=True):
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
-        data = self.content(name)
-        if self.files.tracker.secrets.occurs_in(data.decode("utf-8", "replace")):
+        content = self.content(name)
+        if self.files.tracker.secrets.occurs_in(content.decode("utf-8", "replace")):
             self.files.tracker.touched = True
-        return data
+        return content
 
     def content(self, name: str) -> bytes:
         """Return the bytes as :meth:`read` does, whether or not they hold a secret."""
@@ -247,9 +248,10 @@ class LookupContext(Struct, frozen=True):
     def _instead(self, name: str) -> str:
         """Return the remedy for a path that does not exist: one that starts from the playbook, not from elsewhere."""
         for base in (self.root, Path()):
+            file = base / name
             with suppress(*NO_PATH):
-                if (base / name).is_file() and root_of(base / name, (self.root, *map(Path, self.opened))):
-                    works = os.path.relpath((base / name).resolve(), self.folder.resolve())
+                if file.is_file() and root_of(file, (self.root, *map(Path, self.opened))):
+                    works = os.path.relpath(file.resolve(), self.folder.resolve())
                     return f"write {works!r}: paths start from the folder of the playbook"
         return how_to_find(str(self.folder / name), name)
 
@@ -279,8 +281,8 @@ class LookupContext(Struct, frozen=True):
 
     def written(self, name: str) -> str:
         """Return the path as :meth:`dest` does; raises :class:`TemplateFunctionError`."""
-        roots, reserved = (self.root, *self.writable.roots), self.writable.reserved | self.reserved
-        access = replace(self.writable, roots=roots, reserved=reserved)
+        roots = (self.root, *self.writable.roots)
+        access = replace(self.writable, roots=roots, reserved=self.writable.reserved | self.reserved)
         try:
             return str(access.path(name, DOWNLOAD, self.folder, self.files.places))
         except MsautoError as error:
@@ -289,11 +291,12 @@ class LookupContext(Struct, frozen=True):
 
 def _refuse_other_formats(path: str, content: bytes) -> None:
     beginning = content[:_BEGINNING]
-    formats = [(name, remedy) for pattern, name, remedy in _OTHER_FORMATS if re.match(pattern, beginning)]
+    for pattern, name, remedy in _OTHER_FORMATS:
+        if re.match(pattern, beginning):
+            raise outside_node(path).error(f"this is {name}; msauto reads YAML", remedy, kind="file")
     if content.startswith(_CONFLICT[1:]) or _CONFLICT in content:
-        formats.append(_IN_CONFLICT)
-    for name, remedy in formats:
-        raise outside_node(path).error(f"this is {name}; msauto reads YAML", remedy, kind="file")
+        why = "this is a file with a merge conflict (<<<<<<<); msauto reads YAML"
+        raise outside_node(path).error(why, "choose one version, and remove the marks", kind="file")
 
 
 def _read(path: str, opened: Sequence[Path]) -> bytes:
@@ -338,7 +341,7 @@ def is_encrypted(file: Path) -> bool:
 
 def how_to_find(path: str, shown: str = "") -> str:
     """Return the remedy for a path that does not exist, ``shown`` as it was written: a similar name, or the folder."""
-    folder, name = Path(path).parent, Path(path).name
+    folder = Path(path).parent
     try:
         if Path(path).is_symlink():
             return "it is a link to a file that does not exist: correct the link"
@@ -346,10 +349,12 @@ def how_to_find(path: str, shown: str = "") -> str:
             return f"folder {str(folder)!r} not found: correct the path"
         from difflib import get_close_matches
 
-        near = get_close_matches(name, [each.name for each in folder.iterdir()], 1, 0.8)
+        near = get_close_matches(Path(path).name, [file.name for file in folder.iterdir()], 1, 0.8)
     except (OSError, ValueError):
         return "correct the path"
-    return f"did you mean {beside(shown or path, near[0])!r}?" if near else "correct the path, or create it"
+    if near:
+        return f"did you mean {beside(shown or path, near[0])!r}?"
+    return "correct the path, or create it"
 
 
 def beside(file: str, name: str) -> str:
@@ -367,4 +372,6 @@ def kept_path(path: str, base: Path | None) -> str:
     """Return a path as a plan keeps it: from ``base``; absolute outside of it, or without a base."""
     full = Path(os.path.abspath(path))  # noqa: PTH100 - keeps the name of a symbolic link
     real = full.parent.resolve() / full.name
-    return real.relative_to(base).as_posix() if base is not None and real.is_relative_to(base) else str(real)
+    if base is not None and real.is_relative_to(base):
+        return real.relative_to(base).as_posix()
+    return str(real)

@@ -14,7 +14,7 @@ from msauto.aspects.rss_arguments import RssArgs
 from msauto.documents.document import Problems, SourceNode, SourceText
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate, as_list, has_pending
-from msauto.errors import InputError, Problem
+from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model import desired as model
 from msauto.model.facts import Facts
 from msauto.model.server import Dialect, ServerSpec
@@ -53,30 +53,44 @@ def task_intents(task: Task, context: TaskContext) -> Iterator[tuple[Order, mode
     for order, scope in _scopes(task.inherited, context.scope, problems):
         with problems.gather():
             host_task = _on_host(task, context, scope)
-            intent = None if host_task is None else _intent(host_task, context)
+            intent = _intent(host_task, context) if host_task else None
             notify = _notified(task, context, scope)
             if intent is not None:
-                yield (*order, task.number), structs.replace(intent, notify=notify, batch=context.batch)
+                intent = structs.replace(intent, notify=notify, batch=context.batch)
+                yield (*order, task.number), intent
     problems.check()
 
 
 def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[model.Handler, ...]:
     """Return the handlers that a task names, those of its role first; raises :class:`InputError` for unknown names."""
-    own, handlers = task.inherited.handlers, context.play.handlers
     problems = Problems()
     notified: list[model.Handler] = []
     for notice in task.inherited.notify:
         with problems.gather():
-            for name in map(str, as_list(rendering.render_shown(notice.text, scope, notice.node, _NO_SERVER_READ))):
-                numbers = [own[name]] if name in own else [n for n, each in enumerate(handlers) if each.name == name]
-                if len({handlers[number].node.place for number in numbers}) < len(numbers):
-                    why = f"the role of the handler {name!r} is imported more than once, with different variables"
-                    raise notice.node.error(why, "notify it from tasks of the role, or write the handler in the play")
-                notified += (handler for number in numbers for handler in context.handlers[number])
-                if name not in context.play.handler_names:  # else an invalid handler, which is reported itself
-                    raise InputError([unknown_handler(name, notice.node, tuple(context.play.handler_names))])
+            names = rendering.render_shown(notice.text, scope, notice.node, _NO_SERVER_READ)
+            for name in map(str, as_list(names)):
+                for number in _handlers_called(name, task, context.play, notice.node):
+                    notified += context.handlers[number]
     problems.check()
     return tuple(notified)
+
+
+def _handlers_called(name: str, task: Task, play: Play, node: SourceNode) -> list[int]:
+    """Return the numbers of the handlers with a name: those of the task's role, or of the play."""
+    if name in task.inherited.handlers:
+        return [task.inherited.handlers[name]]
+    if name not in play.handler_names:
+        raise InputError([unknown_handler(name, node, tuple(play.handler_names))])
+    places: set[SourceLocation] = set()
+    numbers: list[int] = []
+    for number, handler in enumerate(play.handlers):
+        if handler.name == name:
+            numbers.append(number)
+            places.add(handler.node.place)
+    if len(places) < len(numbers):
+        why = f"the role of the handler {name!r} is imported more than once, with different variables"
+        raise node.error(why, "notify it from tasks of the role, or write the handler in the play")
+    return numbers  # none of an invalid handler, which is reported itself
 
 
 def task_handlers(task: Task, context: TaskContext, order: Order) -> Iterator[model.Handler]:
@@ -98,7 +112,8 @@ def _scopes(
     if inherited.loop is None:
         yield (), scope.with_variables(inherited.variables, inherited.role)
         return
-    loop, total = inherited.loop, 0
+    loop = inherited.loop
+    total = 0
     inner = inherited.variables[len(loop.around.variables) :]
     for order, outer in _scopes(loop.around, scope, problems):
         with suppress(InputError):  # reported for the task, whose own variables it may need
@@ -112,8 +127,9 @@ def _scopes(
                 raise loop.node.child("loop").error(f"the loop has more than {MAX_LOOP:,} items", remedy)
             for index, item in enumerate(items):
                 values = ((item, loop.node.child("loop", index)), (index, loop.node.child("loop")))
-                pairs = zip(loop.variables(), values, strict=False)
-                variables = [Variable(name, value, Level.LOOP, node) for (name, _), (value, node) in pairs]
+                variables: list[Variable] = []
+                for (name, _), (value, node) in zip(loop.variables(), values, strict=False):
+                    variables.append(Variable(name, value, Level.LOOP, node))
                 yield (*order, loop.number, index), outer.with_variables((*inner, *variables), inherited.role)
 
 
@@ -129,7 +145,9 @@ def _items(loop: Loop, scope: TemplateScope) -> list[Any]:
     if not isinstance(items, list):
         if not isinstance(loop.data["loop"], UnrenderedTemplate):
             return []  # of what holds tasks; reported where it is read
-        remedy = "convert the mapping with | dict2items" if isinstance(items, dict) else "write [item, …]"
+        remedy = "write [item, …]"
+        if isinstance(items, dict):
+            remedy = "convert the mapping with | dict2items"
         raise node.error("a loop requires a list", remedy, kind="wrong-type")
     return items
 
@@ -140,10 +158,14 @@ def _task_name(task: Task, scope: TemplateScope) -> str:
     loop = task.inherited.loop
     while loop is not None:
         if "label" in loop.control:
-            labels.insert(0, _rendered(loop.control["label"], loop.node.child("loop_control", "label"), scope))
+            node = loop.node.child("loop_control", "label")
+            labels.insert(0, _rendered(loop.control["label"], node, scope))
         loop = loop.around.loop
-    name, label = _rendered(task.data.get("name", ""), task.node.child("name"), scope), ", ".join(labels)
-    return f"{name} ({label})" if name and label else name or label
+    name = _rendered(task.data.get("name", ""), task.node.child("name"), scope)
+    label = ", ".join(labels)
+    if name and label:
+        return f"{name} ({label})"
+    return name or label
 
 
 def _rendered(name: Any, node: SourceNode, scope: TemplateScope) -> str:
@@ -177,9 +199,11 @@ class _HostTask(Struct, frozen=True):
 
     def arguments(self, data: Any = None) -> Model:
         """Return the arguments; raises :class:`InputError`."""
-        args, problems = self.task.args, list[Problem]()
+        args = self.task.args
+        problems: list[Problem] = []
         if self.task.is_templated:
-            args = read_as(type(args), self.data if data is None else data, self.node)
+            rendered = self.data if data is None else data
+            args = read_as(type(args), rendered, self.node)
             problems += check_arguments(args, self.node)
         if isinstance(args, AssetArgs):
             for aspect in CHECKED:
@@ -190,12 +214,12 @@ class _HostTask(Struct, frozen=True):
 
     def evaluator(self, args: Model) -> _HostTask:
         """Return this task as an evaluation; raises :class:`InputError` for what is wrong for every asset."""
-        pending = self.task.is_templated and has_pending(self.data)
+        needs_asset = self.task.is_templated and has_pending(self.data)
         if isinstance(args, AssertArgs):
             if not self.conditions:  # what is false for every asset
-                self._check_assert(args, lambda each: rendering.undecided((each,), self.scope) is not None)
-            return structs.replace(self, args=None if pending else args)
-        if not pending:
+                self._check_assert(args, lambda condition: rendering.undecided((condition,), self.scope) is not None)
+            return self if needs_asset else structs.replace(self, args=args)
+        if not needs_asset:
             return structs.replace(self, constant=self.desired(args, self.scope))
         dest = getattr(args, "dest", None)
         if dest is not None and not isinstance(dest, UnrenderedTemplate):
@@ -216,18 +240,20 @@ class _HostTask(Struct, frozen=True):
 
     def _rendered(self, scope: TemplateScope, facts: Facts) -> Any:
         """Return the arguments; in the path of a file that is written, each text of the server is one part."""
-        module, data = self.task.module, self.data
+        module = self.task.module
+        data = self.data
         if not isinstance(data, dict) or "dest" not in data:
             return render_task(module, data, scope, self.node)
-        others = {name: value for name, value in data.items() if name != "dest"}
+        others = dict(data)
+        dest = {"dest": others.pop("dest")}
         in_path = self.scope.with_given(asset=PathPartView(facts))
-        dest = render_task(module, {"dest": data["dest"]}, in_path, self.node)
-        return render_task(module, others, scope, self.node) | dest
+        path = render_task(module, dest, in_path, self.node)
+        return render_task(module, others, scope, self.node) | path
 
     def desired(self, args: Model, scope: TemplateScope) -> model.Desired:
         """Return the desired state of arguments that are rendered whole."""
         if isinstance(args, AssertArgs):
-            self._check_assert(args, lambda each: rendering.holds(each, scope))
+            self._check_assert(args, lambda condition: rendering.holds(condition, scope))
             return model.AssertionPassed(model.TaskSource.at(self.node.place, self.name))
         outside = self.task.inherited.outside
         return desired_of(TaskArguments(args, self.node, self.name, scope.surroundings, outside))
@@ -238,8 +264,9 @@ class _HostTask(Struct, frozen=True):
         for condition in self.task.that:
             with problems.gather():
                 if not may_hold(condition):
-                    text = condition.text
-                    why = f"the condition is false: {text}" if args.msg is None else f"{args.msg} ({text})"
+                    why = f"the condition is false: {condition.text}"
+                    if args.msg is not None:
+                        why = f"{args.msg} ({condition.text})"
                     problems.add(condition.node.problem(f"assert: {why}", "fix the asset, or the condition"))
         problems.check()
 
@@ -252,7 +279,8 @@ def _on_host(task: Task, context: TaskContext, scope: TemplateScope, name: str |
     conditions = rendering.undecided(task.inherited.conditions, scope)
     if conditions is None:
         return None
-    name = _task_name(task, scope) if name is None else name
+    if name is None:
+        name = _task_name(task, scope)
     node = task.node.child(task.module)
     data = render_task(task.module, task.data[task.module], scope, node, keep=True)
     return _HostTask(task, scope, context.server.dialect, conditions, name, data, node)
@@ -264,56 +292,74 @@ _WITHOUT_ASSET = {"rss": "an RSS channel has no asset", "xmp_batch": "a batch ha
 
 def _intent(host_task: _HostTask, context: TaskContext) -> model.Intent | None:
     """Return the intent of a task; ``None`` for an ``assert`` about variables alone, which is evaluated here."""
-    data, node, module, where = host_task.data, host_task.node, host_task.task.module, host_task.task.where
+    data = host_task.data
+    node = host_task.node
+    where = host_task.task.where
     problems = Problems()
-    if module in _WITHOUT_ASSET:
-        why = _WITHOUT_ASSET[module]
-        problems.add(*(each.node.problem(why, "remove asset from when") for each in host_task.conditions[:1]))
-        with problems.gather():
-            rendering.refuse_pending(data, node, why)
-    for name in _REF_KEYS if module not in _WITHOUT_ASSET else ():
-        if name in data:
-            with problems.gather():
-                rendering.refuse_pending(data[name], node.child(name), "the asset is not known yet")
-    database_name = ""
+    problems.add(*_too_early(host_task))
     with problems.gather():
         args = host_task.arguments()
         evaluate = host_task.evaluator(args)
     with problems.gather():
         rendering.undecided(where, host_task.scope)  # reports undefined names before any request
-    named = next((name for name in TARGET_NAMES if name in data), None)
-    if named is not None or module == "xmp_batch":
+    target = next((name for name in TARGET_NAMES if name in data), None)
+    database = ""
+    if target is not None or host_task.task.module == "xmp_batch":
         with problems.gather():
-            database_name = database_of(host_task.scope, context.server.name, context.play.node)
+            database = database_of(host_task.scope, context.server.name, context.play.node)
     problems.check()  # what is assigned above is known
     if isinstance(args, RssArgs):
         return model.Intent(model.ChannelRef(args.channel), host_task.source, evaluate)
     if not isinstance(args, TargetKeys):
-        return model.Intent(model.DatabaseRef(database_name), host_task.source, evaluate)
-    if named is None:
+        return model.Intent(model.DatabaseRef(database), host_task.source, evaluate)
+    if target is None:
         _assert_without_asset(host_task, args)
         return None
+    condition = rendering.Where(where, host_task.scope) if where else None
     return model.Intent(
-        asset_ref(args, database_name, rendering.Where(where, host_task.scope) if where else None),
+        asset_ref(args, database, condition),
         host_task.source,
         evaluate,
         getattr(args, "missing", None) or "error",
         getattr(args, "state", None) == "absent",
-        named=model.TaskSource.at(node.child(named).place, host_task.name),
+        named=model.TaskSource.at(node.child(target).place, host_task.name),
     )
+
+
+def _too_early(host_task: _HostTask) -> tuple[Problem, ...]:
+    """Return the problems of what needs the asset before it is known, or where the target has no asset."""
+    why = _WITHOUT_ASSET.get(host_task.task.module)
+    problems = Problems()
+    if why is None:
+        for name in _REF_KEYS:
+            if name in host_task.data:
+                with problems.gather():
+                    place = host_task.node.child(name)
+                    rendering.refuse_pending(host_task.data[name], place, "the asset is not known yet")
+        return tuple(problems.ordered())
+    for condition in host_task.conditions[:1]:
+        problems.add(condition.node.problem(why, "remove asset from when"))
+    with problems.gather():
+        rendering.refuse_pending(host_task.data, host_task.node, why)
+    return tuple(problems.ordered())
 
 
 def asset_ref(args: TargetKeys, database: str, where: rendering.Where | None) -> model.Ref:
     """Return which assets the arguments name; title, id, select and was are rendered."""
     if args.title is not None:
-        was = as_list(args.was) if isinstance(args, AssetArgs) and args.was is not None else ()
-        return model.TitleRef(database, args.title, tuple(was))
+        former: tuple[str, ...] = ()
+        if isinstance(args, AssetArgs) and args.was is not None:
+            former = tuple(as_list(args.was))
+        return model.TitleRef(database, args.title, former)
     if args.id is not None:
         namespace, _, identifier = args.id.partition(":")
         return model.IdRef(database, namespace, identifier)
     if args.select is None:
         raise TypeError("validated arguments name one target")
     select = args.select
+    expect_min = expect_max = None
+    if select.expect:
+        expect_min, expect_max = select.expect.min, select.expect.max
     return model.SelectRef(
         database=database,
         folder=select.folder or (),
@@ -321,10 +367,10 @@ def asset_ref(args: TargetKeys, database: str, where: rendering.Where | None) ->
         created_after=select.created_after,
         created_before=select.created_before,
         created_within=select.created_within,
-        mimetypes=() if select.mimetype is None else tuple(as_list(select.mimetype)),
+        mimetypes=tuple(as_list(select.mimetype or [])),
         where=where,
-        expect_min=select.expect.min if select.expect else None,
-        expect_max=select.expect.max if select.expect else None,
+        expect_min=expect_min,
+        expect_max=expect_max,
     )
 
 
@@ -347,14 +393,20 @@ def desired_of(task: TaskArguments) -> model.Desired:
     if not isinstance(args, AssetArgs):
         operation: model.Desired = aspects[0].declare(task)
         return operation
+    parts: dict[str, Any] = {}
+    for aspect in aspects:
+        part = aspect.declare(task)
+        if part is not None:
+            parts[aspect.name] = part
+    folder = None if args.folder is None else model.Sourced(args.folder, task.source("folder"))
     return model.DesiredAsset(
         task.source(),
-        {aspect.name: part for aspect in aspects if (part := aspect.declare(task)) is not None},
+        parts,
         present=args.state != "absent",
         missing=args.missing or "error",
         unfinalized=args.unfinalized or "error",
         lossy=bool(args.lossy),
-        folder=None if args.folder is None else model.Sourced(args.folder, task.source("folder")),
+        folder=folder,
         with_links=bool(args.with_links),
     )
 
@@ -370,14 +422,16 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
 
     ``keep`` as for :func:`~msauto.playbook.templates.rendering.render_data`.
     """
-    marks = scope.tracker
-    before = len(marks.lost)
+    tracker = scope.tracker
+    before = len(tracker.lost)
     rendered = rendering.render_data(data, scope, node, keep=keep)
-    if not marks.secrets:
+    if not tracker.secrets:
         return rendered
-    problems = Problems(*(where.problem(_NO_TEXT, _MAKE_TEXT, kind="secret") for where in marks.lost[before:]))
-    del marks.lost[before:]
-    for way, message, remedy in misplaced_secrets(rendered, lambda way: may_be_secret(module, way)):
-        problems.add(node.child(*way).problem(message, remedy, kind="secret"))
+    problems = Problems()
+    for place in tracker.lost[before:]:
+        problems.add(place.problem(_NO_TEXT, _MAKE_TEXT, kind="secret"))
+    del tracker.lost[before:]
+    for path, message, remedy in misplaced_secrets(rendered, lambda path: may_be_secret(module, path)):
+        problems.add(node.child(*path).problem(message, remedy, kind="secret"))
     problems.check()
     return rendered

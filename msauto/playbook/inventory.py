@@ -63,7 +63,10 @@ def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
     problems = Problems()
     builder = _InventoryBuilder()
     for path in paths:
-        for file in [path] if path in files.given else inventory_files(path):
+        inventories = [path]
+        if path not in files.given:
+            inventories = inventory_files(path)
+        for file in inventories:
             with problems.gather():
                 if file != path:
                     files.check_inside(file, Path(path))
@@ -71,9 +74,10 @@ def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
     problems.check()
     with problems.gather():
         builder.order_groups()
-    for path in (each for each in paths if each not in files.given):
-        with problems.gather():
-            builder.add_vars_folders(path, files)
+    for path in paths:
+        if path not in files.given:
+            with problems.gather():
+                builder.add_vars_folders(path, files)
     problems.check()
     return builder.finish()
 
@@ -83,7 +87,11 @@ def inventory_files(path: str) -> list[str]:
     folder = Path(path)
     if not folder.is_dir():
         return [path]
-    return [str(each) for each in sorted(folder.iterdir()) if each.suffix in _ENDINGS and not each.name.startswith(".")]
+    inventories: list[str] = []
+    for file in sorted(folder.iterdir()):
+        if file.suffix in _ENDINGS and not file.name.startswith("."):
+            inventories.append(str(file))
+    return inventories
 
 
 class _InventoryBuilder:
@@ -100,7 +108,7 @@ class _InventoryBuilder:
     def add(self, document: Document) -> None:
         """Read one file. Of its flaws, only those that leave a value unknown are raised."""
         node = SourceNode(document)
-        data = mark(document.data if document.data is not None else {})
+        data = {} if document.data is None else mark(document.data)
         check_kind(document, "inventory")
         problems = Problems()
         with problems.gather():
@@ -117,13 +125,15 @@ class _InventoryBuilder:
         _check_host_name(name, node)
         group = self.groups.setdefault(name, _Group(node))
         group.variables += read_variables(body.get("vars"), Level.INVENTORY_GROUP, node.child("vars"))
-        for host, values in (body.get("hosts") or {}).items():
-            here = node.child("hosts", host)
-            _check_host_name(host, here)
-            self.hosts.setdefault(host, here)
-            self.host_variables[host] += read_variables(values, Level.INVENTORY_HOST, here)
+        hosts = body.get("hosts") or {}
+        for host, values in hosts.items():
+            place = node.child("hosts", host)
+            _check_host_name(host, place)
+            self.hosts.setdefault(host, place)
+            self.host_variables[host] += read_variables(values, Level.INVENTORY_HOST, place)
             group.hosts[host] = None
-        for child, inner in (body.get("children") or {}).items():
+        children = body.get("children") or {}
+        for child, inner in children.items():
             self._group(child, inner or {}, node.child("children", child))
             group.children[child] = None
 
@@ -135,59 +145,87 @@ class _InventoryBuilder:
             self.children_first += TopologicalSorter(graph).static_order()
         except CycleError as error:
             cycle: list[str] = error.args[1][-2::-1]  # parents first, without the repeated one
-            first = cycle.index(next(name for name in self.groups if name in cycle))
-            names = [*cycle[first:], *cycle[:first], cycle[first]]
-            message = f"the group contains itself: {' → '.join(names)}"
-            raise self.groups[names[0]].node.error(
-                message, "remove one of them from `children`", key=True, kind="host"
-            ) from None
+            first = min(cycle, key=list(self.groups).index)
+            start = cycle.index(first)
+            chain = " → ".join([*cycle[start:], *cycle[:start], first])
+            why = f"the group contains itself: {chain}"
+            remedy = "remove one of them from `children`"
+            raise self.groups[first].node.error(why, remedy, key=True, kind="host") from None
 
     def add_vars_folders(self, path: str, files: Files) -> None:
         """Read ``group_vars/`` and ``host_vars/`` beside an inventory."""
         folder = Path(path) if Path(path).is_dir() else Path(path).parent
         problems = Problems()
         for kind, name, file in vars_files_of(folder):
-            of_host = kind == "host_vars"
-            known: Iterable[str] = self.hosts if of_host else self.groups
+            is_of_host = kind == "host_vars"
+            known: Iterable[str] = self.hosts if is_of_host else self.groups
             if Path(file).suffix not in _VARS_ENDINGS and name not in known:
                 continue  # the name of a file may have a dot because that of its host has one
             with problems.gather():
                 files.check_inside(file, folder)
                 document = files.document(file)
-                if name in known:
-                    level = Level.HOST_VARS if of_host else Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS
-                    variables = self.host_variables if of_host else self.group_variables
-                    variables[name] += read_variables(
-                        {} if document.data is None else document.data, level, SourceNode(document)
-                    )
-                    continue
-                hint = nearest(name, known)
-                unknown = f"{document.file}: unknown {'host' if of_host else 'group'} {name!r}"
-                self.warnings.append(unknown + (f" ({hint})" if hint else ""))
+                if name not in known:
+                    hint = nearest(name, known)
+                    what = kind.removesuffix("_vars")
+                    warning = f"{document.file}: unknown {what} {name!r}"
+                    if hint:
+                        warning += f" ({hint})"
+                    self.warnings.append(warning)
+                elif is_of_host:
+                    self.host_variables[name] += _variables_in(document, Level.HOST_VARS)
+                else:
+                    level = Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS
+                    self.group_variables[name] += _variables_in(document, level)
         problems.check()
 
     def finish(self) -> Inventory:
         """Return the inventory. Variables of groups that are further from ``all`` are stronger."""
+        groups = self._ordered()
+        variables: dict[str, list[Variable]] = {host: [] for host in self.hosts}
+        for name, members in groups.items():
+            of_group = self._of_group(name)
+            for host in members:
+                variables[host] += of_group
+        hosts: dict[str, Host] = {}
+        for name, node in self.hosts.items():
+            variables[name] += self.host_variables[name]
+            hosts[name] = Host(node, tuple(variables[name]))
+        warnings = tuple(dict.fromkeys(self.warnings))
+        return Inventory(hosts, groups, warnings=warnings, of_all=self._of_group("all"))
+
+    def _ordered(self) -> dict[str, tuple[str, ...]]:
+        """Return the groups with their hosts, those with weaker variables first."""
+        members = self._members()
+        depths = self._depths()
+        positions = {host: position for position, host in enumerate(self.hosts)}
+        groups: dict[str, tuple[str, ...]] = {}
+        for name in sorted(self.groups, key=lambda group: (depths[group], group)):
+            groups[name] = tuple(sorted(members[name], key=positions.__getitem__))
+        return groups
+
+    def _members(self) -> dict[str, set[str]]:
+        """Return the hosts of each group, also those of its children."""
         members: dict[str, set[str]] = {}
         for name in self.children_first:
             group = self.groups[name]
-            members[name] = set(group.hosts).union(*(members[child] for child in group.children))
+            members[name] = set(group.hosts).union(*map(members.__getitem__, group.children))
         members["all"].update(self.hosts)
-        depth = dict.fromkeys(self.groups, 1) | {"all": 0}
+        return members
+
+    def _depths(self) -> dict[str, int]:
+        """Return how far each group is from ``all``, on the longest way."""
+        depths = dict.fromkeys(self.groups, 1) | {"all": 0}
         for name in reversed(self.children_first):
             for child in self.groups[name].children:
-                depth[child] = max(depth[child], depth[name] + 1)
-        ordered = sorted(self.groups, key=lambda name: (depth[name], name))
-        positions = {name: position for position, name in enumerate(self.hosts)}
-        groups = {name: tuple(sorted(members[name], key=positions.__getitem__)) for name in ordered}
-        variables: dict[str, list[Variable]] = {name: [] for name in self.hosts}
-        for around, hosts_of_group in groups.items():
-            of_group = (*self.groups[around].variables, *self.group_variables[around])
-            for name in hosts_of_group:
-                variables[name] += of_group
-        hosts = {name: Host(node, (*variables[name], *self.host_variables[name])) for name, node in self.hosts.items()}
-        of_all = (*self.groups["all"].variables, *self.group_variables["all"])
-        return Inventory(hosts, groups, warnings=tuple(dict.fromkeys(self.warnings)), of_all=of_all)
+                depths[child] = max(depths[child], depths[name] + 1)
+        return depths
+
+    def _of_group(self, name: str) -> tuple[Variable, ...]:
+        return (*self.groups[name].variables, *self.group_variables[name])
+
+
+def _variables_in(document: Document, level: Level) -> list[Variable]:
+    return read_variables(document.data, level, SourceNode(document))
 
 
 def vars_files_of(folder: Path) -> Iterator[tuple[str, str, str]]:
@@ -197,17 +235,22 @@ def vars_files_of(folder: Path) -> Iterator[tuple[str, str, str]]:
     """
     for kind in VARS_FOLDERS:
         for path in sorted((folder / kind).rglob("*")):
-            entry, *below = path.relative_to(folder / kind).parts
-            if not path.is_file() or any(part.startswith(".") or part.endswith("~") for part in (entry, *below)):
+            parts = path.relative_to(folder / kind).parts
+            is_ignored = any(part.startswith(".") or part.endswith("~") for part in parts)
+            if is_ignored or not path.is_file():
                 continue
-            if not below:
-                yield kind, path.stem if path.suffix in _VARS_ENDINGS else path.name, str(path)
-            elif path.suffix in _VARS_ENDINGS:
-                yield kind, entry, str(path)
+            has_ending = path.suffix in _VARS_ENDINGS
+            if len(parts) == 1 and has_ending:
+                yield kind, path.stem, str(path)
+            elif len(parts) == 1 or has_ending:
+                yield kind, parts[0], str(path)
+
+
+_RESERVED = re.compile(r"[\s,:&!*?\[\]{}]")
 
 
 def _check_host_name(name: str, node: SourceNode) -> None:
-    if not name.strip() or any(sign in name for sign in ",:&!*?[]{}") or any(sign.isspace() for sign in name):
+    if not name or _RESERVED.search(name):
         why = f"{name!r} is not a valid name of a host or group"
         raise node.error(why, "use no spaces and none of , : & ! * ? [ ]", key=True, kind="host")
 
@@ -227,22 +270,19 @@ def match_hosts(
     unions come first, then ``&``, then ``!``, in any order of the parts. ``read`` returns the content of a file that is
     given as ``@file``, with a pattern in each line.
     """
-    parts = [part.strip() for part in _PART.findall(pattern) if part.strip()]
+    parts = list(filter(None, map(str.strip, _PART.findall(pattern))))
     if not parts:
         raise node.error("the host pattern is empty", "write all, a host, or a group", kind="host")
 
     def hosts_of(name: str) -> set[str]:
         if read is not None and name.startswith("@"):
-            lines = read(name[1:]).decode("utf-8-sig", "replace").splitlines()
-            named = [line for each in lines if (line := each.partition("#")[0].strip())]
-            if not named:
-                remedy = "write one host, group or glob in each line"
-                raise node.error(f"the file {name[1:]} contains no host", remedy, kind="host")
-            return {host for line in named for host in match_hosts(line, inventory, node)}
+            return _hosts_of_file(name[1:], read, inventory, node)
         return _hosts_called(name, inventory, node)
 
     united = [part for part in parts if part[0] not in "&!"]
-    chosen = {host for part in united for host in hosts_of(part)} if united else set(inventory.hosts)
+    chosen = set(inventory.hosts)
+    if united:
+        chosen = set[str]().union(*map(hosts_of, united))
     for part in parts:
         if part[0] == "&":
             chosen &= hosts_of(part[1:])
@@ -254,16 +294,32 @@ def match_hosts(
     return [host for host in inventory.hosts if host in chosen]
 
 
+def _hosts_of_file(file: str, read: Callable[[str], bytes], inventory: Inventory, node: SourceNode) -> set[str]:
+    """Return the hosts of the patterns in a file; what follows ``#`` in a line is a comment."""
+    hosts: set[str] = set()
+    for line in read(file).decode("utf-8-sig", "replace").splitlines():
+        pattern = line.partition("#")[0].strip()
+        if pattern:
+            hosts.update(match_hosts(pattern, inventory, node))
+    if not hosts:
+        remedy = "write one host, group or glob in each line"
+        raise node.error(f"the file {file} contains no host", remedy, kind="host")
+    return hosts
+
+
 def _hosts_called(name: str, inventory: Inventory, node: SourceNode) -> set[str]:
     """Return the hosts of a name or glob; ``a*`` does not match the group all."""
-    if name in inventory.groups or name in inventory.hosts:
-        return set(inventory.groups.get(name, (name,)))
+    if name in inventory.groups:
+        return set(inventory.groups[name])
+    if name in inventory.hosts:
+        return {name}
     names = [*inventory.hosts, *inventory.groups]
     if not any(sign in name for sign in "*?["):
         raise node.error(f"unknown host or group {name!r}", nearest(name, names), kind="host")
     matches = {host for host in inventory.hosts if fnmatchcase(host, name)}
     for group, members in inventory.groups.items():
-        if fnmatchcase(group, name) and (group != "all" or name == "*"):
+        is_meant = group != "all" or name == "*"
+        if is_meant and fnmatchcase(group, name):
             matches.update(members)
     if not matches:
         raise node.error(f"{name!r} matches no host or group", nearest("", names), kind="host")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ from msgspec import UNSET, Struct, UnsetType, structs
 from msauto.documents.document import Document, SourceNode, SourceText
 from msauto.documents.document import Path as DataPath
 from msauto.documents.strict_model import Model
-from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, as_list, has_pending, mark
+from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, has_pending, mark
 from msauto.errors import InputError, Problem, nearest
 from msauto.model.desired import OutsidePolicy
-from msauto.playbook.file_kinds import check_kind
+from msauto.playbook.file_kinds import FileKind, check_kind
 from msauto.playbook.input_files import Files, beside
 from msauto.playbook.roles import find_role, main_file, role_places, role_variables
 from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerFile, Playbook, TaskFile, aspects_of
@@ -67,8 +67,10 @@ class Loop(Struct, frozen=True):
         """Yield the names of its variables, that of the item first, each with its place."""
         for key, default in (("loop_var", "item"), ("index_var", None)):
             name = self.control.get(key, default)
-            if name is not None:
-                yield str(name), self.node.child(*(("loop_control", key) if key in self.control else ("loop",)))
+            if name is None:
+                continue
+            path = ("loop_control", key) if key in self.control else ("loop",)
+            yield str(name), self.node.child(*path)
 
 
 _NOTHING = InheritedKeys()
@@ -123,16 +125,50 @@ class Play(Struct, frozen=True):
 MAX_IMPORTS = 32
 
 
-class _ValidatedFile(Struct, frozen=True):
-    """The data of a file, templates unrendered, with the paths of invalid values and the models of valid mappings."""
+class _Part(Struct, frozen=True):
+    """A part of a file that was validated: its data, templates unrendered, and its place.
+
+    ``broken`` are the paths of the invalid values of the file, and ``models`` the models of its valid mappings.
+    """
 
     node: SourceNode
-    data: list[Any]
+    data: Any
     broken: Collection[DataPath]
     models: Mapping[int, Model]
 
-    def is_broken(self, node: SourceNode) -> bool:
-        return any(path[: len(node.path)] == node.path for path in self.broken)
+    def child(self, *keys: str) -> _Part:
+        """Return the value of a key, of a key of that value, and so on; ``None`` is the data of a missing one."""
+        data = self.data
+        for key in keys:
+            data = data.get(key) if isinstance(data, dict) else None
+        return _Part(self.node.child(*keys), data, self.broken, self.models)
+
+    def items(self) -> Iterator[_Part]:
+        """Yield the items of a list. What should be one and is not was reported."""
+        if isinstance(self.data, list):
+            for index, item in enumerate(self.data):
+                yield _Part(self.node.child(index), item, self.broken, self.models)
+
+    def mappings(self) -> Iterator[_Part]:
+        """Yield the items of a list that are mappings."""
+        return (item for item in self.items() if isinstance(item.data, dict))
+
+    def values(self) -> Iterator[_Part]:
+        """Yield the items of a list, or the value that may stand for a list of one."""
+        if isinstance(self.data, list):
+            yield from self.items()
+        elif self.data is not None:
+            yield self
+
+    def is_broken(self) -> bool:
+        """Return whether a value in it is invalid."""
+        return _has_any(self.node, self.broken)
+
+
+def _has_any(node: SourceNode, paths: Collection[DataPath]) -> bool:
+    """Return whether any of the paths leads to the node, or into it."""
+    depth = len(node.path)
+    return any(path[:depth] == node.path for path in paths)
 
 
 class Loader:
@@ -162,49 +198,51 @@ class Loader:
         inherited = structs.replace(inherited, files=(*inherited.files, file))
         plays: list[Play] = []
         with self._problems.gather():
-            checked = self._checked(file, Playbook)
-            for index, body in enumerate(checked.data):
-                if isinstance(body, dict):
-                    plays += self._play(body, checked.node.child(index), inherited, checked)
+            for play in self._validated(file, Playbook).mappings():
+                plays += self._plays_of(play, inherited)
         return plays
 
-    def _play(
-        self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile
-    ) -> list[Play]:
-        inner = self._inner(body, node, inherited, Level.PLAY)
-        if "import_playbook" in body:
-            target = self._import(body["import_playbook"], node.child("import_playbook"), inner)
-            return self.playbook(target, inner) if target else []
+    def _plays_of(self, part: _Part, inherited: InheritedKeys) -> list[Play]:
+        """Return a play, or the plays that it imports; none for an invalid one."""
+        inner = self._inner(part, inherited, Level.PLAY)
+        if "import_playbook" in part.data:
+            file = self._import(part.child("import_playbook"), inner)
+            return self.playbook(file, inner) if file else []
         self._begin(inner)
-        tasks: list[Task] = []
-        roles = body.get("roles")
-        for index, entry in enumerate(roles if isinstance(roles, list) else []):
-            here, role = node.child("roles", index), entry if isinstance(entry, dict) else {}
-            if not checked.is_broken(here):
-                name, place = (role["role"], here.child("role")) if role else (entry, here)
-                tasks += self._role(name, place, self._inner(role, here, inner, Level.BLOCK))
-        self._add_handlers(body.get("handlers"), node.child("handlers"), inner, checked)
-        tasks += self._tasks(body.get("tasks"), node.child("tasks"), inner, checked)
+        tasks = list(self._roles(part.child("roles"), inner))
+        self._add_handlers(part.child("handlers"), inner)
+        tasks += self._tasks(part.child("tasks"), inner)
         for notice in self._notices:
             if notice.text not in self._handler_names:
                 self._problems.add(unknown_handler(notice.text, notice.node, tuple(self._handler_names)))
-        if node.path in checked.broken:
+        if part.node.path in part.broken:
             return []
-        names = frozenset(self._notified), frozenset(self._handler_names)
-        return [Play(node, inner.files[-1], body, inner, tuple(tasks), tuple(self._handlers), *names)]
+        play = Play(
+            part.node,
+            inner.files[-1],
+            part.data,
+            inner,
+            tuple(tasks),
+            tuple(self._handlers),
+            notified=frozenset(self._notified),
+            handler_names=frozenset(self._handler_names),
+        )
+        return [play]
 
-    def _import(self, name: Any, node: SourceNode, inherited: InheritedKeys) -> str:
+    def _import(self, name: _Part, inherited: InheritedKeys) -> str:
         """Return the path of an imported file; empty for one that cannot be imported, which is reported."""
-        if not isinstance(name, str):
+        if not isinstance(name.data, str):
             return ""
         with self._problems.gather():
-            if isinstance(name, UnrenderedTemplate):
-                raise node.error("the name of an imported file cannot be a template", "write the name directly")
-            return self._checked_path(beside(inherited.files[-1], name), node, inherited)
+            if isinstance(name.data, UnrenderedTemplate):
+                raise name.node.error("the name of an imported file cannot be a template", "write the name directly")
+            file = beside(inherited.files[-1], name.data)
+            self._check_import(file, name.node, inherited)
+            return file
         return ""
 
-    def _checked_path(self, target: str, node: SourceNode, inherited: InheritedKeys) -> str:
-        """Return the path of an imported file; raises :class:`InputError` for one that cannot be imported."""
+    def _check_import(self, target: str, node: SourceNode, inherited: InheritedKeys) -> None:
+        """Raise :class:`InputError` for a file that cannot be imported."""
         if target in inherited.files or len(inherited.files) > MAX_IMPORTS:
             chain = " → ".join([*inherited.files, target])
             raise node.error(f"circular import: {chain}", "remove one of these imports", kind="file")
@@ -214,111 +252,122 @@ class Loader:
         except InputError as error:
             (problem,) = error.problems
             raise node.error(f"{target}: {problem.message}", problem.remedy, kind=problem.kind) from error
-        return target
 
-    def _role(self, name: str, node: SourceNode, inherited: InheritedKeys) -> Iterator[Task]:
+    def _roles(self, roles: _Part, inherited: InheritedKeys) -> Iterator[Task]:
+        for entry in roles.items():
+            if entry.is_broken():
+                continue
+            if isinstance(entry.data, dict):
+                yield from self._role(entry.child("role"), self._inner(entry, inherited, Level.BLOCK))
+            else:
+                yield from self._role(entry, inherited)
+
+    def _role(self, name: _Part, inherited: InheritedKeys) -> Iterator[Task]:
         """Yield the tasks of a role; of a file of tasks alone it is not known where its roles are."""
         with self._problems.gather():
             if self._places:
-                yield from self._role_in(find_role(name, self._places, node), node, inherited)
+                folder = find_role(name.data, self._places, name.node)
+                yield from self._role_in(folder, name.node, inherited)
 
     def _role_in(self, folder: str, node: SourceNode, inherited: InheritedKeys) -> Iterator[Task]:
         """Yield the tasks of a role, and add its handlers to those of the play; raises :class:`InputError`."""
         self.loaded.add(folder)
-        tasks, handlers = main_file(folder, "tasks"), main_file(folder, "handlers")
+        tasks = main_file(folder, "tasks")
+        handlers = main_file(folder, "handlers")
         if not tasks and not handlers:
             remedy = f"create {Path(folder, 'tasks', 'main.yml')}"
             raise node.error(f"the role {folder} has neither tasks nor handlers", remedy, kind="file")
-        tasks = tasks and self._checked_path(tasks, node, inherited)
+        if tasks:
+            self._check_import(tasks, node, inherited)
         own = role_variables(folder, inherited.files[0], node, self._files)
         inner = structs.replace(inherited, variables=(*inherited.variables, *own), role=folder)
         if handlers:
             self._files.check_named(handlers, inherited.files[0], node)
-            inner = structs.replace(inner, handlers={**inner.handlers, **self._handlers_of_role(handlers, inner)})
-        yield from self.task_file(tasks, inner) if tasks else ()
+            numbers = self._handlers_of_role(handlers, inner)
+            inner = structs.replace(inner, handlers={**inner.handlers, **numbers})
+        if tasks:
+            yield from self.task_file(tasks, inner)
 
     def _handlers_of_role(self, file: str, role: InheritedKeys) -> Mapping[str, int]:
         """Add the handlers of a role to those of the play; return their numbers.
 
         They see the variables of this import of the role. Another import with the same variables has the same handlers.
         """
-        variables = [(each.name, each.value) for each in role.variables]
-        for other, known, numbers in self._role_handlers:
-            if other == file and known == variables:
-                return numbers
+        variables = [(variable.name, variable.value) for variable in role.variables]
+        for known_file, known_variables, known_numbers in self._role_handlers:
+            if known_file == file and known_variables == variables:
+                return known_numbers
         inner = structs.replace(role, conditions=self._in_play.conditions, loop=None)
-        checked = self._checked(file, HandlerFile)
         first = len(self._handlers)
-        self._add_handlers(checked.data, checked.node, inner, checked)
-        numbers = {each.name: number for number, each in enumerate(self._handlers[first:], first)}
+        self._add_handlers(self._validated(file, HandlerFile), inner)
+        numbers = {handler.name: number for number, handler in enumerate(self._handlers[first:], first)}
         self._role_handlers.append((file, variables, numbers))
         return numbers
 
-    def _tasks(self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
-        for index, body in enumerate(data if isinstance(data, list) else []):
-            if isinstance(body, dict):
-                yield from self._task(body, node.child(index), inherited, checked)
-
-    def _add_handlers(self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile) -> None:
+    def _add_handlers(self, handlers: _Part, inherited: InheritedKeys) -> None:
         """Add handlers to those of the play. They inherit its variables, but neither tags nor notify."""
-        names = [*_handler_names(data)]
-        for index, body in enumerate(data if isinstance(data, list) else []):
-            here = node.child(index)
-            if isinstance(body, dict):
-                self._notified.update(map(str, as_list(body.get("notify", []))))
-            if not isinstance(body, dict) or checked.is_broken(here):
-                continue
-            name = str(body["name"])
-            first, again = self._handler_names.setdefault(name, here).place, here.place
-            if first != again:
-                where = f"on line {first.line}" if first.line and first.file == again.file else f"at {first}"
-                why = f"duplicate handler {name!r} (first {where})"
-                self._problems.add(here.child("name").problem(why, "rename one of them"))
-            module = next(each for each in HANDLER_MODULES if each in body)
-            inner = structs.replace(self._inner(body, here, inherited, Level.TASK), notify=())
-            args = checked.models[id(body[module])]
-            self._handlers.append(Task(here, module, body, inner, args, has_pending(body[module])))
-        for name in names:  # also of invalid ones, which are reported themselves
-            self._handler_names.setdefault(name, node)
+        for handler in handlers.mappings():
+            self._notified.update(str(name.data) for name in handler.child("notify").values())
+            if not handler.is_broken():
+                self._check_handler_name(handler)
+                self._handlers.append(self._handler(handler, inherited))
+        for name in _handler_names(handlers.data):  # also of invalid ones, which are reported themselves
+            self._handler_names.setdefault(name, handlers.node)
 
-    def _task(
-        self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile
-    ) -> Iterator[Task]:
-        inner = self._inner(body, node, inherited, Level.TASK if body.keys().isdisjoint(GROUPS) else Level.BLOCK)
-        if "block" in body:
-            yield from self._tasks(body["block"], node.child("block"), inner, checked)
+    def _check_handler_name(self, handler: _Part) -> None:
+        """Collect the second of two handlers with the same name."""
+        name = str(handler.data["name"])
+        place = handler.node.place
+        first = self._handler_names.setdefault(name, handler.node).place
+        if first == place:
             return
-        if "import_tasks" in body:
-            target = self._import(body["import_tasks"], node.child("import_tasks"), inner)
-            yield from self.task_file(target, inner) if target else ()
-            return
-        if "import_role" in body:
-            if not checked.is_broken(node.child("import_role")):
-                yield from self._role(body["import_role"]["name"], node.child("import_role", "name"), inner)
-            return
-        module = next((name for name in MODULES if name in body), "")
-        data, here = body.get(module), node.child(module)
-        that = where = None
-        if isinstance(data, dict):
-            that, select = data.get("that"), data.get("select")
-            where = select.get("where") if isinstance(select, dict) else None
-        tests = tuple(self._conditions(that, here.child("that")))
-        filters = tuple(self._conditions(where, here.child("select", "where")))
-        args = checked.models.get(id(data))
-        if args is not None and not any(path[: len(node.path)] == node.path for path in node.document.broken):
-            self._problems.add(*check_arguments(args, here))
-        if args is not None and not checked.is_broken(node):
-            yield Task(node, module, body, inner, args, has_pending(data), tests, filters, next(self._numbers))
+        where = f"at {first}"
+        if first.line and first.file == place.file:
+            where = f"on line {first.line}"
+        why = f"duplicate handler {name!r} (first {where})"
+        self._problems.add(handler.node.child("name").problem(why, "rename one of them"))
 
-    def _notices_of(self, body: dict[str, Any], node: SourceNode) -> Iterator[SourceText]:
-        for index, name in enumerate(as_list(body.get("notify", []))):
-            place = node.child("notify", index) if isinstance(body["notify"], list) else node.child("notify")
-            if isinstance(name, str | int) and not isinstance(name, bool):
-                self._notified.add(str(name))
-                notice = SourceText(name if isinstance(name, UnrenderedTemplate) else str(name), place)
-                if not isinstance(name, UnrenderedTemplate):
-                    self._notices.append(notice)
-                yield notice
+    def _handler(self, handler: _Part, inherited: InheritedKeys) -> Task:
+        module = next(name for name in HANDLER_MODULES if name in handler.data)
+        inner = structs.replace(self._inner(handler, inherited, Level.TASK), notify=())
+        data = handler.data[module]
+        return Task(handler.node, module, handler.data, inner, handler.models[id(data)], has_pending(data))
+
+    def _tasks(self, tasks: _Part, inherited: InheritedKeys) -> Iterator[Task]:
+        for task in tasks.mappings():
+            yield from self._tasks_of(task, inherited)
+
+    def _tasks_of(self, part: _Part, inherited: InheritedKeys) -> Iterable[Task]:
+        """Return a task, or those of a block or an import."""
+        level = Level.TASK if part.data.keys().isdisjoint(GROUPS) else Level.BLOCK
+        inner = self._inner(part, inherited, level)
+        if "block" in part.data:
+            return self._tasks(part.child("block"), inner)
+        if "import_tasks" in part.data:
+            file = self._import(part.child("import_tasks"), inner)
+            return self.task_file(file, inner) if file else ()
+        if "import_role" in part.data:
+            role = part.child("import_role")
+            if role.is_broken():
+                return ()
+            return self._role(role.child("name"), inner)
+        return self._own_task(part, inner)
+
+    def _own_task(self, task: _Part, inherited: InheritedKeys) -> Iterator[Task]:
+        """Yield a task of a module, unless it is invalid."""
+        module = next((name for name in MODULES if name in task.data), "")
+        arguments = task.child(module)
+        that = tuple(self._conditions(arguments.child("that")))
+        where = tuple(self._conditions(arguments.child("select", "where")))
+        args = task.models.get(id(arguments.data))
+        if args is None:
+            return
+        if not _has_any(task.node, task.node.document.broken):
+            self._problems.add(*check_arguments(args, arguments.node))
+        if not task.is_broken():
+            is_templated = has_pending(arguments.data)
+            number = next(self._numbers)
+            yield Task(task.node, module, task.data, inherited, args, is_templated, that, where, number)
 
     def lone_role(self, folder: str) -> None:
         """Check a role that no playbook need name: others are beside it."""
@@ -334,75 +383,117 @@ class Loader:
         inherited = structs.replace(inherited, files=(*inherited.files, file))
         tasks: list[Task] = []
         with self._problems.gather():
-            checked = self._checked(file, TaskFile)
-            tasks += self._tasks(checked.data, checked.node, inherited, checked)
+            tasks += self._tasks(self._validated(file, TaskFile), inherited)
         return tasks
 
-    def _checked(self, file: str, model: type[Playbook | TaskFile | HandlerFile]) -> _ValidatedFile:
+    def _validated(self, file: str, model: type[Playbook | TaskFile | HandlerFile]) -> _Part:
         """Read a file and validate it; raises :class:`InputError` for one that is not a list."""
         document = self._files.flawed(file)
-        is_empty = document.data is None and model is HandlerFile  # as ansible-galaxy makes it
-        node, data = SourceNode(document), [] if is_empty else mark(document.data)
-        if not isinstance(data, list):
-            is_playbook = model is Playbook
-            check_kind(document, "playbook" if is_playbook else "tasks")
-            items = "handlers" if model is HandlerFile else "tasks"
-            why = "a playbook must be a list of plays" if is_playbook else f"a task file must be a list of {items}"
-            why += f"; this file {'is empty' if data is None else 'is not a list'}"
-            raise node.error(why, "start each item with a dash: - name:", kind="wrong-type")
+        node = SourceNode(document)
+        data = _entries(node, model)
         _, findings, models = validate_data(model, data, node)
-        self._problems.add(*(problem for _, problem in findings))
+        broken = set(document.broken)
+        for path, problem in findings:
+            broken.add(path)
+            self._problems.add(problem)
         for path, text in leaves(data):
             if isinstance(text, MarkedText | MarkedTemplate) and not may_be_tagged(path):
                 self._problems.add(node.child(*path).problem(NOT_ALLOWED, ALLOWED, kind="secret"))
             if isinstance(text, UnrenderedTemplate):
                 with self._problems.gather():
                     check_template(text, node.child(*path))
-        return _ValidatedFile(node, data, {*document.broken, *(path for path, _ in findings)}, models)
+        return _Part(node, data, broken, models)
 
-    def _inner(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, level: Level) -> InheritedKeys:
-        if body.keys().isdisjoint(_INHERITED):
+    def _inner(self, part: _Part, inherited: InheritedKeys, level: Level) -> InheritedKeys:
+        """Return the keys that hold in a play, block, import, role or task."""
+        if part.data.keys().isdisjoint(_INHERITED):
             return inherited
         variables: Sequence[Variable] = ()
+        values = part.child("vars")
         with self._problems.gather():
-            values = body.get("vars")
-            variables = read_variables(values, level, node.child("vars")) if isinstance(values, dict) else ()
+            if isinstance(values.data, dict):
+                variables = read_variables(values.data, level, values.node)
         inner = structs.replace(
             inherited,
-            conditions=(*inherited.conditions, *self._conditions(body.get("when"), node.child("when"))),
-            tags=inherited.tags | tags_of(body.get("tags")),
+            conditions=(*inherited.conditions, *self._conditions(part.child("when"))),
+            tags=inherited.tags | _tags_of(part.child("tags")),
             variables=(*inherited.variables, *variables),
-            notify=(*inherited.notify, *self._notices_of(body, node)),
-            outside=body.get("outside", inherited.outside),
+            notify=(*inherited.notify, *self._notices_of(part.child("notify"))),
+            outside=part.data.get("outside", inherited.outside),
         )
-        if "loop" not in body:
+        if "loop" not in part.data:
             return inner
-        loop = Loop(node, body, inner, inherited.conditions, next(self._numbers))
+        loop = Loop(part.node, part.data, inner, inherited.conditions, next(self._numbers))
         self._check_loop(loop, inherited.loop)
         return structs.replace(inner, loop=loop)
 
+    def _conditions(self, part: _Part) -> Iterator[SourceText]:
+        """Yield the conditions of a key, and collect what is wrong with them."""
+        for condition in part.values():
+            text = condition.data
+            if isinstance(text, bool):
+                text = str(text).lower()
+            is_expression = isinstance(text, str) and not isinstance(text, UnrenderedTemplate)
+            if is_expression and text.strip():
+                with self._problems.gather():
+                    check_template(text, condition.node, expression=True)
+                yield SourceText(text, condition.node)
+
+    def _notices_of(self, part: _Part) -> Iterator[SourceText]:
+        """Yield the names under ``notify``, and note them for the check of the play."""
+        for name in part.values():
+            if isinstance(name.data, bool) or not isinstance(name.data, str | int):
+                continue
+            self._notified.add(str(name.data))
+            if isinstance(name.data, UnrenderedTemplate):
+                yield SourceText(name.data, name.node)
+                continue
+            notice = SourceText(str(name.data), name.node)
+            self._notices.append(notice)
+            yield notice
+
     def _check_loop(self, loop: Loop, outer: Loop | None) -> None:
         """Collect the variables that a loop has twice, or a loop around it as well: one would hide the other."""
-        taken: dict[str, SourceNode] = {}
+        places: dict[str, SourceNode] = {}
         while outer is not None:
-            taken |= dict(outer.variables())
+            places |= dict(outer.variables())
             outer = outer.around.loop
-        for name, place in loop.variables():
-            if name in taken:
-                why = f"the variable {name!r} is already that of a loop ({taken[name].place})"
+        for name, node in loop.variables():
+            if name in places:
+                why = f"the variable {name!r} is already that of a loop ({places[name].place})"
                 remedy = "name one of the two: loop_control: {loop_var: NAME}"
-                self._problems.add(place.problem(why, remedy, kind="variable"))
-            taken[name] = place
+                self._problems.add(node.problem(why, remedy, kind="variable"))
+            places[name] = node
 
-    def _conditions(self, data: Any, node: SourceNode) -> Iterator[SourceText]:
-        """Yield the conditions of a key, and collect what is wrong with them."""
-        for index, text in enumerate([] if data is None else as_list(data)):
-            where = node.child(index) if isinstance(data, list) else node
-            shown = str(text).lower() if isinstance(text, bool) else text
-            if isinstance(shown, str) and shown.strip() and not isinstance(shown, UnrenderedTemplate):
-                with self._problems.gather():
-                    check_template(shown, where, expression=True)
-                yield SourceText(shown, where)
+
+_INHERITED = frozenset({"when", "tags", "vars", "notify", "outside", "loop"})
+_LISTS: Mapping[type, tuple[FileKind, str]] = {
+    Playbook: ("playbook", "a playbook must be a list of plays"),
+    TaskFile: ("tasks", "a task file must be a list of tasks"),
+    HandlerFile: ("tasks", "a task file must be a list of handlers"),
+}
+
+
+def _entries(node: SourceNode, model: type[Playbook | TaskFile | HandlerFile]) -> list[Any]:
+    """Return the list that a file is; raises :class:`InputError` for other data."""
+    data = node.document.data
+    if data is None and model is HandlerFile:  # as ansible-galaxy makes it
+        return []
+    if not isinstance(data, list):
+        kind, what = _LISTS[model]
+        check_kind(node.document, kind)
+        content = "is empty" if data is None else "is not a list"
+        why = f"{what}; this file {content}"
+        raise node.error(why, "start each item with a dash: - name:", kind="wrong-type")
+    return [mark(entry) for entry in data]
+
+
+def _tags_of(part: _Part) -> frozenset[str]:
+    """Return the tags of a list, or of a text with commas."""
+    tags: set[str] = set()
+    for text in part.values():
+        tags.update(tag.strip() for tag in str(text.data).split(","))
+    return frozenset(tags - {""})
 
 
 def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
@@ -410,18 +501,10 @@ def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
     for aspect in aspects_of(type(args)):
         yield from aspect.check(args, node)
     expect = getattr(getattr(args, "select", None), "expect", None)
-    low, high = getattr(expect, "min", None), getattr(expect, "max", None)
+    low = getattr(expect, "min", None)
+    high = getattr(expect, "max", None)
     if isinstance(low, int) and isinstance(high, int) and low > high:
         yield node.child("select", "expect").problem(f"min {low} is greater than max {high}", "exchange them")
-
-
-_INHERITED = frozenset({"when", "tags", "vars", "notify", "outside", "loop"})
-
-
-def tags_of(data: Any) -> frozenset[str]:
-    """Return the tags of a list, or of a text with commas."""
-    items = [] if data is None else as_list(data)
-    return frozenset(part.strip() for item in items for part in str(item).split(",") if part.strip())
 
 
 def unknown_handler(name: str, node: SourceNode, known: Sequence[str]) -> Problem:
@@ -431,10 +514,13 @@ def unknown_handler(name: str, node: SourceNode, known: Sequence[str]) -> Proble
 
 def _handler_names(handlers: Any) -> Iterator[str]:
     """Yield the names of a play's handlers, also of those in a block, which is reported separately."""
-    for each in handlers if isinstance(handlers, list) else []:
-        if isinstance(each, dict):
-            yield from [str(each["name"])] if "name" in each else []
-            yield from _handler_names(each.get("block"))
+    if not isinstance(handlers, list):
+        return
+    for handler in handlers:
+        if isinstance(handler, dict):
+            if "name" in handler:
+                yield str(handler["name"])
+            yield from _handler_names(handler.get("block"))
 
 
 _SECRET_MODULES = frozenset(MODULES) - {"block"}

@@ -41,14 +41,7 @@ class ReferenceTopic(Struct, frozen=True):
     examples: tuple[str, ...]
 
 
-_NAMES = (
-    "play",
-    "task",
-    "handler",
-    play.MODULES[0],
-    "select",
-    *(each for each in play.MODULES[1:] if each not in play.GROUPS),
-)
+_NAMES = ("play", "task", "handler", "asset", "select", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert")
 _MODELS: Mapping[str, type[Model]] = {name: getattr(play, f"{name.title().replace('_', '')}Args") for name in _NAMES}
 TOPICS: Mapping[str, str] = {name: inspect.getdoc(model) or "" for name, model in _MODELS.items()}
 """Plays, tasks and all modules, each with its description."""
@@ -59,18 +52,21 @@ def module(name: str) -> ReferenceTopic:
     """Return one of the topics; raises ``KeyError`` for an unknown name."""
     model = _MODELS[name]
     schema = schema_of_model(model, kinds=True)
-    own, inner = schema["$defs"].get(model.__name__, schema), schema["$defs"]
-    keys = [key for key in _keys(own, inner, "") if name != "handler" or key.path == "before"]
+    defined = schema["$defs"]
+    keys = list(_keys(defined.get(model.__name__, schema), defined, ""))
+    if name == "handler":  # its other keys are those of a task
+        keys = [key for key in keys if key.path == "before"]
     return ReferenceTopic(name, TOPICS[name], tuple(keys), _examples(name))
 
 
 def _examples(name: str) -> tuple[str, ...]:
     """Return the examples of a file, which empty lines separate: plays for ``play``, tasks for all others."""
     text = files(__package__).joinpath("reference_texts", "examples", f"{name}.yml").read_text(encoding="utf-8")
-    fields = [f"{each.name}: {each.example}" for each in LINK_FIELDS]
+    fields = [f"{field.name}: {field.example}" for field in LINK_FIELDS]
     text = re.sub(r"^( *)\$link_fields$", lambda match: indent("\n".join(fields), match[1]), text, flags=re.MULTILINE)
     for mark, attributes in (("$segment_attributes", SEGMENT_ATTRIBUTES), ("$marker_attributes", MARKER_ATTRIBUTES)):
-        text = text.replace(mark, ", ".join(f"{each.name}: {each.example}" for each in attributes))
+        pairs = [f"{attribute.name}: {attribute.example}" for attribute in attributes]
+        text = text.replace(mark, ", ".join(pairs))
     return tuple(f"{example.rstrip()}\n" for example in text.split("\n\n"))
 
 
@@ -100,29 +96,35 @@ def _inside(
 
 def _kind(value: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the kind of a value, and whether it may be a template."""
-    choices = _choices(value)
-    kinds = list(dict.fromkeys(_one(each) for each in choices if each != TEMPLATE_SCHEMA))
-    template = TEMPLATE_SCHEMA in choices or (value.get("type") == "string" and "pattern" not in value)
-    lists = [kind for kind in kinds if kind.startswith("a list of ")]
-    single = " or ".join(kind for kind in kinds if kind not in lists)
-    if lists == [f"a list of {single}"]:
-        return f"{single}; or a list", template
-    return " or ".join(kinds), template
+    may_be_template = value.get("type") == "string" and "pattern" not in value
+    kinds: list[str] = []
+    for choice in _choices(value):
+        if choice == TEMPLATE_SCHEMA:
+            may_be_template = True
+        elif (kind := _one(choice)) not in kinds:
+            kinds.append(kind)
+    singles = [kind for kind in kinds if not kind.startswith("a list of ")]
+    single = " or ".join(singles)
+    if {*kinds} - {*singles} == {f"a list of {single}"}:
+        return f"{single}; or a list", may_be_template
+    return " or ".join(kinds), may_be_template
 
 
-def _choices(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _choices(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     if KIND in value or "anyOf" not in value:
-        return [value]
-    return [inner for each in value["anyOf"] for inner in _choices(each)]
+        yield value
+        return
+    for choice in value["anyOf"]:
+        yield from _choices(choice)
 
 
 def _one(value: Mapping[str, Any]) -> str:
     if KIND in value:
         return str(value[KIND])
     if "enum" in value or "const" in value:
-        return ", ".join(f"`{each}`" for each in value.get("enum", [value.get("const")]))
+        return ", ".join(f"`{choice}`" for choice in value.get("enum", [value.get("const")]))
     if value.get("type") == "array":
-        items = value.get("items") or {}
+        items = value.get("items")
         return f"a list of {_kind(items)[0]}" if items else "a list"
     if value.get("type") == "boolean":
         return "true or false"
@@ -135,21 +137,29 @@ def _one(value: Mapping[str, Any]) -> str:
 
 def render_topic(topic: ReferenceTopic) -> str:
     """Return a module, a play or a task as Markdown; keys that mean the same share a row."""
-    rows = [(", ".join(f"`{key.path}`" for key in keys), *cells) for cells, keys in groupby(topic.keys, _cells)]
-    examples = "".join(f"\n```yaml\n{each}```\n" for each in topic.examples)
+    rows: list[Sequence[str]] = []
+    for cells, keys in groupby(topic.keys, _cells):
+        paths = ", ".join(f"`{key.path}`" for key in keys)
+        rows.append((paths, *cells))
+    examples = "".join(f"\n```yaml\n{example}```\n" for example in topic.examples)
     return f"## {topic.name}\n\n{topic.words}\n\n{table(('key', 'value', 'means'), rows)}{examples}"
 
 
-_FIELDS_OF_LINKS = {f"links[].{each.name}" for each in LINK_FIELDS}
+_FIELDS_OF_LINKS = {f"links[].{field.name}" for field in LINK_FIELDS}
 
 
 def _cells(key: ReferenceKey) -> tuple[str, str]:
     if key.path in _FIELDS_OF_LINKS:
         return "as of `fields`", "link fields of the link"
-    return key.kind + (", needed" if key.needed else ""), key.words + ("" if key.template else " (no template)")
+    kind = f"{key.kind}, needed" if key.needed else key.kind
+    words = key.words if key.template else f"{key.words} (no template)"
+    return kind, words
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table as Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+    text = ""
+    for row in (head, ["---"] * len(head), *rows):
+        cells = [cell.replace("|", "\\|") for cell in row]
+        text += f"| {' | '.join(cells)} |\n"
+    return text

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct, field, structs
 
@@ -46,7 +47,10 @@ def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
 def _load(options: ResolveOptions, files: Files) -> list[Play]:
     loader = Loader(files, options.role_folders)
     inherited = InheritedKeys(outside=options.outside)
-    return [play for playbook in options.playbooks for play in loader.playbook(playbook, inherited)]
+    plays: list[Play] = []
+    for playbook in options.playbooks:
+        plays += loader.playbook(playbook, inherited)
+    return plays
 
 
 def outline(options: ResolveOptions) -> list[PlayOutline]:
@@ -60,14 +64,18 @@ def outline(options: ResolveOptions) -> list[PlayOutline]:
         run = _Resolver(hosts, check_only=True, limit=hosts.limit())
         outlines: list[PlayOutline] = []
         for play in plays:
-            tasks = tuple(
-                TaskOutline(task.name or task.module, task.module, sorted(task.inherited.tags), str(task.node.place))
-                for task in play.tasks
-                if chosen(task.inherited.tags, options.tags, options.skip_tags)
-            )
             name = str(play.data.get("name") or play.node.place)
-            outlines.append(PlayOutline(name, play.file, tuple(run.hosts_of(play)), tasks))
+            hosts_of_play = tuple(run.hosts_of(play))
+            tasks = tuple(_outlined_tasks(play, options))
+            outlines.append(PlayOutline(name, play.file, hosts_of_play, tasks))
         return outlines
+
+
+def _outlined_tasks(play: Play, options: ResolveOptions) -> Iterator[TaskOutline]:
+    for task in play.tasks:
+        tags = task.inherited.tags
+        if chosen(tags, options.tags, options.skip_tags):
+            yield TaskOutline(task.name or task.module, task.module, sorted(tags), str(task.node.place))
 
 
 def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = False) -> ResolvedPlaybooks:
@@ -76,31 +84,42 @@ def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = Fal
     ``check_only`` is for ``validate``: a stand-in replaces a server whose block cannot be known here, because its
     secrets are not set, and tasks that the tags leave out are checked as well.
     """
-    options, files, problems, known = hosts.options, hosts.files, hosts.files.problems, hosts.inventory.hosts
+    options = hosts.options
+    problems = hosts.files.problems
     run = _Resolver(hosts, check_only)
     with problems.gather():
         run.limit = hosts.limit()
     for play in plays:
         run.play(play)
-    problems.add(*hosts.same_servers([name for name in known if name in run.played_on]))
-    if plays and run.limit and not run.played_on and options.limit is not None and not check_only:
-        why = "the limit matches no host of any play"
-        by_url = options.server_url is not None
-        no_host = outside_node("--server" if by_url else "--limit", options.server_url or options.limit)
-        problems.add(no_host.problem(why, "use a host or group of the plays", kind="host"))
+    hosts_in_order = list(hosts.inventory.hosts)
+    problems.add(*hosts.same_servers(name for name in hosts_in_order if name in run.played_on))
     if plays and not check_only:  # no plays are an error of their own
+        if options.limit is not None and run.limit and not run.played_on:
+            problems.add(_unused_limit(options))
         problems.add(*tag_problems(options, plays))
-    work = tuple(
-        ServerIntents(run.servers[name], tuple(run.intents[name]), tuple(run.left_out[name]))
-        for name in known
-        if name in run.intents
-    )
-    inputs = files.inputs(options.playbooks)
+    hosts_with_work = [name for name in hosts_in_order if name in run.intents]
     warnings = hosts.inventory.warnings
     if options.transport is None and not check_only:
-        openly = hosts.sent_openly([name for name in known if name in run.intents])
-        warnings += tuple(f"{each.place}: {each.message}; {each.remedy}" for each in openly)
-    return ResolvedPlaybooks(work, inputs, warnings, run.batches.all(), secrets=files.tracker.secrets)
+        for problem in hosts.sent_openly(hosts_with_work):
+            warnings += (f"{problem.place}: {problem.message}; {problem.remedy}",)
+    work: list[ServerIntents] = []
+    for name in hosts_with_work:
+        work.append(ServerIntents(run.servers[name], tuple(run.intents[name]), tuple(run.left_out[name])))
+    return ResolvedPlaybooks(
+        tuple(work),
+        hosts.files.inputs(options.playbooks),
+        warnings,
+        run.batches.all(),
+        secrets=hosts.files.tracker.secrets,
+    )
+
+
+def _unused_limit(options: ResolveOptions) -> Problem:
+    """Return the problem of a limit, or of a server, that no play concerns."""
+    node = outside_node("--limit", options.limit or "")
+    if options.server_url is not None:
+        node = outside_node("--server", options.server_url)
+    return node.problem("the limit matches no host of any play", "use a host or group of the plays", kind="host")
 
 
 class TaskOutline(Struct, frozen=True):
@@ -146,8 +165,9 @@ def divide(hosts: Sequence[str], serial: Sequence[int | float]) -> list[tuple[st
     start = 0
     while start < len(hosts):
         size = serial[min(len(batches), len(serial) - 1)] if serial else 0
-        count = size if isinstance(size, int) else max(1, int(size * len(hosts)))
-        end = start + count if count else len(hosts)
+        if isinstance(size, float):
+            size = max(1, int(size * len(hosts)))
+        end = start + (size or len(hosts))
         batches.append(tuple(hosts[start:end]))
         start = end
     return batches
@@ -161,16 +181,18 @@ class Batches:
 
     def __init__(self) -> None:
         self._batches: list[Batch] = []
-        self._plain = False  # whether the last batch is of plays without batch keys
+        self._is_last_plain = False  # whether the last batch is of plays without batch keys
 
     def add(self, play: Batch, serial: Sequence[int | float]) -> dict[str, int]:
         """Add a play with all its servers, divided by ``serial``; return the number of each server's batch."""
-        plain = not serial and play.max_fail is None and not play.fatal  # a failed server stops no other
-        if plain and self._plain:
+        stops_no_other = play.max_fail is None and not play.fatal
+        is_plain = stops_no_other and not serial
+        if is_plain and self._is_last_plain:
             last = self._batches[-1]
-            self._batches[-1] = structs.replace(last, servers=tuple(dict.fromkeys((*last.servers, *play.servers))))
+            servers = tuple(dict.fromkeys((*last.servers, *play.servers)))
+            self._batches[-1] = structs.replace(last, servers=servers)
             return dict.fromkeys(play.servers, len(self._batches) - 1)
-        self._plain = plain
+        self._is_last_plain = is_plain
         numbers: dict[str, int] = {}
         for servers in divide(play.servers, serial):
             numbers |= dict.fromkeys(servers, len(self._batches))
@@ -179,7 +201,9 @@ class Batches:
 
     def all(self) -> tuple[Batch, ...]:
         """Return all batches; none if no play has batch keys."""
-        return () if self._plain and len(self._batches) == 1 else tuple(self._batches)
+        if self._is_last_plain and len(self._batches) == 1:
+            return ()
+        return tuple(self._batches)
 
 
 class _Resolver(Struct):
@@ -204,7 +228,9 @@ class _Resolver(Struct):
         """Resolve one play on all of its hosts."""
         with self.problems.gather():
             hosts = self.hosts_of(play)
-            numbers = self._batches_of(play, hosts) if hosts else {}
+            numbers: dict[str, int] = {}
+            if hosts:
+                numbers = self._batches_of(play, hosts)
             self.played_on.update(hosts)
             for name in hosts:
                 with self.problems.gather():
@@ -217,100 +243,133 @@ class _Resolver(Struct):
             return []
         node = play.node.child("hosts")
         any_scope = self.hosts.scope(next(iter(self.hosts.inventory.hosts)), play.folder)
-        data = render_shown(play.data.get("hosts"), any_scope, node)
-        matched = self.hosts.match(",".join(str(each) for each in as_list(data)), node)
+        patterns = as_list(render_shown(play.data["hosts"], any_scope, node))
+        matched = self.hosts.match(",".join(map(str, patterns)), node)
         return [name for name in matched if name in self.limit]
 
     def _batches_of(self, play: Play, hosts: list[str]) -> dict[str, int]:
         """Return the number of each host's batch; problems are collected, and the tasks are still checked."""
-        node, problems = play.node, self.problems
+        node = play.node
         scope = self._play_scope(play, self.hosts.scope(hosts[0], play.folder))
         name = str(render_shown(play.data.get("name", ""), scope, node.child("name")))
-        with problems.gather():
-            values = {name: play.data[name] for name in BatchKeys.model_fields if name in play.data}
-            keys = read_as(BatchKeys, render_shown(values, scope, node), node)
-            serial: list[int | float] = []
-            for index, value in enumerate([] if keys.serial is None else as_list(keys.serial)):
-                here = node.child("serial", index) if isinstance(keys.serial, list) else node.child("serial")
-                with problems.gather():
-                    serial.append(_size(value, here))
-            if keys.max_fail_percentage is not None and keys.max_fail_percentage > 100:
+        with self.problems.gather():
+            written: dict[str, Any] = {}
+            for key in BatchKeys.model_fields:
+                if key in play.data:
+                    written[key] = play.data[key]
+            keys = read_as(BatchKeys, render_shown(written, scope, node), node)
+            max_fail = keys.max_fail_percentage
+            if max_fail is not None and max_fail > 100:
+                why = "max_fail_percentage must be at most 100"
                 place = node.child("max_fail_percentage")
-                problems.add(place.problem("max_fail_percentage must be at most 100", "use a value from 0 to 100"))
-            batch = Batch(name, tuple(hosts), keys.max_fail_percentage, bool(keys.any_errors_fatal))
-            return self.batches.add(batch, serial)
+                self.problems.add(place.problem(why, "use a value from 0 to 100"))
+            batch = Batch(name, tuple(hosts), max_fail, bool(keys.any_errors_fatal))
+            return self.batches.add(batch, self._sizes(keys.serial, node.child("serial")))
         return dict.fromkeys(hosts, 0)
+
+    def _sizes(self, serial: Any, node: SourceNode) -> list[int | float]:
+        """Return the sizes of ``serial``; problems are collected."""
+        if serial is None:
+            return []
+        sizes: list[int | float] = []
+        for index, value in enumerate(as_list(serial)):
+            place = node.child(index) if isinstance(serial, list) else node
+            with self.problems.gather():
+                sizes.append(_size(value, place))
+        return sizes
 
     def _play_on(self, play: Play, name: str, batch: int) -> None:
         server = self.hosts.stand_in(name) if self.check_only else self.hosts.server(name, play.folder)
         scope = self._play_scope(play, self.hosts.scope(name, play.folder))
         self.servers.setdefault(name, server)
-        intents, left_out = self.intents.setdefault(name, []), self.left_out.setdefault(name, [])
         context = TaskContext(server, scope, play, [[] for _ in play.handlers], batch)
         for index, task in enumerate(play.handlers):  # handlers ignore tags
             with self.problems.gather():
                 context.handlers[index].extend(task_handlers(task, context, (self.played, index)))
-        new_intents, protecting = list[tuple[Order, Intent]](), list[tuple[Order, Intent]]()
+        intents = list[tuple[Order, Intent]]()
+        left_out = list[tuple[Order, Intent]]()
         for task in play.tasks:
-            tags, options = task.inherited.tags, self.hosts.options
-            if chosen(tags, options.tags, options.skip_tags):
-                with self.problems.gather():
-                    new_intents.extend(task_intents(task, context))
-                continue
+            tags = task.inherited.tags
+            is_chosen = chosen(tags, self.hosts.options.tags, self.hosts.options.skip_tags)
+            is_checked = is_chosen or self.check_only
             protects = isinstance(task.args, AssetArgs | RssArgs) and chosen(tags, (), ())
-            if self.check_only or protects:
-                with self.problems.gather() if self.check_only else suppress(InputError):
-                    (protecting if protects else []).extend(task_intents(task, context))
-        for all_intents, added in ((intents, new_intents), (left_out, protecting)):
-            all_intents.extend(intent for _, intent in sorted(added, key=itemgetter(0)))
+            if not is_checked and not protects:
+                continue
+            made = list[tuple[Order, Intent]]()
+            with self.problems.gather() if is_checked else suppress(InputError):
+                made.extend(task_intents(task, context))
+            if is_chosen:
+                intents += made
+            elif protects:
+                left_out += made
+        self.intents.setdefault(name, []).extend(_in_order(intents))
+        self.left_out.setdefault(name, []).extend(_in_order(left_out))
 
     def _play_scope(self, play: Play, scope: TemplateScope) -> TemplateScope:
         """Return the names of a play on a host: those of the host, its variables, ``vars_files`` and ``database``."""
         scope = scope.with_variables(play.inherited.variables)
-        files, node = self.hosts.files, play.node.child("vars_files")
-        names = render_shown(play.data.get("vars_files", []), scope, node)
+        names = render_shown(play.data.get("vars_files", []), scope, play.node.child("vars_files"))
         variables: list[Variable] = []
         for index, name in enumerate(as_list(names)):
-            path, here = beside(play.file, str(name)), node.child(index)
-            files.check_named(path, play.inherited.files[0], here)
-            if not Path(path).is_file():
-                raise here.error(f"{path}: file not found", how_to_find(path), kind="file")
-            document = files.document(path)
-            variables += read_variables(document.data, Level.VARS_FILES, SourceNode(document))
+            path = beside(play.file, str(name))
+            variables += self._vars_file(path, play, play.node.child("vars_files", index))
         scope = scope.with_variables(variables)
         if "database" not in play.data:
             return scope
-        node, database = play.node.child("database"), play.data["database"]
+        database = play.data["database"]
+        node = play.node.child("database")
         with suppress(InputError, UsesAssetError):  # reported for the task that needs it
             database = render_data(database, scope, node)  # it may use a weaker variable of the same name
         return scope.with_variables([Variable("database", database, Level.PLAY_KEY, node)])
 
+    def _vars_file(self, path: str, play: Play, node: SourceNode) -> list[Variable]:
+        files = self.hosts.files
+        files.check_named(path, play.inherited.files[0], node)
+        if not Path(path).is_file():
+            raise node.error(f"{path}: file not found", how_to_find(path), kind="file")
+        document = files.document(path)
+        return read_variables(document.data, Level.VARS_FILES, SourceNode(document))
+
+
+def _in_order(intents: list[tuple[Order, Intent]]) -> list[Intent]:
+    """Return intents in the order of the play, in which a loop around tasks makes all of them for each item."""
+    return [intent for _, intent in sorted(intents, key=itemgetter(0))]
+
 
 def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str]) -> bool:
     """Return whether a task with these tags runs, by Ansible's rules for ``always`` and ``never``."""
-    skip, want = set(skipped), set(desired)
-    if tags & skip or ("tagged" in skip and tags) or ("untagged" in skip and not tags):
+    skip = set(skipped)
+    want = set(desired)
+    if _names_any(skip, tags):
         return False
-    if "all" in skip and "always" not in tags:
+    is_always = "always" in tags
+    if "all" in skip and not is_always:
         return False
-    if "never" in tags and "always" not in tags:
+    if "never" in tags and not is_always:
         return bool(tags & want)
-    if "always" in tags or not want or "all" in want:
-        return True
-    return bool(tags & want) or ("tagged" in want and bool(tags)) or ("untagged" in want and not tags)
+    chooses_all = not want or "all" in want
+    return is_always or chooses_all or _names_any(want, tags)
+
+
+def _names_any(words: set[str], tags: frozenset[str]) -> bool:
+    """Return whether the words of a flag name a tag, or mean all tasks that have (or lack) tags."""
+    group = "tagged" if tags else "untagged"
+    return group in words or not words.isdisjoint(tags)
 
 
 def tag_problems(options: ResolveOptions, plays: Sequence[Play]) -> list[Problem]:
     """Return the tags that no task has, or that `--tags` chooses no task."""
-    tasks = [task.inherited.tags for play in plays for task in play.tasks]
-    known = {tag for tags in tasks for tag in tags}
-    problems = [
-        outside_node(flag, tag).problem(f"no task has the tag {tag!r}", nearest(tag, known) or _NO_TAGS)
-        for flag, tags in (("--tags", options.tags), ("--skip-tags", options.skip_tags))
-        for tag in tags
-        if tag not in known | _SPECIAL_TAGS
-    ]
-    are_chosen = (chosen(tags, options.tags, options.skip_tags) for tags in tasks)
-    if options.tags and tasks and not problems and not any(are_chosen):
-        problems.append(outside_node("--tags").problem("the tags choose no task", nearest("", known) or _NO_TAGS))
+    tags_of_tasks = [task.inherited.tags for play in plays for task in play.tasks]
+    known = set[str]().union(*tags_of_tasks)
+    problems: list[Problem] = []
+    for flag, tags in (("--tags", options.tags), ("--skip-tags", options.skip_tags)):
+        for tag in tags:
+            if tag not in known | _SPECIAL_TAGS:
+                remedy = nearest(tag, known) or _NO_TAGS
+                problems.append(outside_node(flag, tag).problem(f"no task has the tag {tag!r}", remedy))
+    if not options.tags or not tags_of_tasks or problems:
+        return problems
+    if not any(chosen(tags, options.tags, options.skip_tags) for tags in tags_of_tasks):
+        remedy = nearest("", known) or _NO_TAGS
+        problems.append(outside_node("--tags").problem("the tags choose no task", remedy))
     return problems

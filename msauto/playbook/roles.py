@@ -46,9 +46,11 @@ def main_file(folder: str, part: str) -> str:
 def role_of(file: str) -> str:
     """Return the folder of the role that has a file as the main file of one of its parts; empty for other files."""
     path = Path(file)
+    if path.stem != "main" or path.suffix not in _ENDINGS or path.parent.name not in ROLE_PARTS:
+        return ""
     folder = str(path.parent.parent)
-    is_part = path.stem == "main" and path.suffix in _ENDINGS and path.parent.name in ROLE_PARTS
-    return folder if is_part and (main_file(folder, "tasks") or main_file(folder, "handlers")) else ""
+    is_role = main_file(folder, "tasks") or main_file(folder, "handlers")
+    return folder if is_role else ""
 
 
 def role_variables(folder: str, playbook: str, node: SourceNode, files: Files) -> list[Variable]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from msgspec import UNSET, Struct, UnsetType, field, structs
 from msauto.documents.document import Document, SourceNode, outside_node
 from msauto.documents.document import Path as DataPath
 from msauto.documents.scalars import BOOLEAN_WORDS
-from msauto.errors import InputError, SourceLocation
+from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.desired import OutsidePolicy
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import InputHash, Limits
@@ -26,7 +27,7 @@ from msauto.secrets.commands import SecretCommand
 from msauto.secrets.redaction import redact_lines
 
 if TYPE_CHECKING:
-    from msauto.playbook.schema.settings import DatedFreezeArgs, FreezeArgs, StateArgs
+    from msauto.playbook.schema.settings import DatedFreezeArgs, FreezeArgs, SettingsArgs, StateArgs
 
 
 class Settings(Struct, frozen=True):
@@ -64,41 +65,55 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
     if file is None:
         return Settings()
     from msauto.documents.value_types import as_list
+    from msauto.playbook.schema import settings as schema
     from msauto.playbook.schema.schema_errors import read_as
-    from msauto.playbook.schema.settings import SettingsArgs, StateArgs
+
+    def all_beside(names: list[str] | None) -> tuple[str, ...]:
+        return tuple(beside(file, name) for name in names or ())
 
     content = Files().read(str(file))
     node = SourceNode(_document(content, str(file)))
-    args = read_as(SettingsArgs, node.document.data, node)
-    state = args.state or StateArgs()
-    roles = tuple(beside(file, each) for each in as_list((args.roles and args.roles.path) or []))
-    limits = {name: value for name, value in args.limits or () if value is not None}
+    args = read_as(schema.SettingsArgs, node.document.data, node)
+    plan = args.plan or schema.PlanArgs()
+    state = args.state or schema.StateArgs()
+    roles = args.roles or schema.RolesArgs()
+    lookup = args.lookup or schema.LookupArgs()
+    download = args.download or schema.DownloadArgs()
+    limits = args.limits or schema.LimitArgs()
+    role_folders = all_beside(as_list(roles.path or []))
     return Settings(
         file=str(file),
         sha256=hashlib.sha256(content).hexdigest(),
-        playbooks=tuple(str(file.parent / each) for each in as_list(args.playbook or [])),
-        inventories=tuple(str(file.parent / each) for each in as_list(args.inventory or [])),
+        playbooks=tuple(str(file.parent / name) for name in as_list(args.playbook or [])),
+        inventories=tuple(str(file.parent / name) for name in as_list(args.inventory or [])),
         forks=args.forks,
         state_dir=beside(file, args.state_dir) if args.state_dir else None,
         ledger_url=_ledger_url(file, state),
         timezone=args.tz,
-        limits=Limits(**limits, protected=tuple(args.protected or ())),
-        freezes=tuple(
-            _freeze(each, args.tz, node.child("freeze", index)) for index, each in enumerate(args.freeze or ())
-        ),
+        limits=Limits(**limits.model_dump(exclude_none=True), protected=tuple(args.protected or ())),
+        freezes=tuple(_freezes(args, node.child("freeze"))),
         require_state=bool(state.require),
         keep_runs=state.keep_runs,
         keep_days=state.keep_days,
-        role_folders=roles,
-        lookup_folders=(*roles, *(beside(file, each) for each in (args.lookup and args.lookup.folders) or ())),
-        download_folders=tuple(beside(file, each) for each in (args.download and args.download.folders) or ()),
-        download_endings=tuple((args.download and args.download.endings) or ()),
-        secrets={
-            name: SecretCommand(tuple(each.command), str(file.parent), node.child("secrets", name).key_place)
-            for name, each in (args.secrets or {}).items()
-        },
-        outside=(args.plan and args.plan.outside) or UNSET,
+        role_folders=role_folders,
+        lookup_folders=(*role_folders, *all_beside(lookup.folders)),
+        download_folders=all_beside(download.folders),
+        download_endings=tuple(download.endings or ()),
+        secrets=_secrets(args, str(file.parent), node.child("secrets")),
+        outside=plan.outside or UNSET,
     )
+
+
+def _freezes(args: SettingsArgs, node: SourceNode) -> Iterator[Freeze | DatedFreeze]:
+    for index, freeze in enumerate(args.freeze or ()):
+        yield _freeze(freeze, args.tz, node.child(index))
+
+
+def _secrets(args: SettingsArgs, folder: str, node: SourceNode) -> dict[str, SecretCommand]:
+    secrets: dict[str, SecretCommand] = {}
+    for name, secret in (args.secrets or {}).items():
+        secrets[name] = SecretCommand(tuple(secret.command), folder, node.child(name).key_place)
+    return secrets
 
 
 def find_settings(*starts: Path) -> Path | None:
@@ -136,10 +151,11 @@ def _freeze(args: FreezeArgs | DatedFreezeArgs, timezone: str | None, node: Sour
     if isinstance(args, FreezeArgs):
         return Freeze(tuple(args.days or DAYS), args.start, args.to, args.tz)
     zone = args.tz or timezone
-    freeze = DatedFreeze(_moment(args.start, zone), _moment(args.end, zone, timedelta(days=1)), args.reason or "")
-    if freeze.since >= freeze.until:
+    since = _moment(args.start, zone)
+    until = _moment(args.end, zone, whole_day=timedelta(days=1))
+    if since >= until:
         raise node.child("end").error("end is before start, so the freeze never applies", "swap the two")
-    return freeze
+    return DatedFreeze(since, until, args.reason or "")
 
 
 def _moment(value: datetime | date, zone: str | None, whole_day: timedelta = timedelta()) -> datetime:
@@ -166,29 +182,43 @@ def _document(content: bytes, file: str) -> Document:
     except RecursionError as error:
         raise outside_node(file).error("invalid TOML: too deeply nested", "nest it less", kind="yaml") from error
     except tomli.TOMLDecodeError as error:
-        match = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        end = SourceLocation(file, max(len(lines), 1), len(lines[-1]) + 1 if lines else 1)
-        place = SourceLocation(file, int(match[1]), int(match[2])) if match else end
-        line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
-        message, remedy = _explained(str(error), line, line[: place.column - 1])
-        raise InputError([document.problem(f"invalid TOML: {message}", place, remedy, kind="yaml")]) from error
+        raise InputError([_syntax_problem(str(error), document)]) from error
     except ValueError as error:  # a number of more digits than Python reads; tomli reports no place
-        searched = ((number, re.search(r"(?<![\w.])[+-]?\d[\d_]{999,}", line)) for number, line in enumerate(lines, 1))
-        places = (SourceLocation(file, number, match.start() + 1) for number, match in searched if match)
-        place = next(places, SourceLocation(file))
+        place = SourceLocation(file)
+        for number, line in enumerate(lines, 1):
+            if match := re.search(r"(?<![\w.])[+-]?\d[\d_]{999,}", line):
+                place = SourceLocation(file, number, match.start() + 1)
+                break
         raise InputError([document.problem("a number with too many digits", place, kind="yaml")]) from error
+
+
+def _syntax_problem(error: str, document: Document) -> Problem:
+    """Return the problem of an error of ``tomli``; one without a place is at the end."""
+    lines = document.lines or ("",)
+    number = len(lines)
+    column = len(lines[-1]) + 1
+    match = re.search(r"\(at line (\d+), column (\d+)\)", error)
+    if match:
+        number, column = map(int, match.groups())
+    line = ""
+    if 0 < number <= len(lines):
+        line = lines[number - 1]
+    message, remedy = _explained(error, line, line[: column - 1])
+    place = SourceLocation(document.file, number, column)
+    return document.problem(f"invalid TOML: {message}", place, remedy, kind="yaml")
 
 
 def _explained(error: str, line: str, before: str) -> tuple[str, str]:
     """Return message and remedy for an error of ``tomli`` on a line; ``before``: its text before the place."""
     if "=" not in before and re.match(r"\s*[\w-]+\s*:", line):
         return "a key and its value need = between them, not a colon", "write key = value"
-    otherwise = re.sub(r" [(]at .*[)]$", "", error), "correct this line"
-    message, remedy = next((texts for pattern, *texts in _TOML if re.search(pattern, error)), otherwise)
     value = line.partition("=")[2].partition("#")[0].strip()
-    if remedy == _QUOTE and value in _MEANT:
-        remedy = f"write {_MEANT[value]}"
-    return message, remedy
+    for pattern, message, remedy in _TOML:
+        if re.search(pattern, error):
+            if remedy == _QUOTE and value in _MEANT:
+                remedy = f"write {_MEANT[value]}"
+            return message, remedy
+    return re.sub(r" [(]at .*[)]$", "", error), "correct this line"
 
 
 _MEANT = {"True": "true", "False": "false"} | BOOLEAN_WORDS
@@ -220,15 +250,17 @@ def _places(lines: tuple[str, ...]) -> tuple[dict[DataPath, tuple[int, int]], di
     values: dict[DataPath, tuple[int, int]] = {(): (1, 1)}
     keys: dict[DataPath, tuple[int, int]] = {}
     table: DataPath = ()
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for number, line in enumerate(lines, 1):
         if header := re.match(r"\s*(\[\[?)\s*([\w.-]+)\s*\]", line):
-            table = tuple(header[2].split("."))
+            name = header[2]
+            table = tuple(name.split("."))
             if header[1] == "[[":
-                counts[header[2]] = counts.get(header[2], -1) + 1
-                table = (*table, counts[header[2]])
-            values[table] = keys[table] = number, header.start(2) + 1
+                table = (*table, counts[name])
+                counts[name] += 1
+            keys[table] = values[table] = number, header.start(2) + 1
         elif pair := re.match(r"\s*([\w-]+)\s*=\s*", line):
-            keys[(*table, pair[1])] = number, pair.start(1) + 1
-            values[(*table, pair[1])] = number, pair.end() + 1
+            path = (*table, pair[1])
+            keys[path] = number, pair.start(1) + 1
+            values[path] = number, pair.end() + 1
     return values, keys

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from textwrap import wrap
 from typing import get_args
@@ -13,12 +13,12 @@ from typing import get_args
 from msgspec import Struct, structs
 
 from msauto.aspects import contradictions
-from msauto.documents.document import Problems, SourceNode
+from msauto.documents.document import Document, Problems, SourceNode
 from msauto.documents.value_types import is_template
-from msauto.errors import Problem, SourceLocation, nearest
+from msauto.errors import Problem, SourceLocation, did_you_mean
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.timecode import DROP_FRAME_RATES
+from msauto.model.timecode import DROP_FRAME_RATES, Timecode
 from msauto.playbook.file_kinds import FileKind, kind_of_file
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
 from msauto.playbook.input_files import Files, how_to_find, is_encrypted
@@ -42,37 +42,61 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     files = Files(options.lookup_folders)
     files.tracker.unknown = bool(options.secrets.declared)
     by_kind: dict[FileKind, list[str]] = {kind: [] for kind in get_args(FileKind)}
-    roles = {path: role_of(path) for path in _walked(paths, files, by_kind["foreign"])}
-    for path in (path for path, role in roles.items() if not role):
+    roles: set[str] = set()
+    for path in dict.fromkeys(_walked(paths, files, by_kind["foreign"])):
+        role = role_of(path)
+        if role:
+            roles.add(role)
+            continue
         with files.problems.gather():
             by_kind[kind_of_file(files.flawed(path))].append(path)
     loaded = _check_playbooks(by_kind, options, files)
     loader = Loader(files, options.role_folders)
-    for role in sorted({*roles.values()} - loaded - {""}):
+    for role in sorted(roles - loaded):
         loader.lone_role(role)
-    alone = [path for path in by_kind["tasks"] if path not in loaded | loader.loaded]
+    _check_lone_tasks(by_kind, loaded | loader.loaded, files)
+    _report_foreign(by_kind["foreign"], options, files)
+    for path in by_kind["batch"]:
+        _check_batch(files.flawed(path), files.problems)
+    for path in by_kind["vars"]:
+        document = files.flawed(path)
+        if not isinstance(document.data, dict | None):
+            why = "this is neither plays nor variables"
+            files.problems.add(SourceNode(document).problem(why, _WHAT_IT_READS, kind="wrong-type"))
+    problems = _hosts_in_one(_ansible_in_one(files.problems.ordered(), files))
+    return [files.tracker.secrets.redact_problem(problem) for problem in Problems(*problems).ordered()]
+
+
+def _check_lone_tasks(by_kind: Mapping[FileKind, list[str]], loaded: set[str], files: Files) -> None:
+    """Check the files of tasks that no playbook imports."""
+    alone = [path for path in by_kind["tasks"] if path not in loaded]
     for path in alone:
         Loader(files).task_file(path)
     if alone and by_kind["playbook"]:
         remedy = "let a play import them: import_tasks: FILE"
         files.problems.add(_about("no playbook imports these tasks:", alone, remedy))
-    named = {Path(each.folder, word) for each in options.secrets.declared.values() for word in each.words}
-    reported = {Path(problem.place.file) for problem in files.problems.ordered() if problem.place}
-    read = {path.absolute() for path in named | reported}
-    if foreign := [path for path in by_kind["foreign"] if Path(path).absolute() not in read]:
+
+
+def _report_foreign(paths: Sequence[str], options: ResolveOptions, files: Files) -> None:
+    """Report the files that nothing reads: neither msauto nor a command of the settings."""
+    named: set[Path] = set()
+    for command in options.secrets.declared.values():
+        named.update(Path(command.folder, word).absolute() for word in command.words)
+    for problem in files.problems.ordered():
+        if problem.place:
+            named.add(Path(problem.place.file).absolute())
+    unread = [path for path in paths if Path(path).absolute() not in named]
+    if unread:
         remedy = "write inventories as YAML, name encrypted files in a command of [secrets] in msauto.toml;"
         remedy += " leave the rest to the programs that read it"
-        files.problems.add(_about("msauto does not read:", foreign, remedy))
-    for node in (SourceNode(files.flawed(path)) for path in by_kind["batch"]):
-        from msauto.playbook.schema.json_schema import file_model
+        files.problems.add(_about("msauto does not read:", unread, remedy))
 
-        with files.problems.gather():
-            read_as(file_model("batch"), node.document.data, node)
-    for node in (SourceNode(files.flawed(path)) for path in by_kind["vars"]):
-        if not isinstance(node.document.data, dict | None):
-            files.problems.add(node.problem("this is neither plays nor variables", _WHAT_IT_READS, kind="wrong-type"))
-    secrets = files.tracker.secrets
-    return [secrets.redact_problem(problem) for problem in _each_once(files.problems.ordered(), files)]
+
+def _check_batch(document: Document, problems: Problems) -> None:
+    from msauto.playbook.schema.json_schema import file_model
+
+    with problems.gather():
+        read_as(file_model("batch"), document.data, SourceNode(document))
 
 
 # A repository for Ansible: what is the same in many places is reported once -------------------------------------------
@@ -80,48 +104,68 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
 
 def _about(message: str, paths: Sequence[str], remedy: str) -> Problem:
     """Return one warning about several files."""
-    shown = ", ".join(paths[:_FEW]) + (f" and {len(paths) - _FEW} more" if len(paths) > _FEW else "")
+    shown = ", ".join(paths[:_FEW])
+    if len(paths) > _FEW:
+        shown += f" and {len(paths) - _FEW} more"
     return Problem(f"{message} {shown}", SourceLocation(paths[0]), remedy, level="warning", kind="unused")
 
 
-def _each_once(problems: list[Problem], files: Files) -> list[Problem]:
-    """Return the problems, with one in the place of many modules of Ansible, and of many hosts without a server.
+def _ansible_in_one(problems: list[Problem], files: Files) -> list[Problem]:
+    """Return the problems, with one in the place of many modules of Ansible.
 
     What else is wrong with a file for Ansible is reported once its modules are replaced.
     """
-    foreign: dict[Problem, str] = {}
-    for each in problems:
-        if each.kind == "not-supported" and each.place is not None:
-            document = files.flawed(each.place.file)
-            if isinstance(document.data, list) and not any(map(_OUR_MODULE.search, document.lines)):
-                foreign[each] = document.file
-    if len(foreign) > _FEW:
-        replaced = {*foreign.values()}
-        left = [each for each in problems if not (each.place and each.place.line and each.place.file in replaced)]
-        notes = [each for each in left if each.place and not each.place.line and each.level == "warning"]
-        summary = _about_ansible([*foreign], len(replaced), [each.message for each in notes])
-        problems = [summary, *(each for each in left if each not in notes)]
-    bare = [each for each in problems if each.message.endswith(" has no server")]
-    if len(bare) > _FEW:
-        first = replace(bare[0], message=f"{bare[0].message}, nor have {len(bare) - 1} other hosts")
-        problems = [first, *(each for each in problems if each not in bare)]
-    return Problems(*problems).ordered()
+    unsupported: list[Problem] = []
+    for_ansible: set[str] = set()
+    for problem in problems:
+        if problem.kind != "not-supported" or problem.place is None:
+            continue
+        document = files.flawed(problem.place.file)
+        if isinstance(document.data, list) and not any(map(_OUR_MODULE.search, document.lines)):
+            unsupported.append(problem)
+            for_ansible.add(document.file)
+    if len(unsupported) <= _FEW:
+        return problems
+    others: list[Problem] = []
+    notes: list[str] = []
+    for problem in problems:
+        place = problem.place
+        if place is None:
+            others.append(problem)
+        elif not place.line and problem.level == "warning":
+            notes.append(problem.message)
+        elif not place.line or place.file not in for_ansible:
+            others.append(problem)
+    return [_about_ansible(unsupported, len(for_ansible), notes), *others]
 
 
 def _about_ansible(problems: Sequence[Problem], files: int, notes: Sequence[str]) -> Problem:
     """Return what replaces each module, which keys are not supported, and notes about other files."""
     from msauto.playbook.schema.play import FOREIGN_MODULES
 
-    names_by_remedy: dict[str, dict[str, None]] = {"": {}}
-    for each in problems:
-        name = each.message.partition(" ")[0]
-        is_module = name in {*FOREIGN_MODULES, "command"} or "." in name
-        names_by_remedy.setdefault(each.remedy if is_module else "", {})[name.removeprefix("ansible.builtin.")] = None
-    names_by_remedy["keys to replace or remove"] = names_by_remedy.pop("")
-    lines = [f"{', '.join(names)}: {remedy}" for remedy, names in names_by_remedy.items() if names]
-    lines = [part for line in (*lines, *notes) for part in wrap(line, 78, subsequent_indent="  ")]
-    message = "\n".join([f"written for Ansible (files: {files}); msauto has instead:", *lines])
-    return replace(problems[0], message=message, remedy=_CONVERT, excerpt="")
+    names_by_remedy = defaultdict[str, dict[str, None]](dict)
+    keys: dict[str, None] = {}
+    for problem in problems:
+        name = problem.message.partition(" ")[0]
+        is_module = "." in name or name in {*FOREIGN_MODULES, "command"}
+        names = names_by_remedy[problem.remedy] if is_module else keys
+        names[name.removeprefix("ansible.builtin.")] = None
+    if keys:
+        names_by_remedy["keys to replace or remove"] = keys
+    paragraphs = [f"{', '.join(names)}: {remedy}" for remedy, names in names_by_remedy.items()]
+    lines = [f"written for Ansible (files: {files}); msauto has instead:"]
+    for paragraph in (*paragraphs, *notes):
+        lines += wrap(paragraph, 78, subsequent_indent="  ")
+    return replace(problems[0], message="\n".join(lines), remedy=_CONVERT, excerpt="")
+
+
+def _hosts_in_one(problems: list[Problem]) -> list[Problem]:
+    """Return the problems, with one in the place of many hosts without a server."""
+    bare = [problem for problem in problems if problem.message.endswith(" has no server")]
+    if len(bare) <= _FEW:
+        return problems
+    first = replace(bare[0], message=f"{bare[0].message}, nor have {len(bare) - 1} other hosts")
+    return [first, *(problem for problem in problems if problem not in bare)]
 
 
 _FEW = 3
@@ -129,62 +173,82 @@ _OUR_MODULE = re.compile(r"\b(asset|rss|thumbnail|proxy|xmp_batch):")
 _CONVERT = "convert one file at a time, as in the how-to: Coming from Ansible"
 
 
-def _check_playbooks(by_kind: dict[FileKind, list[str]], options: ResolveOptions, files: Files) -> set[str]:
+def _check_playbooks(by_kind: Mapping[FileKind, list[str]], options: ResolveOptions, files: Files) -> set[str]:
     """Check the inventories and playbooks; return the roles and the files of tasks that the playbooks use."""
     loaded: set[str] = set()
-    problems = files.problems
-    inventories = tuple(dict.fromkeys([*options.inventories, *by_kind["inventory"]]))
-    opened: list[Hosts] = []
-    if inventories or options.server_url is not None:
-        url = None if inventories else options.server_url
-        with problems.gather():
-            opened.append(open_hosts(structs.replace(options, inventories=inventories, server_url=url), files))
-    for hosts in opened if inventories else ():
-        for name in hosts.inventory.hosts:
-            with problems.gather():
-                hosts.check_server(name)
-        problems.add(*hosts.sent_openly(hosts.inventory.hosts))
-        if not by_kind["playbook"]:
-            problems.add(*hosts.same_servers(hosts.inventory.hosts))
-    every: list[Play] = []
+    hosts = _checked_hosts(by_kind, options, files)
+    all_plays: list[Play] = []
     for path in by_kind["playbook"]:
         # Each playbook is checked separately: two may be for different runs, and may contradict each other.
         loader = Loader(files, options.role_folders)
         plays = loader.playbook(path)
-        every += plays
+        all_plays += plays
         loaded |= loader.loaded
-        problems.add(*_never_notified(plays))
-        for hosts in opened:
-            work = resolve_plays(plays, hosts, check_only=True).work
-            for problem in (*_contradictions(work), *_impossible_positions(work)):
-                if problem.place is not None and problem.place.line:
-                    excerpt = files.flawed(problem.place.file).excerpt(problem.place)
-                    problem = replace(problem, excerpt=excerpt)
-                problems.add(problem)
-    problems.add(*tag_problems(options, every) if every else ())
+        files.problems.add(*_never_notified(plays))
+        if hosts is not None:
+            _check_together(resolve_plays(plays, hosts, check_only=True).work, files)
+    if all_plays:
+        files.problems.add(*tag_problems(options, all_plays))
     return loaded
+
+
+def _checked_hosts(by_kind: Mapping[FileKind, list[str]], options: ResolveOptions, files: Files) -> Hosts | None:
+    """Return the hosts of the inventories, or that of ``--server``; ``None`` without any, or if they are invalid."""
+    inventories = tuple(dict.fromkeys([*options.inventories, *by_kind["inventory"]]))
+    if not inventories and options.server_url is None:
+        return None
+    if inventories:
+        options = structs.replace(options, inventories=inventories, server_url=None)
+    problems = files.problems
+    with problems.gather():
+        hosts = open_hosts(options, files)
+        if not inventories:
+            return hosts
+        names = hosts.inventory.hosts
+        for name in names:
+            with problems.gather():
+                hosts.check_server(name)
+        problems.add(*hosts.sent_openly(names))
+        if not by_kind["playbook"]:
+            problems.add(*hosts.same_servers(names))
+        return hosts
+    return None
+
+
+def _check_together(work: Sequence[model.ServerIntents], files: Files) -> None:
+    """Collect what tasks ask for that no server can do, each problem with its line."""
+    for problem in (*_contradictions(work), *_impossible_positions(work)):
+        place = problem.place
+        if place is not None and place.line:
+            problem = replace(problem, excerpt=files.flawed(place.file).excerpt(place))
+        files.problems.add(problem)
 
 
 def _walked(paths: Sequence[str], files: Files, foreign: list[str]) -> Iterator[str]:
     """Yield the files; of those in folders, what other programs read is added to ``foreign``."""
     for path in paths:
-        if not Path(path).exists():
+        if Path(path).is_dir():
+            yield from _walked_folder(Path(path), files, foreign)
+        elif Path(path).exists():
+            yield path
+        else:
             missing = Problem("file or folder not found", SourceLocation(path), how_to_find(path), kind="file")
             files.problems.add(missing)
-        elif Path(path).is_dir():
-            for file in sorted(Path(path).rglob("*")):
-                parts = file.relative_to(path).parts
-                if any(part.startswith(".") for part in parts) or not file.is_file():
-                    continue
-                if "molecule" in parts or file.suffix in {".ini", ".cfg"} or file.name == "hosts":
-                    foreign.append(str(file))
-                elif file.suffix in _ENDINGS and _is_inside(file, Path(path), files):
-                    if is_encrypted(file):
-                        foreign.append(str(file))
-                    else:
-                        yield str(file)
-        else:
-            yield path
+
+
+def _walked_folder(folder: Path, files: Files, foreign: list[str]) -> Iterator[str]:
+    for file in sorted(folder.rglob("*")):
+        parts = file.relative_to(folder).parts
+        is_hidden = any(part.startswith(".") for part in parts)
+        if is_hidden or not file.is_file():
+            continue
+        if "molecule" in parts or file.suffix in {".ini", ".cfg"} or file.name == "hosts":
+            foreign.append(str(file))
+        elif file.suffix in _ENDINGS and _is_inside(file, folder, files):
+            if is_encrypted(file):
+                foreign.append(str(file))
+            else:
+                yield str(file)
 
 
 def _is_inside(file: Path, folder: Path, files: Files) -> bool:
@@ -202,13 +266,14 @@ def _never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
     """Yield a warning for each handler that no task and no other handler of its play notifies."""
     for play in plays:
         handlers = play.data.get("handlers")
-        for index, handler in enumerate(handlers if isinstance(handlers, list) else []):
+        may_notify_any = any(map(is_template, play.notified))
+        if may_notify_any or not isinstance(handlers, list):
+            continue
+        for index, handler in enumerate(handlers):
             name = handler.get("name") if isinstance(handler, dict) else None
-            unused = isinstance(name, str) and not is_template(name) and name not in play.notified
-            if not unused or any(map(is_template, play.notified)):  # a template may name any handler
+            if not isinstance(name, str) or is_template(name) or name in play.notified:
                 continue
-            hint = nearest(str(name), play.notified)
-            remedy = hint if hint.startswith("did") else "add notify: to a task, or remove the handler"
+            remedy = did_you_mean(name, play.notified) or "add notify: to a task, or remove the handler"
             why = f"no task notifies the handler {name!r}, so it never runs"
             node = play.node.child("handlers", index, "name")
             yield replace(node.problem(why, remedy, kind="unused"), level="warning")
@@ -222,14 +287,13 @@ def _contradictions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
 
     One of them may be left out by its tags.
     """
-    for each in work:
-        declared, left_out = _declared(each.intents), _declared(each.left_out)
-        for ref, desired in declared.items():
+    for server in work:
+        left_out = _declared(server.left_out)
+        for ref, desired in _declared(server.intents).items():
             title = ref.title if isinstance(ref, model.TitleRef) else ""
-            together = [desired, *([*desired, kept] for kept in left_out.get(ref, ()))]
-            errors = {str(error): error for some in together for error in contradictions(some, title)}
-            for error in errors.values():
-                yield Problem(error.message, error.place, error.remedy, kind="conflict")
+            for together in (desired, *([*desired, kept] for kept in left_out.get(ref, ()))):
+                for error in contradictions(together, title):
+                    yield Problem(error.message, error.place, error.remedy, kind="conflict")
 
 
 def _declared(intents: Sequence[model.Intent]) -> dict[model.Ref, list[model.DesiredAsset | model.DesiredChannel]]:
@@ -250,24 +314,32 @@ _ALWAYS_SKIPPED = min(DROP_FRAME_RATES.values())
 
 def _impossible_positions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
     """Yield the drop-frame time codes that exist at no rate, each at its place; a plan names the clip's length, too."""
-    for intent in (intent for each in work for intent in each.intents):
-        desired = _constant_of(intent)
-        for sourced in desired.sourced() if isinstance(desired, model.DesiredAsset) else ():
-            for position in _positions_in(sourced.value):
-                for code in (position.timecode, position.origin):
-                    if code is not None and code.is_omitted(_ALWAYS_SKIPPED):
+    for server in work:
+        for intent in server.intents:
+            desired = _constant_of(intent)
+            if not isinstance(desired, model.DesiredAsset):
+                continue
+            for sourced in desired.sourced():
+                for code in _codes_in(sourced.value):
+                    if code.is_omitted(_ALWAYS_SKIPPED):
                         message = f"{code} does not exist: drop-frame time codes skip it"
                         remedy = f"use {code.text.partition(';')[0]};{_ALWAYS_SKIPPED:02} (29.97 fps)"
                         yield Problem(message, sourced.source.place, remedy, kind="time-code")
 
 
-def _positions_in(value: object) -> Iterator[model.Position]:
+def _codes_in(value: object) -> Iterator[Timecode]:
+    """Yield the time codes of the positions in a value."""
+    parts: Iterable[object] = ()
     if isinstance(value, model.Position):
-        yield value
+        for code in (value.timecode, value.origin):
+            if code is not None:
+                yield code
     elif isinstance(value, Struct):
-        yield from chain.from_iterable(_positions_in(getattr(value, name)) for name in value.__struct_fields__)
+        parts = structs.asdict(value).values()
     elif isinstance(value, Mapping):
-        yield from chain.from_iterable(map(_positions_in, value.values()))
+        parts = value.values()
+    for part in parts:
+        yield from _codes_in(part)
 
 
 def _constant_of(intent: model.Intent) -> model.DesiredAsset | model.DesiredChannel | None:

@@ -108,9 +108,8 @@ def check_name(name: str, node: SourceNode) -> None:
         why = "set by msauto" if name in OWN else "a keyword of templates"
         raise node.error(f"{name!r} is {why}", "give the variable another name", key=True, kind="variable")
     if not name.isidentifier() or name.startswith("_"):
-        raise node.error(
-            f"{name!r} is not a valid name of a variable", "use letters, digits and _ only", key=True, kind="variable"
-        )
+        why = f"{name!r} is not a valid name of a variable"
+        raise node.error(why, "use letters, digits and _ only", key=True, kind="variable")
 
 
 class Variables:
@@ -119,16 +118,22 @@ class Variables:
     __slots__ = ("_all", "_winners", "secret")
 
     def __init__(self, variables: Sequence[Variable] = (), base: Variables | None = None) -> None:
-        self._all = tuple(sorted((*base.every(), *variables) if base else variables, key=attrgetter("level")))
-        self._winners = {each.name: each for each in self._all}
-        marked = frozenset(each.name for each in variables if is_marked(each.value))
-        self.secret: frozenset[str] = base.secret | marked if base else marked
+        others = base.every() if base else ()
+        self._all: tuple[Variable, ...] = tuple(sorted((*others, *variables), key=attrgetter("level")))
+        self._winners = {variable.name: variable for variable in self._all}
+        marked = set(base.secret if base else ())
+        for variable in variables:
+            if is_marked(variable.value):
+                marked.add(variable.name)
+        self.secret: frozenset[str] = frozenset(marked)
         """Names that are marked as secret at any place: their value is secret wherever it is set, also by ``-e``."""
 
     def plus(self, more: Iterable[Variable]) -> Variables:
         """Return these variables and others."""
         added = tuple(more)
-        return Variables(added, self) if added else self
+        if not added:
+            return self
+        return Variables(added, self)
 
     def __contains__(self, name: object) -> bool:
         return name in self._winners
@@ -142,7 +147,7 @@ class Variables:
 
     def all_of(self, name: str) -> tuple[Variable, ...]:
         """Return all variables of a name, the winner first: for ``msauto vars``."""
-        return tuple(each for each in reversed(self._all) if each.name == name)
+        return tuple(variable for variable in reversed(self._all) if variable.name == name)
 
     def every(self) -> tuple[Variable, ...]:
         """Return all variables."""
@@ -169,10 +174,9 @@ class TemplateScope:
 
     def offline(self) -> TemplateScope:
         """Return the same names before anything is started or sent: secrets and the environment need not be set."""
-        here = self.surroundings
-        env = EnvView(here.env, lenient=True)
-        here = structs.replace(here, secrets=here.secrets.offline())
-        return TemplateScope(self.variables, {**self._given, "env": env}, here)
+        surroundings = structs.replace(self.surroundings, secrets=self.surroundings.secrets.offline())
+        env = EnvView(surroundings.env, lenient=True)
+        return TemplateScope(self.variables, {**self._given, "env": env}, surroundings)
 
     def with_variables(self, more: Iterable[Variable], role: str = "") -> TemplateScope:
         """Return the same names and other variables; with the folder of a role, lookups look in its files first."""
@@ -212,7 +216,9 @@ class TemplateScope:
 
     def headers_of(self, row: object) -> str:
         """Return the places of the headers of CSV files whose columns a row has; empty without one."""
-        return " and ".join(self.surroundings.files.headers.get(tuple(row), ())) if isinstance(row, dict) else ""
+        if not isinstance(row, dict):
+            return ""
+        return " and ".join(self.surroundings.files.headers.get(tuple(row), ()))
 
     def known(self) -> Iterable[str]:
         """Return all names that an error may suggest."""
@@ -222,9 +228,11 @@ class TemplateScope:
     def where_to_set(self) -> str:
         """Where a name can be set if the server is of no file: it is data, or the URL of ``--server``."""
         server = self.variables.winner("server")
-        if server is None or not server.node.document.is_data:
-            return _SET_FOR_URL if server and server.node.document.file == "--server" else ""
-        return _SET_IN_DATA
+        if server and server.node.document.is_data:
+            return _SET_IN_DATA
+        if server and server.node.document.file == "--server":
+            return _SET_FOR_URL
+        return ""
 
     def _render(self, name: str, variable: Variable) -> Any:
         if name in self._busy:
@@ -291,13 +299,13 @@ def read_extra(texts: Sequence[str], files: Files) -> list[Variable]:
 def _read(text: str, files: Files) -> list[Variable]:
     if text.startswith("@"):
         document = files.document(text[1:])
-        return read_variables({} if document.data is None else document.data, Level.EXTRA, SourceNode(document))
+        return read_variables(document.data, Level.EXTRA, SourceNode(document))
     if re.match(r"\s*\w+=", text):
         data: dict[str, str] = {}
         node = SourceNode(Document("-e", data, {(): (1, 1)}))
         for name, value in _PAIR.findall(text):  # as in Ansible, values are text, and quotes may contain spaces
-            quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
-            data[name] = value[1:-1] if quoted else value
+            is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+            data[name] = value[1:-1] if is_quoted else value
             if data[name].startswith(TAG):
                 why = f"the value of {name} is text here, so {TAG} would be part of it, and shown"
                 raise node.error(why, f"-e @FILE, with a line `{name}: {TAG} ...` in the file", kind="secret")

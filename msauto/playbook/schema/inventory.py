@@ -42,10 +42,12 @@ _Version = Annotated[
 def _dialect_fields() -> dict[str, Any]:
     hints = get_type_hints(Dialect)
     fields: dict[str, Any] = {}
-    for each in dataclasses.fields(Dialect):
-        kind: Any = Annotated[str, Field(min_length=1)] if hints[each.name] is str else hints[each.name]
-        description = f"{each.metadata['description']}; default {each.default}"
-        fields[each.name] = (Annotated[kind | None, types.TEMPLATED], key(description))
+    for option in dataclasses.fields(Dialect):
+        kind: Any = hints[option.name]
+        if kind is str:
+            kind = Annotated[str, Field(min_length=1)]
+        description = f"{option.metadata['description']}; default {option.default}"
+        fields[option.name] = (Annotated[kind | None, types.TEMPLATED], key(description))
     return fields
 
 

@@ -59,7 +59,9 @@ def schema_of_model(model: type[BaseModel], *, kinds: bool = False) -> dict[str,
 
     ``kinds`` keeps the words for kinds of values, which the reference shows.
     """
-    dropped = VARIABLES.keys() | ({} if kinds else {KIND})
+    dropped = set(VARIABLES)
+    if not kinds:
+        dropped.add(KIND)
     schema: dict[str, Any] = _tidy({"$defs": {}, **model.model_json_schema(by_alias=True)}, dropped)
     return schema
 
@@ -70,17 +72,21 @@ def _tidy(value: Any, dropped: Set[str], *, names: bool = False) -> Any:
     Mappings are closed where a pattern names all keys.
     """
     if isinstance(value, list):
-        return [_tidy(each, dropped) for each in value]
+        return [_tidy(item, dropped) for item in value]
     if not isinstance(value, dict):
         return value
     if names:
-        return {name: _tidy(each, dropped) for name, each in value.items()}
+        return {name: _tidy(schema, dropped) for name, schema in value.items()}
     tidied: dict[str, Any] = {}
-    for key, each in value.items():
-        if key == "oneOf" and not all("required" in choice for choice in each):
+    for key, part in value.items():
+        if key == "oneOf" and not all("required" in choice for choice in part):
             key = "anyOf"  # a value may fit two choices: a number is a text too
-        is_ours = key in dropped or (key == "title" and isinstance(each, str)) or (key == "default" and each is None)
-        if not is_ours:
-            tidied[key] = _tidy(each, dropped, names=key in {"properties", "$defs"})
-    named = {"propertyNames": _VARIABLE_NAMES} if value.keys() >= VARIABLES.keys() else {}
-    return tidied | named | ({"additionalProperties": False} if "patternProperties" in tidied else {})
+        is_title = key == "title" and isinstance(part, str)
+        is_no_default = key == "default" and part is None
+        if key not in dropped and not is_title and not is_no_default:
+            tidied[key] = _tidy(part, dropped, names=key in {"properties", "$defs"})
+    if value.keys() >= VARIABLES.keys():
+        tidied["propertyNames"] = _VARIABLE_NAMES
+    if "patternProperties" in tidied:
+        tidied["additionalProperties"] = False
+    return tidied

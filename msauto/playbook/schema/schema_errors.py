@@ -49,9 +49,14 @@ def validate_data(model: type[M], data: Any, node: SourceNode) -> tuple[M | None
         from msauto.playbook.schema.play import GROUPS
 
         errors = error.errors(include_url=False)
-        groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in GROUPS}
-        shown = (each for each in errors if each["type"] != "missing" or each["loc"][:-1] not in groups)
-        findings += [_finding(each, data, node, record.mappings) for each in shown]
+        groups = set[Path]()
+        for details in errors:
+            *around, key = details["loc"] or ("",)
+            if key in GROUPS:
+                groups.add(tuple(around))
+        for details in errors:
+            if details["type"] != "missing" or details["loc"][:-1] not in groups:
+                findings.append(_finding(details, data, node, record.mappings))
         findings = _with_indentation(findings, data, node, record.mappings)
     except SchemaError as error:  # a model is built when it is first used; what comes meanwhile is only in the text
         if "KeyboardInterrupt" in str(error):
@@ -59,20 +64,31 @@ def validate_data(model: type[M], data: Any, node: SourceNode) -> tuple[M | None
         raise
     if record.broken:
         findings += _rule_findings(data, node, record.broken, ())
-    at = ((node.child(*each[0]), each) for each in findings)
-    problems = [each for place, each in at if not place.document.is_broken(place.path)]
-    return None if findings else valid, problems, record.models
+    if findings:
+        valid = None
+    certain: list[Finding] = []
+    for path, problem in findings:
+        place = node.child(*path)
+        if not place.document.is_broken(place.path):
+            certain.append((path, problem))
+    return valid, certain, record.models
 
 
 def _rule_findings(
     data: Any, node: SourceNode, broken: Mapping[int, Sequence[BrokenRule]], path: Path
 ) -> Iterator[Finding]:
     """Yield the rules that do not hold, of a mapping and of the mappings inside."""
-    for each in broken.get(id(data), ()):
-        target, message = (*path, *each.path), _about(each.message, path)
-        kind: ProblemKind = "missing-key" if each.lacks else "keys-together"
-        yield target, node.child(*target).problem(message, each.remedy, key=each.on_key, kind=kind)
-    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+    for rule in broken.get(id(data), ()):
+        target = (*path, *rule.path)
+        kind: ProblemKind = "missing-key" if rule.lacks else "keys-together"
+        message = _about(rule.message, path)
+        yield target, node.child(*target).problem(message, rule.remedy, key=rule.on_key, kind=kind)
+    parts: Iterable[tuple[Any, Any]] = ()
+    if isinstance(data, dict):
+        parts = data.items()
+    elif isinstance(data, list):
+        parts = enumerate(data)
+    for key, value in parts:
         yield from _rule_findings(value, node, broken, (*path, key))
 
 
@@ -80,46 +96,43 @@ _Mappings = Mapping[int, tuple[Any, type[Model]]]
 """Each mapping and the class of its model, by the mapping's ``id``."""
 
 
+_Words = tuple[str, str, ProblemKind]
+"""Message, remedy and kind of a problem."""
+
+
 def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Finding:
     """Return an error of pydantic as a problem of ours."""
     path: Path = ()
-    owner, at = None, data
-    for part in error["loc"]:  # tags of unions lead nowhere
-        if part in at if isinstance(at, dict) else isinstance(at, list) and isinstance(part, int) and part < len(at):
-            owner, at, path = at, at[part], (*path, part)
-    context, on_key = error.get("ctx", {}), "[key]" in error["loc"]
-    kind: ProblemKind
+    owner, value = None, data
+    for part in error["loc"]:
+        if _leads_on(value, part):
+            owner, value = value, value[part]
+            path = (*path, part)
+    on_key = "[key]" in error["loc"]
     match error["type"]:
         case "invalid":
+            context = error["ctx"]
             message, remedy, kind = _about(context["invalid"], path), context["remedy"], context["kind"]
-            if context["key"] and isinstance(at, dict):
-                path, on_key = (*path, context["key"]), True
+            if context["key"] and isinstance(value, dict):
+                path = (*path, context["key"])
+                on_key = True
         case "extra_forbidden":
             message, remedy = _unknown(str(path[-1]), mappings[id(owner)][1])
-            on_key, kind = True, "not-supported" if message.endswith("not supported") else "unknown-key"
+            kind = "not-supported" if message.endswith("not supported") else "unknown-key"
+            on_key = True
         case "missing":
-            name = str(error["loc"][-1])
-            field = _fields_of(at, mappings).get(name)
-            remedy = f"add {name}: {field.description}" if field and field.description else "add it"
-            message, kind = f"{name} is missing", "missing-key"
-        case other:
+            message, remedy, kind = _missing(str(error["loc"][-1]), _fields_of(value, mappings))
+        case _:
             field = _fields_of(owner, mappings).get(str(path[-1])) if path else None
-            value, inside = error["input"], next(_models_in(field), None) if field else None
-            repeated = None if _may_be_secret(node.child(*path), value) else value
-            message, remedy = _wrong_value(other, context, value, repeated, _label(path) or _UNNAMED, inside)
-            kind = "wrong-type" if other in _EXPECTED else "invalid-value"
-            if path[-1:] == ("command",) and isinstance(value, str) and not value.startswith("PARTNER_"):
-                from msauto.playbook.schema.play import OUTSIDE_MSAUTO
-
-                message, remedy, kind = "command of Ansible is not supported", OUTSIDE_MSAUTO, "not-supported"
+            message, remedy, kind = _refused(error, path, node.child(*path), field)
     return path, node.child(*path).problem(message, remedy, key=on_key, kind=kind)
 
 
-def _may_be_secret(node: SourceNode, value: Any) -> bool:
-    """Return whether a value is a secret, or may hold one in the wrong form, so that no remedy may repeat it."""
-    in_server = "server" in node.path and (node.path[-1] != "server" or "@" in str(value))
-    hidden = any((node.place.line, node.place.column) == each[:2] for each in node.document.hidden)
-    return in_server or hidden or holds_secret(value)
+def _leads_on(value: Any, part: str | int) -> bool:
+    """Return whether a part of pydantic's path leads into a value; the tag of a union leads nowhere."""
+    if isinstance(value, dict):
+        return part in value
+    return isinstance(value, list) and isinstance(part, int) and part < len(value)
 
 
 def _fields_of(owner: Any, mappings: _Mappings) -> Mapping[str, FieldInfo]:
@@ -127,43 +140,86 @@ def _fields_of(owner: Any, mappings: _Mappings) -> Mapping[str, FieldInfo]:
     return fields_of(mappings[id(owner)][1]) if id(owner) in mappings else {}
 
 
-def _wrong_value(
-    kind: str, context: Mapping[str, Any], value: Any, repeated: Any, label: str, inside: type[Model] | None
-) -> tuple[str, str]:
-    """Return message and remedy for a value that a type of pydantic refuses.
+def _missing(name: str, fields: Mapping[str, FieldInfo]) -> _Words:
+    remedy = "add it"
+    if name in fields and fields[name].description:
+        remedy = f"add {name}: {fields[name].description}"
+    return f"{name} is missing", remedy, "missing-key"
+
+
+def _refused(error: Any, path: Path, node: SourceNode, field: FieldInfo | None) -> _Words:
+    """Return the words for a value that a type of pydantic refuses."""
+    kind = error["type"]
+    value = error["input"]
+    if path[-1:] == ("command",) and isinstance(value, str) and not value.startswith("PARTNER_"):
+        from msauto.playbook.schema.play import OUTSIDE_MSAUTO
+
+        return "command of Ansible is not supported", OUTSIDE_MSAUTO, "not-supported"
+    label = _label(path) or _UNNAMED
+    if kind in _EXPECTED:
+        inside = next(_models_in(field), None) if field else None
+        repeated = None if _may_be_secret(node, value) else value
+        return *_wrong_type(kind, value, repeated, label, inside), "wrong-type"
+    if kind in _BOUNDS:
+        return *_out_of_bounds(*_BOUNDS[kind], error, label), "invalid-value"
+    if kind in _EMPTY:
+        return f"{label} must not be empty", f"add {_EMPTY[kind]}, or remove the key", "invalid-value"
+    shown = str(value)[:60] if isinstance(value, str) else kind_of(value)
+    choices = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+    remedy = did_you_mean(shown, choices) or "use one of: " + ", ".join(choices)
+    return f"{label} cannot be {shown!r}", remedy, "invalid-value"
+
+
+def _may_be_secret(node: SourceNode, value: Any) -> bool:
+    """Return whether a value is a secret, or may hold one in the wrong form, so that no remedy may repeat it."""
+    in_server = "server" in node.path and (node.path[-1] != "server" or "@" in str(value))
+    start = (node.place.line, node.place.column)
+    is_hidden = any(hidden[:2] == start for hidden in node.document.hidden)
+    return in_server or is_hidden or holds_secret(value)
+
+
+def _wrong_type(kind: str, value: Any, repeated: Any, label: str, inside: type[Model] | None) -> tuple[str, str]:
+    """Return message and remedy for a value of another type than expected.
 
     ``repeated`` is the value if the remedy may repeat it, else ``None``; ``inside``: the model that is expected.
     """
-    given, shown = kind_of(value), shown_value(value)
-    match _EXPECTED.get(kind):
-        case "a list":
-            return f"{label} must be a list, not {given}", _LIST_FORM.get(given, "write a list")
-        case "a mapping":
-            if label == _UNNAMED or label.startswith("an item"):
-                return f"{label} must be a mapping, not {given}", "write a mapping: key: value"
-            written = (_by_name if kind == "dict_type" else _as_mapping)(label, repeated, inside)
-            return f"{label} must be a mapping, not {given}", written or f"write its keys: {label}: {{key: value}}"
-        case "true or false" if (meant := BOOLEAN_WORDS.get(shown.strip("'").casefold())) is not None:
-            return f"{label} must be true or false, not {shown}", f"write {meant}: YAML 1.2 reads {value} as text"
-        case "text":
-            return f"{label} must be text, not {given}", "quote it"
-        case str(expected):
-            if written := _as_mapping(label, repeated, inside):
-                return f"{label} must be {expected}, or a mapping, not {shown}", written
-            digits = kind == "int_type" and isinstance(value, str) and shown.strip("' ").isdecimal()
-            remedy = "remove the quotes, or add | int to the template" if digits else f"write {expected}"
-            return f"{label} must be {expected}, not {shown}", remedy
-    if kind in _BOUNDS:
-        name, words = _BOUNDS[kind]
-        bound = int(context[name]) if context[name] == int(context[name]) else context[name]
-        if bound == 0 and name == "ge":
-            return f"{label} must not be negative", "write 0 or more"
-        return f"{label} must be {words} {bound}, not {shown}", f"write a number that is {words} {bound}"
-    if kind in _EMPTY:
-        return f"{label} must not be empty", f"add {_EMPTY[kind]}, or remove the key"
-    shown = str(value)[:60] if isinstance(value, str) else given
-    choices = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-    return f"{label} cannot be {shown!r}", _hint(shown, choices, "use one of: " + ", ".join(choices))
+    expected = _EXPECTED[kind]
+    given = kind_of(value)
+    shown = shown_value(value)
+    if expected == "a list":
+        return f"{label} must be a list, not {given}", _LIST_FORM.get(given, "write a list")
+    if expected == "a mapping":
+        return f"{label} must be a mapping, not {given}", _mapping_form(kind, repeated, label, inside)
+    if expected == "text":
+        return f"{label} must be text, not {given}", "quote it"
+    meant = BOOLEAN_WORDS.get(shown.strip("'").casefold())
+    if expected == "true or false" and meant is not None:
+        return f"{label} must be true or false, not {shown}", f"write {meant}: YAML 1.2 reads {value} as text"
+    written = _as_mapping(label, repeated, inside)
+    if written:
+        return f"{label} must be {expected}, or a mapping, not {shown}", written
+    remedy = f"write {expected}"
+    if kind == "int_type" and isinstance(value, str) and shown.strip("' ").isdecimal():
+        remedy = "remove the quotes, or add | int to the template"
+    return f"{label} must be {expected}, not {shown}", remedy
+
+
+def _out_of_bounds(name: str, words: str, error: Any, label: str) -> tuple[str, str]:
+    bound = error["ctx"][name]
+    if bound == int(bound):
+        bound = int(bound)
+    if bound == 0 and name == "ge":
+        return f"{label} must not be negative", "write 0 or more"
+    shown = shown_value(error["input"])
+    return f"{label} must be {words} {bound}, not {shown}", f"write a number that is {words} {bound}"
+
+
+def _mapping_form(kind: str, value: Any, label: str, inside: type[Model] | None) -> str:
+    """Return how to write the mapping that is expected."""
+    if label == _UNNAMED or label.startswith("an item"):
+        return "write a mapping: key: value"
+    write = _by_name if kind == "dict_type" else _as_mapping
+    return write(label, value, inside) or f"write its keys: {label}: {{key: value}}"
 
 
 def _as_mapping(label: str, value: Any, model: type[Model] | None) -> str:
@@ -173,22 +229,27 @@ def _as_mapping(label: str, value: Any, model: type[Model] | None) -> str:
     """
     if not isinstance(value, str) or model is None:
         return ""
-    pairs = dict(re.findall(r"(\w+)=(\S+)", value))
-    otherwise = {model.shorthand: str(value)} if model.shorthand else {}
-    written = pairs if pairs.keys() & fields_of(model).keys() else otherwise
+    written = dict(re.findall(r"(\w+)=(\S+)", value))
+    if written.keys().isdisjoint(fields_of(model)):
+        if not model.shorthand:
+            return ""
+        written = {model.shorthand: str(value)}
     line = next(yaml_lines({label: FlowStyle(written)}))
-    return f"write {line}" if written and line.endswith("}") else ""
+    return f"write {line}" if line.endswith("}") else ""
 
 
 def _by_name(label: str, value: Any, model: type[Model] | None) -> str:
     """Return how to write a list of names, or of mappings with names, as a mapping of such models."""
+    content = "{}" if model else "…"
     named: list[str] = []
-    for each in as_list(value)[:3]:
-        if isinstance(each, str):
-            named.append(f"{each}: {'…' if model is None else '{}'}")
-        elif isinstance(each, dict) and each:
-            named.append(f"{each.get('name', next(iter(each)))}: …")
-    return f"write {label}: {{{', '.join(named)}}}" if named else ""
+    for entry in as_list(value)[:3]:
+        if isinstance(entry, str):
+            named.append(f"{entry}: {content}")
+        elif isinstance(entry, dict) and entry:
+            named.append(f"{entry.get('name', next(iter(entry)))}: …")
+    if not named:
+        return ""
+    return f"write {label}: {{{', '.join(named)}}}"
 
 
 def _with_indentation(findings: list[Finding], data: Any, node: SourceNode, mappings: _Mappings) -> list[Finding]:
@@ -196,18 +257,20 @@ def _with_indentation(findings: list[Finding], data: Any, node: SourceNode, mapp
     shown: list[Finding] = []
     explained: set[Path] = set()
     for path, problem in findings:
-        way = path[:-1]
+        around = path[:-1]
         owner = data
-        for part in way:
+        for part in around:
             owner = owner[part]
-        name, *keys = _outdented(owner, mappings) or ("",)
-        if not keys or path[-1] not in (name, *keys):
+        outdented = _outdented(owner, mappings)
+        if not outdented or path[-1] not in outdented:
             shown.append((path, problem))
-        elif way not in explained:
-            explained.add(way)
-            message = f"wrong indentation: {name} has no value; its keys on the same level: {', '.join(keys)}"
-            remedy = f"indent {', '.join(keys)} below {name}"
-            first = (*way, keys[0])
+        elif around not in explained:
+            explained.add(around)
+            name, *keys = outdented
+            names = ", ".join(keys)
+            message = f"wrong indentation: {name} has no value; its keys on the same level: {names}"
+            remedy = f"indent {names} below {name}"
+            first = (*around, keys[0])
             shown.append((first, node.child(*first).problem(message, remedy, key=True, kind="yaml")))
     return shown
 
@@ -215,12 +278,12 @@ def _with_indentation(findings: list[Finding], data: Any, node: SourceNode, mapp
 def _outdented(owner: Any, mappings: _Mappings) -> tuple[str, ...]:
     """Return a key without a value, and the unknown keys beside it that belong below it."""
     fields = _fields_of(owner, mappings)
-    for key, field in fields.items():
-        if key in owner and owner[key] is None:
-            inside = set[str]().union(*map(fields_of, _models_in(field)))
-            keys = [each for each in owner if each in inside and each not in fields]
+    for name, field in fields.items():
+        if name in owner and owner[name] is None:
+            inside = set[str]().union(*map(fields_of, _models_in(field))) - fields.keys()
+            keys = [key for key in owner if key in inside]
             if keys:
-                return (key, *keys)
+                return (name, *keys)
     return ()
 
 
@@ -228,10 +291,10 @@ def _models_in(field: FieldInfo) -> Iterator[type[Model]]:
     """Yield the models of the mappings that a field may hold."""
     ahead = [field.annotation]
     while ahead:
-        each = ahead.pop()
-        ahead += reversed(get_args(each))
-        if isinstance(each, type) and issubclass(each, Model):
-            yield each
+        annotation = ahead.pop()
+        ahead += reversed(get_args(annotation))
+        if isinstance(annotation, type) and issubclass(annotation, Model):
+            yield annotation
 
 
 _LIST_FORM = {
@@ -246,7 +309,9 @@ _LIST_FORM = {
 def _about(text: str, path: Path) -> str:
     """Prefix a message with the name of the value, unless it is a full sentence."""
     label = _label(path)
-    return text if not text.startswith(_STARTS) or not label else f"{label} {text}"
+    if label and text.startswith(_STARTS):
+        return f"{label} {text}"
+    return text
 
 
 def _label(path: Path) -> str:
@@ -278,29 +343,32 @@ _EMPTY = {"too_short": "an item", "string_too_short": "a text"}
 _STARTS = ("must ", "has ", "is ", "does not ", "names ", "holds ", "contains ")
 
 
-def _hint(name: str, known: Iterable[str], otherwise: str) -> str:
-    hint = nearest(name, known)
-    return hint if hint.startswith("did") else otherwise
-
-
 def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
+    """Return message and remedy for a key that a model does not have."""
+    from msauto.playbook.schema.play import HANDLER_MODULES, KEEP_IN_ANSIBLE, MODULES, HandlerArgs, RoleArgs, TaskArgs
+
     if joined := JOINED.match(name):
         return f"no colon and space follow {joined[1]!r}", f"write {joined[1]}: {joined[2]}…"
     plain = name.rpartition(".")[2]  # Ansible names a module with its collection: ansible.builtin.debug
     if hint := model.hints.get(name) or model.hints.get(plain):
         return hint
-    if plain != name and plain in fields_of(model):
+    keys = fields_of(model)
+    if plain != name and plain in keys:
         return f"unknown module or key {name!r}", f"write {plain}: modules have no collection here"
-    from msauto.playbook.schema.play import HANDLER_MODULES, KEEP_IN_ANSIBLE, MODULES, HandlerArgs, RoleArgs, TaskArgs
-
     if plain != name and issubclass(model, HandlerArgs | TaskArgs):
         return f"{name} is not supported", KEEP_IN_ANSIBLE
-    keys = fields_of(model)
-    below = [key for key, field in keys.items() if any(name in fields_of(inner) for inner in _models_in(field))]
+    below: list[str] = []
+    for key, field in keys.items():
+        if any(name in fields_of(inner) for inner in _models_in(field)):
+            below.append(key)
     if below:
         return f"unknown key {name!r}", f"write it below {' or '.join(below)}"
-    for kind, modules, what in ((HandlerArgs, HANDLER_MODULES, "handler modules"), (TaskArgs, MODULES, "modules")):
-        if issubclass(model, kind):
-            return f"unknown module or key {name!r}", _hint(name, keys, f"available {what}: {', '.join(modules)}")
-    of_role = f"a variable of the role goes into vars: vars: {{{name}: …}}" if issubclass(model, RoleArgs) else ""
-    return f"unknown key {name!r}", did_you_mean(name, keys, of_role) or nearest(name, keys)
+    if issubclass(model, HandlerArgs | TaskArgs):
+        available = f"available modules: {', '.join(MODULES)}"
+        if issubclass(model, HandlerArgs):
+            available = f"available handler modules: {', '.join(HANDLER_MODULES)}"
+        return f"unknown module or key {name!r}", did_you_mean(name, keys) or available
+    otherwise = ""
+    if issubclass(model, RoleArgs):
+        otherwise = f"a variable of the role goes into vars: vars: {{{name}: …}}"
+    return f"unknown key {name!r}", did_you_mean(name, keys, otherwise) or nearest(name, keys)

@@ -21,7 +21,8 @@ from msauto.primitives.iso_times import parse_clock
 def _clock(value: Any) -> time:
     """Read a time of day without a zone; `tz` names the zone, with its daylight saving time."""
     try:
-        return value if isinstance(value, time) else parse_clock(value if isinstance(value, str) else "")
+        text = value if isinstance(value, str) else ""
+        return value if isinstance(value, time) else parse_clock(text)
     except ValueError as error:
         remedy = "write hours and minutes, and set the zone with tz"
         raise invalid("must be a time of day such as 18:00, without a zone", remedy) from error
@@ -60,7 +61,8 @@ class DatedFreezeArgs(Model):
 
 
 def _weekly_or_dated(freeze: Any) -> str:
-    return "dated" if isinstance(freeze, dict) and not freeze.keys().isdisjoint({"start", "end"}) else "weekly"
+    is_dated = isinstance(freeze, dict) and not freeze.keys().isdisjoint({"start", "end"})
+    return "dated" if is_dated else "weekly"
 
 
 _AnyFreeze = Annotated[
