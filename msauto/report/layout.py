@@ -91,6 +91,12 @@ def words(text: str, style: Style = "", *, hang: int = 2) -> Line:
     return Line((TextSpan(text, style, together=False),), hang)
 
 
+def with_commas(spans: Sequence[TextSpan]) -> list[TextSpan]:
+    """Return spans with a comma after each but the last one."""
+    separated = [span._replace(text=f"{span.text}, ") for span in spans[:-1]]
+    return [*separated, *spans[-1:]]
+
+
 def wrap(line: Line, width: int) -> list[tuple[TextSpan, ...]]:
     """Return the rows of a line: none is wider than ``width``, spaces at the end not counted.
 
@@ -204,7 +210,7 @@ Looks = Sequence[Mapping[str, Style]]
 
 def aligned(rows: Sequence[Sequence[str]], looks: Looks = ()) -> list[str]:
     """Return a line for each row of visible cells, whose columns are as wide as their widest cell."""
-    columns = _column_widths(rows)
+    columns = column_widths(rows)
     return [_line(row, columns, looks) for row in rows]
 
 
@@ -229,7 +235,7 @@ def value_table(rows: Sequence[Sequence[str]], layout: Layout) -> Iterator[Line]
 
 def _narrowed(rows: Sequence[Sequence[str]], width: int, kept: Sequence[int], narrowest: int) -> list[int]:
     """Return the columns of a table, of which the widest become narrower until a line fits; empty if none does."""
-    columns = _column_widths(rows)
+    columns = column_widths(rows)
     others = [index for index in range(len(columns)) if index not in kept]
     for index in others:
         columns[index] = min(columns[index], max(width, narrowest))
@@ -276,7 +282,8 @@ def _cell(text: str, width: int, most: int | None) -> list[str]:
     return lines
 
 
-def _column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the columns that the widest cell of each column of a table takes."""
     return [max(map(display_width, column)) for column in zip(*rows, strict=True)]
 
 
