@@ -23,6 +23,7 @@ Hidden = tuple[int, int, int, int]
 
 MAX_DEPTH = 64
 _WIDTH = 160
+_STARS = "***"
 
 
 class Document(Struct, frozen=True):
@@ -58,7 +59,9 @@ class Document(Struct, frozen=True):
 
     def key_place(self, path: Path) -> SourceLocation:
         """Return the place of the key of a value; without a key, that of the value."""
-        return SourceLocation(self.file, *self.key_places[path]) if path in self.key_places else self.place(path)
+        if path not in self.key_places:
+            return self.place(path)
+        return SourceLocation(self.file, *self.key_places[path])
 
     def problem(
         self, message: str, place: SourceLocation, remedy: str = "", *, kind: ProblemKind = "invalid-value"
@@ -70,18 +73,28 @@ class Document(Struct, frozen=True):
         """Return the line of a place with a caret below the column; empty for a whole file."""
         if not 0 < place.line <= len(self.lines):
             return ""
-        line, column = self.lines[place.line - 1], max(place.column, 1)
-        here = [hidden for hidden in self.hidden if hidden[0] <= place.line <= hidden[2]]
-        for first, left, last, right in sorted(here, reverse=True):
+        line = self.lines[place.line - 1]
+        column = max(place.column, 1)
+        for first, left, last, right in sorted(self.hidden, reverse=True):
+            if not first <= place.line <= last:
+                continue
             begin = left - 1 if place.line == first else 0
             end = right - 1 if place.line == last else len(line)
-            line = f"{line[:begin]}***{line[end:]}" if end > begin else line
-            if column - 1 > begin:
-                column = begin + 1 if column - 1 < end else column - (end - begin) + 3
-        start = max(0, column - _WIDTH // 2) if len(line) > _WIDTH else 0
+            if end > begin:
+                line = f"{line[:begin]}{_STARS}{line[end:]}"
+            if column <= begin + 1:
+                continue
+            if column <= end:
+                column = begin + 1
+            else:
+                column += len(_STARS) - (end - begin)
+        start = 0
+        if len(line) > _WIDTH:
+            start = max(0, column - _WIDTH // 2)
         number = str(place.line)
         text = line[start : start + _WIDTH].replace("\t", " ")
-        return f"  {number} | {text}\n  {' ' * len(number)} | {' ' * (column - 1 - start)}^"
+        below = " " * (column - 1 - start)
+        return f"  {number} | {text}\n  {' ' * len(number)} | {below}^"
 
 
 def shallow(value: Any) -> Any:
@@ -130,7 +143,8 @@ class SourceNode(Struct, frozen=True):
         self, message: str, remedy: str = "", *, key: bool = False, kind: ProblemKind = "invalid-value"
     ) -> Problem:
         """Return a problem at this value, or at its key."""
-        return self.document.problem(message, self.key_place if key else self.place, remedy, kind=kind)
+        place = self.key_place if key else self.place
+        return self.document.problem(message, place, remedy, kind=kind)
 
     def error(
         self, message: str, remedy: str = "", *, key: bool = False, kind: ProblemKind = "invalid-value"
