@@ -116,7 +116,9 @@ def shallow(value: Any) -> Any:
 def _show_part(part: str | int) -> str:
     """Return one part of the path to a value in data: ``[0]``, ``.title`` or ``['dc:title']``."""
     plain = isinstance(part, str) and part.replace("-", "_").isidentifier()
-    return f".{part}" if plain else f"[{part!r}]"
+    if plain:
+        return f".{part}"
+    return f"[{part!r}]"
 
 
 class SourceNode(Struct, frozen=True):

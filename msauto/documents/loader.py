@@ -363,7 +363,9 @@ class _EventReader:
             why = f"a space in this key is not a plain one: {_called(odd[0])}"
             self._flaw(why, "write a plain space", node)
             cleaned = _ODD_SPACE.sub(" ", text).strip()
-            return None if " " in cleaned else cleaned
+            if " " in cleaned:
+                return None
+            return cleaned
         if node.tag is None and not _is_text(text):
             self._flaw(f"the key {text or 'null'} is not a text", "quote it", node)
             return None
@@ -452,7 +454,9 @@ def _is_text(plain: str) -> bool:
 
 @lru_cache(1000)
 def _secrecy(name: str) -> int:
-    return _AUTH if name == "auth" else int(is_secret_name(name))
+    if name == "auth":
+        return _AUTH
+    return int(is_secret_name(name))
 
 
 _KEY_FORM: Final = "write a colon and a space after its key"
@@ -461,7 +465,9 @@ _KEY_FORM: Final = "write a colon and a space after its key"
 def _begins(line: str, *, item: bool) -> tuple[int, str] | None:
     """Return the column and the name of the key of a line, or of its item (``-``)."""
     match = re.match(r" *(-)(?= )" if item else r"[ -]*(\w[^:{]*):(?: |$)", line)
-    return (match.start(1) + 1, match[1]) if match else None
+    if match:
+        return (match.start(1) + 1, match[1])
+    return None
 
 
 def _wrong_indentation(lines: Sequence[str]) -> tuple[str, str]:

@@ -51,7 +51,9 @@ def resolve_scalar(text: str) -> Any:
             raise ValueError(text)
         written = WrittenInt(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
         written.text = text
-        return int(written) if str(int(written)) == text else written
+        if str(int(written)) == text:
+            return int(written)
+        return written
     if _FLOAT.fullmatch(text):
         number = WrittenFloat(text.replace(".", "") if text[-1] in "fFnN" else text)
         number.text = text

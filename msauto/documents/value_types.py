@@ -50,7 +50,9 @@ def mark(data: Any) -> Any:
         return [mark(value) for value in data]
     if not isinstance(data, str) or not is_template(data):
         return data
-    return MarkedTemplate(data) if isinstance(data, MarkedText | MarkedTemplate) else UnrenderedTemplate(data)
+    if isinstance(data, MarkedText | MarkedTemplate):
+        return MarkedTemplate(data)
+    return UnrenderedTemplate(data)
 
 
 def is_marked(value: Any) -> bool:
@@ -260,12 +262,16 @@ def shown_value(value: Any) -> str:
         return "a number with too many digits"  # Python converts at most 4,300 digits
     if isinstance(value, int | float):
         return str(getattr(value, "text", value))[:60]
-    return repr(value[:60]) if isinstance(value, str) else kind_of(value)
+    if isinstance(value, str):
+        return repr(value[:60])
+    return kind_of(value)
 
 
 def _expression(value: Any) -> str:
     if isinstance(value, bool):
-        return "true" if value else "false"
+        if value:
+            return "true"
+        return "false"
     if isinstance(value, str) and is_template(value):
         raise invalid("is already an expression", "remove the braces {{ }}")
     if isinstance(value, str) and value.strip():
@@ -278,7 +284,9 @@ def _expression(value: Any) -> str:
 
 def as_list(value: Any) -> Any:
     """Return a list as it is, anything else as a list of one."""
-    return value if isinstance(value, list) else [value]
+    if isinstance(value, list):
+        return value
+    return [value]
 
 
 _EXPRESSION = {"type": ["string", "boolean"], "not": {"type": "string", "pattern": r"\{[{%]|^\s*$"}}
@@ -360,7 +368,9 @@ def _when(value: Any) -> datetime | date:
         text = value.strip() if isinstance(value, str) else ""
         if not re.match(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)", text, re.ASCII):
             raise ValueError(text)
-        return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
+        if len(text) <= 10:
+            return date.fromisoformat(text)
+        return datetime.fromisoformat(text)
     except ValueError as error:
         raise invalid(
             f"must be a date or a date and time, not {shown_value(value)}", "write 2026-11-13, or 2026-11-13T18:00:00"

@@ -80,7 +80,9 @@ def flow(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(flow, value))}]"
     text = json.dumps(value, ensure_ascii=False)
-    return f"{TAG} {text}" if isinstance(value, MarkedText) else text
+    if isinstance(value, MarkedText):
+        return f"{TAG} {text}"
+    return text
 
 
 def comment(text: str) -> str:
@@ -178,7 +180,9 @@ def _scalar(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
-        return "true" if value else "false"
+        if value:
+            return "true"
+        return "false"
     if isinstance(value, int | float):
         return str(value)
     if not isinstance(value, str):
@@ -190,7 +194,9 @@ def _scalar(value: Any) -> str:
 
 
 def _key(text: str) -> str:
-    return text if _is_plain(_PLAIN_KEY, text) else _quoted(text)
+    if _is_plain(_PLAIN_KEY, text):
+        return text
+    return _quoted(text)
 
 
 def _is_plain(form: re.Pattern[str], text: str) -> bool:
@@ -210,7 +216,9 @@ def _escaped(sign: str) -> str:
     code = ord(sign)
     if code < 0x100:
         return f"\\x{code:02X}"
-    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
+    if code < 0x10000:
+        return f"\\u{code:04X}"
+    return f"\\U{code:08X}"
 
 
 def _is_block(text: str) -> bool:

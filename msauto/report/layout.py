@@ -84,7 +84,9 @@ class Line(Struct, frozen=True):
 def paint(text: str, style: Style, *, colour: bool) -> str:
     """Colour one line of visible text; return an empty text as it is."""
     is_coloured = colour and style and text
-    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if is_coloured else text
+    if is_coloured:
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
+    return text
 
 
 def words(text: str, style: Style = "", *, hang: int = 2) -> Line:

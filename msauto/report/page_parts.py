@@ -37,7 +37,9 @@ class PagePart(NamedTuple):
     @property
     def sentence(self) -> str:
         """What comes or came of it, in one sentence or more."""
-        return self.view.sentence if self.result is None else self.result.sentence
+        if self.result is None:
+            return self.view.sentence
+        return self.result.sentence
 
     @property
     def shown(self) -> tuple[list[Block], int]:

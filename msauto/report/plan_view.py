@@ -43,9 +43,25 @@ from msauto.codec import to_key
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, Change, Plan, Target
 from msauto.model.snapshot import AspectName
-from msauto.report import texts
 from msauto.report.clip_timeline import Timeline, timeline_of
 from msauto.report.sanitizing import NameRange, message_lines, name_ranges, show, show_range
+from msauto.report.texts import (
+    KINDS,
+    SIGNS,
+    ValueWidth,
+    change_notes,
+    change_parts,
+    count_deletions,
+    emptied_lists,
+    folder_note,
+    plan_sentence,
+    plural,
+    refusal_sentence,
+    server_of,
+    settings_line,
+    show_key,
+    target_heading,
+)
 from msauto.secrets.redacted_plans import map_texts, redact_plan
 
 OWN_TITLE: Final = "<title>"
@@ -78,14 +94,14 @@ class Deletion(NamedTuple):
         """The folder and title of a link that is deleted alone; empty: the asset is deleted."""
         if ASPECTS[self.change.aspect].deletes != "link":
             return ""
-        return texts.show_key(self.change)
+        return show_key(self.change)
 
     @property
     def facts(self) -> dict[str, str]:
         """What is lost with an asset: its folder, length, creation time and so on."""
         if self.link:
             return {}
-        return {part.label: part.value for part in texts.change_parts(self.change, self.target)}
+        return {part.label: part.value for part in change_parts(self.change, self.target)}
 
 
 class ChangeKind(NamedTuple):
@@ -107,9 +123,9 @@ class Cell(NamedTuple):
     key: str
     notes: str
 
-    def text(self, width: texts.ValueWidth) -> str:
+    def text(self, width: ValueWidth) -> str:
         """Return what the change does."""
-        values = ", ".join(map(str, texts.change_parts(self.change, self.target, width)))
+        values = ", ".join(map(str, change_parts(self.change, self.target, width)))
         notes = f"({self.notes})" if self.notes else ""
         return " ".join(filter(None, (self.key, values, notes)))
 
@@ -126,9 +142,11 @@ class Row(Struct, frozen=True):
     def key(self) -> str:
         """The key of the changes, or what their keys have in common; visible."""
         if self.same:
-            return texts.show_key(self.example[1])
+            return show_key(self.example[1])
         subject = self.kind.subject
-        return show(subject) if subject else ""
+        if subject:
+            return show(subject)
+        return ""
 
     @property
     def heading(self) -> str:
@@ -136,7 +154,7 @@ class Row(Struct, frozen=True):
         action, aspect, _ = self.kind
         parts = []
         if action != "change":
-            parts.append(texts.SIGNS[action])
+            parts.append(SIGNS[action])
         key = self.key
         if not key or not isinstance(ASPECTS[aspect], Value):
             parts.append(aspect)
@@ -149,7 +167,9 @@ class Row(Struct, frozen=True):
         """The notes that all the changes have."""
         changes = self.changes[:1] if self.same else self.changes
         notes = {_notes(change, target) for target, change in changes}
-        return notes.pop() if len(notes) == 1 else ""
+        if len(notes) == 1:
+            return notes.pop()
+        return ""
 
     @property
     def cells(self) -> Iterator[Cell]:
@@ -157,7 +177,7 @@ class Row(Struct, frozen=True):
         common_key = self.key
         common_notes = self.notes
         for target, change in self.changes:
-            key = texts.show_key(change)
+            key = show_key(change)
             if key == common_key:
                 key = ""
             notes = "" if common_notes else _notes(change, target)
@@ -165,7 +185,7 @@ class Row(Struct, frozen=True):
 
 
 def _notes(change: Change, target: Target) -> str:
-    return "; ".join(texts.change_notes(change, target.rate))
+    return "; ".join(change_notes(change, target.rate))
 
 
 class TableLine(NamedTuple):
@@ -182,9 +202,11 @@ class TableLine(NamedTuple):
     def label(self) -> str:
         """The title, and the servers."""
         title = show(self.targets[0].name)
-        return f"{title} ({self.place})" if self.place else title
+        if self.place:
+            return f"{title} ({self.place})"
+        return title
 
-    def texts(self, width: texts.ValueWidth) -> Iterator[str]:
+    def shown(self, width: ValueWidth) -> Iterator[str]:
         """Yield the text of each cell."""
         for cell in self.cells:
             yield cell.text(width) if cell else ""
@@ -201,7 +223,9 @@ class NamedTargets(NamedTuple):
     def place(self) -> str:
         """The servers and the database, to be put before the names."""
         servers = ", ".join(map(show_range, name_ranges(self.servers)))
-        return f"{servers} · {show(self.database)}: " if self.database else f"{servers}: "
+        if self.database:
+            return f"{servers} · {show(self.database)}: "
+        return f"{servers}: "
 
     @property
     def homes(self) -> int:
@@ -230,15 +254,15 @@ class TargetGroup(Struct, frozen=True):
     def heading(self) -> str:
         """The heading of its target, or server, database and number, such as ``studio-a · NEWS · 300 assets``."""
         if len(self.targets) == 1:
-            return texts.target_heading(self.targets[0])
+            return target_heading(self.targets[0])
         kinds = {target.kind for target in self.targets}
-        noun = texts.KINDS[self.targets[0].kind] if len(kinds) == 1 else "target"
+        noun = KINDS[self.targets[0].kind] if len(kinds) == 1 else "target"
         servers = {target.server for target in self.targets}
         databases = {target.database for target in self.targets if target.database}
         parts = [_name_or_number(servers, "server")]
         if databases:
             parts.append(_name_or_number(databases, "database"))
-        parts.append(texts.plural(len(self.targets), noun))
+        parts.append(plural(len(self.targets), noun))
         return " · ".join(parts)
 
     @property
@@ -266,7 +290,9 @@ class TargetGroup(Struct, frozen=True):
 
 
 def _name_or_number(names: set[str], noun: str) -> str:
-    return show(min(names)) if len(names) == 1 else texts.plural(len(names), noun)
+    if len(names) == 1:
+        return show(min(names))
+    return plural(len(names), noun)
 
 
 class Block(TargetGroup, frozen=True):
@@ -292,7 +318,7 @@ class Block(TargetGroup, frozen=True):
         columns = []
         for row in self.columns:
             columns.append({id(cell.target): cell for cell in row.cells})
-        places = [", ".join(map(texts.server_of, targets)) for targets in self.table]
+        places = [", ".join(map(server_of, targets)) for targets in self.table]
         if len(set(places)) == 1:
             places = [""] * len(places)
         for targets, place in zip(self.table, places, strict=True):
@@ -320,20 +346,22 @@ class Block(TargetGroup, frozen=True):
         """The folder of all its targets, or how many folders they are in; empty if it is not known."""
         folders = {target.folder for target in self.targets}
         if len(folders) == 1:
-            return texts.folder_note(self.targets[0])
-        return "" if None in folders else f"in {len(folders)} folders"
+            return folder_note(self.targets[0])
+        if None in folders:
+            return ""
+        return f"in {len(folders)} folders"
 
     @property
     def emptied(self) -> Sequence[str]:
         """A line for each kind of list that ``exactly`` empties."""
         if self.level == "alone":
-            return texts.emptied_lists(self.targets[0])
+            return emptied_lists(self.targets[0])
         counts: Counter[AspectName] = Counter()
         for target in self.targets:
             counts.update(emptied.aspect for emptied in target.emptied if emptied.count > 1)
         lines = []
         for aspect, count in counts.items():
-            items = f"all {aspect.replace('_', ' ')}s of {texts.plural(count, 'target')}"
+            items = f"all {aspect.replace('_', ' ')}s of {plural(count, 'target')}"
             lines.append(f"{items} are removed: the lists are empty afterwards")
         return lines
 
@@ -396,7 +424,7 @@ class PlanView(Struct, frozen=True):
         links = sum(bool(deletion.link) for deletion in self.deletions)
         assets = len(self.deletions) - links
         verb = "is" if len(self.deletions) == 1 else "are"
-        heading = f"{texts.count_deletions(assets, links)} {verb} deleted"
+        heading = f"{count_deletions(assets, links)} {verb} deleted"
         if not links:
             return f"{heading}; this cannot be undone"
         if assets:
@@ -422,9 +450,9 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
         blocks = [_block("alone", [target], short=short) for target in shown]
     return PlanView(
         plan,
-        texts.plan_sentence(plan, keep_going=keep_going),
-        tuple(map(texts.refusal_sentence, plan.refusals)),
-        texts.settings_line(plan),
+        plan_sentence(plan, keep_going=keep_going),
+        tuple(map(refusal_sentence, plan.refusals)),
+        settings_line(plan),
         tuple(blocks),
         tuple(deletions),
         _counts(changing),
@@ -586,7 +614,9 @@ def _alike_key(first: dict[bytes, Target], target: Target) -> object:
     if target.rate == example.rate:
         return key
     positions = _all_positions(target)
-    return key if positions == _all_positions(example) else (key, str(positions))
+    if positions == _all_positions(example):
+        return key
+    return (key, str(positions))
 
 
 def _all_positions(target: Target) -> list[tuple[str, ...]]:
@@ -636,7 +666,7 @@ def _are_same(pairs: Sequence[PlannedChange]) -> bool:
 
 def _positions(change: Change, target: Target) -> tuple[str, ...]:
     """Return the positions of a change as they are shown."""
-    return tuple(map(str, texts.change_parts(_shared(change, target), target)))
+    return tuple(map(str, change_parts(_shared(change, target), target)))
 
 
 def _shared(change: Change, target: Target) -> Change:
@@ -647,7 +677,9 @@ def _shared(change: Change, target: Target) -> Change:
         key = key.removesuffix(name) + OWN_TITLE
 
     def replaced(text: str) -> str:
-        return OWN_TITLE if text == name else text
+        if text == name:
+            return OWN_TITLE
+        return text
 
     before = map_texts(change.before, replaced)
     after = map_texts(change.after, replaced)

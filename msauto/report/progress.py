@@ -73,7 +73,9 @@ class _PhaseCounts(Struct):
 
     @property
     def done(self) -> int:
-        return self.settled if self.requests else self.finished
+        if self.requests:
+            return self.settled
+        return self.finished
 
     @property
     def whole(self) -> int:

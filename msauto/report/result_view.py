@@ -75,7 +75,9 @@ def view_result(result: Result, *, folded: bool = True) -> ResultView:
 
 def severity(outcome: Outcome) -> int:
     """Return the place of an outcome in a list that begins with the worst."""
-    return NOT_DONE.index(outcome) if outcome in NOT_DONE else len(NOT_DONE)
+    if outcome in NOT_DONE:
+        return NOT_DONE.index(outcome)
+    return len(NOT_DONE)
 
 
 def _folded(results: Iterable[TargetResult]) -> Iterator[ResultGroup]:

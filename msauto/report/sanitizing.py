@@ -99,7 +99,9 @@ def sign_width(sign: str) -> int:
         return 1
     if unicodedata.category(sign) in {"Mn", "Me"} or "\u1160" <= sign <= "\u11ff":
         return 0
-    return 2 if unicodedata.east_asian_width(sign) in {"W", "F"} else 1
+    if unicodedata.east_asian_width(sign) in {"W", "F"}:
+        return 2
+    return 1
 
 
 def display_width(text: str) -> int:
@@ -176,7 +178,9 @@ def _needs_quotes(text: str) -> bool:
 
 
 def _wrap(text: str, in_quotes: bool) -> str:
-    return f'"{text}"' if in_quotes else text
+    if in_quotes:
+        return f'"{text}"'
+    return text
 
 
 def _pieces(text: str, *, in_quotes: bool) -> Iterator[Piece]:

@@ -14,7 +14,6 @@ from msgspec import structs
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Result
-from msauto.report import texts
 from msauto.report.clip_timeline import ASCII, Timeline, TimelineRow, draw_timeline, legend_of
 from msauto.report.layout import (
     PLAIN,
@@ -48,6 +47,18 @@ from msauto.report.sanitizing import (
     show_range,
     visible,
     visible_lines,
+)
+from msauto.report.texts import (
+    SIGNS,
+    WHOLE,
+    ValueWidth,
+    change_notes,
+    change_parts,
+    folder_note,
+    plural,
+    show_body,
+    show_duration,
+    target_heading,
 )
 
 NARROWEST: Final = 60
@@ -88,7 +99,7 @@ def _lines(plan: PlanView, layout: Layout) -> Iterator[Line]:
         yield words(plan.settings, "dim")
     yield words(plan.sentence, "bold")
     if hidden_targets and not layout.summary:
-        yield words(f"{texts.plural(hidden_targets, 'target')} not shown: -v shows them", "yellow")
+        yield words(f"{plural(hidden_targets, 'target')} not shown: -v shows them", "yellow")
 
 
 def _is_seen_at_a_glance(plan: PlanView) -> bool:
@@ -181,18 +192,18 @@ def _rows(block: Block, layout: Layout) -> Iterator[Line]:
         yield from _row(row, columns, value_width, layout)
 
 
-def _value_width(block: Block, layout: Layout) -> texts.ValueWidth:
+def _value_width(block: Block, layout: Layout) -> ValueWidth:
     """Return how much of a value is shown: a few rows, or everything."""
     if block.whole or layout.verbosity:
-        return texts.WHOLE
+        return WHOLE
     space = _VALUE_ROWS * (layout.width - 20)
-    return texts.ValueWidth(space, space)
+    return ValueWidth(space, space)
 
 
-def _row(row: Row, columns: Iterable[str], width: texts.ValueWidth, layout: Layout) -> Iterator[Line]:
+def _row(row: Row, columns: Iterable[str], width: ValueWidth, layout: Layout) -> Iterator[Line]:
     action = row.kind.action
     style: Style = "red" if action == "delete" else ""
-    spans = [TextSpan(f"  {texts.SIGNS[action]} ", _COLOURS[action])]
+    spans = [TextSpan(f"  {SIGNS[action]} ", _COLOURS[action])]
     spans += [TextSpan(column, style) for column in columns]
     hang = sum(display_width(span.text) for span in spans)
     if hang > layout.width * 2 // 5:
@@ -214,7 +225,7 @@ def _table(block: Block, layout: Layout) -> Iterator[Line]:
     rows = [["", *(column.heading for column in columns)]]
     width = _value_width(block, layout)
     for line in block.lines:
-        rows.append([line.label, *line.texts(width)])
+        rows.append([line.label, *line.shown(width)])
     yield from value_table(rows, layout)
     for column in columns:
         notes = column.notes
@@ -222,11 +233,11 @@ def _table(block: Block, layout: Layout) -> Iterator[Line]:
             yield words(f"    {column.heading}: {notes}", "dim", hang=6)
 
 
-def _values(change: Change, target: Target, short: texts.ValueWidth, style: Style) -> Iterator[TextSpan]:
+def _values(change: Change, target: Target, short: ValueWidth, style: Style) -> Iterator[TextSpan]:
     """Yield what a change does, then its notes."""
-    parts = texts.change_parts(change, target, short)
+    parts = change_parts(change, target, short)
     yield from with_commas([TextSpan(str(part), style) for part in parts])
-    notes = "; ".join(texts.change_notes(change, target.rate))
+    notes = "; ".join(change_notes(change, target.rate))
     if notes:
         gap = "  " if parts else ""
         note_style: Style = "dim" if change.reversible else "yellow"
@@ -237,7 +248,7 @@ def _requests(requests: tuple[Request, ...]) -> Iterator[Line]:
     for number, request in enumerate(requests, 1):
         text = f"    {number:>3}. {request.method} {visible(request.path)}"
         if request.body:
-            text = f"{text}  {texts.show_body(request.body, _BODY)}"
+            text = f"{text}  {show_body(request.body, _BODY)}"
         yield Line((TextSpan(text, "dim"),), wrapped=False)
 
 
@@ -261,7 +272,9 @@ def _drawing(rows: Sequence[TimelineRow], length: str, layout: Layout) -> tuple[
 
 
 def _in_signs(drawing: str, layout: Layout) -> str:
-    return drawing.translate(ASCII) if layout.ascii_only else drawing
+    if layout.ascii_only:
+        return drawing.translate(ASCII)
+    return drawing
 
 
 # Names ---------------------------------------------------------------------------------------------------------
@@ -293,7 +306,7 @@ def names_line(named: Sequence[NamedTargets], space: int | None = None) -> Line:
 
 def _errors(errors: Iterable[ErrorGroup]) -> Iterator[Line]:
     for group in errors:
-        folder = "" if group.named else texts.folder_note(group.targets[0])
+        folder = "" if group.named else folder_note(group.targets[0])
         yield _heading(group.heading, folder)
         if group.named:
             yield names_line(group.named)
@@ -344,7 +357,7 @@ def _deletions(plan: PlanView) -> Iterator[Line]:
         return
     yield words(f"{plan.deletions_heading}:", "red")
     for deletion in plan.deletions:
-        what = texts.target_heading(deletion.target)
+        what = target_heading(deletion.target)
         link = deletion.link
         if link:
             what = f"link {link} of {what}"
@@ -415,7 +428,7 @@ def _recap(view: ResultView) -> Iterator[Line]:
             spans.append(TextSpan("unchanged=0 "))
         seconds = view.result.server_seconds.get(server)
         if seconds is not None:
-            spans.append(TextSpan(f"in {texts.show_duration(seconds)}"))
+            spans.append(TextSpan(f"in {show_duration(seconds)}"))
         yield Line((TextSpan(f"{pad(show(server), width)} : "), *spans), 4)
     if view.recaps:
         yield Line(())
@@ -434,7 +447,7 @@ def render_problems(problems: Iterable[Problem], *, colour: bool, width: int | N
     for problem in problems:
         lines += [*_problem(problem), Line(())]
     if problems:
-        lines.append(words(f"{texts.plural(len(problems), 'problem')}.", "bold"))
+        lines.append(words(f"{plural(len(problems), 'problem')}.", "bold"))
     return _rendered(lines, colour, width)
 
 

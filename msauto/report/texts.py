@@ -50,7 +50,9 @@ def plural(count: int, noun: str) -> str:
     >>> plural(1, "request"), plural(0, "request")
     ('1 request', '0 requests')
     """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    if count == 1:
+        return f"{count} {noun}"
+    return f"{count} {noun}s"
 
 
 def count_deletions(assets: int, links: int) -> str:
@@ -107,7 +109,9 @@ def folder_note(target: Target) -> str:
     """Return the folder of an asset; empty if it is not known."""
     if target.folder is None:
         return ""
-    return f"in {show(target.folder)}" if target.folder else "in the root folder"
+    if target.folder:
+        return f"in {show(target.folder)}"
+    return "in the root folder"
 
 
 def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
@@ -179,7 +183,9 @@ def count_outside(count: int) -> str:
 
 def settings_line(plan: Plan) -> str:
     """Return which settings file applies; empty without one."""
-    return "" if plan.settings is None else f"Settings: {visible(plan.settings.path)}"
+    if plan.settings is None:
+        return ""
+    return f"Settings: {visible(plan.settings.path)}"
 
 
 # Refusals ------------------------------------------------------------------------------------------------------
@@ -264,7 +270,9 @@ class ValuePart(Struct, frozen=True):
         text = self.value
         if self.changes:
             text = f"{self.before} → {self.after}"
-        return f"{self.label} {text}" if self.label else text
+        if self.label:
+            return f"{self.label} {text}"
+        return text
 
 
 class ValueWidth(Struct, frozen=True):
@@ -299,28 +307,26 @@ def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> t
     return tuple(_plain(change, target.rate, short.alone))
 
 
-def change_notes(change: Change, rate: Fraction | None = None) -> tuple[str, ...]:
-    """Return notes on a change, such as where ``before`` comes from and whether it can be undone."""
+def change_notes(change: Change, rate: Fraction | None = None) -> Iterator[str]:
+    """Yield notes on a change, such as where ``before`` comes from and whether it can be undone."""
     from msauto.aspects.downloads import Download  # as above
 
-    notes = []
     if change.basis in _BASIS and change.action != "run":
-        notes.append(_BASIS[change.basis])
+        yield _BASIS[change.basis]
     if change.outside is not None:
-        notes.append(outside_note(change, change.outside, rate))
+        yield outside_note(change, change.outside, rate)
     if change.losses:
         loss = "removed by `exactly`" if change.action == "delete" else "loses what no task names"
-        notes.append(loss)
+        yield loss
     if change.handler:
         when = ", before the deletion" if change.before else ""
-        notes.append(f"handler {show(change.handler, quoted=True)}{when}")
+        yield f"handler {show(change.handler, quoted=True)}{when}"
     if change.pending:
-        notes.append(f"pending since run {visible(change.pending)}")
+        yield f"pending since run {visible(change.pending)}"
     if change.secret:
-        notes.append("secret")
+        yield "secret"
     if not change.reversible and not isinstance(_aspect_of(change), Download):
-        notes.append("cannot be undone")
-    return tuple(notes)
+        yield "cannot be undone"
 
 
 def outside_note(change: Change, outside: Outside, rate: Fraction | None) -> str:
@@ -343,7 +349,9 @@ def outside_note(change: Change, outside: Outside, rate: Fraction | None) -> str
 
 def _attributes(value: Json, key: str) -> Mapping[str, Json]:
     """Return the attributes of an item; those of another value are the value itself."""
-    return value if isinstance(value, dict) else {key: value}
+    if isinstance(value, dict):
+        return value
+    return {key: value}
 
 
 def done_outside(change: Change, outside: Outside) -> str:
@@ -351,7 +359,9 @@ def done_outside(change: Change, outside: Outside) -> str:
     if change.before is None:
         return "deleted"
     is_moved = isinstance(outside.left, dict) and outside.left.keys() <= set(_PLACE)
-    return "moved" if is_moved else "changed"
+    if is_moved:
+        return "moved"
+    return "changed"
 
 
 def emptied_lists(target: Target) -> tuple[str, ...]:
@@ -367,7 +377,9 @@ def emptied_lists(target: Target) -> tuple[str, ...]:
 def show_key(change: Change) -> str:
     """Return the key of a change, visible; empty if it only repeats the aspect."""
     label = _aspect_of(change).shown(change).label
-    return "" if label in {"", change.aspect} else show(label)
+    if label in {"", change.aspect}:
+        return ""
+    return show(label)
 
 
 def show_body(body: Body, limit: int | None = None) -> str:
@@ -416,7 +428,9 @@ def show_duration(seconds: float) -> str:
     """Return how long something took: ``under 0.1 s``, ``0.4 s``, ``9.8 s``, then as :func:`show_seconds`."""
     if seconds < 0.1:
         return "under 0.1 s"
-    return f"{seconds:.1f} s" if seconds < 9.95 else show_seconds(seconds)
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    return show_seconds(seconds)
 
 
 def show_value(value: Json, name: str = "", rate: Fraction | None = None, *, limit: int | None = None) -> str:
@@ -497,7 +511,9 @@ def _plain(change: Change, rate: Fraction | None, limit: int | None) -> Iterator
 
 def _one_sided(label: str, shown: str, change: Change) -> ValuePart:
     """Return the only value of an attribute that is removed, or new."""
-    return ValuePart(label, shown, None) if change.action == "delete" else ValuePart(label, None, shown)
+    if change.action == "delete":
+        return ValuePart(label, shown, None)
+    return ValuePart(label, None, shown)
 
 
 def _item(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[ValuePart]:
@@ -525,7 +541,9 @@ def _item(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[
 
 
 def _place_in_order(name: str) -> int:
-    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
+    if name in _ORDER:
+        return _ORDER.index(name)
+    return len(_ORDER)
 
 
 def _in_key(key: str, name: str, item: Mapping[str, Json]) -> bool:
