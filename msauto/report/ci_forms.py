@@ -83,7 +83,8 @@ def render_xml(root: ET.Element) -> str:
 
 def _render_suites(suites: Mapping[str, Iterable[TestCase]], time: str) -> str:
     root = ET.Element("testsuites", name="msauto")
-    root.extend(suite_of(name, cases, time=time) for name, cases in suites.items())
+    for name, cases in suites.items():
+        root.append(suite_of(name, cases, time=time))
     return render_xml(root)
 
 

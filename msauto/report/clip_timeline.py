@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, repeat
 from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple
 
@@ -238,7 +238,7 @@ def _begun_segments(
         if mark.number is not None:
             line = _HEAVY if mark.action in heavy else _THIN
             borders.append((line[1], mark.action))
-            number += [(digit, mark.action) for digit in mark.number]
+            number += zip(mark.number, repeat(mark.action))
     return borders, number if len(borders) == 1 else []
 
 
@@ -258,7 +258,7 @@ def _begun(
         count = markers[action]
         side_by_side += [(sign, action)] * count
         signs = f"{sign}{count}" if count > 1 else sign * count
-        counted += [(character, action) for character in signs]
+        counted += zip(signs, repeat(action))
     if len(side_by_side) > _SIDE_BY_SIDE:
         side_by_side = counted
     for numbered in (number, ()):
@@ -267,7 +267,7 @@ def _begun(
             if len(begun) <= space:
                 return begun
     actions = {action for _, action in (*borders, *number, *counted)}
-    return [(_SEVERAL, next(action for action in _MARKERS if action in actions))]
+    return [(_SEVERAL, min(actions, key=[*_MARKERS].index))]
 
 
 class StillPlace(NamedTuple):

@@ -438,11 +438,14 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
     ``keep_going``: targets in error are left out.
     """
     plan = redact_plan(plan)
-    changing = [target for target in plan.targets if target.changes and target.error is None]
-    deletions = []
-    for target in changing:
-        deletions += [Deletion(target, change) for change in target.changes if is_deletion(change)]
-    shown = [target for target in changing if _kept(target)]
+    changing, shown, deletions = [], [], []
+    for target in plan.targets:
+        if target.changes and target.error is None:
+            changing.append(target)
+            removed = filter(is_deletion, target.changes)
+            deletions += [Deletion(target, change) for change in removed]
+            if _kept(target):
+                shown.append(target)
     short = len(shown) <= _NEVER_SHORTENED
     if folded:
         blocks = _blocks(shown, short=short)

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, takewhile
+from operator import eq
 from typing import Final, NamedTuple
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
@@ -158,7 +159,7 @@ def show_pair(before: str, after: str, *, limit: int | None = None, quoted: bool
     skip = 0
     if limit is not None:
         widest = max(_width(before, limit, in_quotes), _width(after, limit, in_quotes))
-        alike = _alike(before, after)
+        alike = len([*takewhile(bool, map(eq, before, after))])
         if widest > limit and alike > limit // 3:
             skip = alike - 4
     old = _cut(before, limit, skip, in_quotes=in_quotes)
@@ -235,11 +236,6 @@ def _columns(pieces: Iterable[Piece]) -> int:
     return sum(width for _, width in pieces)
 
 
-def _alike(before: str, after: str) -> int:
-    """Return how many characters two texts begin with alike."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
-
-
 def _cut(text: str, limit: int | None, skip: int = 0, *, in_quotes: bool) -> str:
     """Return a text without its first ``skip`` characters, and without its middle where it is wider than ``limit``."""
     lead = f"[…{skip}…]" if skip else ""
@@ -263,7 +259,8 @@ def _cut(text: str, limit: int | None, skip: int = 0, *, in_quotes: bool) -> str
 
 
 def _fit(pieces: list[Piece], space: int) -> int:
-    return sum(1 for _ in takewhile(space.__ge__, accumulate(width for _, width in pieces)))
+    widths = accumulate(width for _, width in pieces)
+    return len([*takewhile(space.__ge__, widths)])
 
 
 def _text(pieces: Iterable[Piece]) -> str:

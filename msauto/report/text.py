@@ -266,9 +266,10 @@ def _drawing(rows: Sequence[TimelineRow], length: str, layout: Layout) -> tuple[
         spans = [TextSpan(f"    {label}")]
         for signs, action in row.runs:
             spans.append(TextSpan(_in_signs(signs, layout), _COLOURS.get(action, "")))
-        lines.append(spans)
-    lines[-1].append(TextSpan(f"  {length}"))
-    return tuple(Line(tuple(spans)) for spans in lines)
+        if row is rows[-1]:
+            spans.append(TextSpan(f"  {length}"))
+        lines.append(Line(tuple(spans)))
+    return tuple(lines)
 
 
 def _in_signs(drawing: str, layout: Layout) -> str:
