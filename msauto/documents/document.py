@@ -75,11 +75,11 @@ class Document(Struct, frozen=True):
             return ""
         line = self.lines[place.line - 1]
         column = max(place.column, 1)
-        for first, left, last, right in sorted(self.hidden, reverse=True):
+        for first, start, last, after in sorted(self.hidden, reverse=True):
             if not first <= place.line <= last:
                 continue
-            begin = left - 1 if place.line == first else 0
-            end = right - 1 if place.line == last else len(line)
+            begin = start - 1 if place.line == first else 0
+            end = after - 1 if place.line == last else len(line)
             if end > begin:
                 line = f"{line[:begin]}{_STARS}{line[end:]}"
             if column <= begin + 1:
@@ -207,12 +207,16 @@ class Problems:
 
     def ordered(self) -> list[Problem]:
         """Return all problems in order of place."""
-        return sorted(self._problems.values(), key=lambda each: (each.place or SourceLocation(""), each.message))
+        return sorted(self._problems.values(), key=_by_place)
 
     def check(self) -> None:
         """Raise all problems, if there are any."""
         if self._problems:
             raise InputError(self.ordered())
+
+
+def _by_place(problem: Problem) -> tuple[SourceLocation, str]:
+    return problem.place or SourceLocation(""), problem.message
 
 
 def given_document(data: Any, name: str) -> Document:
@@ -238,9 +242,9 @@ def _copied(value: Any, node: SourceNode, problems: Problems) -> Any:
             for name in value:
                 if not isinstance(name, str):
                     problems.add(node.problem(f"the key {name!r} is not text", "put it in quotes", kind="yaml"))
-            return {name: _copied(each, node.child(str(name)), problems) for name, each in value.items()}
+            return {name: _copied(inner, node.child(str(name)), problems) for name, inner in value.items()}
         case list() | tuple():
-            return [_copied(each, node.child(index), problems) for index, each in enumerate(value)]
+            return [_copied(item, node.child(index), problems) for index, item in enumerate(value)]
         case float() if not math.isfinite(value):
             problems.add(node.problem(f"{value} is not a number", "write a number", kind="wrong-type"))
         case None | bool() | int() | float() | MarkedText():

@@ -101,9 +101,9 @@ def plain(value: Any, *, keep_secrets: bool = False) -> Any:
     ``keep_secrets``: secrets stay marked.
     """
     if isinstance(value, dict):
-        return {plain(key): plain(each, keep_secrets=keep_secrets) for key, each in value.items()}
+        return {plain(key): plain(inner, keep_secrets=keep_secrets) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each, keep_secrets=keep_secrets) for each in value]
+        return [plain(item, keep_secrets=keep_secrets) for item in value]
     if keep_secrets and isinstance(value, MarkedText):
         return value
     for kind in (bool, int, float, str):
@@ -260,7 +260,7 @@ class _EventReader:
     def _whole(self, node: Any) -> Any:
         """Return a node after all nodes inside are read."""
         if type(node) is _Collection and type(node.inside) is not list:
-            node.inside = [self._whole(each) for each in node.inside]
+            node.inside = [self._whole(inner) for inner in node.inside]
         return node
 
     def _value(self, node: Any, way: Path, depth: int, secret: int) -> Any:

@@ -100,16 +100,13 @@ class _Templated:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         inner = dict(handler(schema))
-        choices = [each for each in inner.pop("anyOf", []) if each != {"type": "null"}]
+        choices = [choice for choice in inner.pop("anyOf", []) if choice != {"type": "null"}]
         if len(choices) == 1:
             inner = {**inner, **choices[0]}
         elif choices:
             inner["anyOf"] = choices
-        if (
-            not self._template
-            or (inner.get("type") == "string" and set(inner) <= {"type", "description", KIND})
-            or not inner
-        ):
+        is_any_text = inner.get("type") == "string" and set(inner) <= {"type", "description", KIND}
+        if is_any_text or not self._template or not inner:
             return inner
         return {"anyOf": [inner, TEMPLATE_SCHEMA]}
 
@@ -135,7 +132,9 @@ class Read:
 
     def __init__(self, read: Callable[[Any], Any], words: str = "", **schema: Any) -> None:
         self.read = read
-        self._schema = schema | ({KIND: words} if words else {})
+        if words:
+            schema[KIND] = words
+        self._schema = schema
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
@@ -251,7 +250,8 @@ def _one_name(value: Any) -> str:
 
 def between(low: float, high: float, words: str = "") -> Any:
     """Return the bounds of a number, both included."""
-    return Field(ge=low, le=high, json_schema_extra={KIND: words} if words else None)
+    extra: Any = {KIND: words} if words else None
+    return Field(ge=low, le=high, json_schema_extra=extra)
 
 
 def shown_value(value: Any) -> str:
@@ -276,10 +276,8 @@ def _expression(value: Any) -> str:
         raise invalid("is already an expression", "remove the braces {{ }}")
     if isinstance(value, str) and value.strip():
         return str(value)
-    raise invalid(
-        f"must be an expression, not {'empty' if value == '' else kind_of(value)}",
-        "write one such as asset.frames > 250",
-    )
+    what = "empty" if value == "" else kind_of(value)
+    raise invalid(f"must be an expression, not {what}", "write one such as asset.frames > 250")
 
 
 def as_list(value: Any) -> Any:
@@ -343,7 +341,8 @@ def _position(value: Any) -> Timecode:
             kind="time-code",
         )
     try:
-        return Timecode.parse(value if isinstance(value, str) else int(value))
+        position = value if isinstance(value, str) else int(value)
+        return Timecode.parse(position)
     except (TimecodeError, ValueError) as error:
         remedy = "write hours, minutes, seconds and frames, such as 00:00:10:00, or a number of frames"
         if isinstance(value, str) and re.fullmatch(r"\s*\d\d:[0-5]\d:[0-5]\d\s*", value):

@@ -106,11 +106,11 @@ def yaml_lines(value: Any, indent: int = 0) -> Iterator[str]:
     if isinstance(value, Mapping | list | tuple) and not value:
         yield f"{pad}{_one_line(value)}"
     elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _entry(f"{pad}{_key(key)}:", each, indent)
+        for key, inner in value.items():
+            yield from _entry(f"{pad}{_key(key)}:", inner, indent)
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _entry(f"{pad}-", each, indent)
+        for item in value:
+            yield from _entry(f"{pad}-", item, indent)
     else:
         yield f"{pad}{_scalar(value)}"
 

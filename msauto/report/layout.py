@@ -118,9 +118,9 @@ def wrap(line: Line, width: int) -> list[tuple[TextSpan, ...]]:
     return [*map(_trimmed, rows)]
 
 
-def _unbroken(span: TextSpan, space: int, left: int) -> Iterator[str]:
+def _unbroken(span: TextSpan, space: int, rest: int) -> Iterator[str]:
     """Yield what stays on one row: all of a span, its two sides of an arrow, or words, cut where a row is too short."""
-    if span.together and display_width(span.text.rstrip()) <= max(space, left):
+    if span.together and display_width(span.text.rstrip()) <= max(space, rest):
         yield span.text
         return
     sides = _ARROW.split(span.text) if span.together else []
@@ -202,7 +202,9 @@ def render_table(
     lines at most (in a table of two columns any number). If they would be too narrow, they go below, indented.
     Every row has as many cells as ``headers``. ``styles``: for a column, the style of a cell by its text.
     """
-    shown = [[*headers], *([*map(visible, row)] for row in rows)]
+    shown = [[*headers]]
+    for row in rows:
+        shown.append([*map(visible, row)])
     looks: Looks = [{}] * len(headers)
     if colour:
         looks = [styles.get(name, {}) for name in headers]

@@ -32,7 +32,7 @@ class PagePart(NamedTuple):
         """Its targets, in the order of the plan."""
         if self.result is None:
             return self.view.plan.targets
-        return tuple(each.target for each in self.result.result.targets)
+        return tuple(target.target for target in self.result.result.targets)
 
     @property
     def sentence(self) -> str:

@@ -637,12 +637,10 @@ def _block(level: Level, targets: Sequence[Target], *, short: bool) -> Block:
     ``short``: the plan is, and is shown in full.
     """
     rows = []
+    whole = short
     for changes in zip(*map(_kept, targets), strict=True):
         rows.append(_row([*zip(targets, changes, strict=True)]))
-    whole = short
-    for row in rows:
-        change = row.example[1]
-        whole = whole or _is_lossy(change) or change.outside is not None
+        whole = whole or _is_lossy(changes[0]) or changes[0].outside is not None
     return Block(tuple(targets), level, tuple(rows), whole)
 
 

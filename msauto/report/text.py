@@ -104,7 +104,9 @@ def _lines(plan: PlanView, layout: Layout) -> Iterator[Line]:
 
 def _is_seen_at_a_glance(plan: PlanView) -> bool:
     """Return whether a plan changes two targets at most."""
-    changed = {id(deletion.target) for deletion in plan.deletions}
+    changed = set()
+    for deletion in plan.deletions:
+        changed.add(id(deletion.target))
     for block in plan.blocks:
         changed.update(map(id, block.targets))
     return len(changed) <= 2
