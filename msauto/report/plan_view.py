@@ -438,7 +438,9 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
     ``keep_going``: targets in error are left out.
     """
     plan = redact_plan(plan)
-    changing, shown, deletions = [], [], []
+    changing = []
+    shown = []
+    deletions = []
     for target in plan.targets:
         if target.changes and target.error is None:
             changing.append(target)
@@ -502,7 +504,8 @@ def _blocks(targets: Sequence[Target], *, short: bool) -> list[Block]:
     alike_key = partial(_alike_key, {})
     blocks: list[Block] = []
     for group in _of_the_same_things(targets):
-        folded, others = [], []
+        folded = []
+        others = []
         for alike in _grouped(group, alike_key).values():
             titles = {target.name for target in alike}
             if len(titles) >= _FEWEST_FOLDED:

@@ -316,8 +316,8 @@ def change_notes(change: Change, rate: Fraction | None = None) -> Iterator[str]:
     if change.outside is not None:
         yield outside_note(change, change.outside, rate)
     if change.losses:
-        loss = "removed by `exactly`" if change.action == "delete" else "loses what no task names"
-        yield loss
+        is_removed = change.action == "delete"
+        yield "removed by `exactly`" if is_removed else "loses what no task names"
     if change.handler:
         when = ", before the deletion" if change.before else ""
         yield f"handler {show(change.handler, quoted=True)}{when}"
