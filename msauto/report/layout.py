@@ -289,7 +289,7 @@ def _fitted(rows: Sequence[Sequence[str]], width: int, whole: Collection[str], l
             yield from _wrapped_row(row, columns, most, looks)
         return
     kept_cells = [[row[index] for index in kept] for row in rows]
-    head, *lines = aligned(kept_cells, [looks[index] for index in kept])
+    head, *lines = aligned(kept_cells, [*map(looks.__getitem__, kept)])
     yield head
     for line, row in zip(lines, rows[1:], strict=True):
         yield line
