@@ -193,13 +193,15 @@ def render_table(
     colour: bool,
     width: int | None = None,
     whole: Collection[str] = (),
+    narrowest: int = _NARROWEST,
     styles: Mapping[str, Mapping[str, Style]] = MappingProxyType({}),
 ) -> str:
     """Return a table with a header line; it ends with a newline.
 
     Cells are made visible. ``width``: the columns of the terminal; ``None``: nothing is cut. The first column, which
     names the row, and those in ``whole`` are never cut. If a line does not fit, the cells of the others wrap, three
-    lines at most (in a table of two columns any number). If they would be too narrow, they go below, indented.
+    lines at most (in a table of two columns any number). If they would be narrower than ``narrowest``, they go below,
+    indented.
     Every row has as many cells as ``headers``. ``styles``: for a column, the style of a cell by its text.
     """
     shown = [[*headers]]
@@ -211,7 +213,7 @@ def render_table(
     if width is None:
         lines = aligned(shown, looks)
     else:
-        lines = [*_fitted(shown, width, whole, looks)]
+        lines = [*_fitted(shown, width, whole, narrowest, looks)]
     head, *others = map(without_command, lines)
     return "\n".join([paint(head, "bold", colour=colour), *others, ""])
 
@@ -273,7 +275,9 @@ def _wrapped_row(row: Sequence[str], columns: Sequence[int], most: int | None, l
         yield _line(line, columns, looks)
 
 
-def _fitted(rows: Sequence[Sequence[str]], width: int, whole: Collection[str], looks: Looks) -> Iterator[str]:
+def _fitted(
+    rows: Sequence[Sequence[str]], width: int, whole: Collection[str], narrowest: int, looks: Looks
+) -> Iterator[str]:
     """Yield the lines of a table: its widest columns become narrower until a line fits, or their cells go below."""
     kept = []
     flexible = []
@@ -283,7 +287,7 @@ def _fitted(rows: Sequence[Sequence[str]], width: int, whole: Collection[str], l
         else:
             flexible.append(index)
     most = _WRAPPED if len(rows[0]) > 2 else None
-    columns = _narrowed(rows, width, flexible, _NARROWEST)
+    columns = _narrowed(rows, width, flexible, narrowest)
     if columns:
         for row in rows:
             yield from _wrapped_row(row, columns, most, looks)
