@@ -23,6 +23,7 @@ Hidden = tuple[int, int, int, int]
 
 MAX_DEPTH = 64
 _WIDTH = 160
+_STARS = "***"
 
 
 class Document(Struct, frozen=True):
@@ -58,7 +59,9 @@ class Document(Struct, frozen=True):
 
     def key_place(self, path: Path) -> SourceLocation:
         """Return the place of the key of a value; without a key, that of the value."""
-        return SourceLocation(self.file, *self.key_places[path]) if path in self.key_places else self.place(path)
+        if path not in self.key_places:
+            return self.place(path)
+        return SourceLocation(self.file, *self.key_places[path])
 
     def problem(
         self, message: str, place: SourceLocation, remedy: str = "", *, kind: ProblemKind = "invalid-value"
@@ -70,18 +73,28 @@ class Document(Struct, frozen=True):
         """Return the line of a place with a caret below the column; empty for a whole file."""
         if not 0 < place.line <= len(self.lines):
             return ""
-        line, column = self.lines[place.line - 1], max(place.column, 1)
-        here = [hidden for hidden in self.hidden if hidden[0] <= place.line <= hidden[2]]
-        for first, left, last, right in sorted(here, reverse=True):
-            begin = left - 1 if place.line == first else 0
-            end = right - 1 if place.line == last else len(line)
-            line = f"{line[:begin]}***{line[end:]}" if end > begin else line
-            if column - 1 > begin:
-                column = begin + 1 if column - 1 < end else column - (end - begin) + 3
-        start = max(0, column - _WIDTH // 2) if len(line) > _WIDTH else 0
+        line = self.lines[place.line - 1]
+        column = max(place.column, 1)
+        for first, start, last, after in sorted(self.hidden, reverse=True):
+            if not first <= place.line <= last:
+                continue
+            begin = start - 1 if place.line == first else 0
+            end = after - 1 if place.line == last else len(line)
+            if end > begin:
+                line = f"{line[:begin]}{_STARS}{line[end:]}"
+            if column <= begin + 1:
+                continue
+            if column <= end:
+                column = begin + 1
+            else:
+                column += len(_STARS) - (end - begin)
+        start = 0
+        if len(line) > _WIDTH:
+            start = max(0, column - _WIDTH // 2)
         number = str(place.line)
         text = line[start : start + _WIDTH].replace("\t", " ")
-        return f"  {number} | {text}\n  {' ' * len(number)} | {' ' * (column - 1 - start)}^"
+        below = " " * (column - 1 - start)
+        return f"  {number} | {text}\n  {' ' * len(number)} | {below}^"
 
 
 def shallow(value: Any) -> Any:
@@ -103,7 +116,9 @@ def shallow(value: Any) -> Any:
 def _show_part(part: str | int) -> str:
     """Return one part of the path to a value in data: ``[0]``, ``.title`` or ``['dc:title']``."""
     plain = isinstance(part, str) and part.replace("-", "_").isidentifier()
-    return f".{part}" if plain else f"[{part!r}]"
+    if plain:
+        return f".{part}"
+    return f"[{part!r}]"
 
 
 class SourceNode(Struct, frozen=True):
@@ -130,7 +145,8 @@ class SourceNode(Struct, frozen=True):
         self, message: str, remedy: str = "", *, key: bool = False, kind: ProblemKind = "invalid-value"
     ) -> Problem:
         """Return a problem at this value, or at its key."""
-        return self.document.problem(message, self.key_place if key else self.place, remedy, kind=kind)
+        place = self.key_place if key else self.place
+        return self.document.problem(message, place, remedy, kind=kind)
 
     def error(
         self, message: str, remedy: str = "", *, key: bool = False, kind: ProblemKind = "invalid-value"
@@ -191,12 +207,16 @@ class Problems:
 
     def ordered(self) -> list[Problem]:
         """Return all problems in order of place."""
-        return sorted(self._problems.values(), key=lambda each: (each.place or SourceLocation(""), each.message))
+        return sorted(self._problems.values(), key=_by_place)
 
     def check(self) -> None:
         """Raise all problems, if there are any."""
         if self._problems:
             raise InputError(self.ordered())
+
+
+def _by_place(problem: Problem) -> tuple[SourceLocation, str]:
+    return problem.place or SourceLocation(""), problem.message
 
 
 def given_document(data: Any, name: str) -> Document:
@@ -222,9 +242,9 @@ def _copied(value: Any, node: SourceNode, problems: Problems) -> Any:
             for name in value:
                 if not isinstance(name, str):
                     problems.add(node.problem(f"the key {name!r} is not text", "put it in quotes", kind="yaml"))
-            return {name: _copied(each, node.child(str(name)), problems) for name, each in value.items()}
+            return {name: _copied(inner, node.child(str(name)), problems) for name, inner in value.items()}
         case list() | tuple():
-            return [_copied(each, node.child(index), problems) for index, each in enumerate(value)]
+            return [_copied(item, node.child(index), problems) for index, item in enumerate(value)]
         case int() | float() if not is_bounded(value):
             problems.add(node.problem("the number is out of range", "give a smaller one", kind="wrong-type"))
         case None | bool() | int() | float() | MarkedText():

@@ -50,8 +50,9 @@ def one_of(keys: tuple[str, ...], both: tuple[str, str], none: tuple[str, str] |
             yield BrokenRule(both[0].format(named[0], other), both[1], (other,), on_key=True)
 
     if none is not None:
-        return KeyRule(broken, {"oneOf": [{"required": [key]} for key in keys]})
-    return KeyRule(broken, {"allOf": [{"not": {"required": list(pair)}} for pair in combinations(keys, 2)]})
+        return KeyRule(broken, {"oneOf": _required_each(keys)})
+    pairs = [{"not": {"required": list(pair)}} for pair in combinations(keys, 2)]
+    return KeyRule(broken, {"allOf": pairs})
 
 
 def needs(key: str, others: tuple[str, ...], message: str, remedy: str = "") -> KeyRule:
@@ -93,22 +94,24 @@ def any_of(sets: tuple[tuple[str, ...], ...], message: str, remedy: str = "") ->
         if not any(given.keys() >= set(keys) for keys in sets):
             yield BrokenRule(message, remedy, lacks=True)
 
-    return KeyRule(broken, {"anyOf": [{"required": list(keys)} for keys in sets]})
+    required = [{"required": list(keys)} for keys in sets]
+    return KeyRule(broken, {"anyOf": required})
 
 
 def when_value(key: str, value: Any, *rules: KeyRule, default: bool = False) -> KeyRule:
     """Apply the rules if ``key`` has this value; with ``default``, also if the key is missing."""
 
     def broken(given: Given) -> Iterator[BrokenRule]:
-        if _same(given[key], value) if key in given else default:
+        is_it = _same(given[key], value) if key in given else default
+        if is_it:
             for rule in rules:
                 yield from rule.broken(given)
 
-    is_it: JsonSchema = {"properties": {key: {"const": value}}}
-    condition = is_it if default else {"required": [key], **is_it}
+    condition: JsonSchema = {} if default else {"required": [key]}
+    condition["properties"] = {key: {"const": value}}
     schemas = [rule.schema for rule in rules]
-    schema = {"if": condition, "then": schemas[0] if len(schemas) == 1 else {"allOf": schemas}}
-    return KeyRule(broken, schema)
+    then = schemas[0] if len(schemas) == 1 else {"allOf": schemas}
+    return KeyRule(broken, {"if": condition, "then": then})
 
 
 def absent_has_none(keys: tuple[str, ...]) -> KeyRule:
@@ -132,8 +135,13 @@ def complete(name: str, lists: tuple[str, ...]) -> KeyRule:
 
     def broken(given: Given) -> Iterator[BrokenRule]:
         exactly = given.get("exactly")
-        value = exactly.get(name) if isinstance(exactly, dict) else isinstance(exactly, list) and name in exactly
-        if (value is True or isinstance(value, dict)) and given.keys().isdisjoint(lists):
+        value = None
+        if isinstance(exactly, dict):
+            value = exactly.get(name)
+        elif isinstance(exactly, list):
+            value = name in exactly
+        is_named = value is True or isinstance(value, dict)
+        if is_named and given.keys().isdisjoint(lists):
             message = f"exactly names {name}, but the list {name} is missing"
             yield BrokenRule(message, f"add {name}: [] to empty it", ("exactly",), lacks=True)
 
@@ -149,15 +157,19 @@ def all_or_none(items: str, key: str, message: str, remedy: str) -> KeyRule:
 
     def broken(given: Given) -> Iterator[BrokenRule]:
         listed = given.get(items)
-        pairs = enumerate(listed if isinstance(listed, list) else [])
-        has = {index: key in item for index, item in pairs if isinstance(item, dict)}
-        if any(has.values()) and not all(has.values()):
-            first = next(index for index, there in has.items() if not there)
+        if not isinstance(listed, list):
+            return
+        has = {}
+        for index, item in enumerate(listed):
+            if isinstance(item, dict):
+                has[index] = key in item
+        if set(has.values()) == {True, False}:
+            first = next(index for index in has if not has[index])
             yield BrokenRule(message, remedy, (items, first))
 
-    has = {"if": {"type": "object"}, "then": {"required": [key]}}
-    has_not = {"if": {"type": "object"}, "then": {"not": _any_of((key,))}}
-    choices = {"if": {"type": "array"}, "then": {"anyOf": [{"items": has}, {"items": has_not}]}}
+    all_have = {"items": _if_object({"required": [key]})}
+    none_has = {"items": _if_object({"not": _any_of((key,))})}
+    choices = {"if": {"type": "array"}, "then": {"anyOf": [all_have, none_has]}}
     return KeyRule(broken, {"properties": {items: choices}})
 
 
@@ -168,7 +180,8 @@ def inside(key: str, *rules: KeyRule) -> KeyRule:
         inner = given.get(key)
         if isinstance(inner, dict):
             for rule in rules:
-                yield from (structs.replace(each, path=(key, *each.path)) for each in rule.broken(inner))
+                for broken_rule in rule.broken(inner):
+                    yield structs.replace(broken_rule, path=(key, *broken_rule.path))
 
     return KeyRule(broken, _mapping_under(key, [rule.schema for rule in rules]))
 
@@ -178,7 +191,9 @@ def only_keys(key: str, known: tuple[str, ...], unknown: Callable[[str], tuple[s
 
     def broken(given: Given) -> Iterator[BrokenRule]:
         inner = given.get(key)
-        for name in inner if isinstance(inner, dict) else ():
+        if not isinstance(inner, dict):
+            return
+        for name in inner:
             if name not in known:
                 yield BrokenRule(*unknown(name), (key, name), on_key=True)
 
@@ -186,13 +201,24 @@ def only_keys(key: str, known: tuple[str, ...], unknown: Callable[[str], tuple[s
 
 
 def _mapping_under(key: str, schemas: list[JsonSchema]) -> JsonSchema:
-    return {"properties": {key: {"if": {"type": "object"}, "then": {"allOf": schemas}}}}
+    return {"properties": {key: _if_object({"allOf": schemas})}}
+
+
+def _if_object(schema: JsonSchema) -> JsonSchema:
+    return {"if": {"type": "object"}, "then": schema}
 
 
 def _same(one: Any, other: Any) -> bool:
     """Return whether two literals are equal; 1 is not true."""
-    return isinstance(one, type(other)) and bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+    both_or_neither_bool = isinstance(one, bool) == isinstance(other, bool)
+    return both_or_neither_bool and isinstance(one, type(other)) and bool(one == other)
 
 
 def _any_of(keys: Sequence[str]) -> JsonSchema:
-    return {"required": list(keys)} if len(keys) == 1 else {"anyOf": [{"required": [key]} for key in keys]}
+    if len(keys) == 1:
+        return {"required": list(keys)}
+    return {"anyOf": _required_each(keys)}
+
+
+def _required_each(keys: Sequence[str]) -> list[JsonSchema]:
+    return [{"required": [key]} for key in keys]

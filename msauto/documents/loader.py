@@ -47,6 +47,7 @@ _BREAKS_OF_1_1: Final = "\x85\u2028\u2029"
 
 _ODD_SPACES: Final = "\xa0\u2007\u200b\u202f\u3000\ufeff"
 """Characters that look like a space, or like nothing, and are texts in YAML."""
+_ODD_SPACE: Final = re.compile(f"[{_ODD_SPACES}]")
 _TAGS_OF_ANSIBLE = {
     "!vault": (
         "Ansible Vault is not supported",
@@ -81,13 +82,19 @@ def parse_yaml(data: bytes, file: str) -> Document:
         raise outside_node(file).error(why, _A_TABLE, kind="file")
     text = _decode(data, file)
     reader = _read(text, file, tuple(_BREAKS.split(text)))
-    places, key_places = reader.places, reader.key_places
     document = Document(
-        file, reader.data, places, key_places, reader.lines, tuple(reader.hidden), broken=frozenset(reader.broken)
+        file,
+        reader.data,
+        reader.places,
+        reader.key_places,
+        reader.lines,
+        tuple(reader.hidden),
+        broken=frozenset(reader.broken),
     )
-    shown = islice(reader.flaws, _MOST_FLAWS)
-    flaws = tuple(document.problem(text, place, remedy, kind=kind) for text, remedy, place, kind in shown)
-    return structs.replace(document, flaws=flaws)
+    flaws = []
+    for message, remedy, place, kind in islice(reader.flaws, _MOST_FLAWS):
+        flaws.append(document.problem(message, place, remedy, kind=kind))
+    return structs.replace(document, flaws=tuple(flaws))
 
 
 def plain(value: Any, *, keep_secrets: bool = False) -> Any:
@@ -96,9 +103,9 @@ def plain(value: Any, *, keep_secrets: bool = False) -> Any:
     ``keep_secrets``: secrets stay marked.
     """
     if isinstance(value, dict):
-        return {plain(key): plain(each, keep_secrets=keep_secrets) for key, each in value.items()}
+        return {plain(key): plain(inner, keep_secrets=keep_secrets) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each, keep_secrets=keep_secrets) for each in value]
+        return [plain(item, keep_secrets=keep_secrets) for item in value]
     if keep_secrets and isinstance(value, MarkedText):
         return value
     for kind in (bool, int, float, str):
@@ -131,10 +138,9 @@ def _read(text: str, file: str, lines: Sequence[str]) -> _EventReader:
             return _EventReader(text, file, lines, fast)
         return _EventReader(text, file, lines, yaml.Loader)
     except yaml.MarkedYAMLError as error:
-        opened = "quoted scalar" in (error.context or "")
-        mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
-        place = SourceLocation(file, mark.line + 1, mark.column + 1) if mark else SourceLocation(file)
-        raise _error(lines, *_explain(error, redact_lines(lines[: place.line]), place.column), place) from error
+        place = _marked_place(error, file)
+        message, remedy = _explain(error, redact_lines(lines[: place.line]), place.column)
+        raise _error(lines, message, remedy, place) from error
     except yaml.reader.ReaderError as error:
         place = _place_after(text[: error.position], file)
         raise _error(lines, "a character that YAML does not allow", "remove it", place) from error
@@ -142,13 +148,27 @@ def _read(text: str, file: str, lines: Sequence[str]) -> _EventReader:
         raise _error(lines, "invalid YAML", _ONE_VALUE, SourceLocation(file)) from error
 
 
+def _marked_place(error: yaml.MarkedYAMLError, file: str) -> SourceLocation:
+    """Return the place of an error; of a quote that is not closed, that of the quote."""
+    mark = error.problem_mark or error.context_mark
+    if error.context_mark and "quoted scalar" in (error.context or ""):
+        mark = error.context_mark
+    if mark is None:
+        return SourceLocation(file)
+    return SourceLocation(file, mark.line + 1, mark.column + 1)
+
+
 def _error(lines: Sequence[str], message: str, remedy: str, place: SourceLocation, name: str = "") -> InputError:
     """Return an error; ``name`` replaces ``{}`` in the message unless it may be part of a secret."""
     document = Document(place.file, lines=redact_lines(lines))
-    shown = name if name in document.excerpt(place) else HIDDEN
-    return InputError([document.problem(message.format(shown) if name else message, place, remedy, kind="yaml")])
+    if name:
+        is_shown = name in document.excerpt(place)
+        message = message.format(name if is_shown else HIDDEN)
+    return InputError([document.problem(message, place, remedy, kind="yaml")])
 
 
+_Flaw = tuple[str, str, SourceLocation, ProblemKind]
+"""Message, remedy, place and kind of a problem of one key or value."""
 _MERGE = "<<"
 _AUTH = 2
 """How secret a value is: 1 in a mapping or list with a secret name, 2 under ``auth``, where ``username`` is shown."""
@@ -179,14 +199,12 @@ class _EventReader:
         self.places: dict[Path, tuple[int, int]] = {}
         self.key_places: dict[Path, tuple[int, int]] = {}
         self.hidden: dict[Hidden, None] = {}
-        self.flaws: dict[tuple[str, str, SourceLocation, ProblemKind], None] = {}
+        self.flaws: dict[_Flaw, None] = {}
         self.broken: dict[Path, None] = {}
         self.anchors: dict[str, Any] = {}
         self.composed = self.aliased = 0
-        unused = (chr(code) for code in range(0xE000, 0xF900) if chr(code) not in text)
-        instead = str.maketrans(dict(zip(filter(text.__contains__, _BREAKS_OF_1_1), unused, strict=False)))
-        self.back = {ord(sign): chr(code) for code, sign in instead.items()}
-        self.next: Callable[[], Any] = loader(text.translate(instead) if instead else text).get_event
+        text, self.back = _without_breaks_of_1_1(text)
+        self.next: Callable[[], Any] = loader(text).get_event
         self.data = self._document()
 
     def _document(self) -> Any:
@@ -204,30 +222,36 @@ class _EventReader:
     def _compose(self, event: Any, depth: int) -> Any:
         """Return the node that begins with an event."""
         if type(event) is yaml.AliasEvent:
-            name = str(event.anchor)
-            if name not in self.anchors:
-                raise self._error("unknown anchor &{}", "define it before this place", event, name)
-            node = self.anchors[name]
-            size = node.size if type(node) is _Collection else 1
-            self.composed += size
-            self.aliased += size
-            if self.aliased > MAX_ALIASED:
-                raise self._error("aliases make the document too large", _FEWER_ALIASES, event)
-            return node
+            return self._aliased(event)
         if depth > MAX_DEPTH:
             raise self._error(f"nested deeper than {MAX_DEPTH} levels", "nest it less deep", event)
         if event.tag is not None:
             self._check_tag(event)
-        node, before = event, self.composed
+        node = event
+        before = self.composed
         self.composed += 1
         if self.composed > MAX_NODES:
-            raise self._error(f"the document has more than {MAX_NODES:,} keys and values", _A_TABLE, event)
+            why = f"the document has more than {MAX_NODES:,} keys and values"
+            raise self._error(why, _A_TABLE, event)
         if type(event) is not yaml.ScalarEvent:
             node = _Collection(event, self._inside(depth + 1))
         if event.anchor is not None:
             self.anchors[event.anchor] = self._whole(node)
             if type(node) is _Collection:
                 node.size = self.composed - before
+        return node
+
+    def _aliased(self, event: Any) -> Any:
+        """Return the node that an alias stands for."""
+        name = str(event.anchor)
+        if name not in self.anchors:
+            raise self._error("unknown anchor &{}", "define it before this place", event, name)
+        node = self.anchors[name]
+        size = node.size if type(node) is _Collection else 1
+        self.composed += size
+        self.aliased += size
+        if self.aliased > MAX_ALIASED:
+            raise self._error("aliases make the document too large", _FEWER_ALIASES, event)
         return node
 
     def _inside(self, depth: int) -> Iterator[Any]:
@@ -238,7 +262,7 @@ class _EventReader:
     def _whole(self, node: Any) -> Any:
         """Return a node after all nodes inside are read."""
         if type(node) is _Collection and type(node.inside) is not list:
-            node.inside = [self._whole(each) for each in node.inside]
+            node.inside = [self._whole(inner) for inner in node.inside]
         return node
 
     def _value(self, node: Any, way: Path, depth: int, secret: int) -> Any:
@@ -246,17 +270,25 @@ class _EventReader:
         if type(node) is not _Collection:
             self.places.setdefault(way, _start(node))
             return self._scalar(node, secret, way)
-        self.places.setdefault(way, _start(node.event))
+        event = node.event
+        self.places.setdefault(way, _start(event))
         if depth > MAX_DEPTH:
-            raise self._error(f"aliases nest deeper than {MAX_DEPTH} levels", _FEWER_ALIASES, node.event)
-        if type(node.event) is yaml.SequenceStartEvent:
-            return [self._value(each, (*way, index), depth + 1, secret) for index, each in enumerate(node.inside)]
+            why = f"aliases nest deeper than {MAX_DEPTH} levels"
+            raise self._error(why, _FEWER_ALIASES, event)
+        if type(event) is yaml.SequenceStartEvent:
+            items = []
+            for index, item in enumerate(node.inside):
+                items.append(self._value(item, (*way, index), depth + 1, secret))
+            return items
         data: dict[str, Any] = {}
-        named = node.event.tag == TAG  # !secret {name: NAME}
-        self._mapping(data, node.inside, way, depth, 0 if named else secret)
-        if named and not (data.keys() == {"name"} and isinstance(data["name"], str)):
-            raise self._error(f"{TAG} marks a text, or names a secret: {TAG} {{name: NAME}}", _EACH_TEXT, node.event)
-        return MarkedText(f"{NAMED}{data['name']!r}) }}}}") if named else data
+        if event.tag != TAG:
+            self._mapping(data, node.inside, way, depth, secret)
+            return data
+        self._mapping(data, node.inside, way, depth, 0)  # !secret {name: NAME}
+        if data.keys() != {"name"} or not isinstance(data["name"], str):
+            why = f"{TAG} marks a text, or names a secret: {TAG} {{name: NAME}}"
+            raise self._error(why, _EACH_TEXT, event)
+        return MarkedText(f"{NAMED}{data['name']!r}) }}}}")
 
     def _mapping(
         self, data: dict[str, Any], inside: Iterable[Any], way: Path, depth: int, secret: int, *, merged: bool = False
@@ -265,13 +297,16 @@ class _EventReader:
         merges: list[tuple[Any, Any]] = []
         nodes = iter(inside)
         for key in nodes:
-            name, value = self._key(self._whole(key)), next(nodes)
+            name = self._key(self._whole(key))
+            value = next(nodes)
             is_merge = name == _MERGE and not key.style and key.tag is None
             if is_merge and (merged or not (merges or name in data)):
                 merges.append((key, self._whole(value)))
                 continue
-            inner = max(secret, _secrecy(str(getattr(key, "value", None)) if name is None else name))
-            if name is not None and name not in data and (name != _MERGE or merged or not merges):
+            named = str(getattr(key, "value", None)) if name is None else name
+            inner = max(secret, _secrecy(named))
+            is_second = name in data or (name == _MERGE and merges and not merged)
+            if name is not None and not is_second:
                 path = (*way, name)
                 self.key_places[path] = _start(key)
                 data[name] = self._value(value, path, depth + 1, inner)
@@ -279,19 +314,22 @@ class _EventReader:
             if name is None:
                 self.broken[way] = None
             elif not merged:
-                first, _ = self.key_places[*way, name] if name in data else _start(merges[0][0])
-                why = f"duplicate key {name!r} (first in line {first})"
+                first = self.key_places[*way, name] if name in data else _start(merges[0][0])
+                why = f"duplicate key {name!r} (first in line {first[0]})"
                 self._flaw(why, "keep one of them", key, "duplicate-key")
             self._unused(value, (*way, name or ""), depth + 1, inner)
         for _, merge in merges:
             self._merge(data, merge, way, depth, secret)
 
     def _merge(self, data: dict[str, Any], merge: Any, way: Path, depth: int, secret: int) -> None:
-        many = type(merge) is _Collection and type(merge.event) is yaml.SequenceStartEvent
-        for source in merge.inside if many else (merge,):
+        sources: Iterable[Any] = (merge,)
+        if type(merge) is _Collection and type(merge.event) is yaml.SequenceStartEvent:
+            sources = merge.inside
+        for source in sources:
             event = source.event if type(source) is _Collection else source
             if depth > MAX_DEPTH:
-                raise self._error(f"aliases nest deeper than {MAX_DEPTH} levels", _FEWER_ALIASES, event)
+                why = f"aliases nest deeper than {MAX_DEPTH} levels"
+                raise self._error(why, _FEWER_ALIASES, event)
             if type(event) is yaml.MappingStartEvent:
                 self._mapping(data, source.inside, way, depth + 1, secret, merged=True)
             else:
@@ -309,8 +347,8 @@ class _EventReader:
     def _key(self, node: Any) -> str | None:
         """Return the text of a key; ``None`` for one that is not a text."""
         if type(node) is _Collection:
-            line, column = self.lines[node.event.start_mark.line], node.event.start_mark.column
-            if line[column - 1 : column + 1] == "{{":
+            mark = node.event.start_mark
+            if self.lines[mark.line][mark.column - 1 : mark.column + 1] == "{{":
                 self._flaw("a template must be quoted", 'write it as "{{ … }}"', node.event)
             else:
                 self._flaw("a key must be a text", "quote it", node.event)
@@ -320,11 +358,17 @@ class _EventReader:
             self._flaw("a key cannot be secret", "mark its value", node, "secret")
             return None
         text = self._text(node)
-        if not (node.style or text.isascii()) and (odd := [sign for sign in text if sign in _ODD_SPACES]):
-            self._flaw(f"a space in this key is not a plain one: {_called(odd[0])}", "write a plain space", node)
-            cleaned = text.translate(dict.fromkeys(map(ord, odd), " ")).strip()
-            return None if " " in cleaned else cleaned
-        if not (node.style or node.tag is not None or _is_text(text)):
+        if node.style:
+            return text
+        odd = _ODD_SPACE.search(text)
+        if odd:
+            why = f"a space in this key is not a plain one: {_called(odd[0])}"
+            self._flaw(why, "write a plain space", node)
+            cleaned = _ODD_SPACE.sub(" ", text).strip()
+            if " " in cleaned:
+                return None
+            return cleaned
+        if node.tag is None and not _is_text(text):
             self._flaw(f"the key {text or 'null'} is not a text", "quote it", node)
             return None
         return text
@@ -337,39 +381,59 @@ class _EventReader:
         return text.translate(self.back).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
     def _scalar(self, event: Any, secret: int, way: Path) -> Any:
-        text, tag = self._text(event), event.tag
+        text = self._text(event)
+        tag = event.tag
         by_name = secret and (secret != _AUTH or way[-1] != "username") and "{{" not in text
         if tag == TAG or by_name or ("://" in text and USER_IN_URL.search(text)):
-            last, right = _end(event)
-            if not text and last <= len(self.lines):  # it may start with `#`, which YAML reads as a comment
-                right = len(self.lines[last - 1]) + 1
-            self.hidden[(*_start(event), last, right)] = None
+            self._hide(event, text)
         if tag == TAG:
             if "{{" not in text and not can_redact(text):  # the result of a template is checked later
                 self._flaw(*why_too_short(text), event, "secret")
             return MarkedText(text)
+        if event.style or tag is not None:
+            return text
         try:
-            return text if event.style or tag is not None else resolve_scalar(text)
+            return resolve_scalar(text)
         except ValueError:
             self._flaw(f"{show_cut(text)}, which is not a number in range", _NUMBERS, event)
             self.broken[way] = None
             return 0
 
+    def _hide(self, event: Any, text: str) -> None:
+        last, right = _end(event)
+        if not text and last <= len(self.lines):  # it may start with `#`, which YAML reads as a comment
+            right = len(self.lines[last - 1]) + 1
+        self.hidden[(*_start(event), last, right)] = None
+
     def _flaw(self, message: str, remedy: str, event: Any, kind: ProblemKind = "yaml") -> None:
         self.flaws[message, remedy, SourceLocation(self.file, *_start(event)), kind] = None
 
     def _check_tag(self, event: Any) -> None:
-        listed = type(event) is yaml.SequenceStartEvent
-        if (event.tag or "").startswith(TAG) and (listed or event.tag != TAG):
-            why = f"{TAG} marks a text, not a list" if listed else f"{TAG} needs a space after it"
-            raise self._error(why, _EACH_TEXT, event)
-        if event.tag in _TAGS_OF_ANSIBLE:
-            raise self._error(*_TAGS_OF_ANSIBLE[event.tag], event)
-        if event.tag not in {None, "!", "tag:yaml.org,2002:str", TAG}:
-            raise self._error("unknown tag {}", "remove it", event, event.tag)
+        tag = event.tag
+        if tag.startswith(TAG):
+            if type(event) is yaml.SequenceStartEvent:
+                raise self._error(f"{TAG} marks a text, not a list", _EACH_TEXT, event)
+            if tag != TAG:
+                raise self._error(f"{TAG} needs a space after it", _EACH_TEXT, event)
+        elif tag in _TAGS_OF_ANSIBLE:
+            raise self._error(*_TAGS_OF_ANSIBLE[tag], event)
+        elif tag not in {"!", "tag:yaml.org,2002:str"}:
+            raise self._error("unknown tag {}", "remove it", event, tag)
 
     def _error(self, message: str, remedy: str, event: Any, name: str = "") -> InputError:
         return _error(self.lines, message, remedy, SourceLocation(self.file, *_start(event)), name)
+
+
+def _without_breaks_of_1_1(text: str) -> tuple[str, dict[int, str]]:
+    """Return a text with unused characters for the line ends of YAML 1.1, and what these stand for."""
+    private = map(chr, range(0xE000, 0xF900))
+    unused = (character for character in private if character not in text)
+    present = [sign for sign in _BREAKS_OF_1_1 if sign in text]
+    back = {}
+    for sign, instead in zip(present, unused, strict=False):
+        text = text.replace(sign, instead)
+        back[ord(instead)] = sign
+    return text, back
 
 
 _ENDS = frozenset({yaml.MappingEndEvent, yaml.SequenceEndEvent})
@@ -392,7 +456,9 @@ def _is_text(plain: str) -> bool:
 
 @lru_cache(1000)
 def _secrecy(name: str) -> int:
-    return _AUTH if name == "auth" else int(is_secret_name(name))
+    if name == "auth":
+        return _AUTH
+    return int(is_secret_name(name))
 
 
 _KEY_FORM: Final = "write a colon and a space after its key"
@@ -401,27 +467,42 @@ _KEY_FORM: Final = "write a colon and a space after its key"
 def _begins(line: str, *, item: bool) -> tuple[int, str] | None:
     """Return the column and the name of the key of a line, or of its item (``-``)."""
     match = re.match(r" *(-)(?= )" if item else r"[ -]*(\w[^:{]*):(?: |$)", line)
-    return (match.start(1) + 1, match[1]) if match else None
+    if match:
+        return (match.start(1) + 1, match[1])
+    return None
 
 
 def _wrong_indentation(lines: Sequence[str]) -> tuple[str, str]:
     """Explain the indentation of the last line by the line above that begins in the same way."""
-    item = lines[-1].lstrip().startswith("- ")
-    own, *above = (_begins(line, item=item) for line in reversed(lines))
-    (column, name), (at, other) = own or (0, ""), next(filter(None, above), (0, ""))
-    if not (column and at) or column == at:
+    *lines_above, last = lines
+    item = last.lstrip().startswith("- ")
+    own = _begins(last, item=item)
+    begun = (_begins(line, item=item) for line in reversed(lines_above))
+    above = next(filter(None, begun), None)
+    if own is None or above is None or own[0] == above[0]:
         return "wrong indentation", "begin this line in the same column as the keys that it belongs to"
-    remedy = f"begin it in column {at}" + ("" if column > at else ", or in that of the keys that it belongs to")
-    return f"wrong indentation: {name!r} begins in column {column}, and {other!r} above it in column {at}", remedy
+    column, name = own
+    expected, other = above
+    remedy = f"begin it in column {expected}"
+    if column < expected:
+        remedy = f"{remedy}, or in that of the keys that it belongs to"
+    return (
+        f"wrong indentation: {name!r} begins in column {column}, and {other!r} above it in column {expected}",
+        remedy,
+    )
 
 
 def _unexpected_colon(lines: Sequence[str], column: int) -> tuple[str, str]:
     """Explain a colon in the last line that continues a text: what is wrong may be in the line above it."""
-    own = _begins(lines[-1], item=False)
-    before = next((number for number in range(len(lines) - 1, 0, -1) if lines[number - 1].strip()), 0)
-    if joined := JOINED.match(lines[-1].lstrip(" -")):
+    joined = JOINED.match(lines[-1].lstrip(" -"))
+    if joined:
         return f"no colon and space follow {joined[1]!r}", f"write {joined[1]}: {joined[2]}…"
-    if own is None or own[0] + len(own[1]) != column or not before:
+    own = _begins(lines[-1], item=False)
+    is_first_colon = own is not None and own[0] + len(own[1]) == column
+    before = len(lines) - 1
+    while before and not lines[before - 1].strip():
+        before -= 1
+    if not is_first_colon or not before:
         return (
             "a colon that starts a value is not allowed here",
             "quote the text after the first colon, or write this key on a line of its own",
@@ -434,8 +515,10 @@ def _unexpected_colon(lines: Sequence[str], column: int) -> tuple[str, str]:
 def _explain(error: yaml.MarkedYAMLError, lines: Sequence[str], column: int) -> tuple[str, str]:
     """Translate an error of PyYAML in the last line; returns message and remedy."""
     problem, context = error.problem or "", error.context or ""
-    line, before = lines[-1], lines[-2] if len(lines) > 1 else ""
-    if odd := re.search(rf"(?:^\s*|[:-])([{_ODD_SPACES}])", f"{before}\n{line}", re.MULTILINE):
+    line = lines[-1]
+    here = "\n".join(lines[-2:])
+    odd = re.search(rf"(?:^\s*|[:-])([{_ODD_SPACES}])", here, re.MULTILINE)
+    if odd:
         return f"a space here, or in the line before, is not a plain one: {_called(odd[1])}", "write a plain space"
     if "\\t" in problem or line.lstrip(" ").startswith("\t"):
         return "a tab cannot indent YAML", "use spaces"

@@ -56,7 +56,9 @@ def resolve_scalar(text: str) -> Any:
             raise ValueError(text)
         written = WrittenInt(whole)
         written.text = text
-        return whole if str(whole) == text else written
+        if str(whole) == text:
+            return whole
+        return written
     if _FLOAT.fullmatch(text):
         decimal = read_decimal(_BEFORE_POINT.sub(r"\g<1>0.", text))
         if decimal is None:

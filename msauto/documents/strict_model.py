@@ -60,7 +60,11 @@ class Model(BaseModel):
             return handler(data)
         record.mappings[id(data)] = (data, cls)
         is_known = data.keys() <= fields_of(cls).keys()  # a missing key is not reported beside an unknown one
-        broken = [each for rule in cls.rules for each in rule.broken(data) if is_known or not each.lacks]
+        broken = []
+        for rule in cls.rules:
+            for broken_rule in rule.broken(data):
+                if is_known or not broken_rule.lacks:
+                    broken.append(broken_rule)
         if broken:
             record.broken[id(data)] = broken
         model = record.models[id(data)] = handler(data)

@@ -52,7 +52,9 @@ def mark(data: Any) -> Any:
         return [mark(value) for value in data]
     if not isinstance(data, str) or not is_template(data):
         return data
-    return MarkedTemplate(data) if isinstance(data, MarkedText | MarkedTemplate) else UnrenderedTemplate(data)
+    if isinstance(data, MarkedText | MarkedTemplate):
+        return MarkedTemplate(data)
+    return UnrenderedTemplate(data)
 
 
 def is_marked(value: Any) -> bool:
@@ -100,16 +102,13 @@ class _Templated:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         inner = dict(handler(schema))
-        choices = [each for each in inner.pop("anyOf", []) if each != {"type": "null"}]
+        choices = [choice for choice in inner.pop("anyOf", []) if choice != {"type": "null"}]
         if len(choices) == 1:
             inner = {**inner, **choices[0]}
         elif choices:
             inner["anyOf"] = choices
-        if (
-            not self._template
-            or (inner.get("type") == "string" and set(inner) <= {"type", "description", KIND})
-            or not inner
-        ):
+        is_any_text = inner.get("type") == "string" and set(inner) <= {"type", "description", KIND}
+        if is_any_text or not self._template or not inner:
             return inner
         return {"anyOf": [inner, TEMPLATE_SCHEMA]}
 
@@ -135,7 +134,9 @@ class Read:
 
     def __init__(self, read: Callable[[Any], Any], words: str = "", **schema: Any) -> None:
         self.read = read
-        self._schema = schema | ({KIND: words} if words else {})
+        if words:
+            schema[KIND] = words
+        self._schema = schema
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
@@ -249,7 +250,8 @@ def _one_name(value: Any) -> str:
 
 def between(low: float, high: float, words: str = "") -> Any:
     """Return the bounds of a number, both included."""
-    return Field(ge=low, le=high, json_schema_extra={KIND: words} if words else None)
+    extra: Any = {KIND: words} if words else None
+    return Field(ge=low, le=high, json_schema_extra=extra)
 
 
 def shown_value(value: Any) -> str:
@@ -260,25 +262,29 @@ def shown_value(value: Any) -> str:
         return "a number with too many digits"  # Python converts at most 4,300 digits
     if isinstance(value, int | float):
         return str(getattr(value, "text", value))[:60]
-    return repr(value[:60]) if isinstance(value, str) else kind_of(value)
+    if isinstance(value, str):
+        return repr(value[:60])
+    return kind_of(value)
 
 
 def _expression(value: Any) -> str:
     if isinstance(value, bool):
-        return "true" if value else "false"
+        if value:
+            return "true"
+        return "false"
     if isinstance(value, str) and is_template(value):
         raise invalid("is already an expression", "remove the braces {{ }}")
     if isinstance(value, str) and value.strip():
         return str(value)
-    raise invalid(
-        f"must be an expression, not {'empty' if value == '' else kind_of(value)}",
-        "write one such as asset.frames > 250",
-    )
+    what = "empty" if value == "" else kind_of(value)
+    raise invalid(f"must be an expression, not {what}", "write one such as asset.frames > 250")
 
 
 def as_list(value: Any) -> Any:
     """Return a list as it is, anything else as a list of one."""
-    return value if isinstance(value, list) else [value]
+    if isinstance(value, list):
+        return value
+    return [value]
 
 
 _EXPRESSION = {"type": ["string", "boolean"], "not": {"type": "string", "pattern": r"\{[{%]|^\s*$"}}
@@ -336,7 +342,8 @@ def _position(value: Any) -> Timecode:
             kind="time-code",
         )
     try:
-        return Timecode.parse(value if isinstance(value, str) else int(value))
+        position = value if isinstance(value, str) else int(value)
+        return Timecode.parse(position)
     except (TimecodeError, ValueError) as error:
         remedy = "write hours, minutes, seconds and frames, such as 00:00:10:00, or a number of frames"
         if isinstance(value, str) and re.fullmatch(r"\s*\d\d:[0-5]\d:[0-5]\d\s*", value):
@@ -361,7 +368,9 @@ def _when(value: Any) -> datetime | date:
         text = value.strip() if isinstance(value, str) else ""
         if not re.match(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)", text, re.ASCII):
             raise ValueError(text)
-        return parse_date(text) if len(text) <= 10 else parse_datetime(text)
+        if len(text) <= 10:
+            return parse_date(text)
+        return parse_datetime(text)
     except ValueError as error:
         raise invalid(
             f"must be a date or a date and time, not {shown_value(value)}", "write 2026-11-13, or 2026-11-13T18:00:00"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -66,23 +66,38 @@ def verbatim(value: Any) -> Any:
     if isinstance(value, str):
         return VerbatimText(value)
     if isinstance(value, dict):
-        return {name: verbatim(each) for name, each in value.items()}
-    return [verbatim(each) for each in value] if isinstance(value, list) else value
+        return {name: verbatim(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [verbatim(item) for item in value]
+    return value
 
 
 def flow(value: Any) -> str:
     """Return plain data as YAML in one line, in which secrets keep their tag; templates are written as they are."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{flow(name)}: {flow(each)}' for name, each in value.items())}}}"
+        pairs = [f"{flow(name)}: {flow(inner)}" for name, inner in value.items()]
+        return f"{{{', '.join(pairs)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(flow, value))}]"
-    tag = f"{TAG} " if isinstance(value, MarkedText) else ""
-    return tag + json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, MarkedText):
+        return f"{TAG} {text}"
+    return text
 
 
 def comment(text: str) -> str:
     """Return a text as a comment; its line ends are escaped."""
-    return f"# {''.join(each if each.isprintable() else _escaped(each) for each in text)}".rstrip()
+    return f"# {_printable(text)}".rstrip()
+
+
+def _printable(text: str, escaped: Collection[str] = ()) -> str:
+    """Return a text with escapes for what is not printable, and for the characters in ``escaped``."""
+    signs = []
+    for sign in text:
+        if sign in escaped or not sign.isprintable():
+            sign = _escaped(sign)
+        signs.append(sign)
+    return "".join(signs)
 
 
 def yaml_lines(value: Any, indent: int = 0) -> Iterator[str]:
@@ -91,11 +106,11 @@ def yaml_lines(value: Any, indent: int = 0) -> Iterator[str]:
     if isinstance(value, Mapping | list | tuple) and not value:
         yield f"{pad}{_one_line(value)}"
     elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _entry(f"{pad}{_key(key)}:", each, indent)
+        for key, inner in value.items():
+            yield from _entry(f"{pad}{_key(key)}:", inner, indent)
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _entry(f"{pad}-", each, indent)
+        for item in value:
+            yield from _entry(f"{pad}-", item, indent)
     else:
         yield f"{pad}{_scalar(value)}"
 
@@ -103,7 +118,8 @@ def yaml_lines(value: Any, indent: int = 0) -> Iterator[str]:
 def _entry(head: str, value: Any, indent: int) -> Iterator[str]:
     """Yield the lines of a value of a mapping, or an item of a list; ``head`` is its key or dash."""
     if isinstance(value, CommentedValue):
-        yield from (f"{' ' * indent}{comment(note)}" for note in value.notes)
+        for note in value.notes:
+            yield f"{' ' * indent}{comment(note)}"
         value = value.value
         if value is None:
             return
@@ -114,16 +130,20 @@ def _entry(head: str, value: Any, indent: int) -> Iterator[str]:
             return
         value = value.value
     if isinstance(value, str) and _is_block(literal(value)):
-        text, pad = literal(value), " " * (indent + 2)
-        yield f"{head} {'|' if text.endswith(chr(10)) else '|-'}"
-        yield from (f"{pad}{line}" if line else "" for line in text.removesuffix("\n").split("\n"))
+        text = literal(value)
+        style = "|" if text.endswith("\n") else "|-"
+        yield f"{head} {style}"
+        for line in text.removesuffix("\n").split("\n"):
+            yield f"{' ' * (indent + 2)}{line}".rstrip(" ")
     elif not isinstance(value, Mapping | list | tuple):
         yield f"{head} {_scalar(value)}"
     elif not value:
         yield f"{head} {_one_line(value)}"
     else:
         lines = yaml_lines(value, indent + 2)
-        yield f"{head} {next(lines).lstrip(' ')}" if head.endswith("-") else head
+        if head.endswith("-"):
+            head = f"{head} {next(lines).lstrip(' ')}"
+        yield head
         yield from lines
 
 
@@ -132,12 +152,23 @@ def _one_line(value: Any) -> str | None:
     if isinstance(value, FlowStyle):
         value = value.value
     if isinstance(value, Mapping):
-        pairs = [(_key(key), _one_line(each)) for key, each in value.items()]
-        return None if any(text is None for _, text in pairs) else f"{{{', '.join(f'{k}: {v}' for k, v in pairs)}}}"
+        pairs = []
+        for key, inner in value.items():
+            text = _one_line(inner)
+            if text is None:
+                return None
+            pairs.append(f"{_key(key)}: {text}")
+        return f"{{{', '.join(pairs)}}}"
     if isinstance(value, list | tuple):
-        items = [_one_line(each) for each in value]
-        return None if None in items else f"[{', '.join(map(str, items))}]"
-    if isinstance(value, CommentedValue) or (isinstance(value, str) and _is_block(literal(value))):
+        items = []
+        for item in value:
+            text = _one_line(item)
+            if text is None:
+                return None
+            items.append(text)
+        return f"[{', '.join(items)}]"
+    is_block = isinstance(value, str) and _is_block(literal(value))
+    if is_block or isinstance(value, CommentedValue):
         return None
     return _scalar(value)
 
@@ -149,30 +180,45 @@ def _scalar(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
-        return "true" if value else "false"
+        if value:
+            return "true"
+        return "false"
     if isinstance(value, int | float):
         return str(value)
     if not isinstance(value, str):
         raise TypeError(f"not a plain value: {type(value).__name__}")
     text = literal(value)
-    is_plain = _PLAIN.fullmatch(text) and text.casefold() not in _YAML_1_1 and isinstance(resolve_scalar(text), str)
-    return text if is_plain else _quoted(text)
+    if _is_plain(_PLAIN, text) and isinstance(resolve_scalar(text), str):
+        return text
+    return _quoted(text)
 
 
 def _key(text: str) -> str:
-    return text if _PLAIN_KEY.fullmatch(text) and text.casefold() not in _YAML_1_1 else _quoted(text)
+    if _is_plain(_PLAIN_KEY, text):
+        return text
+    return _quoted(text)
+
+
+def _is_plain(form: re.Pattern[str], text: str) -> bool:
+    return form.fullmatch(text) is not None and text.casefold() not in _YAML_1_1
 
 
 def _quoted(text: str) -> str:
-    if ('"' in text or "\\" in text) and "'" not in text and text.isprintable():
+    has_escapes = '"' in text or "\\" in text
+    if has_escapes and "'" not in text and text.isprintable():
         return f"'{text}'"
-    return '"' + "".join(_escaped(each) if each in _ESCAPES or not each.isprintable() else each for each in text) + '"'
+    return f'"{_printable(text, _ESCAPES)}"'
 
 
-def _escaped(character: str) -> str:
-    code = ord(character)
-    width = "x%02X" if code < 0x100 else "u%04X" if code < 0x10000 else "U%08X"
-    return _ESCAPES.get(character) or "\\" + width % code
+def _escaped(sign: str) -> str:
+    if sign in _ESCAPES:
+        return _ESCAPES[sign]
+    code = ord(sign)
+    if code < 0x100:
+        return f"\\x{code:02X}"
+    if code < 0x10000:
+        return f"\\u{code:04X}"
+    return f"\\U{code:08X}"
 
 
 def _is_block(text: str) -> bool:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from msauto.errors import Problem
 from msauto.model.plan import Plan
-from msauto.model.result import Result
+from msauto.model.result import Result, TargetResult
 from msauto.report.layout import PLAIN, Layout
 from msauto.report.result_view import NOT_DONE, result_lines, result_sentence
 from msauto.report.sanitizing import show, visible, visible_lines
@@ -44,19 +44,35 @@ def suite_of(name: str, cases: Iterable[TestCase], *, time: str = "") -> ET.Elem
     """Return a suite; ``time``: when it began, ISO 8601."""
     cases = list(cases)
     states = Counter(case.state for case in cases)
-    counts = {"failures": states["failure"], "errors": states["error"], "skipped": states["skipped"]}
-    shown = {count: str(number) for count, number in ({"tests": len(cases)} | counts).items()}
-    suite = ET.Element("testsuite", {"name": visible(name), "timestamp": time, **shown})
-    for each in cases:
-        test = {"classname": visible(name), "name": visible(each.name), "time": f"{each.seconds:.3f}"}
-        case = ET.SubElement(suite, "testcase", test)
-        details = "\n".join(visible_lines(each.details))
-        if each.state == "passed":
-            ET.SubElement(case, "system-out").text = details
-        else:
-            why = {"message": visible(each.message), **({"type": each.kind} if each.kind else {})}
-            ET.SubElement(case, each.state, why).text = details or None
+    attributes = {
+        "name": visible(name),
+        "timestamp": time,
+        "tests": str(len(cases)),
+        "failures": str(states["failure"]),
+        "errors": str(states["error"]),
+        "skipped": str(states["skipped"]),
+    }
+    suite = ET.Element("testsuite", attributes)
+    for case in cases:
+        _add_case(suite, case)
     return suite
+
+
+def _add_case(suite: ET.Element, case: TestCase) -> None:
+    attributes = {
+        "classname": suite.attrib["name"],
+        "name": visible(case.name),
+        "time": f"{case.seconds:.3f}",
+    }
+    test = ET.SubElement(suite, "testcase", attributes)
+    details = "\n".join(visible_lines(case.details))
+    if case.state == "passed":
+        ET.SubElement(test, "system-out").text = details
+        return
+    why = {"message": visible(case.message)}
+    if case.kind:
+        why["type"] = case.kind
+    ET.SubElement(test, case.state, why).text = details or None
 
 
 def render_xml(root: ET.Element) -> str:
@@ -67,7 +83,8 @@ def render_xml(root: ET.Element) -> str:
 
 def _render_suites(suites: Mapping[str, Iterable[TestCase]], time: str) -> str:
     root = ET.Element("testsuites", name="msauto")
-    root.extend(suite_of(name, cases, time=time) for name, cases in suites.items())
+    for name, cases in suites.items():
+        root.append(suite_of(name, cases, time=time))
     return render_xml(root)
 
 
@@ -79,32 +96,53 @@ def render_plan(plan: Plan, _: Layout = PLAIN) -> tuple[str]:
     plan = redact_plan(plan)
     suites: dict[str, list[TestCase]] = {server.name: [] for server in plan.servers}
     for target in plan.targets:
-        changes, requests = plural(len(target.changes), "change"), plural(len(target.requests), "request")
-        case = TestCase(target_heading(target), details=f"{changes}, {requests}")
+        changes = plural(len(target.changes), "change")
+        requests = plural(len(target.requests), "request")
+        heading = target_heading(target)
+        case = TestCase(heading, details=f"{changes}, {requests}")
         if target.error is not None:
-            case = TestCase(case.name, "error", "planning", target.error.partition("\n")[0], target.error)
+            message = target.error.partition("\n")[0]
+            case = TestCase(heading, "error", "planning", message, target.error)
         suites.setdefault(target.server, []).append(case)
-    limits = [TestCase(each.code, "error", "refused", refusal_sentence(each)) for each in plan.refusals]
-    closing = TestCase("plan", details=plan_sentence(plan))
-    return (_render_suites({**suites, "plan": [*limits, closing]}, plan.created),)
+    closing = []
+    for refusal in plan.refusals:
+        closing.append(TestCase(refusal.code, "error", "refused", refusal_sentence(refusal)))
+    closing.append(TestCase("plan", details=plan_sentence(plan)))
+    suites["plan"] = closing
+    return (_render_suites(suites, plan.created),)
 
 
 def render_result(result: Result, _: Layout = PLAIN) -> tuple[str]:
     """Return the result of a run: what is not as desired is a failure, what was not attempted an error."""
-    suites: dict[str, list[TestCase]] = {server.name: [] for server in result.plan.servers}
-    states: dict[str, State] = {"not attempted": "error", "skipped": "skipped"}
-    for each in result.targets:
-        details = "\n".join(line for _, line in result_lines(each, whole=True))
-        message = show(each.message.partition("\n")[0]) if each.message else each.outcome
-        state = states.get(each.outcome, "failure" if each.outcome in NOT_DONE else "passed")
-        case = TestCase(target_heading(each.target), state, each.outcome, message, details, each.seconds)
-        suites.setdefault(each.target.server, []).append(case)
-    for server in result.plan.servers:
+    plan = result.plan
+    suites: dict[str, list[TestCase]] = {server.name: [] for server in plan.servers}
+    for target in result.targets:
+        suites.setdefault(target.target.server, []).append(_case_of(target))
+    for server in plan.servers:
         if server.unchanged:
             details = plural(server.unchanged, "unchanged target")
             suites[server.name].append(TestCase("unchanged", details=details))
-    closing = TestCase("run", details=result_sentence(result), seconds=result.seconds or 0.0)
-    return (_render_suites({**suites, f"run {result.run}": [closing]}, result.plan.created),)
+    seconds = result.seconds or 0.0
+    closing = TestCase("run", details=result_sentence(result), seconds=seconds)
+    suites[f"run {result.run}"] = [closing]
+    return (_render_suites(suites, plan.created),)
+
+
+def _case_of(target: TargetResult) -> TestCase:
+    outcome = target.outcome
+    state: State = "passed"
+    if outcome == "not attempted":
+        state = "error"
+    elif outcome == "skipped":
+        state = "skipped"
+    elif outcome in NOT_DONE:
+        state = "failure"
+    message: str = outcome
+    if target.message:
+        message = show(target.message.partition("\n")[0])
+    details = "\n".join(line for _, line in result_lines(target, whole=True))
+    heading = target_heading(target.target)
+    return TestCase(heading, state, outcome, message, details, target.seconds)
 
 
 _MOST: Final = 10
@@ -114,14 +152,16 @@ _LEVELS: Final[tuple[Literal["error", "warning"], ...]] = ("error", "warning")
 
 def render_github(problems: Sequence[Problem]) -> Iterator[str]:
     """Yield workflow commands, as many as GitHub shows, and a last line with the number of the others."""
-    left: Counter[str] = Counter()
+    hidden = []
     for level in _LEVELS:
         of_level = [problem for problem in problems if problem.level == level]
-        yield from (f"{_command(problem)}\n" for problem in of_level[:_MOST])
-        left[level] = len(of_level[_MOST:])
-    rest = " and ".join(plural(left[level], level) for level in _LEVELS if left[level])
-    if rest:
-        message = f"GitHub shows {_MOST} annotations of a kind: {rest} not shown here. Run msauto validate to see all"
+        for problem in of_level[:_MOST]:
+            yield f"{_command(problem)}\n"
+        if len(of_level) > _MOST:
+            hidden.append(plural(len(of_level) - _MOST, level))
+    if hidden:
+        kinds = " and ".join(hidden)
+        message = f"GitHub shows {_MOST} annotations of a kind: {kinds} not shown here. Run msauto validate to see all"
         yield f"::notice title={_property('msauto validate')}::{_data(message)}\n"
 
 
@@ -131,15 +171,17 @@ def _command(problem: Problem) -> str:
     if place is not None:
         properties["file"] = _relative(place.file)
         if place.line:
-            properties |= {"line": str(place.line), "col": str(max(place.column, 1))}
+            properties["line"] = str(place.line)
+            properties["col"] = str(max(place.column, 1))
     properties["title"] = f"msauto {problem.kind}"
     shown = ",".join(f"{name}={_property(text)}" for name, text in properties.items())
     return f"::{problem.level} {shown}::{_data(_message(problem))}"
 
 
 def _message(problem: Problem) -> str:
-    parts = ("\n".join(visible_lines(problem.message)), " ".join(visible_lines(problem.remedy)))
-    return "\n→ ".join(filter(None, parts))
+    message = "\n".join(visible_lines(problem.message))
+    remedy = " ".join(visible_lines(problem.remedy))
+    return "\n→ ".join(filter(None, (message, remedy)))
 
 
 def _data(text: str) -> str:
@@ -162,20 +204,25 @@ def _relative(file: str) -> str:
 
 def problems_gitlab(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     """Return a Code Quality report, errors first. A fingerprint does not depend on what is above a problem."""
-    seen: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     report = []
     for problem in sorted(problems, key=lambda problem: _LEVELS.index(problem.level)):
-        file, line = (_relative(problem.place.file), problem.place.line) if problem.place is not None else (".", 1)
+        file, line = ".", 1
+        if problem.place is not None:
+            file = _relative(problem.place.file)
+            line = max(problem.place.line, 1)
         same = file, problem.message
-        seen[same] += 1
-        fingerprint = "\0".join((*same, problem.level, str(seen[same])))
+        counts[same] += 1
+        identity = "\0".join((*same, problem.level, str(counts[same])))
+        fingerprint = hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()
+        severity = "major" if problem.level == "error" else "minor"
         report.append(
             {
                 "description": _message(problem),
                 "check_name": f"msauto/{problem.kind}",
-                "fingerprint": hashlib.sha256(fingerprint.encode("utf-8", "backslashreplace")).hexdigest(),
-                "severity": "major" if problem.level == "error" else "minor",
-                "location": {"path": file, "lines": {"begin": max(line, 1)}},
+                "fingerprint": fingerprint,
+                "severity": severity,
+                "location": {"path": file, "lines": {"begin": line}},
             }
         )
     return report

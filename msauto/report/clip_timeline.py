@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import groupby, pairwise, repeat
+from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -34,25 +34,38 @@ class ClipTimeline(Struct, frozen=True):
 
 def clip_timeline(target: Target) -> ClipTimeline | None:
     """Return the clip before and after its changes; ``None`` if no change has a position."""
-    live = {each.thing: each.before for request in reversed(target.requests) for each in reversed(request.effects)}
-    changing = (item for change in target.changes for item in ASPECTS[change.aspect].timeline(change, target, live))
-    items = [_shown(item) for item in changing if item.before or item.after]
+    live = {}
+    for request in reversed(target.requests):
+        for effect in reversed(request.effects):
+            live[effect.thing] = effect.before
+    items = []
+    for change in target.changes:
+        for item in ASPECTS[change.aspect].timeline(change, target, live):
+            if item.before or item.after:
+                items.append(_shown(item))
     if not items:
         return None
-    context = target.context
-    for each in context.items if context else ():
-        place = TimelinePlace(each.lane, each.start, each.duration, each.title)
-        items.append(_shown(TimelineItem(None, each.name, place, place)))
-    return ClipTimeline(context.frames if context else None, target.rate, tuple(items))
+    frames = None
+    if target.context:
+        frames = target.context.frames
+        for unchanged in target.context.items:
+            place = TimelinePlace(unchanged.lane, unchanged.start, unchanged.duration, unchanged.title)
+            items.append(_shown(TimelineItem(None, unchanged.name, place, place)))
+    return ClipTimeline(frames, target.rate, tuple(items))
 
 
 def _shown(item: TimelineItem) -> TimelineItem:
     """Return an item whose texts are safe to show."""
-    before, after = (
-        place and place._replace(lane=show(place.lane), title=show(place.title) if place.title else "")
-        for place in (item.before, item.after)
-    )
+    before = _shown_place(item.before)
+    after = _shown_place(item.after)
     return TimelineItem(item.action, show(item.name), before, after)
+
+
+def _shown_place(place: TimelinePlace | None) -> TimelinePlace | None:
+    if place is None:
+        return None
+    title = show(place.title) if place.title else ""
+    return place._replace(lane=show(place.lane), title=title)
 
 
 class TimelineMark(NamedTuple):
@@ -75,7 +88,7 @@ class Timeline(Struct, frozen=True):
     @property
     def only_adds(self) -> bool:
         """Whether nothing on it is moved, changed or removed."""
-        return all(each.action is None for each in self.before)
+        return all(mark.action is None for mark in self.before)
 
 
 def timeline_of(target: Target) -> Timeline | None:
@@ -83,26 +96,27 @@ def timeline_of(target: Target) -> Timeline | None:
     clip = clip_timeline(target)
     if clip is None or not clip.frames:
         return None
-    changed = {place.lane for item in clip.items if item.action for place in (item.before, item.after) if place}
-    if not changed - {POINTS}:
+    before = _marks((item.before, item) for item in clip.items)
+    after = _marks((item.after, item) for item in clip.items)
+    if not any(mark.action for mark in (*before, *after)):
         return None
     length = show_frames(clip.frames, clip.rate)
-    return Timeline(
-        clip.frames,
-        length.partition(" ")[0] if clip.rate else length,
-        before=_side((item.before, item) for item in clip.items),
-        after=_side((item.after, item) for item in clip.items),
-    )
+    if clip.rate:
+        length = length.partition(" ")[0]
+    return Timeline(clip.frames, length, before, after)
 
 
-def _side(items: Iterable[tuple[TimelinePlace | None, TimelineItem]]) -> tuple[TimelineMark, ...]:
+def _marks(
+    items: Iterable[tuple[TimelinePlace | None, TimelineItem]],
+) -> tuple[TimelineMark, ...]:
     """Return what is on one side in its order; points are not drawn."""
-    marks = (
-        TimelineMark(place.start, place.duration, item.name if place.lane == SEGMENTS else None, item.action)
-        for place, item in items
-        if place is not None and place.lane != POINTS
-    )
-    return tuple(sorted(marks, key=lambda each: each.start))
+    marks = []
+    for place, item in items:
+        if place is not None and place.lane != POINTS:
+            number = item.name if place.lane == SEGMENTS else None
+            marks.append(TimelineMark(place.start, place.duration, number, item.action))
+    marks.sort(key=attrgetter("start"))
+    return tuple(marks)
 
 
 # Drawing -------------------------------------------------------------------------------------------------------
@@ -139,75 +153,121 @@ def draw_timeline(timeline: Timeline, width: int) -> list[TimelineRow]:
     Heavy is what is new or changed, and in *before* what goes. ``width``: columns of a drawing, its two ends included,
     at least 12.
     """
-    goes: tuple[Action, ...] = ("delete",)
-    comes: tuple[Action, ...] = ("add", "change")
-    sides = (("before", timeline.before, goes), ("after", timeline.after, comes))
-    rows = []
-    for label, side, heavy in sides[1:] if timeline.only_adds else sides:
-        cells = [("├", None), *_draw(side, timeline.frames, width - 2, heavy), ("┤", None)]
-        runs = (("".join(sign for sign, _ in run), action) for action, run in groupby(cells, key=itemgetter(1)))
-        rows.append(TimelineRow(label, tuple(runs)))
-    return rows
+    after = _row("after", timeline, timeline.after, ("add", "change"), width)
+    if timeline.only_adds:
+        return [after]
+    return [_row("before", timeline, timeline.before, ("delete",), width), after]
+
+
+def _row(
+    label: str,
+    timeline: Timeline,
+    marks: Sequence[TimelineMark],
+    heavy: Collection[str],
+    width: int,
+) -> TimelineRow:
+    cells = [("├", None), *_cells(marks, timeline.frames, width - 2, heavy), ("┤", None)]
+    runs = []
+    for action, run in groupby(cells, key=itemgetter(1)):
+        runs.append(("".join(sign for sign, _ in run), action))
+    return TimelineRow(label, tuple(runs))
 
 
 def legend_of(rows: Sequence[TimelineRow]) -> list[TimelineRun]:
     """Return what each sign in drawings means, and the change that it shows."""
     drawn = " ".join(str(row)[1:-1] for row in rows)
-    goes = " (before: removed)" if any(row.label == "before" for row in rows) else ""
-    meanings: Sequence[tuple[Sequence[str], str, Action | None]] = (
+    goes = ""
+    if any(row.label == "before" for row in rows):
+        goes = " (before: removed)"
+    counted = re.search(f"[{''.join(_MARKERS.values())}]\\d+", drawn)
+    meanings: Sequence[tuple[str, str, Action | None]] = (
         (_EMPTY, "no segment", None),
         (_THIN, "segment", None),
         (_HEAVY, f"new or changed segment{goes}", None),
         (_MARKERS[None], "marker", None),
-        *((_MARKERS[action], meaning, action) for action, meaning in _CHANGED.items()),
-        (re.findall(f"[{''.join(_MARKERS.values())}]\\d+", drawn)[:1], "so many in one column", None),
+        (_MARKERS["add"], "new", "add"),
+        (_MARKERS["change"], "changed", "change"),
+        (_MARKERS["delete"], "removed", "delete"),
+        (counted[0] if counted else "", "so many in one column", None),
         (_SEVERAL, "several in one column", None),
     )
-    used = (("".join(sign for sign in each if sign in drawn), meaning, action) for each, meaning, action in meanings)
-    return [(f"{sign} {meaning}", action) for sign, meaning, action in used if sign]
+    legend = []
+    for signs, meaning, action in meanings:
+        used = "".join(sign for sign in signs if sign in drawn)
+        if used:
+            legend.append((f"{used} {meaning}", action))
+    return legend
 
 
-_CHANGED: Final[Mapping[Action, str]] = {"add": "new", "change": "changed", "delete": "removed"}
-
-
-def _draw(side: Sequence[TimelineMark], frames: int, columns: int, heavy: Collection[Action]) -> list[TimelineRun]:
+def _cells(marks: Sequence[TimelineMark], frames: int, columns: int, heavy: Collection[str]) -> list[TimelineRun]:
     """Return a cell for each column: how far the segments reach, and what begins where."""
     cells: list[TimelineRun] = [(_EMPTY, None)] * columns
     begun_at: dict[int, list[TimelineMark]] = {}
-    for each in side:
-        start = max(0, min(columns - 1, each.start * columns // frames))
-        begun_at.setdefault(start, []).append(each)
-        if each.number is not None:
-            end = min(columns, max(start + 1, -(-(each.start + each.duration) * columns // frames)))
-            cells[start:end] = [((_HEAVY if each.action in heavy else _THIN)[0], each.action)] * (end - start)
-    starts = sorted(begun_at)
-    for start, end in pairwise((*starts, columns)):
-        segments = [each for each in begun_at[start] if each.number is not None]
-        borders = [((_HEAVY if each.action in heavy else _THIN)[1], each.action) for each in segments]
-        number = [(sign, each.action) for each in segments for sign in each.number or ""] if len(segments) == 1 else []
-        if start == 0 and number and cells[min(len(number), columns - 1)][0] != _EMPTY:
+    for mark in marks:
+        span = _span(mark, frames, columns)
+        begun_at.setdefault(span.start, []).append(mark)
+        if mark.number is not None:
+            line = _HEAVY if mark.action in heavy else _THIN
+            for column in span:
+                cells[column] = (line[0], mark.action)
+    for start, end in pairwise((*sorted(begun_at), columns)):
+        borders, number = _begun_segments(begun_at[start], heavy)
+        after_number = min(len(number), columns - 1)
+        if start == 0 and number and cells[after_number][0] != _EMPTY:
             borders = []  # the end of the clip is the border
-        begun = _begun(borders, number, Counter(each.action for each in begun_at[start] if each.number is None))
-        shown = next(way for way in begun if len(way) <= end - start)
-        cells[start : start + len(shown)] = shown
+        markers = Counter(mark.action for mark in begun_at[start] if mark.number is None)
+        begun = _begun(borders, number, markers, end - start)
+        cells[start : start + len(begun)] = begun
     return cells
 
 
+def _span(mark: TimelineMark, frames: int, columns: int) -> range:
+    """Return the columns of a mark, one at least."""
+    start = max(0, min(columns - 1, mark.start * columns // frames))
+    end = -(-(mark.start + mark.duration) * columns // frames)  # rounded up
+    return range(start, min(columns, max(start + 1, end)))
+
+
+def _begun_segments(
+    marks: Iterable[TimelineMark], heavy: Collection[str]
+) -> tuple[list[TimelineRun], list[TimelineRun]]:
+    """Return the borders of the segments that begin in one column, and the number of one alone."""
+    borders: list[TimelineRun] = []
+    number: list[TimelineRun] = []
+    for mark in marks:
+        if mark.number is not None:
+            line = _HEAVY if mark.action in heavy else _THIN
+            borders.append((line[1], mark.action))
+            number += zip(mark.number, repeat(mark.action))
+    return borders, number if len(borders) == 1 else []
+
+
 def _begun(
-    borders: list[TimelineRun], number: list[TimelineRun], markers: Mapping[Action | None, int]
-) -> list[list[TimelineRun]]:
-    """Return the ways to draw what begins in one column, the best first: side by side, counted, a sign for several.
+    borders: Sequence[TimelineRun],
+    number: Sequence[TimelineRun],
+    markers: Mapping[Action | None, int],
+    space: int,
+) -> Sequence[TimelineRun]:
+    """Return what begins in one column, as it fits: side by side, counted, or a sign for several.
 
     Of markers, those that change come first: removed, changed, new.
     """
-    ranked = [(sign, action, markers[action]) for action, sign in _MARKERS.items() if markers[action]]
-    counted = [(sign, action) for first, action, count in ranked for sign in f"{first}{count if count > 1 else ''}"]
-    each = [(sign, action) for sign, action, count in ranked for _ in range(count)]
-    if len(each) > _SIDE_BY_SIDE:
-        each = counted
-    actions = {action for _, action in (*borders, *number, *each)}
-    several = [(_SEVERAL, next(action for action in _MARKERS if action in actions))]
-    return [[*borders, *number, *each], [*borders, *number, *counted], [*borders, *each], [*borders, *counted], several]
+    side_by_side: list[TimelineRun] = []
+    counted: list[TimelineRun] = []
+    for action, sign in _MARKERS.items():
+        count = markers[action]
+        side_by_side += [(sign, action)] * count
+        signs = f"{sign}{count}" if count > 1 else sign * count
+        counted += zip(signs, repeat(action))
+    if len(side_by_side) > _SIDE_BY_SIDE:
+        side_by_side = counted
+    for numbered in (number, ()):
+        for shown in (side_by_side, counted):
+            begun = (*borders, *numbered, *shown)
+            if len(begun) <= space:
+                return begun
+    actions = {action for _, action in (*borders, *number, *counted)}
+    return [(_SEVERAL, min(actions, key=[*_MARKERS].index))]
 
 
 class StillPlace(NamedTuple):

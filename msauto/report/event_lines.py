@@ -230,7 +230,9 @@ def _value(name: str, event: Any, done: Progress) -> Any:
         case "target":
             return EventTarget(value.server, value.database, value.kind, value.name)
         case "error" | "message" | "reason":
-            return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
+            if len(value) <= _LONGEST:
+                return value
+            return f"{value[: _LONGEST - 1]}…"
         case "refusals":
             return value[:_REFUSALS]
         case "differences":

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain, repeat
 from typing import Any, Final
 
 import msgspec
@@ -71,22 +72,35 @@ def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
     not know (an error that was left out) was not attempted. The document can be written once.
     """
     results: dict[TargetKey, deque[TargetResult]] = defaultdict(deque)
-    for each in result.targets:
-        results[target_key(each.target)].append(each)
+    for target_result in result.targets:
+        results[target_key(target_result.target)].append(target_result)
 
     def joined(target: Mapping[str, Any]) -> dict[str, Any]:
         same = results[target["server"], target["database"], target["kind"], target["name"]]
-        known = same.popleft() if same else None
-        requests, came = list(target.get("requests", ())), list(known.requests) if known else []
-        came += [RequestResult("not sent")] * (len(requests) - len(came))
-        both = [{**request, "result": to_json(each)} for request, each in zip(requests, came, strict=False)]
-        names = ("outcome", "message", "differences", "notes")
-        outcome = ("not attempted", "", (), ()) if known is None else [getattr(known, name) for name in names]
-        return {**target, "requests": both, "result": dict(zip(names, to_json(outcome), strict=True))}
+        own = same.popleft() if same else None
+        return _joined(target, own)
 
     # "interrupted" is the run; each target has its own outcome
     summary = {"run": result.run, "ok": result.ok, **result.counts, "interrupted": result.interrupted}
     return {**plan_json, "targets": plan_json["targets"].then(joined), "result": summary}
+
+
+def _joined(target: Mapping[str, Any], result: TargetResult | None) -> dict[str, Any]:
+    outcome = {"outcome": "not attempted", "message": "", "differences": [], "notes": []}
+    sent: tuple[RequestResult, ...] = ()
+    if result is not None:
+        sent = result.requests
+        outcome = {
+            "outcome": result.outcome,
+            "message": result.message,
+            "differences": to_json(result.differences),
+            "notes": to_json(result.notes),
+        }
+    requests = []
+    all_sent = chain(sent, repeat(RequestResult("not sent")))
+    for request, came in zip(target.get("requests", ()), all_sent, strict=False):
+        requests.append({**request, "result": to_json(came)})
+    return {**target, "requests": requests, "result": outcome}
 
 
 def problems_json(problems: Iterable[errors.Problem]) -> dict[str, Any]:
@@ -109,9 +123,11 @@ def error_json(error: errors.MsautoError | str, remedy: str = "") -> dict[str, A
         return problems_json(error.problems)
     if isinstance(error, str):
         return {"problems": [_problem(errors.Problem(error, None, remedy), "usage")]}
-    code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), "error")
+    codes = (code for kind, code in _CODES.items() if isinstance(error, kind))
+    code = next(codes, "error")
     place = error.place if isinstance(error, errors.PlanningError) else None
-    return {"problems": [_problem(errors.Problem(error.message, place, error.remedy), code)]}
+    problem = errors.Problem(error.message, place, error.remedy)
+    return {"problems": [_problem(problem, code)]}
 
 
 def _problem(problem: errors.Problem, code: str) -> Any:

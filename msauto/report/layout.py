@@ -83,12 +83,21 @@ class Line(Struct, frozen=True):
 
 def paint(text: str, style: Style, *, colour: bool) -> str:
     """Colour one line of visible text; return an empty text as it is."""
-    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if colour and style and text else text
+    is_coloured = colour and style and text
+    if is_coloured:
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
+    return text
 
 
 def words(text: str, style: Style = "", *, hang: int = 2) -> Line:
     """Return a line that may be broken at each space."""
     return Line((TextSpan(text, style, together=False),), hang)
+
+
+def with_commas(spans: Sequence[TextSpan]) -> list[TextSpan]:
+    """Return spans with a comma after each but the last one."""
+    separated = [span._replace(text=f"{span.text}, ") for span in spans[:-1]]
+    return [*separated, *spans[-1:]]
 
 
 def wrap(line: Line, width: int) -> list[tuple[TextSpan, ...]]:
@@ -106,12 +115,12 @@ def wrap(line: Line, width: int) -> list[tuple[TextSpan, ...]]:
                 text = text.lstrip(" ") or text
             rows[-1].append(TextSpan(text, span.style))
             used += display_width(text)
-    return [_trimmed(row) for row in rows]
+    return [*map(_trimmed, rows)]
 
 
-def _unbroken(span: TextSpan, space: int, left: int) -> Iterator[str]:
+def _unbroken(span: TextSpan, space: int, rest: int) -> Iterator[str]:
     """Yield what stays on one row: all of a span, its two sides of an arrow, or words, cut where a row is too short."""
-    if span.together and display_width(span.text.rstrip()) <= max(space, left):
+    if span.together and display_width(span.text.rstrip()) <= max(space, rest):
         yield span.text
         return
     sides = _ARROW.split(span.text) if span.together else []
@@ -148,10 +157,15 @@ def _trimmed(spans: Sequence[TextSpan]) -> tuple[TextSpan, ...]:
 def render_lines(lines: Iterable[Line], layout: Layout) -> Iterator[str]:
     """Yield lines as text, wrapped, each with a newline."""
     for line in lines:
-        if layout.ascii_only and not line.laid_out:
-            line = structs.replace(line, spans=tuple(span._replace(text=in_ascii(span.text)) for span in line.spans))
-        for row in wrap(line, layout.width) if line.wrapped and not line.laid_out else [line.spans]:
-            yield without_command("".join(paint(span.text, span.style, colour=layout.colour) for span in row)) + "\n"
+        rows: Sequence[Sequence[TextSpan]] = [line.spans]
+        if not line.laid_out:
+            if layout.ascii_only:
+                spans = [span._replace(text=in_ascii(span.text)) for span in line.spans]
+                line = structs.replace(line, spans=tuple(spans))
+            rows = wrap(line, layout.width) if line.wrapped else [line.spans]
+        for row in rows:
+            shown = "".join(paint(span.text, span.style, colour=layout.colour) for span in row)
+            yield f"{without_command(shown)}\n"
 
 
 def in_ascii(text: str) -> str:
@@ -190,12 +204,18 @@ def render_table(
     indented.
     Every row has as many cells as ``headers``. ``styles``: for a column, the style of a cell by its text.
     """
-    shown = [list(headers), *([visible(cell) for cell in row] for row in rows)]
-    looks = [styles.get(name, {}) if colour else {} for name in headers]
-    lines = aligned(shown, looks) if width is None else [*_fitted(shown, width, whole, narrowest, looks)]
-    lines = [without_command(line) for line in lines]
-    lines[0] = paint(lines[0], "bold", colour=colour)
-    return "".join(f"{line}\n" for line in lines)
+    shown = [[*headers]]
+    for row in rows:
+        shown.append([*map(visible, row)])
+    looks: Looks = [{}] * len(headers)
+    if colour:
+        looks = [styles.get(name, {}) for name in headers]
+    if width is None:
+        lines = aligned(shown, looks)
+    else:
+        lines = [*_fitted(shown, width, whole, narrowest, looks)]
+    head, *others = map(without_command, lines)
+    return "\n".join([paint(head, "bold", colour=colour), *others, ""])
 
 
 Looks = Sequence[Mapping[str, Style]]
@@ -204,7 +224,7 @@ Looks = Sequence[Mapping[str, Style]]
 
 def aligned(rows: Sequence[Sequence[str]], looks: Looks = ()) -> list[str]:
     """Return a line for each row of visible cells, whose columns are as wide as their widest cell."""
-    columns = _column_widths(rows)
+    columns = column_widths(rows)
     return [_line(row, columns, looks) for row in rows]
 
 
@@ -213,28 +233,36 @@ def value_table(rows: Sequence[Sequence[str]], layout: Layout) -> Iterator[Line]
 
     If a line does not fit, its cells wrap; if even that does not fit, each follows the first cell, with its heading.
     """
-    shown = [list(map(in_ascii, row)) if layout.ascii_only else row for row in rows]
+    shown = rows
+    if layout.ascii_only:
+        shown = [[*map(in_ascii, row)] for row in rows]
     margin = " " * _GAP
-    if columns := _narrowed(shown, layout.width - _GAP, [0], _NARROWEST_VALUE):
+    columns = _narrowed(shown, layout.width - _GAP, range(1, len(rows[0])), _NARROWEST_VALUE)
+    if columns:
         for row in shown:
+            style: Style = "dim" if row is shown[0] else ""
             for line in _wrapped_row(row, columns, None):
-                text = TextSpan(f"{margin}{line}", "dim" if row is shown[0] else "")
-                yield Line((text,), laid_out=True)
+                yield Line((TextSpan(f"{margin}{line}", style),), laid_out=True)
         return
-    for name, *cells in rows[1:]:
-        values = [f"{heading} {cell}" for heading, cell in zip(rows[0][1:], cells, strict=True) if cell]
-        spans = [TextSpan(f"{value}{'' if value is values[-1] else ', '}") for value in values]
-        yield Line((TextSpan(f"{margin}{name}  "), *spans), 6)
+    (_, *headings), *lines = rows
+    for name, *cells in lines:
+        spans = []
+        for heading, cell in zip(headings, cells, strict=True):
+            if cell:
+                spans.append(TextSpan(f"{heading} {cell}"))
+        yield Line((TextSpan(f"{margin}{name}  "), *with_commas(spans)), 6)
 
 
-def _narrowed(rows: Sequence[Sequence[str]], width: int, kept: Sequence[int], narrowest: int) -> list[int]:
-    """Return the columns of a table, of which the widest become narrower until a line fits; empty if none does."""
-    columns = _column_widths(rows)
-    others = [index for index in range(len(columns)) if index not in kept]
-    for index in others:
+def _narrowed(rows: Sequence[Sequence[str]], width: int, flexible: Sequence[int], narrowest: int) -> list[int]:
+    """Return the columns of a table, of which the widest become narrower until a line fits; empty if none does.
+
+    ``flexible``: the columns that may.
+    """
+    columns = column_widths(rows)
+    for index in flexible:
         columns[index] = min(columns[index], max(width, narrowest))
     while _line_width(columns) > width:
-        widest = max(others, key=columns.__getitem__, default=None)
+        widest = max(flexible, key=columns.__getitem__, default=None)
         if widest is None or columns[widest] <= narrowest:
             return []
         columns[widest] -= 1
@@ -243,26 +271,36 @@ def _narrowed(rows: Sequence[Sequence[str]], width: int, kept: Sequence[int], na
 
 def _wrapped_row(row: Sequence[str], columns: Sequence[int], most: int | None, looks: Looks = ()) -> Iterator[str]:
     cells = [_cell(cell, space, most) for cell, space in zip(row, columns, strict=True)]
-    yield from (_line(line, columns, looks) for line in zip_longest(*cells, fillvalue=""))
+    for line in zip_longest(*cells, fillvalue=""):
+        yield _line(line, columns, looks)
 
 
 def _fitted(
     rows: Sequence[Sequence[str]], width: int, whole: Collection[str], narrowest: int, looks: Looks
 ) -> Iterator[str]:
     """Yield the lines of a table: its widest columns become narrower until a line fits, or their cells go below."""
-    kept = [index for index, name in enumerate(rows[0]) if index == 0 or name in whole]
+    kept = []
+    flexible = []
+    for index, name in enumerate(rows[0]):
+        if index == 0 or name in whole:
+            kept.append(index)
+        else:
+            flexible.append(index)
     most = _WRAPPED if len(rows[0]) > 2 else None
-    if columns := _narrowed(rows, width, kept, narrowest):
+    columns = _narrowed(rows, width, flexible, narrowest)
+    if columns:
         for row in rows:
             yield from _wrapped_row(row, columns, most, looks)
         return
-    others = [index for index in range(len(rows[0])) if index not in kept]
-    head, *lines = aligned([[row[index] for index in kept] for row in rows], [looks[index] for index in kept])
+    kept_cells = [[row[index] for index in kept] for row in rows]
+    head, *lines = aligned(kept_cells, [*map(looks.__getitem__, kept)])
     yield head
     for line, row in zip(lines, rows[1:], strict=True):
         yield line
-        if below := " · ".join(filter(None, (row[index] for index in others))):
-            yield from (f"  {each}" for each in _cell(below, max(_NARROWEST, width - _GAP), most))
+        below = " · ".join(filter(None, (row[index] for index in flexible)))
+        if below:
+            for part in _cell(below, max(_NARROWEST, width - _GAP), most):
+                yield f"  {part}"
 
 
 def _cell(text: str, width: int, most: int | None) -> list[str]:
@@ -276,7 +314,8 @@ def _cell(text: str, width: int, most: int | None) -> list[str]:
     return lines
 
 
-def _column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the columns that the widest cell of each column of a table takes."""
     return [max(map(display_width, column)) for column in zip(*rows, strict=True)]
 
 
@@ -287,6 +326,9 @@ def _line_width(columns: Sequence[int]) -> int:
 def _line(cells: Sequence[str], columns: Sequence[int], looks: Looks) -> str:
     shown = [*map(pad, cells, columns)]
     for place, look in enumerate(looks):
-        if style := look.get(cells[place]):
-            shown[place] = paint(cells[place], style, colour=True) + shown[place].removeprefix(cells[place])
+        cell = cells[place]
+        style = look.get(cell)
+        if style:
+            padding = shown[place].removeprefix(cell)
+            shown[place] = paint(cell, style, colour=True) + padding
     return (" " * _GAP).join(shown).rstrip()

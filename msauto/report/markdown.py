@@ -9,12 +9,13 @@ finds its own comment again. The same plan gives the same text: there is no time
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import repeat
 from typing import Any, Final
 
 from msauto.codec import to_key
-from msauto.model.plan import Plan
+from msauto.model.plan import Plan, Request
 from msauto.model.result import Result
 from msauto.report.clip_timeline import draw_timeline
 from msauto.report.layout import PLAIN, Layout
@@ -55,20 +56,27 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
         if items:
             more = f"{heading[:2]}- **{{}} that do not fit.** {_WHOLE_PLAN}\n"
             shown = _fitting(map(part, items), space - _RESERVED - _units(heading), more, f"further {noun}")
-            space -= _units(text := f"{heading}{shown}\n")
+            text = f"{heading}{shown}\n"
+            space -= _units(text)
             yield text
     if view.counts:
-        space -= _units(counts := parts.counts(view))
+        counts = parts.counts(view)
+        space -= _units(counts)
         yield counts
 
     def details(block: Block) -> str:
-        requests = block.targets[0].requests if layout.verbosity and block.level == "alone" else ()
-        unfolded = len(view.blocks) <= _OPEN or any(row.kind.action == "delete" for row in block.rows)
-        shown = (
-            str(parts.block(block, unfolded, _timeline(block), requests, width))
-            for width in ((WHOLE, _SHORT) if block.whole else (_SHORT,))
-        )
-        return min(shown, key=lambda text: _units(text) > _LONG)
+        requests: Sequence[Request] = ()
+        if layout.verbosity and block.level == "alone":
+            requests = block.targets[0].requests
+        deletes = any(row.kind.action == "delete" for row in block.rows)
+        unfolded = deletes or len(view.blocks) <= _OPEN
+        shown = partial(parts.block, block, unfolded, _timeline(block), requests)
+        short = str(shown(_SHORT))
+        if not block.whole:
+            return short
+        whole = str(shown(WHOLE))
+        is_better_short = _units(short) <= _LONG < _units(whole)
+        return short if is_better_short else whole
 
     blocks = sorted(view.blocks, key=lambda block: not block.whole)  # what is lost comes first in a long plan
     more = f"**The details of {{}} are not shown here.** {_WHOLE_PLAN}\n"
@@ -79,15 +87,17 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
 def _fitting(parts: Iterator[str], space: float, more: str, noun: str, sizes: Iterable[int] = repeat(1)) -> str:
     """Return the parts that fit into ``space``, and a line with the number of things in the others."""
     space -= _units(more) + 2 * len(noun)
-    left = 0
+    hidden = 0
     shown = []
     for text, size in zip(parts, sizes, strict=False):
         if _units(text) <= space:
             space -= _units(text)
             shown.append(text)
         else:
-            left += size
-    return "".join(shown) + (more.format(plural(left, noun)) if left else "")
+            hidden += size
+    if hidden:
+        shown.append(more.format(plural(hidden, noun)))
+    return "".join(shown)
 
 
 def _units(text: str) -> int:
@@ -100,8 +110,10 @@ def _timeline(block: Block) -> Written:
     if timeline is None:
         return Written()
     rows = draw_timeline(timeline, _DRAWING)
-    drawing = "".join(f"{row.label:6} {row}\n" if len(rows) > 1 else str(row) for row in rows)
-    return code_block(f"{drawing.rstrip()}  {timeline.length}")
+    drawing = str(rows[-1])
+    if len(rows) > 1:
+        drawing = "\n".join(f"{row.label:6} {row}" for row in rows)
+    return code_block(f"{drawing}  {timeline.length}")
 
 
 def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:

@@ -32,12 +32,14 @@ class PagePart(NamedTuple):
         """Its targets, in the order of the plan."""
         if self.result is None:
             return self.view.plan.targets
-        return tuple(each.target for each in self.result.result.targets)
+        return tuple(target.target for target in self.result.result.targets)
 
     @property
     def sentence(self) -> str:
         """What comes or came of it, in one sentence or more."""
-        return self.view.sentence if self.result is None else self.result.sentence
+        if self.result is None:
+            return self.view.sentence
+        return self.result.sentence
 
     @property
     def shown(self) -> tuple[list[Block], int]:

@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
-from itertools import chain, compress
+from itertools import chain
 from math import ceil
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeVar
@@ -43,9 +43,25 @@ from msauto.codec import to_key
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, Change, Plan, Target
 from msauto.model.snapshot import AspectName, Json
-from msauto.report import texts
 from msauto.report.clip_timeline import Timeline, timeline_of
 from msauto.report.sanitizing import NameRange, message_lines, name_ranges, show, show_range
+from msauto.report.texts import (
+    KINDS,
+    SIGNS,
+    ValueWidth,
+    change_notes,
+    change_parts,
+    count_deletions,
+    emptied_lists,
+    folder_note,
+    plan_sentence,
+    plural,
+    refusal_sentence,
+    server_of,
+    settings_line,
+    show_key,
+    target_heading,
+)
 from msauto.secrets.redacted_plans import redact_plan
 
 OWN_TITLE: Final = "<title>"
@@ -76,12 +92,16 @@ class Deletion(NamedTuple):
     @property
     def link(self) -> str:
         """The folder and title of a link that is deleted alone; empty: the asset is deleted."""
-        return texts.show_key(self.change) if ASPECTS[self.change.aspect].deletes == "link" else ""
+        if ASPECTS[self.change.aspect].deletes != "link":
+            return ""
+        return show_key(self.change)
 
     @property
     def facts(self) -> dict[str, str]:
         """What is lost with an asset: its folder, length, creation time and so on."""
-        return {} if self.link else {part.label: part.value for part in texts.change_parts(self.change, self.target)}
+        if self.link:
+            return {}
+        return {part.label: part.value for part in change_parts(self.change, self.target)}
 
 
 class ChangeKind(NamedTuple):
@@ -103,10 +123,11 @@ class Cell(NamedTuple):
     key: str
     notes: str
 
-    def text(self, width: texts.ValueWidth) -> str:
+    def text(self, width: ValueWidth) -> str:
         """Return what the change does."""
-        values = ", ".join(map(str, texts.change_parts(self.change, self.target, width)))
-        return " ".join(filter(None, (self.key, values, self.notes and f"({self.notes})")))
+        values = ", ".join(map(str, change_parts(self.change, self.target, width)))
+        notes = f"({self.notes})" if self.notes else ""
+        return " ".join(filter(None, (self.key, values, notes)))
 
 
 class Row(Struct, frozen=True):
@@ -120,32 +141,51 @@ class Row(Struct, frozen=True):
     @property
     def key(self) -> str:
         """The key of the changes, or what their keys have in common; visible."""
+        if self.same:
+            return show_key(self.example[1])
         subject = self.kind.subject
-        return texts.show_key(self.example[1]) if self.same else show(subject) if subject else ""
+        if subject:
+            return show(subject)
+        return ""
 
     @property
     def heading(self) -> str:
         """The heading of a column: the key; before it another action than a change, and the aspect of list items."""
         action, aspect, _ = self.kind
-        sign = texts.SIGNS[action] if action != "change" else ""
-        is_value = isinstance(ASPECTS[aspect], Value)
-        return " ".join(filter(None, (sign, "" if self.key and is_value else aspect, self.key)))
+        parts = []
+        if action != "change":
+            parts.append(SIGNS[action])
+        key = self.key
+        if not key or not isinstance(ASPECTS[aspect], Value):
+            parts.append(aspect)
+        if key:
+            parts.append(key)
+        return " ".join(parts)
 
     @property
     def notes(self) -> str:
         """The notes that all the changes have."""
-        changes = self.changes[: 1 if self.same else None]
-        notes = {"; ".join(texts.change_notes(change, target.rate)) for target, change in changes}
-        return notes.pop() if len(notes) == 1 else ""
+        changes = self.changes[:1] if self.same else self.changes
+        notes = {_notes(change, target) for target, change in changes}
+        if len(notes) == 1:
+            return notes.pop()
+        return ""
 
     @property
     def cells(self) -> Iterator[Cell]:
         """The changes as the cells of a column."""
-        common = self.notes
+        common_key = self.key
+        common_notes = self.notes
         for target, change in self.changes:
-            key = texts.show_key(change)
-            notes = "" if common else "; ".join(texts.change_notes(change, target.rate))
-            yield Cell(target, change, "" if key == self.key else key, notes)
+            key = show_key(change)
+            if key == common_key:
+                key = ""
+            notes = "" if common_notes else _notes(change, target)
+            yield Cell(target, change, key, notes)
+
+
+def _notes(change: Change, target: Target) -> str:
+    return "; ".join(change_notes(change, target.rate))
 
 
 class TableLine(NamedTuple):
@@ -161,7 +201,15 @@ class TableLine(NamedTuple):
     @property
     def label(self) -> str:
         """The title, and the servers."""
-        return f"{show(self.targets[0].name)}{self.place and f' ({self.place})'}"
+        title = show(self.targets[0].name)
+        if self.place:
+            return f"{title} ({self.place})"
+        return title
+
+    def shown(self, width: ValueWidth) -> Iterator[str]:
+        """Yield the text of each cell."""
+        for cell in self.cells:
+            yield cell.text(width) if cell else ""
 
 
 class NamedTargets(NamedTuple):
@@ -175,12 +223,26 @@ class NamedTargets(NamedTuple):
     def place(self) -> str:
         """The servers and the database, to be put before the names."""
         servers = ", ".join(map(show_range, name_ranges(self.servers)))
-        return f"{servers} · {show(self.database)}: " if self.database else f"{servers}: "
+        if self.database:
+            return f"{servers} · {show(self.database)}: "
+        return f"{servers}: "
+
+    @property
+    def homes(self) -> int:
+        """How many targets have each name."""
+        return max(1, len(self.servers))
+
+    @property
+    def size(self) -> int:
+        """How many targets have the names."""
+        return self.homes * sum(names.size for names in self.ranges)
 
     def listed(self, most: int | None = None) -> str:
         """Return the names; ``most``: how many names or ranges, the others are counted."""
-        left = sum(each.size for each in self.ranges[most:]) if most is not None else 0
-        return ", ".join(map(show_range, self.ranges[:most])) + (f" and {left} more" if left else "")
+        shown = self.ranges[:most]
+        others = sum(names.size for names in self.ranges[len(shown) :])
+        more = f" and {others} more" if others else ""
+        return f"{', '.join(map(show_range, shown))}{more}"
 
 
 class TargetGroup(Struct, frozen=True):
@@ -192,27 +254,31 @@ class TargetGroup(Struct, frozen=True):
     def heading(self) -> str:
         """The heading of its target, or server, database and number, such as ``studio-a · NEWS · 300 assets``."""
         if len(self.targets) == 1:
-            return texts.target_heading(self.targets[0])
+            return target_heading(self.targets[0])
         kinds = {target.kind for target in self.targets}
-        noun = texts.KINDS[self.targets[0].kind] if len(kinds) == 1 else "target"
+        noun = KINDS[self.targets[0].kind] if len(kinds) == 1 else "target"
         servers = {target.server for target in self.targets}
         databases = {target.database for target in self.targets if target.database}
-        places = [show(min(names)) if len(names) == 1 else texts.plural(len(names), what)
-                  for names, what in ((servers, "server"), (databases, "database")) if names]  # fmt: skip
-        return " · ".join([*places, texts.plural(len(self.targets), noun)])
+        parts = [_name_or_number(servers, "server")]
+        if databases:
+            parts.append(_name_or_number(databases, "database"))
+        parts.append(plural(len(self.targets), noun))
+        return " · ".join(parts)
 
     @property
     def named(self) -> tuple[NamedTargets, ...]:
         """The names of several targets, which the heading only counts; servers with the same names are together."""
         if len(self.targets) == 1:
             return ()
-        places: dict[tuple[str, str], list[str]] = {}
-        for target in self.targets:
-            places.setdefault((target.server, target.database), []).append(target.name)
-        same: dict[tuple[str, tuple[NameRange, ...]], list[str]] = {}
-        for (server, database), own in places.items():
-            same.setdefault((database, name_ranges(own)), []).append(server)
-        return tuple(NamedTargets(tuple(servers), database, ranges) for (database, ranges), servers in same.items())
+        places = _grouped(self.targets, attrgetter("server", "database"))
+        servers: dict[tuple[str, tuple[NameRange, ...]], list[str]] = {}
+        for (server, database), targets in places.items():
+            ranges = name_ranges(target.name for target in targets)
+            servers.setdefault((database, ranges), []).append(server)
+        named = []
+        for (database, ranges), alike in servers.items():
+            named.append(NamedTargets(tuple(alike), database, ranges))
+        return tuple(named)
 
     def name_lines(self, most: int | None = None) -> Iterator[str]:
         """Yield a line of names for each place, of which each is named where there are several."""
@@ -221,6 +287,12 @@ class TargetGroup(Struct, frozen=True):
             has_a_place = len(named) + len(targets.servers) > 2
             place = targets.place if has_a_place else ""
             yield f"{place}{targets.listed(most)}"
+
+
+def _name_or_number(names: set[str], noun: str) -> str:
+    if len(names) == 1:
+        return show(min(names))
+    return plural(len(names), noun)
 
 
 class Block(TargetGroup, frozen=True):
@@ -243,11 +315,16 @@ class Block(TargetGroup, frozen=True):
     @property
     def lines(self) -> Iterator[TableLine]:
         """The lines of the table."""
-        columns = [{id(cell.target): cell for cell in row.cells} for row in self.columns]
-        places = [", ".join(map(texts.server_of, targets)) for targets in self.table]
-        places = places if len(set(places)) > 1 else [""] * len(places)
+        columns = []
+        for row in self.columns:
+            columns.append({id(cell.target): cell for cell in row.cells})
+        places = [", ".join(map(server_of, targets)) for targets in self.table]
+        if len(set(places)) == 1:
+            places = [""] * len(places)
         for targets, place in zip(self.table, places, strict=True):
-            yield TableLine(targets, place, tuple(column.get(id(targets[0])) for column in columns))
+            first = id(targets[0])
+            cells = tuple(column.get(first) for column in columns)
+            yield TableLine(targets, place, cells)
 
     @property
     def title(self) -> str:
@@ -257,25 +334,36 @@ class Block(TargetGroup, frozen=True):
     @property
     def timeline(self) -> Timeline | None:
         """The timeline that all its targets have."""
-        timeline = timeline_of(self.targets[0])
-        return timeline if all(timeline_of(target) == timeline for target in self.targets[1:]) else None
+        first, *others = self.targets
+        timeline = timeline_of(first)
+        for target in others:
+            if timeline_of(target) != timeline:
+                return None
+        return timeline
 
     @property
     def folder(self) -> str:
         """The folder of all its targets, or how many folders they are in; empty if it is not known."""
         folders = {target.folder for target in self.targets}
         if len(folders) == 1:
-            return texts.folder_note(self.targets[0])
-        return f"in {len(folders)} folders" if None not in folders else ""
+            return folder_note(self.targets[0])
+        if None in folders:
+            return ""
+        return f"in {len(folders)} folders"
 
     @property
     def emptied(self) -> Sequence[str]:
         """A line for each kind of list that ``exactly`` empties."""
         if self.level == "alone":
-            return texts.emptied_lists(self.targets[0])
-        emptied = Counter(each.aspect for target in self.targets for each in target.emptied if each.count > 1)
-        counts = ((aspect.replace("_", " "), texts.plural(count, "target")) for aspect, count in emptied.items())
-        return [f"all {each}s of {targets} are removed: the lists are empty afterwards" for each, targets in counts]
+            return emptied_lists(self.targets[0])
+        counts: Counter[AspectName] = Counter()
+        for target in self.targets:
+            counts.update(emptied.aspect for emptied in target.emptied if emptied.count > 1)
+        lines = []
+        for aspect, count in counts.items():
+            items = f"all {aspect.replace('_', ' ')}s of {plural(count, 'target')}"
+            lines.append(f"{items} are removed: the lists are empty afterwards")
+        return lines
 
 
 class KindCount(NamedTuple):
@@ -333,11 +421,15 @@ class PlanView(Struct, frozen=True):
     @property
     def deletions_heading(self) -> str:
         """How much is deleted, to be put above the list of it."""
-        links = sum(bool(each.link) for each in self.deletions)
+        links = sum(bool(deletion.link) for deletion in self.deletions)
         assets = len(self.deletions) - links
         verb = "is" if len(self.deletions) == 1 else "are"
-        forever = "this cannot be undone" if not links else "a deleted asset cannot be brought back" if assets else ""
-        return f"{texts.count_deletions(assets, links)} {verb} deleted{forever and f'; {forever}'}"
+        heading = f"{count_deletions(assets, links)} {verb} deleted"
+        if not links:
+            return f"{heading}; this cannot be undone"
+        if assets:
+            return f"{heading}; a deleted asset cannot be brought back"
+        return heading
 
 
 def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> PlanView:
@@ -346,18 +438,27 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
     ``keep_going``: targets in error are left out.
     """
     plan = redact_plan(plan)
-    changing = [target for target in plan.targets if target.changes and target.error is None]
-    deletions = tuple([Deletion(target, each) for target in changing for each in deletions_of(target)])
-    shown = [target for target in changing if _kept(target)]
+    changing = []
+    shown = []
+    deletions = []
+    for target in plan.targets:
+        if target.changes and target.error is None:
+            changing.append(target)
+            deletions += [Deletion(target, change) for change in deletions_of(target)]
+            if _kept(target):
+                shown.append(target)
     short = len(shown) <= _NEVER_SHORTENED
-    blocks = _blocks(shown, short=short) if folded else [_block("alone", [each], short=short) for each in shown]
+    if folded:
+        blocks = _blocks(shown, short=short)
+    else:
+        blocks = [_block("alone", [target], short=short) for target in shown]
     return PlanView(
         plan,
-        texts.plan_sentence(plan, keep_going=keep_going),
-        tuple(map(texts.refusal_sentence, plan.refusals)),
-        texts.settings_line(plan),
+        plan_sentence(plan, keep_going=keep_going),
+        tuple(map(refusal_sentence, plan.refusals)),
+        settings_line(plan),
         tuple(blocks),
-        deletions,
+        tuple(deletions),
         _counts(changing),
         tuple(_errors(plan)),
         tuple(_warnings(plan.warnings)),
@@ -369,19 +470,22 @@ def shown_blocks(blocks: Sequence[Block]) -> tuple[list[Block], int]:
 
     Up to 40 targets are all shown, of more as many as fit in 400 lines. What removes something is always shown.
     """
-    shown, lines, left = [], 0, 0
+    shown = []
+    lines = hidden_targets = 0
     for block in blocks:
         if lines <= MOST_LINES:
-            lines += len(block.rows) + 2 + 2 * (block.timeline is not None)
+            lines += len(block.rows) + 2
             lines += len(block.table) * ceil(len(block.columns) / 3)
+            if block.timeline is not None:
+                lines += 2
         if lines <= MOST_LINES or block.whole:
             shown.append(block)
         else:
-            left += len(block.targets)
-    return shown, left
+            hidden_targets += len(block.targets)
+    return shown, hidden_targets
 
 
-def _loses(change: Change) -> bool:
+def _is_lossy(change: Change) -> bool:
     return change.action == "delete" or bool(change.losses)
 
 
@@ -399,15 +503,21 @@ def _blocks(targets: Sequence[Target], *, short: bool) -> list[Block]:
     alike_key = partial(_alike_key, {})
     blocks: list[Block] = []
     for group in _of_the_same_things(targets):
-        alike = [*_grouped(group, alike_key).values()]
-        folded = [len({target.name for target in each}) >= _FEWEST_FOLDED for each in alike]
-        tables = _tables([each for each, is_folded in zip(alike, folded, strict=True) if not is_folded], order, short)
-        blocks += tables
-        for each in compress(alike, folded) if tables else alike:
-            if len(each) >= FEWEST_ALIKE:
-                blocks.append(_block("alike", each, short=short))
+        folded = []
+        others = []
+        for alike in _grouped(group, alike_key).values():
+            titles = {target.name for target in alike}
+            if len(titles) >= _FEWEST_FOLDED:
+                folded.append(alike)
             else:
-                blocks += (_block("alone", [target], short=short) for target in each)
+                others.append(alike)
+        tables = _tables(others, order, short)
+        blocks += tables
+        for alike in folded if tables else [*folded, *others]:
+            if len(alike) >= FEWEST_ALIKE:
+                blocks.append(_block("alike", alike, short=short))
+            else:
+                blocks += [_block("alone", [target], short=short) for target in alike]
     return sorted(blocks, key=lambda block: order[id(block.targets[0])])
 
 
@@ -422,27 +532,29 @@ def _of_the_same_things(targets: Sequence[Target]) -> list[list[Target]]:
     """Return the targets that may be one table, together: those that change one thing at least that others change."""
     groups: list[list[Target]] = []
     homes: dict[object, list[Target]] = {}
-    for things, members in sorted(_grouped(targets, _things).items(), key=lambda item: -len(item[0])):
-        home = next((homes[each] for each in things if each in homes), None)
+    by_things = _grouped(targets, _things)
+    for things in sorted(by_things, key=len, reverse=True):
+        home = next((homes[thing] for thing in things if thing in homes), None)
         if home is None:
-            groups.append(home := [])
-        home += members
-        for each in things:
-            homes.setdefault(each, home)
+            home = []
+            groups.append(home)
+        home += by_things[things]
+        for thing in things:
+            homes.setdefault(thing, home)
     return groups
 
 
 def _things(target: Target) -> tuple[object, ...]:
     """Return what a target changes: each thing, or all in one where it changes list items, or something is removed."""
     kept = _kept(target)
-    about = target.kind, frozenset(each.aspect for each in target.emptied)
+    about = target.kind, frozenset(emptied.aspect for emptied in target.emptied)
     kinds = [kind_of(change) for change in kept]
-    loses = changes_an_item = False
+    is_lossy = changes_an_item = False
     for change in kept:
-        loses = loses or _loses(change)
+        is_lossy = is_lossy or _is_lossy(change)
         changes_an_item = changes_an_item or isinstance(change.after, dict)
-    if loses or changes_an_item:
-        return ((*about, loses, *kinds),)
+    if is_lossy or changes_an_item:
+        return ((*about, is_lossy, *kinds),)
     return tuple(dict.fromkeys([(*about, kind) for kind in kinds]))
 
 
@@ -451,33 +563,53 @@ def _tables(alike: Sequence[list[Target]], order: Mapping[int, int], short: bool
 
     Empty if there are fewer than three of them, something is removed, or more than one list item differs.
     """
-    if len(alike) < FEWEST_ALIKE or any(_loses(change) for change in _kept(alike[0][0])):
+    if len(alike) < FEWEST_ALIKE or any(map(_is_lossy, _kept(alike[0][0]))):
         return []
-    lines = [tuple(line) for each in alike for line in _grouped(each, attrgetter("name")).values()]
-    lines.sort(key=lambda line: order[id(line[0])])
+    lines = _table_lines(alike, order)
     rows = _rows_of_table([*chain(*lines)])
-    items = [row for row in rows if not row.same and isinstance(row.example[1].after, dict)]
-    if len(items) > 1 or (items and len(alike) < _FEWEST_FOLDED):
+    items = 0
+    for row in rows:
+        if not row.same and isinstance(row.example[1].after, dict):
+            items += 1
+    if items > 1 or (items and len(alike) < _FEWEST_FOLDED):
         return []
+    whole = short
+    for target in chain(*lines):
+        whole = whole or any(change.outside for change in target.changes)
+    tables = []
     size = ceil(len(lines) / ceil(len(lines) / _MOST_TABLE_LINES))
-    parts = [lines[at : at + size] for at in range(0, len(lines), size)]
-    tables = [(tuple(chain(*part)), tuple(part)) for part in parts]
-    whole = short or any(change.outside for each in alike for target in each for change in target.changes)
-    if len(tables) == 1:
-        targets, part = tables[0]
-        return [Block(targets, "table", rows, whole, part)]
-    return [Block(targets, "table", _rows_of_table(targets), whole, part) for targets, part in tables]
+    parts = [lines[start : start + size] for start in range(0, len(lines), size)]
+    for part in parts:
+        targets = tuple(chain(*part))
+        if len(parts) > 1:
+            rows = _rows_of_table(targets)
+        tables.append(Block(targets, "table", rows, whole, tuple(part)))
+    return tables
+
+
+def _table_lines(alike: Iterable[list[Target]], order: Mapping[int, int]) -> list[tuple[Target, ...]]:
+    """Return the targets of each line of a table: those of one title with the same changes."""
+    lines: list[tuple[Target, ...]] = []
+    for targets in alike:
+        lines += map(tuple, _grouped(targets, attrgetter("name")).values())
+    lines.sort(key=lambda line: order[id(line[0])])
+    return lines
 
 
 def _rows_of_table(targets: Sequence[Target]) -> tuple[Row, ...]:
     """Return a row for each thing that targets change; a second one of the same kind is a thing of its own."""
     things: dict[tuple[ChangeKind, int], list[PlannedChange]] = {}
     for target in targets:
-        seen: Counter[ChangeKind] = Counter()
+        counts: Counter[ChangeKind] = Counter()
         for change in _kept(target):
-            seen[kind := kind_of(change)] += 1
-            things.setdefault((kind, seen[kind]), []).append((target, change))
-    return tuple(_row(pairs, same=len(pairs) == len(targets) and _are_same(pairs)) for pairs in things.values())
+            kind = kind_of(change)
+            counts[kind] += 1
+            things.setdefault((kind, counts[kind]), []).append((target, change))
+    rows = []
+    for changes in things.values():
+        same = len(changes) == len(targets) and _are_same(changes)
+        rows.append(_row(changes, same=same))
+    return tuple(rows)
 
 
 def _alike_key(first: dict[bytes, Target], target: Target) -> object:
@@ -485,14 +617,20 @@ def _alike_key(first: dict[bytes, Target], target: Target) -> object:
 
     Positions are compared as they are shown: only at another frame rate do the same frames show other time codes.
     """
-    changes = [_shared(each, target) for each in _kept(target)]
+    changes = [_shared(change, target) for change in _kept(target)]
     content = to_key((target.kind, changes, target.emptied, target.wait))
-    key = blake2b(content, digest_size=16).digest()  # 300,000 targets: their content is not held twice
-    known = first.setdefault(key, target)
-    if target.rate == known.rate:
+    key = blake2b(content, digest_size=16).digest()  # 300,000 targets: content is not held twice
+    example = first.setdefault(key, target)
+    if target.rate == example.rate:
         return key
-    shown, expected = ([_positions(each, of) for each in _kept(of)] for of in (target, known))
-    return key if shown == expected else (key, str(shown))
+    positions = _all_positions(target)
+    if positions == _all_positions(example):
+        return key
+    return (key, str(positions))
+
+
+def _all_positions(target: Target) -> list[tuple[str, ...]]:
+    return [_positions(change, target) for change in _kept(target)]
 
 
 def _kept(target: Target) -> list[Change]:
@@ -509,15 +647,19 @@ def _block(level: Level, targets: Sequence[Target], *, short: bool) -> Block:
 
     ``short``: the plan is, and is shown in full.
     """
-    rows = [_row([*zip(targets, changes, strict=True)]) for changes in zip(*map(_kept, targets), strict=True)]
-    whole = short or any(_loses(row.example[1]) or row.example[1].outside for row in rows)
+    rows = []
+    whole = short
+    for changes in zip(*map(_kept, targets), strict=True):
+        rows.append(_row([*zip(targets, changes, strict=True)]))
+        whole = whole or _is_lossy(changes[0]) or changes[0].outside is not None
     return Block(tuple(targets), level, tuple(rows), whole)
 
 
 def _row(pairs: Sequence[PlannedChange], *, same: bool = True) -> Row:
     target, change = pairs[0]
-    example = target, _shared(change, target) if len(pairs) > 1 else change
-    return Row(kind_of(change), tuple(pairs), example, same)
+    if len(pairs) > 1:
+        change = _shared(change, target)
+    return Row(kind_of(change), tuple(pairs), (target, change), same)
 
 
 # Own titles ----------------------------------------------------------------------------------------------------
@@ -532,12 +674,14 @@ def _are_same(pairs: Sequence[PlannedChange]) -> bool:
             first = content
         elif content != first:
             return False
-    return len({_positions(change, target) for target, change in {pair[0].rate: pair for pair in pairs}.values()}) == 1
+    rates = {target.rate: (target, change) for target, change in pairs}
+    positions = {_positions(change, target) for target, change in rates.values()}
+    return len(positions) == 1
 
 
 def _positions(change: Change, target: Target) -> tuple[str, ...]:
     """Return the positions of a change as they are shown."""
-    return tuple(map(str, texts.change_parts(_shared(change, target), target)))
+    return tuple(map(str, change_parts(_shared(change, target), target)))
 
 
 def _shared(change: Change, target: Target) -> Change:
@@ -575,17 +719,20 @@ def _without_own_title(value: Json, name: str) -> Json:
 def _counts(targets: Iterable[Target]) -> tuple[KindCount, ...]:
     """Return the counts of each aspect, the most frequent first."""
     actions: Counter[tuple[Action, AspectName]] = Counter()
-    on: Counter[AspectName] = Counter()
+    changed: Counter[AspectName] = Counter()
     for target in targets:
         aspects: set[AspectName] = set()
         for change in target.changes:
             actions[change.action, change.aspect] += 1
             aspects.add(change.aspect)
-        on.update(aspects)
-    counts = (
-        KindCount._make((aspect, *(actions[each, aspect] for each in ACTIONS), number)) for aspect, number in on.items()
-    )
-    return tuple(sorted(counts, key=lambda each: (-sum(each[1:5]), each.aspect)))
+        changed.update(aspects)
+    counts = []
+    for aspect, number in changed.items():
+        numbers = [actions[action, aspect] for action in ACTIONS]
+        count = KindCount._make((aspect, *numbers, number))
+        counts.append((-sum(numbers), count))
+    counts.sort()
+    return tuple(count for _, count in counts)
 
 
 def _errors(plan: Plan) -> Iterator[ErrorGroup]:
@@ -601,7 +748,8 @@ def _errors(plan: Plan) -> Iterator[ErrorGroup]:
         elif len(targets) >= FEWEST_ALIKE:
             yield ErrorGroup(tuple(targets), pattern)
         else:
-            yield from (ErrorGroup((target,), error) for error, target in errors.items())
+            for error, target in errors.items():
+                yield ErrorGroup((target,), error)
 
 
 def _warnings(warnings: Iterable[str]) -> Iterator[WarningGroup]:
@@ -621,4 +769,6 @@ def _warnings(warnings: Iterable[str]) -> Iterator[WarningGroup]:
 
 def without_title(text: str, name: str) -> str:
     """Return a text with placeholders for a title in it."""
-    return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: OWN_TITLE, text) if name else text
+    if not name:
+        return text
+    return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: OWN_TITLE, text)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
+from operator import attrgetter, itemgetter
 from typing import Final, Literal, TextIO
 
 from msgspec import Struct, field
@@ -72,7 +73,9 @@ class _PhaseCounts(Struct):
 
     @property
     def done(self) -> int:
-        return self.settled if self.requests else self.finished
+        if self.requests:
+            return self.settled
+        return self.finished
 
     @property
     def whole(self) -> int:
@@ -116,13 +119,17 @@ class _PhaseCounts(Struct):
 
     def parts(self, now: float) -> Iterator[Part]:
         """Yield what is done, the times, then what goes wrong, is under way or is awaited."""
-        if self.planning:
-            yield 0, f"planning {self.done}/{self.whole} targets" if self.whole else "planning"
-        else:
+        if not self.planning:
             yield 0, f"{self.finished}/{self.targets} targets"
             yield 1, f"{self.settled}/{self.requests} requests"
+        elif self.whole:
+            yield 0, f"planning {self.done}/{self.whole} targets"
+        else:
+            yield 0, "planning"
         if self.reading:
-            servers = next(iter(self.reading)) if len(self.reading) == 1 else plural(len(self.reading), "server")
+            servers = plural(len(self.reading), "server")
+            if len(self.reading) == 1:
+                (servers,) = self.reading
             yield 1, f"reading {show(servers, limit=30)}"
         yield from self._times(now - self.began)
         for outcome, shown in _TROUBLE.items():
@@ -133,17 +140,26 @@ class _PhaseCounts(Struct):
         if self.under_way:
             yield 5, show(next(reversed(self.under_way.values())), limit=30)
         for what in ("restore", "file"):
-            waits = [each for each in self.waits.values() if each.what == what]
+            waits = [wait for wait in self.waits.values() if wait.what == what]
             if waits:
-                longest = min(waits, key=lambda each: each.since)
-                waited, most = show_seconds(now - longest.since), show_seconds(longest.most)
+                longest = min(waits, key=attrgetter("since"))
+                waited = show_seconds(now - longest.since)
+                most = show_seconds(longest.most)
                 yield 2, f"waiting for {plural(len(waits), what)} ({waited} of at most {most})"
         if self.downloads:
-            received = sum(received for received, _ in self.downloads.values()) / 1e6
-            sizes = [total for _, total in self.downloads.values() if total is not None]
-            known = len(sizes) == len(self.downloads)
-            came = f"{received:.1f} of {sum(sizes) / 1e6:.1f} MB" if known else f"{received:.1f} MB"
-            yield 2, f"{plural(len(self.downloads), 'download')} {came}"
+            yield 2, f"{plural(len(self.downloads), 'download')} {self._received()}"
+
+    def _received(self) -> str:
+        """Return how much of all downloads has come, and of how much where that is known."""
+        received = whole = 0
+        is_known = True
+        for came, size in self.downloads.values():
+            received += came
+            whole += size or 0
+            is_known = is_known and size is not None
+        if is_known:
+            return f"{received / 1e6:.1f} of {whole / 1e6:.1f} MB"
+        return f"{received / 1e6:.1f} MB"
 
     def _times(self, elapsed: float) -> Iterator[Part]:
         """Yield the rate (``41/s``, ``4.1/s``, ``12/min``), the time since the phase began, and the time left.
@@ -155,17 +171,24 @@ class _PhaseCounts(Struct):
             return
         rate = self.done / elapsed
         if rate >= 1:
-            yield 4, f"{rate:.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
+            digits = 0 if rate >= 10 else 1
+            yield 4, f"{rate:.{digits}f}/s"
         elif rate:
             yield 4, f"{60 * rate:.0f}/min"
         yield 3, f"{show_seconds(elapsed)} elapsed"
-        left = self.whole - self.done
-        if self.done > 1 and left > 0 and not (self.reading or self.waits or self.downloads):
-            yield 2, f"{show_seconds(max(1.0, left / rate))} left"
+        to_do = self.whole - self.done
+        is_steady = not (self.reading or self.waits or self.downloads)
+        if is_steady and self.done > 1 and to_do > 0:
+            yield 2, f"{show_seconds(max(1.0, to_do / rate))} left"
 
     def bar(self) -> str:
-        filled = min(_BAR, _BAR * self.done // self.whole) if self.whole else 0
-        return f"[{'=' * filled}{'>' if filled < _BAR else ''}{' ' * (_BAR - filled - 1)}]"
+        filled = 0
+        if self.whole:
+            filled = min(_BAR, _BAR * self.done // self.whole)
+        drawn = "=" * filled
+        if filled < _BAR:
+            drawn = f"{drawn}>"
+        return f"[{drawn:{_BAR}}]"
 
 
 class ProgressDisplay:
@@ -259,9 +282,10 @@ def _columns(stream: TextIO) -> int:
 def _fitted(parts: list[Part], width: int) -> str:
     """Return the line of the parts that fit, those of the lowest rank first."""
     kept: list[Part] = []
-    for part in sorted(parts, key=lambda part: part[0]):
-        with_it = [each for each in parts if each in kept or each is part]
-        kept = with_it if display_width(_joined(with_it)) <= width or not kept else kept
+    for part in sorted(parts, key=itemgetter(0)):
+        with_part = [own for own in parts if own in kept or own is part]
+        if not kept or display_width(_joined(with_part)) <= width:
+            kept = with_part
     return shorten(_joined(kept), width)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
@@ -26,11 +26,16 @@ NOT_DONE: Final[tuple[Outcome, ...]] = ("failed", "unverified", "interrupted", "
 Kind = Literal["message", "request", "difference", "note", "advice"]
 
 
+ResultLine = tuple[Kind, str]
+_Shared = tuple[Outcome, str, tuple[ResultLine, ...]]
+"""Outcome, kind of target, and lines without titles, which results have in common."""
+
+
 class ResultGroup(TargetGroup, frozen=True):
     """Targets with the same outcome and the same lines, in which the titles are placeholders if there are several."""
 
     outcome: Outcome
-    lines: tuple[tuple[Kind, str], ...]
+    lines: tuple[ResultLine, ...]
 
 
 class ResultView(NamedTuple):
@@ -45,7 +50,7 @@ class ResultView(NamedTuple):
     @property
     def not_done(self) -> int:
         """How many targets are not as desired: those with notes alone are in the groups too."""
-        return sum(each.outcome in NOT_DONE for each in self.result.targets)
+        return sum(target.outcome in NOT_DONE for target in self.result.targets)
 
 
 def view_result(result: Result, *, folded: bool = True) -> ResultView:
@@ -54,28 +59,41 @@ def view_result(result: Result, *, folded: bool = True) -> ResultView:
     Otherwise at least 3 results with the same outcome for the same reason are a group, and the others are alone.
     """
     result = Redactor(result.plan.secrets)(result)
-    groups = _folded(result) if folded else (_group(each, whole=True) for each in result.targets)
-    listed = tuple(sorted(groups, key=lambda group: severity(group.outcome)))
-    return ResultView(result, result_sentence(result), settings_line(result.plan), recap_of(result), listed)
+    if folded:
+        groups = list(_folded(result.targets))
+    else:
+        groups = [_group(target, whole=True) for target in result.targets]
+    groups.sort(key=lambda group: severity(group.outcome))
+    return ResultView(
+        result,
+        result_sentence(result),
+        settings_line(result.plan),
+        recap_of(result),
+        tuple(groups),
+    )
 
 
 def severity(outcome: Outcome) -> int:
     """Return the place of an outcome in a list that begins with the worst."""
-    return NOT_DONE.index(outcome) if outcome in NOT_DONE else len(NOT_DONE)
+    if outcome in NOT_DONE:
+        return NOT_DONE.index(outcome)
+    return len(NOT_DONE)
 
 
-def _folded(result: Result) -> Iterator[ResultGroup]:
+def _folded(results: Iterable[TargetResult]) -> Iterator[ResultGroup]:
     """Yield the targets that are not as desired or have notes, those with the same lines together."""
-    alike: dict[tuple[Outcome, str, tuple[tuple[Kind, str], ...]], list[TargetResult]] = {}
-    for each in result.targets:
-        if each.outcome in NOT_DONE or each.notes:
-            lines = tuple((kind, without_titles(line, each.target)) for kind, line in result_lines(each))
-            alike.setdefault((each.outcome, each.target.kind, lines), []).append(each)
-    for (outcome, _, lines), results in alike.items():
-        if len(results) >= FEWEST_ALIKE:
-            yield ResultGroup(tuple(each.target for each in results), outcome, lines)
+    alike: dict[_Shared, list[TargetResult]] = {}
+    for result in results:
+        if result.outcome in NOT_DONE or result.notes:
+            target = result.target
+            lines = [(kind, without_titles(line, target)) for kind, line in result_lines(result)]
+            same = result.outcome, target.kind, tuple(lines)
+            alike.setdefault(same, []).append(result)
+    for (outcome, _, shared_lines), group in alike.items():
+        if len(group) >= FEWEST_ALIKE:
+            yield ResultGroup(tuple(result.target for result in group), outcome, shared_lines)
         else:
-            yield from map(_group, results)
+            yield from map(_group, group)
 
 
 def _group(result: TargetResult, *, whole: bool = False) -> ResultGroup:
@@ -85,7 +103,9 @@ def _group(result: TargetResult, *, whole: bool = False) -> ResultGroup:
 def without_titles(line: str, target: Target) -> str:
     """Return a line with placeholders for the title, which is part of the paths of requests."""
     for name in dict.fromkeys((target.name, target.address.name, target.address_after.name)):
-        for form in dict.fromkeys((show(name), quote(name, safe="", errors="replace"))) if name else ():
+        if not name:
+            continue
+        for form in dict.fromkeys((show(name), quote(name, safe="", errors="replace"))):
             line = without_title(line, form)
     return line
 
@@ -99,19 +119,27 @@ def recap_of(result: Result) -> dict[str, dict[str, int]]:
     ``requests`` counts those that were sent, each once, as the history does.
     """
     plan = result.plan
-    servers = dict.fromkeys([*(each.name for each in plan.servers), *(each.target.server for each in result.targets)])
-    unchanged = {each.name: each.unchanged for each in plan.servers}
-    skipped, left_out = (plan.skipped, plan.left_out) if len(servers) == 1 else (0, 0)
+    unchanged = {server.name: server.unchanged for server in plan.servers}
+    by_server: dict[str, list[TargetResult]] = {name: [] for name in unchanged}
+    for target in result.targets:
+        by_server.setdefault(target.target.server, []).append(target)
+    skipped = left_out = 0
+    if len(by_server) == 1:
+        skipped, left_out = plan.skipped, plan.left_out
     recaps = {}
-    for server in servers:
-        own = structs.replace(result, targets=tuple(each for each in result.targets if each.target.server == server))
-        recaps[server] = _count(own, unchanged.get(server, 0), skipped, left_out) | {"requests": _sent(own)}
+    for server, targets in by_server.items():
+        own = structs.replace(result, targets=tuple(targets))
+        recaps[server] = _count(own, unchanged.get(server, 0), skipped, left_out)
+        recaps[server]["requests"] = _sent(own)
     return recaps
 
 
 def _count(result: Result, unchanged: int, skipped: int, left_out: int) -> dict[str, int]:
-    planned = {"unchanged": unchanged, "skipped": skipped, "not_attempted": left_out}
-    return {name: number + planned.get(name, 0) for name, number in result.counts.items()}
+    counts = dict(result.counts)
+    counts["unchanged"] += unchanged
+    counts["skipped"] += skipped
+    counts["not_attempted"] += left_out
+    return counts
 
 
 def _sent(result: Result) -> int:
@@ -126,72 +154,104 @@ def _sent(result: Result) -> int:
 def result_sentence(result: Result) -> str:
     """Return the closing sentence of a run."""
     counts = _count(result, result.plan.unchanged, result.plan.skipped, result.plan.left_out)
-    requests = plural(_sent(result), "request")
+    shown = plural(_sent(result), "request")
     targets = count_outcomes(counts)
-    took = "" if result.seconds is None else f" in {show_duration(result.seconds)}"
-    shown = f"{targets}; {requests}{took}" if targets else f"{requests}{took}"
+    if targets:
+        shown = f"{targets}; {shown}"
+    if result.seconds is not None:
+        shown = f"{shown} in {show_duration(result.seconds)}"
     if result.interrupted:
         return f"Interrupted: {shown}. What was sent is recorded: msauto history {result.run}"
-    done = [each.target for each in result.targets if each.outcome == "changed"]
-    outside = sum(each.outside is not None for target in done for each in target.changes)
-    overwritten = [f"{count_outside(outside)}, and {'is' if outside == 1 else 'are'} overwritten."] if outside else []
     if not result.ok:
         details = f"For details: msauto history {result.run}"
-        return " ".join((f"Not everything is as desired: {shown}.", *overwritten, details))
+        parts = (f"Not everything is as desired: {shown}.", *_overwritten(result), details)
+        return " ".join(parts)
     if not counts["changed"]:
         return f"Nothing was changed: {shown}."
-    return " ".join((f"Done: {shown}.", *_verification(result), *overwritten))
+    return " ".join((f"Done: {shown}.", *_verification(result), *_overwritten(result)))
+
+
+def _overwritten(result: Result) -> Iterator[str]:
+    """Yield how much of what others have changed is overwritten."""
+    count = 0
+    for target in _changed(result):
+        count += sum(change.outside is not None for change in target.target.changes)
+    if count:
+        verb = "is" if count == 1 else "are"
+        yield f"{count_outside(count)}, and {verb} overwritten."
+
+
+def _changed(result: Result) -> list[TargetResult]:
+    return [target for target in result.targets if target.outcome == "changed"]
 
 
 def _verification(result: Result) -> Iterator[str]:
     """Yield how far the changes are verified: what was read again, and what cannot be read."""
-    changed = [target for target in result.targets if target.outcome == "changed"]
-    seen = sum(target.seen for target in changed)
-    files = sum(isinstance(ASPECTS[aspect], Download) for target in changed for aspect in target.unseen)
-    unreadable = sum(len(target.unseen) for target in changed) - files
-    if seen and unreadable:
-        yield f"All changes that can be read back are verified; {plural(unreadable, 'change')} cannot be read back."
-    elif seen:
+    verified = files = unreadable = 0
+    for target in _changed(result):
+        verified += target.seen
+        for aspect in target.unseen:
+            if isinstance(ASPECTS[aspect], Download):
+                files += 1
+            else:
+                unreadable += 1
+    if verified and unreadable:
+        changes = plural(unreadable, "change")
+        yield f"All changes that can be read back are verified; {changes} cannot be read back."
+    elif verified:
         yield "All changes are verified."
     elif unreadable:
         yield "The changes cannot be read back; the server accepted the requests."
     if files:
-        yield f"{plural(files, 'file')} {'was' if files == 1 else 'were'} downloaded."
+        verb = "was" if files == 1 else "were"
+        yield f"{plural(files, 'file')} {verb} downloaded."
 
 
 # One target ----------------------------------------------------------------------------------------------------
 
 
-def result_lines(result: TargetResult, *, whole: bool = False) -> Iterator[tuple[Kind, str]]:
+def result_lines(result: TargetResult, *, whole: bool = False) -> Iterator[ResultLine]:
     """Yield the result of a target line by line, visible; ``whole`` includes requests that succeeded."""
-    remedies = [line.strip() for line in visible_lines(result.message) if line.strip().startswith("→")]
+    remedies = []
     for line in visible_lines(result.message):
-        if line.strip() and line.strip() not in remedies:
+        if line.strip().startswith("→"):
+            remedies.append(line.strip())
+        elif line.strip():
             yield "message", line
     for number, request in enumerate(result.requests, 1):
         if whole or request.outcome in {"failed", "unverified"}:
             yield "request", _request(number, request, result)
-    waiting = sum(request.outcome == "not sent" for request in result.requests)
-    if waiting and not whole and result.outcome != "not attempted":
-        done = sum(request.outcome == "done" for request in result.requests)
-        yield "request", f"{done} of {len(result.requests)} requests done, {waiting} not sent"
+    if not whole and result.outcome != "not attempted":
+        outcomes = [request.outcome for request in result.requests]
+        waiting = outcomes.count("not sent")
+        if waiting:
+            done = outcomes.count("done")
+            yield "request", f"{done} of {len(outcomes)} requests done, {waiting} not sent"
     for difference in result.differences:
         for line in _difference(difference, result):
             yield "difference", line
     for note in result.notes:
         yield "note", visible(note)
     if result.outcome in NOT_DONE:
-        yield from (("advice", line) for line in remedies or (f"→ {advice(result)}",))
+        for remedy in remedies or (f"→ {advice(result)}",):
+            yield "advice", remedy
 
 
 def _request(number: int, request: RequestResult, result: TargetResult) -> str:
-    sent = result.target.requests[number - 1] if number <= len(result.target.requests) else None
-    what = f" {sent.method} {visible(sent.path)}" if sent else ""
-    status = f" {request.status}" if request.status is not None else ""
-    tries = f", sent {request.tries} times" if request.tries > 1 else ""
-    repeated = request.message in result.message  # shown just above
-    message = f": {show(request.message)}" if request.message and not repeated else ""
-    return f"request {number} of {len(result.requests)}{what}: {request.outcome}{status}{tries}{message}"
+    shown = f"request {number} of {len(result.requests)}"
+    planned = result.target.requests
+    if number <= len(planned):
+        sent = planned[number - 1]
+        shown = f"{shown} {sent.method} {visible(sent.path)}"
+    shown = f"{shown}: {request.outcome}"
+    if request.status is not None:
+        shown = f"{shown} {request.status}"
+    if request.tries > 1:
+        shown = f"{shown}, sent {request.tries} times"
+    is_shown_above = request.message in result.message
+    if request.message and not is_shown_above:
+        shown = f"{shown}: {show(request.message)}"
+    return shown
 
 
 def _difference(difference: Difference, result: TargetResult) -> Iterator[str]:
@@ -205,10 +265,11 @@ def _difference(difference: Difference, result: TargetResult) -> Iterator[str]:
     if isinstance(desired, dict) and isinstance(live, dict):
         both = Change("change", difference.aspect, difference.key, live, desired, "live", False, TaskSource(""))
         shown = ASPECTS[difference.aspect].shown(both).change
-        now = mapping(shown.before)
+        found = mapping(shown.before)
         for attribute, value in mapping(shown.after).items():
-            if value != now.get(attribute):
-                old, new = show_pair_of(value, now.get(attribute), attribute, rate, None)
+            other = found.get(attribute)
+            if value != other:
+                old, new = show_pair_of(value, other, attribute, rate, None)
                 yield f"{name} {visible(attribute)}: desired {old}, live {new}"
     elif live is None and isinstance(desired, dict):
         yield f"{name}: desired, but missing"
@@ -221,7 +282,8 @@ def _difference(difference: Difference, result: TargetResult) -> Iterator[str]:
 
 def advice(result: TargetResult) -> str:
     """Return what to do next about a target that is not as desired."""
-    if result.differences and all(each.shown_as for each in result.differences):
+    differences = result.differences
+    if differences and all(difference.shown_as for difference in differences):
         return "set the dialect key that is named, then run again"
     if result.outcome == "unverified":
         return (
@@ -234,19 +296,30 @@ def advice(result: TargetResult) -> str:
         return "what is done is not sent again; apply again to continue"
     if result.outcome == "not attempted":
         return "nothing was sent for it; run again to apply it"
-    if result.differences and all(request.outcome in {"done", "not sent"} for request in result.requests):
-        if any(map(_is_cut, result.differences)):
-            return "the server keeps only the beginning of the value: shorten it"
-        aspects = dict.fromkeys(each.aspect for each in result.differences)
-        keys = ", ".join(f"`{key}`" for aspect in aspects for key in ASPECTS[aspect].dialect)
-        hint = f", or whether the dialect fits the server ({keys}; see `msauto probe`)" if keys else ""
-        return (
-            "the server accepted the requests, but returns something else; "
-            f"check whether something else writes there{hint}, then run again"
-        )
-    rejected = (account_remedy(request.status, "write") for request in result.requests if request.outcome == "failed")
-    cause = next(filter(None, rejected), "")
-    return f"{cause}; then run again" if cause else "fix the cause and run again: what is done is not sent again"
+    outcomes = {request.outcome for request in result.requests}
+    if differences and outcomes <= {"done", "not sent"}:
+        return _accepted_advice(differences)
+    for request in result.requests:
+        cause = account_remedy(request.status, "write") if request.outcome == "failed" else ""
+        if cause:
+            return f"{cause}; then run again"
+    return "fix the cause and run again: what is done is not sent again"
+
+
+def _accepted_advice(differences: Sequence[Difference]) -> str:
+    if any(map(_is_cut, differences)):
+        return "the server keeps only the beginning of the value: shorten it"
+    keys = []
+    for aspect in dict.fromkeys(difference.aspect for difference in differences):
+        keys += [f"`{key}`" for key in ASPECTS[aspect].dialect]
+    hint = ""
+    if keys:
+        names = ", ".join(keys)
+        hint = f", or whether the dialect fits the server ({names}; see `msauto probe`)"
+    return (
+        "the server accepted the requests, but returns something else; "
+        f"check whether something else writes there{hint}, then run again"
+    )
 
 
 def _is_cut(difference: Difference) -> bool:

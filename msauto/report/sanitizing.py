@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, takewhile
+from operator import eq
 from typing import Final, NamedTuple
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
@@ -62,7 +63,9 @@ def _hides(text: str) -> bool:
 
 def visible(text: str) -> str:
     """Escape hidden characters and keep all others: for messages and places."""
-    return "".join(shown for shown, _ in _pieces(text, in_quotes=False)) if _hides(text) else text
+    if not _hides(text):
+        return text
+    return "".join(shown for shown, _ in _pieces(text, in_quotes=False))
 
 
 def visible_lines(text: str) -> list[str]:
@@ -72,7 +75,8 @@ def visible_lines(text: str) -> list[str]:
 
 def message_lines(text: str) -> list[str]:
     """Return the lines of a message, at least one, as :func:`visible_lines`, without indents and empty lines."""
-    return [line.strip() for line in visible_lines(text) if line.strip()] or [""]
+    lines = [line.strip() for line in visible_lines(text)]
+    return [*filter(None, lines)] or [""]
 
 
 def without_command(line: str) -> str:
@@ -96,12 +100,16 @@ def sign_width(sign: str) -> int:
         return 1
     if unicodedata.category(sign) in {"Mn", "Me"} or "\u1160" <= sign <= "\u11ff":
         return 0
-    return 2 if unicodedata.east_asian_width(sign) in {"W", "F"} else 1
+    if unicodedata.east_asian_width(sign) in {"W", "F"}:
+        return 2
+    return 1
 
 
 def display_width(text: str) -> int:
     """Return the width of a text in columns; it must contain no control characters."""
-    return len(text) if text.isascii() else sum(map(sign_width, _JOINED.sub("", text)))
+    if text.isascii():
+        return len(text)
+    return sum(map(sign_width, _JOINED.sub("", text)))
 
 
 def parts_of_width(text: str, width: int) -> Iterator[str]:
@@ -133,20 +141,27 @@ def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
     ('Part 1', '"two\\nlines"', 'abcdefghi[…12…]vwxyz')
     """
     in_quotes = quoted or _needs_quotes(text)
-    if _is_plain(text) and (limit is None or len(text) <= limit) and not (in_quotes and _ESCAPED.intersection(text)):
-        return _wrap(text, in_quotes)
-    return _wrap(_cut(text, limit, in_quotes=in_quotes), in_quotes)
+    has_escapes = in_quotes and _ESCAPED.intersection(text)
+    if has_escapes or not _fits_as_it_is(text, limit):
+        text = _cut(text, limit, in_quotes=in_quotes)
+    return _wrap(text, in_quotes)
+
+
+def _fits_as_it_is(text: str, limit: int | None) -> bool:
+    return _is_plain(text) and (limit is None or len(text) <= limit)
 
 
 def show_pair(before: str, after: str, *, limit: int | None = None, quoted: bool = False) -> tuple[str, str]:
     """Return two texts that differ, cut so that the first difference stays visible."""
     in_quotes = quoted or _needs_quotes(before) or _needs_quotes(after)
-    if not in_quotes and all(_is_plain(text) and (limit is None or len(text) <= limit) for text in (before, after)):
+    if not in_quotes and _fits_as_it_is(before, limit) and _fits_as_it_is(after, limit):
         return before, after
     skip = 0
-    if limit is not None and max(_width(before, limit, in_quotes), _width(after, limit, in_quotes)) > limit:
-        alike = _alike(before, after)
-        skip = alike - 4 if alike > limit // 3 else 0
+    if limit is not None:
+        widest = max(_width(before, limit, in_quotes), _width(after, limit, in_quotes))
+        alike = len([*takewhile(bool, map(eq, before, after))])
+        if widest > limit and alike > limit // 3:
+            skip = alike - 4
     old = _cut(before, limit, skip, in_quotes=in_quotes)
     new = _cut(after, limit, skip, in_quotes=in_quotes)
     return _wrap(old, in_quotes), _wrap(new, in_quotes)
@@ -167,11 +182,16 @@ def _needs_quotes(text: str) -> bool:
 
 
 def _wrap(text: str, in_quotes: bool) -> str:
-    return f'"{text}"' if in_quotes else text
+    if in_quotes:
+        return f'"{text}"'
+    return text
 
 
 def _pieces(text: str, *, in_quotes: bool) -> Iterator[Piece]:
-    joined = set() if text.isascii() else {place for match in _JOINED.finditer(text) for place in range(*match.span())}
+    joined: set[int] = set()
+    if not text.isascii():
+        for match in _JOINED.finditer(text):
+            joined.update(range(*match.span()))
     piece = ""
     columns = 0
     for place, sign in enumerate(text):
@@ -194,52 +214,59 @@ def _pieces(text: str, *, in_quotes: bool) -> Iterator[Piece]:
         yield piece, columns
 
 
-def _ends(text: str, limit: int | None, in_quotes: bool) -> tuple[list[Piece], int]:
+def _ends(text: str, limit: int, in_quotes: bool) -> tuple[list[Piece], int]:
     """Return the pieces of a text, and how many characters of its middle these do not hold.
 
     A long text is cut to what can be shown of it before anything is measured. A piece that never fits takes the place
     of its middle.
     """
-    if limit is None or len(text) <= 2 * (most := _CHARACTERS_OF_A_COLUMN * max(limit, _NARROWEST)):
+    most = _CHARACTERS_OF_A_COLUMN * max(limit, _NARROWEST)
+    omitted = len(text) - 2 * most
+    if omitted <= 0:
         return list(_pieces(text, in_quotes=in_quotes)), 0
     head = _pieces(text[:most], in_quotes=in_quotes)
     tail = _pieces(text[-most:], in_quotes=in_quotes)
-    return [*head, ("", limit + most), *tail], len(text) - 2 * most
+    return [*head, ("", limit + most), *tail], omitted
 
 
 def _width(text: str, limit: int, in_quotes: bool) -> int:
     """Return the width of a text, or more than ``limit`` for a longer one."""
-    return sum(width for _, width in _ends(text, limit, in_quotes)[0])
+    pieces, _ = _ends(text, limit, in_quotes)
+    return _columns(pieces)
 
 
-def _alike(before: str, after: str) -> int:
-    """Return how many characters two texts begin with alike."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+def _columns(pieces: Iterable[Piece]) -> int:
+    return sum(width for _, width in pieces)
 
 
 def _cut(text: str, limit: int | None, skip: int = 0, *, in_quotes: bool) -> str:
     """Return a text without its first ``skip`` characters, and without its middle where it is wider than ``limit``."""
     lead = f"[…{skip}…]" if skip else ""
-    pieces, omitted = _ends(text[skip:], limit, in_quotes)
-    if limit is None or sum(width for _, width in pieces) + len(lead) <= limit:
+    text = text[skip:]
+    if limit is None:
+        return lead + _text(_pieces(text, in_quotes=in_quotes))
+    pieces, omitted = _ends(text, limit, in_quotes)
+    if _columns(pieces) + len(lead) <= limit:
         return lead + _text(pieces)
     total = len(pieces) + max(0, omitted - 1)  # without the piece that takes the place of what is omitted
     space = max(_NARROWEST, limit - len(lead) - len(f"[…{total}…]"))
-    head = _fit(pieces, space * 2 // 3)
-    tail = _fit(pieces[::-1], space - space * 2 // 3)
-    left = total - head - tail
-    if left <= 0:
+    for_head = space * 2 // 3
+    head = _fit(pieces, for_head)
+    tail = _fit(pieces[::-1], space - for_head)
+    hidden = total - head - tail
+    if hidden <= 0:
         return lead + _text(pieces)
     beginning = _text(pieces[:head])
     ending = _text(pieces[len(pieces) - tail :])
-    return f"{lead}{beginning}[…{left}…]{ending}"
+    return f"{lead}{beginning}[…{hidden}…]{ending}"
 
 
 def _fit(pieces: list[Piece], space: int) -> int:
-    return sum(1 for _ in takewhile(space.__ge__, accumulate(width for _, width in pieces)))
+    widths = accumulate(width for _, width in pieces)
+    return len([*takewhile(space.__ge__, widths)])
 
 
-def _text(pieces: list[Piece]) -> str:
+def _text(pieces: Iterable[Piece]) -> str:
     return "".join(text for text, _ in pieces)
 
 
@@ -247,6 +274,10 @@ _NUMBER: Final = re.compile(r"(.*?)([0-9]{1,15})([^0-9]*)", re.DOTALL)
 """What is before the last number of a name, that number, and what is after it."""
 _SHORTEST: Final = 3
 """Names from which on a range is shorter than the list of them."""
+
+
+_SEPARATOR: Final = re.compile("[,;…]|: ")
+"""What a list of names, or a range, has between them."""
 
 
 class NameRange(NamedTuple):
@@ -266,16 +297,20 @@ def name_ranges(names: Iterable[str]) -> tuple[NameRange, ...]:
     >>> [tuple(each) for each in name_ranges(["EP009", "Film", "EP010", "EP011", "EP013"])]
     [('EP009', 'EP011', 3), ('Film', 'Film', 1), ('EP013', 'EP013', 1)]
     """
-    given = list(names)
     places: dict[str, int] = {}
     ranges = []
-    for place, name in enumerate(given):
+    for place, name in enumerate(names):
         if places.setdefault(name, place) != place:
             ranges.append((place, NameRange(name, name, 1)))
     for run in _runs(places):
-        shown = [run] if len(run) >= _SHORTEST else [[each] for each in run]
-        ranges += [(min(map(places.__getitem__, part)), NameRange(part[0], part[-1], len(part))) for part in shown]
-    return tuple(each for _, each in sorted(ranges, key=lambda item: item[0]))
+        parts = [run]
+        if len(run) < _SHORTEST:
+            parts = [[name] for name in run]
+        for part in parts:
+            place = min(map(places.__getitem__, part))
+            ranges.append((place, NameRange(part[0], part[-1], len(part))))
+    ranges.sort()
+    return tuple(names_of_range for _, names_of_range in ranges)
 
 
 def show_range(names: NameRange) -> str:
@@ -286,8 +321,14 @@ def show_range(names: NameRange) -> str:
     >>> show_range(NameRange("EP001", "EP297", 297)), show_range(NameRange("A, B", "A, B", 1))
     ('EP001…EP297 (297)', '"A, B"')
     """
-    first, last = (show(name, quoted=any(sign in name for sign in (",", ";", "…", ": "))) for name in names[:2])
-    return first if names.size == 1 else f"{first}…{last} ({names.size})"
+    first = _show_name(names.first)
+    if names.size == 1:
+        return first
+    return f"{first}…{_show_name(names.last)} ({names.size})"
+
+
+def _show_name(name: str) -> str:
+    return show(name, quoted=_SEPARATOR.search(name) is not None)
 
 
 def _runs(names: Iterable[str]) -> Iterator[list[str]]:
@@ -295,7 +336,9 @@ def _runs(names: Iterable[str]) -> Iterator[list[str]]:
     families: dict[tuple[str, str], dict[str, str]] = {}
     for name in names:
         match = _NUMBER.fullmatch(name)
-        before, digits, after = match.groups() if match else (name, "", "")
+        before, digits, after = name, "", ""
+        if match:
+            before, digits, after = match.groups()
         families.setdefault((before, after), {})[digits] = name
     for family in families.values():
         run: list[str] = []

@@ -6,7 +6,7 @@ above the closing sentence and the question.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import structs
@@ -14,9 +14,30 @@ from msgspec import structs
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Result
-from msauto.report import plan_view, texts
-from msauto.report.clip_timeline import ASCII, TimelineRow, draw_timeline, legend_of
-from msauto.report.layout import PLAIN, Layout, Line, Style, TextSpan, render_lines, value_table, words
+from msauto.report.clip_timeline import ASCII, Timeline, TimelineRow, draw_timeline, legend_of
+from msauto.report.layout import (
+    PLAIN,
+    Layout,
+    Line,
+    Style,
+    TextSpan,
+    column_widths,
+    render_lines,
+    value_table,
+    with_commas,
+    words,
+)
+from msauto.report.plan_view import (
+    ACTIONS,
+    Block,
+    ErrorGroup,
+    NamedTargets,
+    PlanView,
+    Row,
+    WarningGroup,
+    shown_blocks,
+    view_plan,
+)
 from msauto.report.result_view import ResultGroup, ResultView, view_result
 from msauto.report.sanitizing import (
     display_width,
@@ -27,245 +48,327 @@ from msauto.report.sanitizing import (
     visible,
     visible_lines,
 )
+from msauto.report.texts import (
+    SIGNS,
+    WHOLE,
+    ValueWidth,
+    change_notes,
+    change_parts,
+    folder_note,
+    plural,
+    show_body,
+    show_duration,
+    target_heading,
+)
 
 NARROWEST: Final = 60
 _BODY: Final = 80
-_COLOURS: Final[dict[Action, Style]] = {"add": "green", "change": "yellow", "delete": "red", "run": "cyan"}
+_COLOURS: Final[Mapping[Action | None, Style]] = {
+    "add": "green", "change": "yellow", "delete": "red", "run": "cyan"
+}  # fmt: skip
 _NAME_ROWS: Final = 4
 _VALUE_ROWS: Final = 3
 _WIDEST_KEY: Final = 18
 _WIDEST_DRAWING: Final = 120
+_LABEL: Final = len("before ")
 _UNLIMITED: Final = 10**9
 
 
 def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
     """Yield a plan line by line, at most ``layout.width`` columns wide (60 or more); requests are not wrapped."""
     layout = structs.replace(layout, width=max(NARROWEST, layout.width))
-    view = plan_view.view_plan(plan, folded=not layout.verbosity, keep_going=layout.keep_going)
+    view = view_plan(plan, folded=not layout.verbosity, keep_going=layout.keep_going)
     return render_lines(_lines(view, layout), layout)
 
 
-def _lines(plan: plan_view.PlanView, layout: Layout) -> Iterator[Line]:
-    blocks, left = (plan.blocks, 0) if layout.verbosity else plan_view.shown_blocks(plan.blocks)
+def _lines(plan: PlanView, layout: Layout) -> Iterator[Line]:
+    blocks: Sequence[Block] = plan.blocks
+    hidden_targets = 0
+    if not layout.verbosity:
+        blocks, hidden_targets = shown_blocks(plan.blocks)
     if not layout.summary:
         yield from _blocks(blocks, layout)
     yield from _errors(plan.errors)
     yield from _warnings(plan.warnings)
-    changed = {id(target) for block in plan.blocks for target in block.targets}
-    changed |= {id(each.target) for each in plan.deletions}
-    if layout.summary or len(changed) > 2:  # a plan of one or two targets is seen at a glance
+    if layout.summary or not _is_seen_at_a_glance(plan):
         yield from _counts(plan, layout)
-    for refusal in plan.refusals if layout.refusals else ():
-        reason, to_allow, remedy = refusal.partition("To allow it: ")
-        yield Line((TextSpan(reason, "red", together=False), TextSpan(f"{to_allow}{remedy}", "red")))
-    if plan.refusals and layout.refusals and plan.deletions:
-        yield Line(())
+    if layout.refusals:
+        yield from _refusals(plan)
     yield from _deletions(plan)
     if plan.settings and (plan.refusals or layout.verbosity):
         yield words(plan.settings, "dim")
     yield words(plan.sentence, "bold")
-    if left and not layout.summary:
-        yield words(f"{texts.plural(left, 'target')} not shown: -v shows them", "yellow")
+    if hidden_targets and not layout.summary:
+        yield words(f"{plural(hidden_targets, 'target')} not shown: -v shows them", "yellow")
+
+
+def _is_seen_at_a_glance(plan: PlanView) -> bool:
+    """Return whether a plan changes two targets at most."""
+    changed = set()
+    for deletion in plan.deletions:
+        changed.add(id(deletion.target))
+    for block in plan.blocks:
+        changed.update(map(id, block.targets))
+    return len(changed) <= 2
+
+
+def _refusals(plan: PlanView) -> Iterator[Line]:
+    for refusal in plan.refusals:
+        reason, to_allow, remedy = refusal.partition("To allow it: ")
+        yield Line((TextSpan(reason, "red", together=False), TextSpan(f"{to_allow}{remedy}", "red")))
+    if plan.refusals and plan.deletions:
+        yield Line(())
 
 
 # Blocks --------------------------------------------------------------------------------------------------------
 
 
-def _blocks(blocks: Sequence[plan_view.Block], layout: Layout) -> Iterator[Line]:
+def _blocks(blocks: Sequence[Block], layout: Layout) -> Iterator[Line]:
     """Yield blocks, each timeline once, and what the signs of timelines mean."""
     drawn: list[TimelineRow] = []
-    first: dict[tuple[Line, ...], str] = {}
+    first_titles: dict[tuple[Line, ...], str] = {}
     for block in blocks:
-        rows, drawing = _drawing(block, layout)
-        shown = tuple(drawing)
-        if drawing and shown in first:
-            drawing = [words(f"    timeline: that of {first[shown]}", "dim", hang=6)]
-        first.setdefault(shown, block.title)
-        yield from (*_block(block, drawing, layout), Line(()))
-        drawn += rows
+        timeline = block.timeline
+        drawing: tuple[Line, ...] = ()
+        if timeline is not None:
+            rows = _timeline_rows(timeline, layout)
+            drawn += rows
+            drawing = _drawing(rows, timeline.length, layout)
+        if drawing in first_titles:
+            reference = f"    timeline: that of {first_titles[drawing]}"
+            drawing = (words(reference, "dim", hang=6),)
+        elif drawing:
+            first_titles[drawing] = block.title
+        yield from _block(block, drawing, layout)
+        yield Line(())
     legend = legend_of(drawn)
     if legend:
-        entries = [
-            TextSpan(f"{_in_signs(text, layout)}, ", _COLOURS[action] if action else "dim") for text, action in legend
-        ]
-        entries[-1] = entries[-1]._replace(text=entries[-1].text.removesuffix(", "))
-        yield from (Line((TextSpan("Timeline: ", "dim"), *entries)), Line(()))
+        entries = []
+        for meaning, action in legend:
+            entries.append(TextSpan(_in_signs(meaning, layout), _COLOURS.get(action, "dim")))
+        yield Line((TextSpan("Timeline: ", "dim"), *with_commas(entries)))
+        yield Line(())
 
 
-def _block(block: plan_view.Block, drawing: Iterable[Line], layout: Layout) -> Iterator[Line]:
+def _block(block: Block, drawing: Iterable[Line], layout: Layout) -> Iterator[Line]:
     yield _heading(block.title, block.folder)
-    rows = [row for row in block.rows if row.same]
-    keys = [row.key for row in rows]
-    key_width = max((width for width in map(display_width, keys) if width <= _WIDEST_KEY), default=0)
-    aspect_width = max((len(row.kind.aspect) for row in rows), default=0)
-    for row, key in zip(rows, keys, strict=True):
-        before = [f"{row.kind.aspect:{aspect_width}}  ", f"{pad(key, max(key_width, display_width(key)))}  "]
-        yield from _row(row, before, _width(block, layout), layout)
+    yield from _rows(block, layout)
     yield from _table(block, layout)
-    yield from (words(f"    {line}", "red", hang=6) for line in block.emptied)
+    for line in block.emptied:
+        yield words(f"    {line}", "red", hang=6)
     yield from drawing
     if block.level == "alone":
-        yield from _requests(block.targets[0].requests) if layout.verbosity else ()
+        if layout.verbosity:
+            yield from _requests(block.targets[0].requests)
         return
     if block.level == "alike":
-        yield names_line(block.named, None if block.whole else _NAME_ROWS * (layout.width - 4))
-    tasks = {change.source.task for row in block.rows for _, change in row.changes}
-    if len(tasks) == 1 and (task := tasks.pop()):
-        yield words(f"    task {show(task, quoted=True)}", "dim", hang=6)
+        space = None if block.whole else _NAME_ROWS * (layout.width - 4)
+        yield names_line(block.named, space)
+    tasks: set[str] = set()
+    for row in block.rows:
+        tasks.update(change.source.task for _, change in row.changes)
+    if len(tasks) == 1 and "" not in tasks:
+        yield words(f"    task {show(tasks.pop(), quoted=True)}", "dim", hang=6)
 
 
 def _heading(heading: str, folder: str) -> Line:
     spans = [TextSpan(heading, "bold", together=False)]
-    return Line((*spans, TextSpan(f"  {folder}", "dim")) if folder else tuple(spans), 4)
+    if folder:
+        spans.append(TextSpan(f"  {folder}", "dim"))
+    return Line(tuple(spans), 4)
 
 
-def _width(block: plan_view.Block, layout: Layout) -> texts.ValueWidth:
+def _rows(block: Block, layout: Layout) -> Iterator[Line]:
+    """Yield what changes in the same way in all targets; aspects and keys are in columns."""
+    rows = [row for row in block.rows if row.same]
+    aspect_width = max((len(row.kind.aspect) for row in rows), default=0)
+    keys = [row.key for row in rows]
+    key_width = 0
+    for key in keys:
+        width = display_width(key)
+        if width <= _WIDEST_KEY:
+            key_width = max(key_width, width)
+    value_width = _value_width(block, layout)
+    for row, key in zip(rows, keys, strict=True):
+        columns = (f"{row.kind.aspect:{aspect_width}}  ", f"{pad(key, key_width)}  ")
+        yield from _row(row, columns, value_width, layout)
+
+
+def _value_width(block: Block, layout: Layout) -> ValueWidth:
     """Return how much of a value is shown: a few rows, or everything."""
+    if block.whole or layout.verbosity:
+        return WHOLE
     space = _VALUE_ROWS * (layout.width - 20)
-    return texts.WHOLE if block.whole or layout.verbosity else texts.ValueWidth(space, space)
+    return ValueWidth(space, space)
 
 
-def _row(row: plan_view.Row, before: Sequence[str], width: texts.ValueWidth, layout: Layout) -> Iterator[Line]:
+def _row(row: Row, columns: Iterable[str], width: ValueWidth, layout: Layout) -> Iterator[Line]:
     action = row.kind.action
-    red: Style = "red" if action == "delete" else ""
-    spans = [TextSpan(f"  {texts.SIGNS[action]} ", _COLOURS[action]), *(TextSpan(each, red) for each in before)]
+    style: Style = "red" if action == "delete" else ""
+    spans = [TextSpan(f"  {SIGNS[action]} ", _COLOURS[action])]
+    spans += [TextSpan(column, style) for column in columns]
     hang = sum(display_width(span.text) for span in spans)
-    hang = hang if hang <= layout.width * 2 // 5 else 8
+    if hang > layout.width * 2 // 5:
+        hang = 8
     target, change = row.example
-    yield Line((*spans, *_values(change, target, width, red)), hang)
+    spans += _values(change, target, width, style)
+    yield Line(tuple(spans), hang)
     if layout.verbosity >= 2:
-        task = f", task {show(change.source.task, quoted=True)}" if change.source.task else ""
-        yield words(f"      at {visible(str(change.source.place))}{task}", "dim", hang=8)
+        source = change.source
+        task = f", task {show(source.task, quoted=True)}" if source.task else ""
+        yield words(f"      at {visible(str(source.place))}{task}", "dim", hang=8)
 
 
-def _table(block: plan_view.Block, layout: Layout) -> Iterator[Line]:
+def _table(block: Block, layout: Layout) -> Iterator[Line]:
     """Yield the table of a block, and the notes of its columns."""
     columns = block.columns
     if not columns:
         return
-    rows = [["", *(row.heading for row in columns)]]
-    width = _width(block, layout)
-    rows += ([line.label, *(cell.text(width) if cell else "" for cell in line.cells)] for line in block.lines)
+    rows = [["", *(column.heading for column in columns)]]
+    width = _value_width(block, layout)
+    for line in block.lines:
+        rows.append([line.label, *line.shown(width)])
     yield from value_table(rows, layout)
-    yield from (words(f"    {row.heading}: {row.notes}", "dim", hang=6) for row in columns if row.notes)
+    for column in columns:
+        notes = column.notes
+        if notes:
+            yield words(f"    {column.heading}: {notes}", "dim", hang=6)
 
 
-def _values(change: Change, target: Target, short: texts.ValueWidth, style: Style) -> Iterator[TextSpan]:
+def _values(change: Change, target: Target, short: ValueWidth, style: Style) -> Iterator[TextSpan]:
     """Yield what a change does, then its notes."""
-    parts = [str(part) for part in texts.change_parts(change, target, short)]
-    yield from _listed(parts, style)
-    notes = "; ".join(texts.change_notes(change, target.rate))
+    parts = change_parts(change, target, short)
+    yield from with_commas([TextSpan(str(part), style) for part in parts])
+    notes = "; ".join(change_notes(change, target.rate))
     if notes:
         gap = "  " if parts else ""
-        yield TextSpan(f"{gap}({notes})", style or ("dim" if change.reversible else "yellow"))
-
-
-def _listed(parts: Sequence[str], style: Style) -> list[TextSpan]:
-    return [*(TextSpan(f"{part}, ", style) for part in parts[:-1]), *(TextSpan(part, style) for part in parts[-1:])]
+        note_style: Style = "dim" if change.reversible else "yellow"
+        yield TextSpan(f"{gap}({notes})", style or note_style)
 
 
 def _requests(requests: tuple[Request, ...]) -> Iterator[Line]:
     for number, request in enumerate(requests, 1):
-        body = f"  {texts.show_body(request.body, _BODY)}" if request.body else ""
-        text = f"    {number:>3}. {request.method} {visible(request.path)}{body}"
+        text = f"    {number:>3}. {request.method} {visible(request.path)}"
+        if request.body:
+            text = f"{text}  {show_body(request.body, _BODY)}"
         yield Line((TextSpan(text, "dim"),), wrapped=False)
 
 
-def _drawing(block: plan_view.Block, layout: Layout) -> tuple[list[TimelineRow], list[Line]]:
-    """Return the rows of the timeline of a block, if all its targets have the same, and their lines."""
-    timeline = block.timeline
-    if timeline is None:
-        return [], []
-    label = 0 if timeline.only_adds else len("before ")
+def _timeline_rows(timeline: Timeline, layout: Layout) -> list[TimelineRow]:
+    label = 0 if timeline.only_adds else _LABEL
     space = layout.width - 4 - label - 2 - len(timeline.length)
-    rows = draw_timeline(timeline, min(space, _WIDEST_DRAWING))
+    return draw_timeline(timeline, min(space, _WIDEST_DRAWING))
+
+
+def _drawing(rows: Sequence[TimelineRow], length: str, layout: Layout) -> tuple[Line, ...]:
+    """Return the lines of a timeline; its length follows the last row."""
     lines = []
     for row in rows:
-        length = f"  {timeline.length}" if row is rows[-1] else ""
-        runs = (TextSpan(_in_signs(signs, layout), _COLOURS[action] if action else "") for signs, action in row.runs)
-        lines.append(Line((TextSpan(f"    {row.label if label else '':{label}}"), *runs, TextSpan(length))))
-    return rows, lines
+        label = f"{row.label:{_LABEL}}" if len(rows) > 1 else ""
+        spans = [TextSpan(f"    {label}")]
+        for signs, action in row.runs:
+            spans.append(TextSpan(_in_signs(signs, layout), _COLOURS.get(action, "")))
+        if row is rows[-1]:
+            spans.append(TextSpan(f"  {length}"))
+        lines.append(Line(tuple(spans)))
+    return tuple(lines)
 
 
 def _in_signs(drawing: str, layout: Layout) -> str:
-    return drawing.translate(ASCII) if layout.ascii_only else drawing
+    if layout.ascii_only:
+        return drawing.translate(ASCII)
+    return drawing
 
 
 # Names ---------------------------------------------------------------------------------------------------------
 
 
-def names_line(named: Sequence[plan_view.NamedTargets], space: int | None = None) -> Line:
+def names_line(named: Sequence[NamedTargets], space: int | None = None) -> Line:
     """Return the names of targets; those beyond ``space`` columns are only counted."""
-    left = 0 if space is None else space
-    total = sum(each.size * len(those.servers or [""]) for those in named for each in those.ranges)
-    spans, shown = [TextSpan("    ")], 0
-    for those in named:
-        spans += [TextSpan(those.place)] if len(named) + len(those.servers) > 2 else []
-        for place, each in enumerate(those.ranges, 1):
-            text = show_range(each)
-            left -= display_width(text) + 2
-            if space is not None and left < 0 and shown:
+    total = sum(targets.size for targets in named)
+    spans = [TextSpan("    ")]
+    shown = used = 0
+    for targets in named:
+        if len(named) + len(targets.servers) > 2:
+            spans.append(TextSpan(targets.place))
+        for names in targets.ranges:
+            text = show_range(names)
+            used += display_width(text) + 2
+            if space is not None and used > space and shown:
                 spans.append(TextSpan(f"and {total - shown} more (-v lists them)"))
                 return Line(tuple(spans), 4)
-            shown += each.size * len(those.servers or [""])
-            after = "" if shown == total else "; " if place == len(those.ranges) else ", "
-            spans.append(TextSpan(f"{text}{after}"))
+            shown += names.size * targets.homes
+            separator = "; " if names is targets.ranges[-1] else ", "
+            spans.append(TextSpan(f"{text}{separator}"))
+    spans[-1] = TextSpan(spans[-1].text.removesuffix("; "))
     return Line(tuple(spans), 4)
 
 
 # Errors, warnings, counts, deletions ---------------------------------------------------------------------------
 
 
-def _errors(errors: Iterable[plan_view.ErrorGroup]) -> Iterator[Line]:
+def _errors(errors: Iterable[ErrorGroup]) -> Iterator[Line]:
     for group in errors:
-        yield _heading(group.heading, "" if group.named else texts.folder_note(group.targets[0]))
+        folder = "" if group.named else folder_note(group.targets[0])
+        yield _heading(group.heading, folder)
         if group.named:
             yield names_line(group.named)
         first, *rest = group.lines
         yield words(f"  error: {first}", "red", hang=4)
-        yield from (words(f"    {line}", "red", hang=6) for line in rest)
+        for line in rest:
+            yield words(f"    {line}", "red", hang=6)
         yield Line(())
 
 
-def _warnings(warnings: Sequence[plan_view.WarningGroup]) -> Iterator[Line]:
+def _warnings(warnings: Sequence[WarningGroup]) -> Iterator[Line]:
     for group in warnings:
         first, *rest = group.lines
         yield words(f"Warning: {first}", "yellow")
-        yield from (words(f"  {line}", "yellow", hang=4) for line in rest)
+        for line in rest:
+            yield words(f"  {line}", "yellow", hang=4)
         if group.names:
             yield names_line([group.named])
     if warnings:
         yield Line(())
 
 
-def _counts(plan: plan_view.PlanView, layout: Layout) -> Iterator[Line]:
+def _counts(plan: PlanView, layout: Layout) -> Iterator[Line]:
     """Yield a table of the counts of each aspect."""
     if not plan.counts:
         return
-    columns = [name for name in plan_view.ACTIONS if name != "run" or any(each.run for each in plan.counts)]
-    kinds = {target.kind for block in plan.blocks for target in block.targets}
+    actions = list(ACTIONS)
+    if not any(count.run for count in plan.counts):
+        actions.remove("run")
+    only_assets = all(block.targets[0].kind == "asset" for block in plan.blocks)
+    head = ["", *actions, "assets" if only_assets else "targets"]
+    rows = [head]
     none = "." if layout.ascii_only else "·"
-    head = ["", *columns, "targets" if kinds - {"asset"} else "assets"]
-    rows = [[each.aspect, *(str(getattr(each, name) or none) for name in columns), str(each.targets)]
-            for each in plan.counts]  # fmt: skip
-    widths = [max(map(display_width, column)) for column in zip(head, *rows, strict=True)]
-    for row in (head, *rows):
-        cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
-        yield Line((TextSpan(f"  {row[0]:{widths[0]}}  {'  '.join(cells)}", "dim" if row is head else ""),))
+    for count in plan.counts:
+        numbers = [str(getattr(count, action) or none) for action in actions]
+        rows.append([count.aspect, *numbers, str(count.targets)])
+    aspect_width, *widths = column_widths(rows)
+    for aspect, *numbers in rows:
+        cells = "  ".join(map(str.rjust, numbers, widths))
+        style: Style = "" if aspect else "dim"
+        yield Line((TextSpan(f"  {aspect:{aspect_width}}  {cells}", style),))
     yield Line(())
 
 
-def _deletions(plan: plan_view.PlanView) -> Iterator[Line]:
+def _deletions(plan: PlanView) -> Iterator[Line]:
     """Yield every deleted asset and link, each whole."""
     if not plan.deletions:
         return
     yield words(f"{plan.deletions_heading}:", "red")
-    for each in plan.deletions:
-        link = f"link {each.link} of " if each.link else ""
-        what = f"{link}{texts.target_heading(each.target)}"
-        facts = _listed([f"{label} {value}" for label, value in each.facts.items()], "red")
-        note = "  (removed by `exactly`)" if each.change.losses else ""
-        yield Line((TextSpan(f"  - {what}{note}", "red", together=False), TextSpan("  ", "red"), *facts), 6)
+    for deletion in plan.deletions:
+        what = target_heading(deletion.target)
+        link = deletion.link
+        if link:
+            what = f"link {link} of {what}"
+        if deletion.change.losses:
+            what = f"{what}  (removed by `exactly`)"
+        facts = [TextSpan(f"{label} {value}", "red") for label, value in deletion.facts.items()]
+        head = (TextSpan(f"  - {what}", "red", together=False), TextSpan("  ", "red"))
+        yield Line((*head, *with_commas(facts)), 6)
     yield Line(())
 
 
@@ -288,7 +391,8 @@ def render_result(result: Result, layout: Layout = PLAIN) -> Iterator[str]:
     if not result.targets and not result.plan.left_out:
         return
     view = view_result(result, folded=not layout.verbosity)
-    closing = words(visible(view.sentence), "bold" if result.ok and not result.interrupted else "red")
+    style: Style = "bold" if result.ok and not result.interrupted else "red"
+    closing = words(visible(view.sentence), style)
     yield from render_lines([*_outcomes(view, layout), closing], layout)
 
 
@@ -298,7 +402,8 @@ def render_outcomes(result: Result, layout: Layout) -> Iterator[str]:
 
 
 def _outcomes(view: ResultView, layout: Layout) -> Iterator[Line]:
-    yield from (line for group in view.groups for line in _group(group, layout.verbosity))
+    for group in view.groups:
+        yield from _group(group, layout.verbosity)
     yield from _recap(view)
 
 
@@ -317,13 +422,17 @@ def _recap(view: ResultView) -> Iterator[Line]:
     """Yield a line for each server, with what is not zero; colour is for what someone must look at."""
     width = max((display_width(show(server)) for server in view.recaps), default=0)
     for server, counts in view.recaps.items():
-        shown = {name: number for name, number in counts.items() if number} or {"unchanged": 0}
+        spans = []
+        for name, number in counts.items():
+            if number:
+                style = _OUTCOMES.get(name.replace("_", " "), "")
+                spans.append(TextSpan(f"{name}={number} ", style))
+        if not spans:
+            spans.append(TextSpan("unchanged=0 "))
         seconds = view.result.server_seconds.get(server)
-        spans = [
-            TextSpan(f"{name}={number} ", _OUTCOMES.get(name.replace("_", " "), "")) for name, number in shown.items()
-        ]
-        took = [] if seconds is None else [TextSpan(f"in {texts.show_duration(seconds)}")]
-        yield Line((TextSpan(f"{pad(show(server), width)} : "), *spans, *took), 4)
+        if seconds is not None:
+            spans.append(TextSpan(f"in {show_duration(seconds)}"))
+        yield Line((TextSpan(f"{pad(show(server), width)} : "), *spans), 4)
     if view.recaps:
         yield Line(())
 
@@ -336,9 +445,16 @@ def render_problems(problems: Iterable[Problem], *, colour: bool, width: int | N
 
     ``width``: the columns of the terminal; ``None``: no line is wrapped.
     """
+    lines: list[Line] = []
     problems = [*problems]
-    lines = [line for problem in problems for line in (*_problem(problem), Line(()))]
-    lines += [words(f"{texts.plural(len(problems), 'problem')}.", "bold")] if problems else []
+    for problem in problems:
+        lines += [*_problem(problem), Line(())]
+    if problems:
+        lines.append(words(f"{plural(len(problems), 'problem')}.", "bold"))
+    return _rendered(lines, colour, width)
+
+
+def _rendered(lines: Iterable[Line], colour: bool, width: int | None) -> str:
     return "".join(render_lines(lines, Layout(colour=colour, width=width or _UNLIMITED)))
 
 
@@ -347,34 +463,48 @@ def render_error(error: MsautoError, *, colour: bool, width: int | None = None) 
     if isinstance(error, InputError):
         return render_problems(error.problems, colour=colour, width=width)
     first, *rest = visible_lines(str(error))
-    head = TextSpan("Refused:" if isinstance(error, RefusedError) else "Error:", "red")
-    lines = [Line((head, TextSpan(f" {first}", together=False)))]
-    lines += [words(f"  {line.strip()}", hang=4) for line in rest if line.strip()]
-    return "".join(render_lines(lines, Layout(colour=colour, width=width or _UNLIMITED)))
+    head = "Refused:" if isinstance(error, RefusedError) else "Error:"
+    lines = [Line((TextSpan(head, "red"), TextSpan(f" {first}", together=False)))]
+    for line in rest:
+        if line.strip():
+            lines.append(words(f"  {line.strip()}", hang=4))
+    return _rendered(lines, colour, width)
 
 
 def _problem(problem: Problem) -> Iterator[Line]:
     first, *rest = visible_lines(problem.message)
-    place = " ".join(visible_lines(f"{problem.place}: ")) if problem.place else ""
-    warning = problem.level == "warning"
-    message = TextSpan(f"{'warning: ' * warning}{first} ", "yellow" if warning else "red", together=False)
+    style: Style = "red"
+    if problem.level == "warning":
+        first = f"warning: {first}"
+        style = "yellow"
+    place = ""
+    if problem.place:
+        place = " ".join(visible_lines(f"{problem.place}: "))
+    message = TextSpan(f"{first} ", style, together=False)
     yield Line((TextSpan(place, "bold"), message, TextSpan(f"[{problem.kind}]", "dim")), 4)
-    yield from (words(f"  {line}", hang=4) for line in rest)
+    for line in rest:
+        yield words(f"  {line}", hang=4)
     for line in _excerpt(problem.excerpt):
-        yield Line((TextSpan(line, "cyan" if _is_caret(line) else "dim"),), laid_out=True)
+        line_style: Style = "cyan" if _is_caret(line) else "dim"
+        yield Line((TextSpan(line, line_style),), laid_out=True)
     if problem.remedy:
         yield words(f"  → {' '.join(visible_lines(problem.remedy))}", hang=4)
 
 
 def _excerpt(excerpt: str) -> Iterator[str]:
     """Yield the lines of an excerpt; a caret that counts characters moves to its column on the terminal."""
+    if not excerpt:
+        return
     above = ""
-    for line in excerpt.rstrip("\n").split("\n") if excerpt else ():
-        shown = "".join(" " if sign == "\t" else "�" if is_hidden(sign) else sign for sign in line)
-        if _is_caret(shown) and above:
+    for line in excerpt.rstrip("\n").split("\n"):
+        shown = line.replace("\t", " ")
+        for sign in set(filter(is_hidden, shown)):
+            shown = shown.replace(sign, "�")
+        if above and _is_caret(shown):
             at = shown.index("^")
-            bar = shown.rfind("|", 0, at) + 1
-            shown = shown[:bar] + " " * (display_width(above[:at]) - bar + max(0, at - len(above))) + shown[at:]
+            start = shown.rfind("|", 0, at) + 1
+            blanks = display_width(above[:at]) - start + max(0, at - len(above))
+            shown = f"{shown[:start]}{' ' * blanks}{shown[at:]}"
         yield shown
         above = shown
 

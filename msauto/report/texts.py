@@ -50,7 +50,9 @@ def plural(count: int, noun: str) -> str:
     >>> plural(1, "request"), plural(0, "request")
     ('1 request', '0 requests')
     """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    if count == 1:
+        return f"{count} {noun}"
+    return f"{count} {noun}s"
 
 
 def count_deletions(assets: int, links: int) -> str:
@@ -59,8 +61,11 @@ def count_deletions(assets: int, links: int) -> str:
     >>> count_deletions(1, 2), count_deletions(0, 1)
     ('1 asset and 2 links', '1 link')
     """
-    counts = ((assets, "asset"), (links, "link"))
-    return " and ".join(plural(count, noun) for count, noun in counts if count) or plural(0, "asset")
+    if not links:
+        return plural(assets, "asset")
+    if not assets:
+        return plural(links, "link")
+    return f"{plural(assets, 'asset')} and {plural(links, 'link')}"
 
 
 def count_outcomes(counts: Mapping[str, int]) -> str:
@@ -69,7 +74,12 @@ def count_outcomes(counts: Mapping[str, int]) -> str:
     >>> count_outcomes({"not_attempted": 1, "changed": 2, "requests": 3})
     '2 changed, 1 not attempted'
     """
-    return ", ".join(f"{counts[key_of(each)]} {each}" for each in OUTCOMES if counts.get(key_of(each)))
+    parts = []
+    for outcome in OUTCOMES:
+        count = counts.get(key_of(outcome))
+        if count:
+            parts.append(f"{count} {outcome}")
+    return ", ".join(parts)
 
 
 # Targets -------------------------------------------------------------------------------------------------------
@@ -99,40 +109,66 @@ def folder_note(target: Target) -> str:
     """Return the folder of an asset; empty if it is not known."""
     if target.folder is None:
         return ""
-    return f"in {show(target.folder)}" if target.folder else "in the root folder"
+    if target.folder:
+        return f"in {show(target.folder)}"
+    return "in the root folder"
 
 
 def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
     """Return the closing sentence of a plan, in the style of Terraform."""
-    kept = [f"What others changed of {plural(plan.kept, 'target')} is kept."] if plan.kept else []
-    left_out = [f"{plan.skipped} skipped."] if plan.skipped else []
+    rest = []
+    if plan.kept:
+        rest.append(f"What others changed of {plural(plan.kept, 'target')} is kept.")
+    if plan.skipped:
+        rest.append(f"{plan.skipped} skipped.")
     if plan.left_out:
-        left_out.append(f"{plural(plan.left_out, 'target')} left out of this run; the warnings give the reason.")
-    if not any(target.changes for target in plan.targets) and not plan.errors:
-        as_desired = plan.unchanged - plan.kept
-        count, verb = plural(as_desired, "target"), "is" if as_desired == 1 else "are"
-        compared = [f"{count} {verb} as desired."] if as_desired else [] if kept else ["Nothing was compared."]
-        return " ".join(["No changes.", *compared, *kept, *left_out])
-    summary = plan.summary
-    counts = ", ".join(f"{getattr(summary, action)} to {action}" for action in ("add", "change", "delete", "run"))
-    kinds = [target.kind for target in plan.targets if target.changes and target.error is None]
-    parts = [plural(kinds.count(kind), noun) for kind, noun in KINDS.items() if kind in kinds]
-    on = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
-    sentences = [f"Plan: {counts}{on and f', on {on}'}; {plural(plan.requests, 'request')}."]
+        left_out = plural(plan.left_out, "target")
+        rest.append(f"{left_out} left out of this run; the warnings give the reason.")
+    changing = [target for target in plan.targets if target.changes and target.error is None]
+    if not changing and not plan.errors:
+        return " ".join(["No changes.", *_compared(plan), *rest])
+    sentences = [_planned(plan, changing)]
     if plan.unchanged:
         sentences.append(f"{plan.unchanged} unchanged.")
-    sentences += [*kept, *left_out]
-    if len(plan.batches) > 1 and on:
-        named = [visible(" ".join(batch.servers)) for batch in plan.batches[:_BATCHES]]
-        more = f", then {len(plan.batches) - _BATCHES} more" if len(plan.batches) > _BATCHES else ""
-        sentences.append(f"In {len(plan.batches)} batches: {', then '.join(named)}{more}.")
-    if summary.outside:
-        it = "it" if summary.outside == 1 else "them"
-        sentences.append(f"{count_outside(summary.outside)}; to keep {it}: `outside: keep`.")
+    sentences += rest
+    if len(plan.batches) > 1 and changing:
+        sentences.append(_in_batches(plan))
+    outside = plan.summary.outside
+    if outside:
+        them = "it" if outside == 1 else "them"
+        sentences.append(f"{count_outside(outside)}; to keep {them}: `outside: keep`.")
     if plan.errors:
         effect = "left out" if keep_going else "nothing can be applied"
         sentences.append(f"{plural(plan.errors, 'target')} in error: {effect}.")
     return " ".join(sentences)
+
+
+def _compared(plan: Plan) -> Iterator[str]:
+    as_desired = plan.unchanged - plan.kept
+    if as_desired:
+        verb = "is" if as_desired == 1 else "are"
+        yield f"{plural(as_desired, 'target')} {verb} as desired."
+    elif not plan.kept:
+        yield "Nothing was compared."
+
+
+def _planned(plan: Plan, changing: Sequence[Target]) -> str:
+    """Return how many changes of each kind there are, on how many targets, by how many requests."""
+    what = ", ".join(f"{getattr(plan.summary, action)} to {action}" for action in SIGNS)
+    kinds = [target.kind for target in changing]
+    parts = [plural(kinds.count(kind), noun) for kind, noun in KINDS.items() if kind in kinds]
+    if parts:
+        targets = " and ".join(", ".join(parts).rsplit(", ", 1))
+        what = f"{what}, on {targets}"
+    return f"Plan: {what}; {plural(plan.requests, 'request')}."
+
+
+def _in_batches(plan: Plan) -> str:
+    parts = [visible(" ".join(batch.servers)) for batch in plan.batches[:_BATCHES]]
+    others = len(plan.batches) - len(parts)
+    if others:
+        parts.append(f"{others} more")
+    return f"In {len(plan.batches)} batches: {', then '.join(parts)}."
 
 
 def count_outside(count: int) -> str:
@@ -141,12 +177,15 @@ def count_outside(count: int) -> str:
     >>> count_outside(1), count_outside(2)
     ('1 thing was changed outside', '2 things were changed outside')
     """
-    return f"{plural(count, 'thing')} {'was' if count == 1 else 'were'} changed outside"
+    verb = "was" if count == 1 else "were"
+    return f"{plural(count, 'thing')} {verb} changed outside"
 
 
 def settings_line(plan: Plan) -> str:
     """Return which settings file applies; empty without one."""
-    return "" if plan.settings is None else f"Settings: {visible(plan.settings.path)}"
+    if plan.settings is None:
+        return ""
+    return f"Settings: {visible(plan.settings.path)}"
 
 
 # Refusals ------------------------------------------------------------------------------------------------------
@@ -154,19 +193,30 @@ def settings_line(plan: Plan) -> str:
 
 def refusal_sentence(refusal: Refusal) -> str:
     """Return what is refused, by which limit, and what allows it; visible, because it may hold titles and globs."""
-    allows = "To allow it" if refusal.remedy.startswith("--") else "No flag allows it"
-    return visible(f"Refused: {refusal_reason(refusal)}." + (f" {allows}: {refusal.remedy}" if refusal.remedy else ""))
+    sentence = f"Refused: {refusal_reason(refusal)}."
+    if refusal.remedy:
+        allows = "To allow it" if refusal.remedy.startswith("--") else "No flag allows it"
+        sentence = f"{sentence} {allows}: {refusal.remedy}"
+    return visible(sentence)
 
 
 def refusal_error(refusals: Sequence[Refusal]) -> RefusedError:
     """Return the error of a plan that is refused, with the reasons and all remedies; visible."""
     reasons = [refusal_reason(refusal) for refusal in refusals[:SHOWN_REASONS]]
-    more = len(refusals) - len(reasons)
-    shown = "; ".join([*reasons, *([f"{more} more, shown with the plan"] if more else [])])
-    flags = " ".join(refusal.remedy for refusal in refusals if refusal.remedy.startswith("--"))
-    others = [refusal.remedy for refusal in refusals if not refusal.remedy.startswith("--")]
-    remedy = "; ".join(filter(None, dict.fromkeys([flags, *others[:SHOWN_REASONS]])))
-    return RefusedError(visible(f"{shown}: nothing was sent"), remedy=visible(remedy))
+    others = len(refusals) - len(reasons)
+    if others:
+        reasons.append(f"{others} more, shown with the plan")
+    flags = []
+    remedies = []
+    for refusal in refusals:
+        if refusal.remedy.startswith("--"):
+            flags.append(refusal.remedy)
+        else:
+            remedies.append(refusal.remedy)
+    remedies = [" ".join(flags), *remedies[:SHOWN_REASONS]]
+    remedy = "; ".join(filter(None, dict.fromkeys(remedies)))
+    message = f"{'; '.join(reasons)}: nothing was sent"
+    return RefusedError(visible(message), remedy=visible(remedy))
 
 
 def refusal_reason(refusal: Refusal) -> str:
@@ -174,8 +224,10 @@ def refusal_reason(refusal: Refusal) -> str:
     count: int | str = refusal.count
     noun, reason = _REASONS.get(refusal.code, _OTHER_REASON)
     if isinstance(count, int) and noun:
-        count = count_deletions(count - refusal.links, refusal.links) if refusal.links else plural(count, noun)
-    return reason.format(what=refusal.code.replace("_", " "), count=count, limit=refusal.limit)
+        assets = count - refusal.links
+        count = count_deletions(assets, refusal.links) if refusal.links else plural(count, noun)
+    what = refusal.code.replace("_", " ")
+    return reason.format(what=what, count=count, limit=refusal.limit)
 
 
 SIGNS: Final[dict[Action, str]] = {"add": "+", "change": "~", "delete": "-", "run": "!"}
@@ -211,11 +263,16 @@ class ValuePart(Struct, frozen=True):
     @property
     def value(self) -> str:
         """The value of a part that does not change."""
-        return (self.after if self.after is not None else self.before) or ""
+        shown = self.before if self.after is None else self.after
+        return shown or ""
 
     def __str__(self) -> str:
-        text = f"{self.before} → {self.after}" if self.changes else self.value
-        return f"{self.label} {text}" if self.label else text
+        text = self.value
+        if self.changes:
+            text = f"{self.before} → {self.after}"
+        if self.label:
+            return f"{self.label} {text}"
+        return text
 
 
 class ValueWidth(Struct, frozen=True):
@@ -237,67 +294,92 @@ def _aspect_of(change: Change) -> Aspect:
 def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> tuple[ValuePart, ...]:
     """Return what a change does, attribute by attribute; empty if its key shows everything."""
     aspect = _aspect_of(change)
-    if details := aspect.details(change, target):
-        return tuple(_one_sided(visible(each.label), _detail(each, target), change) for each in details)
+    details = aspect.details(change, target)
+    if details:
+        parts = []
+        for detail in details:
+            shown = _detail(detail, target)
+            parts.append(_one_sided(visible(detail.label), shown, change))
+        return tuple(parts)
     change = aspect.shown(change).change
     if isinstance(change.before, dict) or isinstance(change.after, dict):
         return tuple(_item(change, target.rate, short.item))
     return tuple(_plain(change, target.rate, short.alone))
 
 
-def change_notes(change: Change, rate: Fraction | None = None) -> tuple[str, ...]:
-    """Return notes on a change, such as where ``before`` comes from and whether it can be undone."""
+def change_notes(change: Change, rate: Fraction | None = None) -> Iterator[str]:
+    """Yield notes on a change, such as where ``before`` comes from and whether it can be undone."""
     from msauto.aspects.downloads import Download  # as above
 
-    notes = [_BASIS[change.basis]] if change.basis in _BASIS and change.action != "run" else []
-    notes += [outside_note(change, change.outside, rate)] if change.outside is not None else []
+    if change.basis in _BASIS and change.action != "run":
+        yield _BASIS[change.basis]
+    if change.outside is not None:
+        yield outside_note(change, change.outside, rate)
     if change.losses:
-        notes.append("removed by `exactly`" if change.action == "delete" else "loses what no task names")
+        is_removed = change.action == "delete"
+        yield "removed by `exactly`" if is_removed else "loses what no task names"
     if change.handler:
-        notes.append(f"handler {show(change.handler, quoted=True)}{', before the deletion' if change.before else ''}")
+        when = ", before the deletion" if change.before else ""
+        yield f"handler {show(change.handler, quoted=True)}{when}"
     if change.pending:
-        notes.append(f"pending since run {visible(change.pending)}")
+        yield f"pending since run {visible(change.pending)}"
     if change.secret:
-        notes.append("secret")
+        yield "secret"
     if not change.reversible and not isinstance(_aspect_of(change), Download):
-        notes.append("cannot be undone")
-    return tuple(notes)
+        yield "cannot be undone"
 
 
 def outside_note(change: Change, outside: Outside, rate: Fraction | None) -> str:
     """Return since when others have changed a thing, who it was, and what it was, unless it becomes that again."""
-    left, after = outside.left, change.after
-    items = left.items() if isinstance(left, dict) else [(change.key, left)]
-    now = after if isinstance(after, dict) else {change.key: after}
-    was = [
-        f"{'' if name == change.key else f'{visible(name)} '}{show_value(value, name, rate)}"
-        for name, value in items
-        if change.before is not None and now.get(name) != value
-    ]
-    by = f", by user {show(outside.user)}" if outside.user else ""
-    told = f", was {', '.join(was)}" if was else ""
-    return f"{done_outside(change, outside)} outside since {local_time(outside.at)}{by}{told}"
+    note = f"{done_outside(change, outside)} outside since {local_time(outside.at)}"
+    if outside.user:
+        note = f"{note}, by user {show(outside.user)}"
+    if change.before is None:
+        return note
+    after = _attributes(change.after, change.key)
+    earlier = []
+    for name, value in _attributes(outside.left, change.key).items():
+        if after.get(name) != value:
+            label = "" if name == change.key else f"{visible(name)} "
+            earlier.append(f"{label}{show_value(value, name, rate)}")
+    if earlier:
+        note = f"{note}, was {', '.join(earlier)}"
+    return note
+
+
+def _attributes(value: Json, key: str) -> Mapping[str, Json]:
+    """Return the attributes of an item; those of another value are the value itself."""
+    if isinstance(value, dict):
+        return value
+    return {key: value}
 
 
 def done_outside(change: Change, outside: Outside) -> str:
     """Return what others did to a thing: ``deleted``, ``moved`` or ``changed``."""
-    moved = isinstance(outside.left, dict) and outside.left.keys() <= set(_PLACE)
-    return "deleted" if change.before is None else "moved" if moved else "changed"
+    if change.before is None:
+        return "deleted"
+    is_moved = isinstance(outside.left, dict) and outside.left.keys() <= set(_PLACE)
+    if is_moved:
+        return "moved"
+    return "changed"
 
 
 def emptied_lists(target: Target) -> tuple[str, ...]:
     """Return a line for each list that ``exactly`` empties."""
-    return tuple(
-        f"all {each.count} {each.aspect.replace('_', ' ')}s are removed: the list is empty afterwards"
-        for each in target.emptied
-        if each.count > 1
-    )
+    lines = []
+    for emptied in target.emptied:
+        if emptied.count > 1:
+            items = f"all {emptied.count} {emptied.aspect.replace('_', ' ')}s"
+            lines.append(f"{items} are removed: the list is empty afterwards")
+    return tuple(lines)
 
 
 def show_key(change: Change) -> str:
     """Return the key of a change, visible; empty if it only repeats the aspect."""
     label = _aspect_of(change).shown(change).label
-    return "" if label in {"", change.aspect} else show(label)
+    if label in {"", change.aspect}:
+        return ""
+    return show(label)
 
 
 def show_body(body: Body, limit: int | None = None) -> str:
@@ -329,8 +411,11 @@ def show_seconds(seconds: float) -> str:
     """Return a duration such as ``30 min``, ``1 h 15 min``, ``45 s``."""
     whole = round(seconds)
     hours, rest = divmod(whole, 3600)
-    minutes, left = divmod(rest, 60)
-    parts = [f"{number} {unit}" for number, unit in ((hours, "h"), (minutes, "min"), (left, "s")) if number]
+    minutes, rest = divmod(rest, 60)
+    parts = []
+    for number, unit in ((hours, "h"), (minutes, "min"), (rest, "s")):
+        if number:
+            parts.append(f"{number} {unit}")
     return " ".join(parts) or "0 s"
 
 
@@ -343,7 +428,9 @@ def show_duration(seconds: float) -> str:
     """Return how long something took: ``under 0.1 s``, ``0.4 s``, ``9.8 s``, then as :func:`show_seconds`."""
     if seconds < 0.1:
         return "under 0.1 s"
-    return f"{seconds:.1f} s" if seconds < 9.95 else show_seconds(seconds)
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    return show_seconds(seconds)
 
 
 def show_value(value: Json, name: str = "", rate: Fraction | None = None, *, limit: int | None = None) -> str:
@@ -356,8 +443,10 @@ def show_value(value: Json, name: str = "", rate: Fraction | None = None, *, lim
         return show_frames(frames, rate)
     if value is None:
         return _NOTHING
+    if value == HIDDEN:
+        return HIDDEN
     if isinstance(value, str):
-        return HIDDEN if value == HIDDEN else show(value, limit=limit, quoted=True)
+        return show(value, limit=limit, quoted=True)
     if isinstance(value, list):
         return show_list(value, limit=limit)
     if isinstance(value, dict):
@@ -383,14 +472,18 @@ def show_list(values: list[Json], *, limit: int | None = None) -> str:
 def show_pair_of(before: Json, after: Json, name: str, rate: Fraction | None, limit: int | None) -> tuple[str, str]:
     """Return two values so that they look different if they are."""
     match before, after:
-        case str(), str() if HIDDEN not in {before, after} and _frames(before, name) is None:
-            return show_pair(before, after, limit=limit, quoted=True)
+        case str(), str():
+            if HIDDEN not in {before, after} and _frames(before, name) is None:
+                return show_pair(before, after, limit=limit, quoted=True)
     old = show_value(before, name, rate, limit=limit)
     new = show_value(after, name, rate, limit=limit)
     if old != new or before == after:
         return old, new
-    whole = show_value(before, name, rate), show_value(after, name, rate)
-    return whole if whole[0] != whole[1] else (visible(json.dumps(before)), visible(json.dumps(after)))
+    old = show_value(before, name, rate)
+    new = show_value(after, name, rate)
+    if old != new:
+        return old, new
+    return visible(json.dumps(before)), visible(json.dumps(after))
 
 
 def _frames(value: Json, name: str) -> int | None:
@@ -398,43 +491,59 @@ def _frames(value: Json, name: str) -> int | None:
         return None
     if isinstance(value, int):
         return value
-    return read_whole(value, least=0) if isinstance(value, str) else None
+    if isinstance(value, str):
+        return read_whole(value, least=0)
+    return None
 
 
 def _plain(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[ValuePart]:
     before, after, name = change.before, change.after, change.key
     if change.action == "change":
         old, new = show_pair_of(before, after, name, rate, limit)
-        yield ValuePart("", _UNKNOWN if before is None and change.basis == "none" else old, new)
-    elif (value := before if change.action == "delete" else after) not in (None, change.key):
+        if before is None and change.basis == "none":
+            old = _UNKNOWN
+        yield ValuePart("", old, new)
+        return
+    value = before if change.action == "delete" else after
+    if value not in (None, name):
         yield _one_sided("", show_value(value, name, rate, limit=limit), change)
 
 
 def _one_sided(label: str, shown: str, change: Change) -> ValuePart:
     """Return the only value of an attribute that is removed, or new."""
-    return ValuePart(label, shown, None) if change.action == "delete" else ValuePart(label, None, shown)
+    if change.action == "delete":
+        return ValuePart(label, shown, None)
+    return ValuePart(label, None, shown)
 
 
 def _item(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[ValuePart]:
     """Yield the attributes of a list item that differ, and its place; of one that is added or removed, all of them."""
     before = change.before if isinstance(change.before, dict) else {}
     after = change.after if isinstance(change.after, dict) else {}
-    for name in sorted(before | after, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)):
+    item = before | after
+    for name in sorted(item, key=_place_in_order):
+        if _in_key(change.key, name, item):
+            continue
         old, new = before.get(name), after.get(name)
         label = "at" if name == "frame" else visible(name)
-        if _in_key(change.key, name, before | after):
-            continue
         if change.action != "change":
             value = old if change.action == "delete" else new
-            if value not in (None, "", []) and (name, value) != ("rating", 0):
+            is_unset = value in (None, "", []) or (name, value) == ("rating", 0)
+            if not is_unset:
                 yield _one_sided(label, show_value(value, name, rate, limit=limit), change)
-        elif name in after and new is None and name not in before:
-            yield ValuePart(label, _UNKNOWN, _NOTHING)  # lost, and never known
         elif name in after and old != new:
             yield ValuePart(label, *show_pair_of(old, new, name, rate, limit))
+        elif name not in before and new is None:
+            yield ValuePart(label, _UNKNOWN, _NOTHING)  # lost, and never known
         elif name in _PLACE or (old == HIDDEN and name in after):  # redacted values may differ
             shown = show_value(old, name, rate, limit=limit)
             yield ValuePart(label, shown, shown)
+
+
+def _place_in_order(name: str) -> int:
+    if name in _ORDER:
+        return _ORDER.index(name)
+    return len(_ORDER)
 
 
 def _in_key(key: str, name: str, item: Mapping[str, Json]) -> bool:
@@ -449,5 +558,8 @@ def _detail(detail: Detail, target: Target) -> str:
     if detail.name == "wait":
         return show_seconds(target.wait)
     if isinstance(detail.value, list):
-        return "; ".join(show(str(each), quoted="; " in str(each)) for each in detail.value)
-    return show_value(detail.value, detail.name, target.rate) if detail.name else show(str(detail.value))
+        texts = map(str, detail.value)
+        return "; ".join(show(text, quoted="; " in text) for text in texts)
+    if detail.name:
+        return show_value(detail.value, detail.name, target.rate)
+    return show(str(detail.value))
