@@ -268,7 +268,7 @@ class Value(Aspect):
             return False
         still = context.still.get(f"{self.name}:{effect.key}", known)
         if still is not known and not is_equal(still, known, self):
-            context.builder.warnings.append(left_alone(f"{context.title}: {what}", known, still))
+            context.warn(left_alone(what, known, still))
             return False
         outside = changed_outside(self, context, effect.key, known) if basis == "live" else None
         return outside is None or not is_kept(context, (self.name, effect.key), outside, known, source, effect.after)

@@ -262,7 +262,7 @@ class Links(ListAspect):
             )
         title = parse_folder(key)[-1]
         if f"{self.name}:{key}" in context.still and (why := why_ambiguous(title, context.live.links or ())):
-            context.builder.warnings.append(f"{context.title}: link {key} cannot be undone: {why}")
+            context.warn(f"link {key} cannot be undone: {why}")
             return
         if not context.server.dialect.removes_links:
             remedy = (

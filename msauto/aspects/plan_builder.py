@@ -202,6 +202,10 @@ class PlanContext(Struct, frozen=True, eq=False):
             return 0
         return self.asset.first_frame or 0
 
+    def warn(self, text: str) -> None:
+        """Add a warning on the asset."""
+        self.builder.warnings.append(f"{self.title}: {text}")
+
 
 def length_of(asset: Asset) -> Sequence[str]:
     """Return the facts that a position is held against; the length of a clip that is still recorded grows."""

@@ -274,7 +274,7 @@ class RssItems(ListAspect):
         is_first = exactly and not any(change.losses for change in builder.changes)
         guarded = is_first and any(change.action == "add" for change in builder.changes)
         if len(items) > 1:
-            builder.warnings.append(f"{context.title}: {len(items)} items are {key}: they are deleted")
+            context.warn(f"{len(items)} items are {key}: they are deleted")
         numbers: list[int] = []
         for each in items:
             shown: Item = {name: text for name in RSS_FIELDS if (text := each.get(name))}

@@ -37,7 +37,7 @@ class Title(Aspect):
             return
         still = context.still.get(f"{self.name}:", live)
         if not same_text(live, str(still)):
-            context.builder.warnings.append(left_alone(f"{context.title}: the title", live, still))
+            context.warn(left_alone("the title", live, still))
             return
         outside = changed_outside(self, context, "", live)
         if outside is not None and is_kept(context, (self.name, self.name), outside, live, part.source, part.value):
