@@ -126,31 +126,21 @@ class ListAspect(Aspect):
             check_in_point_stays(context)
         everything = self.live(context)
         items = self._resolved(context, desired, everything)
-        live = {key: value for key, value in everything.items() if TWINS not in value}
-        twins: Mapping[str, TaskSource] = {}
-        if len(live) < len(everything):
-            twins = self.twins(context, everything, items, desired)
-        matching = match(items, live, self.handles, self.differs, self.prefix)
         absent = [item for item in items if not item.present]
+        matching = self._matched(context, desired, items, everything)
         if absent:
             self._refuse_contradictions(absent, matching)
         if matching.created and matching.kept:
-            self._refuse_what_stays_and_changes(desired, matching, live)
-        surplus: dict[str, TaskSource] = {}
-        if desired.exactly:
-            surplus = {key: desired.exactly for key in matching.others if self.covers(desired, live[key])}
+            self._refuse_what_stays_and_changes(desired, matching)
         if matching.spared:
-            self._warn_of_spared(context, live, matching, surplus)
+            self._warn_of_spared(context, matching)
         if absent or desired.exactly:
             self._expect_no_others(context, desired, absent, everything)
-        for key, source in twins.items():
-            going = surplus if source is desired.exactly else matching.removed
-            going[key] = source
         if context.memory:
-            matching, surplus = self.without_kept(context, matching, everything, surplus)
-        self.write(context, matching, everything, surplus)
-        if surplus:
-            self._note_emptied(context, desired, matching, everything, surplus)
+            matching = self.without_kept(context, matching)
+        self.write(context, matching)
+        if matching.surplus:
+            self._note_emptied(context, desired, matching)
 
     def _resolved(
         self, context: PlanContext, desired: DesiredList[Any], live: Mapping[str, Item]
@@ -163,24 +153,40 @@ class ListAspect(Aspect):
             items = [item for item in items if not self.is_left_alone(context, item, live)]
         return self.unite(items) if len(items) > 1 else items
 
-    def _note_emptied(
+    def _matched(
         self,
         context: PlanContext,
-        desired: Any,
-        matching: Matching[Item],
+        desired: DesiredList[Any],
+        items: Sequence[ListItem],
         live: Mapping[str, Item],
-        surplus: Mapping[str, TaskSource],
-    ) -> None:
+    ) -> Matching[Item]:
+        """Match the items with the live ones, and note which others ``exactly`` removes; twins match nothing."""
+        exactly = desired.exactly
+        single = {key: value for key, value in live.items() if TWINS not in value}
+        twins: Mapping[str, TaskSource] = {}
+        if len(single) < len(live):
+            twins = self.twins(context, live, items, desired)
+        matching = match(items, single, self.handles, self.differs, self.prefix)
+        for key in matching.others:
+            if exactly and self.covers(desired, live[key]):
+                matching.surplus[key] = exactly
+        for key, source in twins.items():
+            is_surplus = source is exactly
+            going = matching.surplus if is_surplus else matching.removed
+            going[key] = source
+        return replace(matching, live=live) if twins else matching
+
+    def _note_emptied(self, context: PlanContext, desired: Any, matching: Matching[Item]) -> None:
         """Note how many items go, where ``exactly`` leaves none of those that it concerns."""
         staying: list[Attributes] = [item.named for item in matching.created]
-        for key, value in live.items():
-            if key not in matching.removed and key not in surplus:
+        for key, value in matching.live.items():
+            if key not in matching.removed and key not in matching.surplus:
                 staying += each_of(value)
         if any(self.covers(desired, value) for value in staying):
             return
         count = 0
-        for key in surplus:
-            count += len(each_of(live[key]))
+        for key in matching.surplus:
+            count += len(each_of(matching.live[key]))
         context.builder.emptied.append((self.name, count))
 
     def with_keys_of_ours(
@@ -242,17 +248,11 @@ class ListAspect(Aspect):
         """Return whether a key is that of one item: the server does not number its items by their start."""
         return not (self.numbered and context.server.dialect.numbers_by_start)
 
-    def without_kept(
-        self,
-        context: PlanContext,
-        matching: Matching[Item],
-        live: Mapping[str, Item],
-        surplus: dict[str, TaskSource],
-    ) -> tuple[Matching[Item], dict[str, TaskSource]]:
+    def without_kept(self, context: PlanContext, matching: Matching[Item]) -> Matching[Item]:
         """Return what is to be written, without what was changed outside and is kept."""
-        left = self.left(context)
+        left, live = self.left(context), matching.live
         if not left or not self.tells_by_key(context):
-            return matching, surplus
+            return matching
         gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
 
         def stays(called: str, key: str, named: Attributes | None, source: TaskSource) -> bool:
@@ -281,8 +281,8 @@ class ListAspect(Aspect):
         for item, key in matching.present:
             if not stays(item.label, key or item.key or "", item.named, item.source):
                 present.append((item, key))
-        removed = without(matching.removed)
-        return replace(matching, present=present, removed=removed), without(surplus)
+        removed, surplus = without(matching.removed), without(matching.surplus)
+        return replace(matching, present=present, removed=removed, surplus=surplus)
 
     def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
         """Return how a run left each item, and that run, by live key."""
@@ -351,17 +351,13 @@ class ListAspect(Aspect):
         """Return whether ``exactly`` of a list concerns an item."""
         return any(kind.items() <= value.items() for kind in self.covered(desired))
 
-    def write(
-        self,
-        context: PlanContext,
-        matching: Matching[Item],
-        live: Mapping[str, Item],
-        surplus: Mapping[str, TaskSource],
-    ) -> None:
+    def write(self, context: PlanContext, matching: Matching[Item]) -> None:
         """Add the changes and requests: deletions first, so that an old and a new item never share a place."""
-        for gone, exactly in ((matching.removed, False), (surplus, True)):
-            for key, source in gone.items():
-                self.delete(context, key, live[key], source, exactly=exactly)
+        live = matching.live
+        for key, source in matching.removed.items():
+            self.delete(context, key, live[key], source, exactly=False)
+        for key, source in matching.surplus.items():
+            self.delete(context, key, live[key], source, exactly=True)
         for item, key in matching.kept:
             self.keep(context, item, key, live[key])
         for item in matching.created:
@@ -418,19 +414,13 @@ class ListAspect(Aspect):
         context.warn(warning)
         return True
 
-    def _warn_of_spared(
-        self,
-        context: PlanContext,
-        live: Mapping[str, Item],
-        matching: Matching[Item],
-        surplus: Mapping[str, TaskSource],
-    ) -> None:
+    def _warn_of_spared(self, context: PlanContext, matching: Matching[Item]) -> None:
         """Warn of the items that stay: a task names them as absent, and they have other attributes or are desired."""
         for key, item in matching.spared.items():
-            if key in surplus:
+            if key in matching.surplus:
                 continue
             reasons = []
-            value = live[key]
+            value = matching.live[key]
             for name in self.differs(item.named, value):
                 reasons.append(f"its {name} is {value.get(name)!r}, not {item.named[name]!r}")
             if not reasons:
@@ -558,12 +548,13 @@ class ListAspect(Aspect):
                     what = f"{self.called} {gone.label} is removed here and desired at {at}"
                     raise refuse(what, gone.source, "remove one of the two")
 
-    def _refuse_what_stays_and_changes(self, desired: Any, matching: Matching[Item], live: Mapping[str, Item]) -> None:
+    def _refuse_what_stays_and_changes(self, desired: Any, matching: Matching[Item]) -> None:
         """Refuse an item that one task names by its place as it is, and another one by its key as something else."""
         there: dict[Hashable, tuple[ListItem, Item]] = {}
         for item, key in matching.kept:
-            for handle in self.handles(live[key])[:1]:
-                there[handle] = item, live[key]
+            value = matching.live[key]
+            for handle in self.handles(value)[:1]:
+                there[handle] = item, value
         parts = {sourced.source: sourced.part for sourced in desired.items}
         for stays in matching.created:
             has_a_place = stays.key is None and stays.besides is None and stays.handles
