@@ -40,15 +40,15 @@ _ALL: Final[tuple[Aspect, ...]] = (
     DELETION, Title(), Restore(), LinkFields(), XmpFields(), Segmentation(), Segments(), Markers(), Links(),
     CHANNEL_ITEMS, AssetCommands(), Thumbnails(), Proxies(), XmpBatches(),
 )  # fmt: skip
-ASPECTS: Final[Mapping[str, Aspect]] = {each.name: each for each in _ALL}
+ASPECTS: Final[Mapping[str, Aspect]] = {aspect.name: aspect for aspect in _ALL}
 """All aspects by name, in the order in which an asset is planned."""
 
 
-NUMBERED: Final = frozenset(each.name for each in _ALL if isinstance(each, ListAspect) and each.numbered)
+NUMBERED: Final = frozenset(aspect.name for aspect in _ALL if isinstance(aspect, ListAspect) and aspect.numbered)
 """The lists whose items may get other numbers from the server."""
-CHECKED: Final = [each for each in _ALL if type(each).check is not Aspect.check]
+CHECKED: Final = [aspect for aspect in _ALL if type(aspect).check is not Aspect.check]
 """The aspects that check the arguments of a task."""
-_READ: Final = [name for name, each in ASPECTS.items() if type(each).things is not Aspect.things]
+_READ: Final = [aspect.name for aspect in _ALL if type(aspect).things is not Aspect.things]
 """The aspects of which reading shows anything."""
 
 
@@ -79,7 +79,7 @@ def is_deletion(change: Change) -> bool:
 
 def deletions_of(target: Target) -> list[Change]:
     """Return the changes of a target that count as deletions."""
-    return [change for change in target.changes if is_deletion(change)]
+    return [change for change in target.changes if change.action == "delete" and ASPECTS[change.aspect].deletes]
 
 
 # What several tasks declare ------------------------------------------------------------------------------------------
@@ -91,8 +91,7 @@ def merge_desired(declared: Sequence[DesiredAsset], asset: Asset, title: str) ->
     Raises ``PlanningError`` that names both places of a contradiction.
     """
     first = declared[0]
-    has_items_to_unite = any(map(_may_hold_one_twice, first.parts.values()))
-    if len(declared) == 1 and not has_items_to_unite:
+    if len(declared) == 1 and not _has_items_to_unite(first.parts.values()):
         parts = {name: first.parts[name] for name in sorted(first.parts, key=_ORDER.__getitem__)}
         return structs.replace(first, parts=parts)
     merging = Merging(asset, title)
@@ -101,9 +100,12 @@ def merge_desired(declared: Sequence[DesiredAsset], asset: Asset, title: str) ->
     return merged
 
 
-def _may_hold_one_twice(part: Any) -> bool:
-    """Return whether what a task declares is a list, of which two items may be one."""
-    return isinstance(part, DesiredList) and len(part.items) > 1
+def _has_items_to_unite(parts: Iterable[Any]) -> bool:
+    """Return whether a part is a list of which two items may be one."""
+    for part in parts:
+        if isinstance(part, DesiredList) and len(part.items) > 1:
+            return True
+    return False
 
 
 def contradictions(declared: Sequence[DesiredAsset | DesiredChannel], title: str) -> list[PlanningError]:
@@ -165,7 +167,7 @@ def _merge_parts(declared: Sequence[DesiredAsset], merging: Merging) -> dict[str
     merged: dict[str, Any] = {}
     for name in sorted(by_aspect, key=_ORDER.__getitem__):
         parts = by_aspect[name]
-        if len(parts) == 1 and not _may_hold_one_twice(parts[0]):
+        if len(parts) == 1 and not _has_items_to_unite(parts):
             merged[name] = parts[0]
         else:
             merged[name] = ASPECTS[name].merge(merging, parts)

@@ -26,8 +26,9 @@ class AssetDeletion(Aspect):
         """Delete the asset, and with it every entry that shows it. This cannot be undone."""
         asset = context.asset
         places = [show_folder(place) for place in context.places]
+        folder = None if asset.folder is None else show_folder(asset.folder)
         shown: dict[str, Json] = {
-            "folder": None if asset.folder is None else show_folder(asset.folder),
+            "folder": folder,
             "frames": asset.frames,
             "create_time": asset.attributes.get("create_time"),
         }

@@ -12,9 +12,9 @@ from msgspec import Struct, field, structs
 
 from msauto.aspects.arguments import ExportedPart, State, TaskArguments, asset_key, duplicates, known_items, or_absent
 from msauto.aspects.aspect import Reads, Shown, UndoContext, part_of
-from msauto.aspects.comparison import Attributes, mapping, text_of
+from msauto.aspects.comparison import Attributes, Item, Items, mapping, text_of
 from msauto.aspects.link_fields import FieldsArgs, same_field, shown_field, shown_fields, wire_value
-from msauto.aspects.list_aspect import Item, ListAspect
+from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.matching import ListItem
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
@@ -155,7 +155,7 @@ class Links(ListAspect):
         """Return what is where links are to be."""
         if not live.places:
             return None
-        part: dict[str, Json] = {}
+        part: Item = {}
         for place, entries in live.places.items():
             if entries:
                 part[show_folder(place)] = _shown(live.asset, entries)
@@ -204,7 +204,7 @@ class Links(ListAspect):
                 items[key] = {"link_id": link.link_id}
         return items
 
-    def resolve(self, context: PlanContext, sourced: Sourced[DesiredLink], live: Mapping[str, Item]) -> ListItem:
+    def resolve(self, context: PlanContext, sourced: Sourced[DesiredLink], live: Items) -> ListItem:
         """Return a link with its fields; the entry of another clip of its title is an error."""
         link, source = sourced.value, sourced.source
         *_, title = place = link.place(context.title)

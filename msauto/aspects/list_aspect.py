@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from msgspec import structs
 
 from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext, part_of
-from msauto.aspects.comparison import Attributes, mapping, text_of
+from msauto.aspects.comparison import Attributes, Item, Items, mapping, text_of
 from msauto.aspects.matching import ListItem, Matching, match
 from msauto.aspects.plan_builder import LEFT, MADE, PlanContext, is_kept, left_alone, refuse
 from msauto.aspects.positions import check_in_point_stays
@@ -28,8 +27,6 @@ from msauto.model.snapshot import NEW, TWINS, UNREAD, AspectName, Effect, Expect
 from msauto.secrets.redaction import HIDDEN
 
 CORRECT_NUMBER = "correct the number on the server, or take the task out"
-Item = dict[str, Json]
-"""An item by its attributes."""
 
 
 class ListAspect(Aspect):
@@ -64,7 +61,7 @@ class ListAspect(Aspect):
         """Return by what a desired item without a key may be this live one, the surest first."""
         return (self.place(value),)
 
-    def resolve(self, context: PlanContext, sourced: Sourced[Any], live: Mapping[str, Item]) -> ListItem:
+    def resolve(self, context: PlanContext, sourced: Sourced[Any], live: Items) -> ListItem:
         """Return what a task asks of one item, in frames of the file."""
         raise NotImplementedError
 
@@ -142,9 +139,7 @@ class ListAspect(Aspect):
         if matching.surplus:
             self._note_emptied(context, desired, matching)
 
-    def _resolved(
-        self, context: PlanContext, desired: DesiredList[Any], live: Mapping[str, Item]
-    ) -> Sequence[ListItem]:
+    def _resolved(self, context: PlanContext, desired: DesiredList[Any], live: Items) -> Sequence[ListItem]:
         """Return what the tasks ask of each item, without what undo leaves alone."""
         items: Sequence[ListItem] = [self.resolve(context, sourced, live) for sourced in desired.items]
         if context.memory:
@@ -158,8 +153,8 @@ class ListAspect(Aspect):
         context: PlanContext,
         desired: DesiredList[Any],
         items: Sequence[ListItem],
-        live: Mapping[str, Item],
-    ) -> Matching[Item]:
+        live: Items,
+    ) -> Matching:
         """Match the items with the live ones, and note which others ``exactly`` removes; twins match nothing."""
         exactly = desired.exactly
         single = {key: value for key, value in live.items() if TWINS not in value}
@@ -174,9 +169,9 @@ class ListAspect(Aspect):
             is_surplus = source is exactly
             going = matching.surplus if is_surplus else matching.removed
             going[key] = source
-        return replace(matching, live=live) if twins else matching
+        return structs.replace(matching, live=live) if twins else matching
 
-    def _note_emptied(self, context: PlanContext, desired: Any, matching: Matching[Item]) -> None:
+    def _note_emptied(self, context: PlanContext, desired: Any, matching: Matching) -> None:
         """Note how many items go, where ``exactly`` leaves none of those that it concerns."""
         staying: list[Attributes] = [item.named for item in matching.created]
         for key, value in matching.live.items():
@@ -189,9 +184,7 @@ class ListAspect(Aspect):
             count += len(each_of(matching.live[key]))
         context.builder.emptied.append((self.name, count))
 
-    def with_keys_of_ours(
-        self, context: PlanContext, items: Sequence[ListItem], live: Mapping[str, Item]
-    ) -> Sequence[ListItem]:
+    def with_keys_of_ours(self, context: PlanContext, items: Sequence[ListItem], live: Items) -> Sequence[ListItem]:
         """Return the items with the keys of those that a run made at their place, and that others have moved.
 
         A server may give the key of a deleted item again: one that differs otherwise is not ours. What others have put
@@ -219,9 +212,7 @@ class ListAspect(Aspect):
             keyed.append(item)
         return keyed
 
-    def _places_of_ours(
-        self, context: PlanContext, items: Sequence[ListItem], live: Mapping[str, Item]
-    ) -> dict[Hashable, str]:
+    def _places_of_ours(self, context: PlanContext, items: Sequence[ListItem], live: Items) -> dict[Hashable, str]:
         """Return where a run left each live item that it made and that no task names, with its key now."""
         ours: dict[Hashable, str] = {}
         asset = context.asset
@@ -248,7 +239,7 @@ class ListAspect(Aspect):
         """Return whether a key is that of one item: the server does not number its items by their start."""
         return not (self.numbered and context.server.dialect.numbers_by_start)
 
-    def without_kept(self, context: PlanContext, matching: Matching[Item]) -> Matching[Item]:
+    def without_kept(self, context: PlanContext, matching: Matching) -> Matching:
         """Return what is to be written, without what was changed outside and is kept."""
         left, live = self.left(context), matching.live
         if not left or not self.tells_by_key(context):
@@ -282,7 +273,7 @@ class ListAspect(Aspect):
             if not stays(item.label, key or item.key or "", item.named, item.source):
                 present.append((item, key))
         removed, surplus = without(matching.removed), without(matching.surplus)
-        return replace(matching, present=present, removed=removed, surplus=surplus)
+        return structs.replace(matching, present=present, removed=removed, surplus=surplus)
 
     def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
         """Return how a run left each item, and that run, by live key."""
@@ -351,7 +342,7 @@ class ListAspect(Aspect):
         """Return whether ``exactly`` of a list concerns an item."""
         return any(kind.items() <= value.items() for kind in self.covered(desired))
 
-    def write(self, context: PlanContext, matching: Matching[Item]) -> None:
+    def write(self, context: PlanContext, matching: Matching) -> None:
         """Add the changes and requests: deletions first, so that an old and a new item never share a place."""
         live = matching.live
         for key, source in matching.removed.items():
@@ -390,7 +381,7 @@ class ListAspect(Aspect):
         context.builder.news += 1
         return f"{NEW}{context.builder.news}"
 
-    def is_left_alone(self, context: PlanContext, item: ListItem, live: Mapping[str, Item]) -> bool:
+    def is_left_alone(self, context: PlanContext, item: ListItem, live: Items) -> bool:
         """Return whether an item is left alone, because it is no longer as the run left it (undo): a warning."""
         name = f"{self.name}:{item.key}"
         if name not in context.still:
@@ -414,7 +405,7 @@ class ListAspect(Aspect):
         context.warn(warning)
         return True
 
-    def _warn_of_spared(self, context: PlanContext, matching: Matching[Item]) -> None:
+    def _warn_of_spared(self, context: PlanContext, matching: Matching) -> None:
         """Warn of the items that stay: a task names them as absent, and they have other attributes or are desired."""
         for key, item in matching.spared.items():
             if key in matching.surplus:
@@ -435,7 +426,7 @@ class ListAspect(Aspect):
         context: PlanContext,
         desired: Any,
         absent: Sequence[ListItem],
-        live: Mapping[str, Item],
+        live: Items,
     ) -> None:
         """Note which new items would be against what the tasks ask."""
         builder = context.builder
@@ -449,7 +440,7 @@ class ListAspect(Aspect):
             builder.look(self.every or self.name)
 
     def twins(
-        self, context: PlanContext, live: Mapping[str, Item], items: Sequence[ListItem], desired: Any
+        self, context: PlanContext, live: Items, items: Sequence[ListItem], desired: Any
     ) -> dict[str, TaskSource]:
         """Return the twins that go, each key with the place that names them. Any other task on twins is refused.
 
@@ -521,7 +512,7 @@ class ListAspect(Aspect):
         titles = " and ".join(repr(mapping(twin).get("title", "")) for twin in twins)
         return f"{len(twins)} live {self.called}s have the {self.key_called} {key}: {titles}"
 
-    def _refuse_contradictions(self, absent: Sequence[ListItem], matching: Matching[Item]) -> None:
+    def _refuse_contradictions(self, absent: Sequence[ListItem], matching: Matching) -> None:
         """Refuse an item that one task removes and another one desires.
 
         What is removed by its key may be desired by its place only where another item is at that place.
@@ -548,7 +539,7 @@ class ListAspect(Aspect):
                     what = f"{self.called} {gone.label} is removed here and desired at {at}"
                     raise refuse(what, gone.source, "remove one of the two")
 
-    def _refuse_what_stays_and_changes(self, desired: Any, matching: Matching[Item]) -> None:
+    def _refuse_what_stays_and_changes(self, desired: Any, matching: Matching) -> None:
         """Refuse an item that one task names by its place as it is, and another one by its key as something else."""
         there: dict[Hashable, tuple[ListItem, Item]] = {}
         for item, key in matching.kept:
@@ -661,10 +652,10 @@ def by_key(items: Sequence[tuple[str, Item]]) -> Part:
     return values
 
 
-def unread_items(asset: Asset | None, aspect: AspectName) -> list[tuple[str, Item]]:
+def unread_items(asset: Asset, aspect: AspectName) -> list[tuple[str, Item]]:
     """Return the items of an answer that lack a number, each with its key: they are in the list, and stay as it is."""
     items: list[tuple[str, Item]] = []
-    for item in asset.unread_items if asset else ():
+    for item in asset.unread_items:
         if item.aspect == aspect:
             items.append((item.key, {**item.shown, UNREAD: str(item.number)}))
     return items

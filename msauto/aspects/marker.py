@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 
 from msauto.aspects import arguments
 from msauto.aspects.aspect import Live, Shown, TimelineItem, TimelinePlace, frames_of, part_of
-from msauto.aspects.comparison import Attributes, mapping, same_value, text_of, track_of
-from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of, unread_items
+from msauto.aspects.comparison import Attributes, Item, Items, mapping, same_value, text_of, track_of
+from msauto.aspects.list_aspect import ListAspect, by_key, each_of, unread_items
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
@@ -226,7 +226,9 @@ class Markers(ListAspect):
             if part.exactly:
                 tracks.update(part.tracks or ())
                 is_narrowed = is_narrowed and part.tracks is not None
-        return DesiredMarkers(items, exactly, frozenset(tracks) if exactly and is_narrowed else None)
+        if exactly and is_narrowed:
+            return DesiredMarkers(items, exactly, frozenset(tracks))
+        return DesiredMarkers(items, exactly)
 
     def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> arguments.ExportedPart:
         """Return the live markers as tasks write them: by place, or by uid where that is not valid or unique."""
@@ -288,15 +290,16 @@ class Markers(ListAspect):
         consents, remedy = super().about_twins(context, key, count, named)
         return consents and not (named is not None and named.present), remedy
 
-    def resolve(self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Mapping[str, Item]) -> ListItem:
+    def resolve(self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Items) -> ListItem:
         """Return a marker in frames; its handle is the place that it will have, of one to be removed that it has."""
         value, source = sourced.value, sourced.source
         key = self._key(context, sourced, live)
-        named: dict[str, Json] = {}
+        named: Item = {}
         if value.at is not ABSENT:
             # A marker to be removed may be beyond the end of a clip that became shorter.
             find = to_point if value.present else to_frames
-            named["frame"] = find(value.at, context.asset, source)
+            frame = find(value.at, context.asset, source)
+            named["frame"] = frame
         if value.track is not ABSENT or key is None:
             named["track"] = _track(value)
         there = live.get(key or "", {})
@@ -306,7 +309,6 @@ class Markers(ListAspect):
         if key is None:
             label = f"{named['track']}@{named['frame']}"
         if value.present and value.at is not ABSENT:
-            frame = _frame_of(named)
             what = f"marker {label}"
             if value.uid is not ABSENT:
                 what = f"marker uid {value.uid} (frame {frame})"
@@ -314,7 +316,7 @@ class Markers(ListAspect):
         attributes = {**named, **value.fields}
         return ListItem(key, intern(label), attributes, source, (self.place(there),), value.present, value.besides)
 
-    def _key(self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Mapping[str, Item]) -> str | None:
+    def _key(self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Items) -> str | None:
         """Return the uid of the live marker that a task names; ``None`` where it names a place."""
         value, source = sourced.value, sourced.source
         if value.uid is ABSENT or value.besides is not None:
@@ -338,7 +340,7 @@ class Markers(ListAspect):
         for index, item in enumerate(united):
             if item.present and item.key is not None:
                 by_uid.setdefault(item.handles, index)
-        for item in items if by_uid else ():
+        for item in items:
             is_by_place = item.present and item.key is None and item.besides is None
             if not is_by_place or item.handles not in by_uid:
                 continue
@@ -438,19 +440,20 @@ class Markers(ListAspect):
         super().plan(context, part)
         context.builder.checks.append(self._unpaired)
 
-    def write(self, context: PlanContext, matching: Matching[Item]) -> None:
+    def write(self, context: PlanContext, matching: Matching) -> None:
         """Add the changes and requests, and warn of new markers that others may only have moved."""
         others: dict[tuple[str, str], list[tuple[int, str]]] = {}
-        for uid in matching.others if matching.created else ():
-            if uid not in matching.surplus:
+        for uid in matching.others:
+            if matching.created and uid not in matching.surplus:
                 marker = matching.live[uid]
                 alike = others.setdefault(_called(marker), [])
                 alike.append((_frame_of(marker), uid))
         for alike in others.values():
             alike.sort()
-        for item in matching.created if others else ():
-            near = others.get(_called(item.named), ())
-            self._warn_of_moved(context, item, near)
+        if others:
+            for item in matching.created:
+                near = others.get(_called(item.named), ())
+                self._warn_of_moved(context, item, near)
         super().write(context, matching)
 
     def _warn_of_moved(self, context: PlanContext, item: ListItem, alike: Sequence[tuple[int, str]]) -> None:
@@ -471,10 +474,12 @@ class Markers(ListAspect):
 
     def _unpaired(self, context: PlanContext, after: Callable[[], Snapshot]) -> Iterator[str]:
         """Yield the profanity starts without an end, and ends without a start, that the run makes."""
-        touched = [change for change in context.builder.changes if change.aspect == self.name]
+        touched: list[Change] = []
         has_profanity = False
-        for change in touched:
-            has_profanity = has_profanity or _is_profanity(change.before) or _is_profanity(change.after)
+        for change in context.builder.changes:
+            if change.aspect == self.name:
+                touched.append(change)
+                has_profanity = has_profanity or _is_profanity(change.before) or _is_profanity(change.after)
         if not has_profanity:
             return
         before = {*_alone(part_of(self, context.live) or {})}

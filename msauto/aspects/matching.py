@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from msauto.aspects.comparison import Attributes
+from msauto.aspects.comparison import Attributes, Item, Items
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.model.desired import TaskSource
 
-L = TypeVar("L", bound=Attributes)
+Misses = Callable[[Attributes, Item], Collection[str]]
+"""Returns the names in which a live item is not as named."""
+Alike = Mapping[Hashable, Items]
+"""The live items of each handle."""
 
 
 class ListItem(Struct, frozen=True, eq=False):
@@ -40,17 +40,17 @@ class ListItem(Struct, frozen=True, eq=False):
     ours: bool = False
 
 
-@dataclass(frozen=True)
-class Matching(Generic[L]):
+class Matching(Struct):
     """Desired items of a list and live ones, in pairs.
 
     ``live`` are the live items. ``present`` are the desired items in the order of the tasks, each with its live key,
-    ``None`` for a new one. ``explicit`` are the keys that tasks name. Of the keys that are only live, tasks name
-    ``removed`` as absent, and no task names the ``others``; ``surplus`` are those that ``exactly`` removes. ``spared``
-    are those that a task names as absent and that stay: they have other attributes, or are desired.
+    ``None`` for a new one; ``kept`` and ``created`` are those with a key and those without. ``explicit`` are the keys
+    that tasks name. Of the keys that are only live, tasks name ``removed`` as absent, and no task names the ``others``;
+    ``surplus`` are those that ``exactly`` removes. ``spared`` are those that a task names as absent and that stay: they
+    have other attributes, or are desired.
     """
 
-    live: Mapping[str, L]
+    live: Items
     present: list[tuple[ListItem, str | None]]
     explicit: Collection[str | None]
     removed: dict[str, TaskSource] = field(default_factory=dict)
@@ -58,24 +58,25 @@ class Matching(Generic[L]):
     spared: dict[str, ListItem] = field(default_factory=dict)
     surplus: dict[str, TaskSource] = field(default_factory=dict)
 
-    @cached_property
-    def kept(self) -> list[tuple[ListItem, str]]:
-        """The items that are live, with their keys."""
-        return [(item, key) for item, key in self.present if key is not None]
+    kept: list[tuple[ListItem, str]] = field(default_factory=list)
+    created: list[ListItem] = field(default_factory=list)
 
-    @cached_property
-    def created(self) -> list[ListItem]:
-        """The items that are new."""
-        return [item for item, key in self.present if key is None]
+    def __post_init__(self) -> None:
+        self.kept, self.created = [], []
+        for item, key in self.present:
+            if key is None:
+                self.created.append(item)
+            else:
+                self.kept.append((item, key))
 
 
 def match(
     items: Sequence[ListItem],
-    live: Mapping[str, L],
-    handles_of: Callable[[L], Collection[Hashable]],
-    misses: Callable[[Attributes, L], Collection[str]],
+    live: Items,
+    handles_of: Callable[[Item], Collection[Hashable]],
+    misses: Misses,
     prefix: str = "",
-) -> Matching[L]:
+) -> Matching:
     """Match what tasks ask with the live items by their keys; ``misses`` names in what a live item differs.
 
     A task that removes or changes one of several live items at its place is refused: it may mean any of them. What is
@@ -85,7 +86,7 @@ def match(
     explicit = {item.key for item in items}
     if not live:
         return Matching(live, [(item, None) for item in present], explicit)
-    alike: dict[Hashable, dict[str, L]] = defaultdict(dict)
+    alike: dict[Hashable, dict[str, Item]] = defaultdict(dict)
     for key, value in live.items():
         for handle in handles_of(value):
             alike[handle][key] = value
@@ -111,10 +112,10 @@ def match(
 
 def _remove(
     item: ListItem,
-    matching: Matching[L],
+    matching: Matching,
     kept: Collection[str],
-    alike: Mapping[Hashable, Mapping[str, L]],
-    misses: Callable[[Attributes, L], Collection[str]],
+    alike: Alike,
+    misses: Misses,
     prefix: str,
 ) -> None:
     """Note the live items that a task names as absent, and those that stay nevertheless."""
@@ -141,8 +142,8 @@ def _remove(
 
 def _pair(
     present: Sequence[ListItem],
-    alike: Mapping[Hashable, Mapping[str, L]],
-    misses: Callable[[Attributes, L], Collection[str]],
+    alike: Alike,
+    misses: Misses,
     taken: set[str | None],
     going: Collection[str | None],
     prefix: str,
@@ -152,8 +153,8 @@ def _pair(
     ``taken`` are the keys of which tasks desire that item, ``going`` those that tasks remove.
     """
     paired: dict[int, str] = {}
-    for rank in range(max((len(item.handles) for item in present), default=0)):
-        there: dict[int, Mapping[str, L]] = {}
+    for rank in range(max([len(item.handles) for item in present], default=0)):
+        there: dict[int, Items] = {}
         for index, item in enumerate(present):
             if item.key is None and index not in paired and rank < len(item.handles):
                 there[index] = alike.get(item.handles[rank], {})
@@ -172,8 +173,8 @@ def _pair(
 
 def _fitting(
     present: Sequence[ListItem],
-    there: Mapping[int, Mapping[str, L]],
-    misses: Callable[[Attributes, L], Collection[str]],
+    there: Mapping[int, Items],
+    misses: Misses,
     going: Collection[str | None],
 ) -> list[tuple[int, bool, int, int, str]]:
     """Return which live items fit which desired one: what differs least first, of equal ones the lowest number."""

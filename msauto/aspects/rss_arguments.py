@@ -98,9 +98,9 @@ def _shared_files(items: list[tuple[int, RssItemArgs]], node: SourceNode) -> Ite
         name = item.guid or item.file
         other_name = other.guid or other.file
         line = node.child(first).place.line
-        key = "file" if item.file is not None else "guid"
+        where = "file" if item.file is not None else "guid"
         why = f"item {name!r} uses the file {file} of item {other_name!r} (line {line})"
-        yield node.child(index, key).problem(why, "give each item its own `file:`")
+        yield node.child(index, where).problem(why, "give each item its own `file:`")
 
 
 def _characters(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
@@ -145,8 +145,8 @@ def _empty_headline(index: int, item: RssItemArgs, node: SourceNode) -> Iterator
         if named and not any(text.strip() for text in named):
             why = f"item {index + 1}, {name!r}, has neither a title nor a description"
     if why:
-        at = node.child("item" if item.text is None else "text")
-        yield at.problem(f"{why}: the headline would be empty", "write the text, or state: absent")
+        where = "item" if item.text is None else "text"
+        yield node.child(where).problem(f"{why}: the headline would be empty", "write the text, or state: absent")
 
 
 def file_name(args: RssItemArgs) -> str:

@@ -8,17 +8,16 @@ ledger knows which one was put.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
 from msgspec import structs
 
 from msauto.aspects import comparison
-from msauto.aspects.arguments import TaskArguments
+from msauto.aspects.arguments import TaskArguments, or_absent
 from msauto.aspects.aspect import Shown, UndoContext, part_of
-from msauto.aspects.comparison import Attributes, mapping
-from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
+from msauto.aspects.comparison import Attributes, Item, Items, mapping
+from msauto.aspects.list_aspect import ListAspect, by_key, each_of
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
@@ -72,7 +71,7 @@ class RssItems(ListAspect):
 
         merging.check_complete(parts, identity, called)
         items: dict[Hashable, Sourced[DesiredRssItem]] = {}
-        still: dict[str, Json] = {}
+        still: Item = {}
         notes: list[str] = []
         for part in parts:
             still.update(part.still)
@@ -114,7 +113,7 @@ class RssItems(ListAspect):
 
     # Which item ------------------------------------------------------------------------------------------------------
 
-    def resolve(self, context: PlanContext, sourced: Sourced[DesiredRssItem], live: Mapping[str, Item]) -> ListItem:
+    def resolve(self, context: PlanContext, sourced: Sourced[DesiredRssItem], live: Items) -> ListItem:
         """Return what a task asks of one item; its ``handles`` are the guids that it may show under."""
         desired, source, dialect = sourced.value, sourced.source, context.server.dialect
         file = _file(desired, dialect)
@@ -129,7 +128,7 @@ class RssItems(ListAspect):
         named = {"guid": desired.guid, "file": file, **content}
         return ListItem(key, desired.key, named, source, tuple(handles), present=True)
 
-    def _key(self, context: PlanContext, sourced: Sourced[DesiredRssItem], file: str, live: Mapping[str, Item]) -> str:
+    def _key(self, context: PlanContext, sourced: Sourced[DesiredRssItem], file: str, live: Items) -> str:
         """Return the guid that the channel shows for an item, as the dialect defines it.
 
         An item that is to be absent may name no file: then it is in one of the two that its guid gives.
@@ -155,7 +154,7 @@ class RssItems(ListAspect):
             )
         return names[0]
 
-    def _keys_of_file(self, context: PlanContext, file: str, live: Mapping[str, Item]) -> list[str]:
+    def _keys_of_file(self, context: PlanContext, file: str, live: Items) -> list[str]:
         """Return the live items that were put as a file; else what an item of it shows under, live or new."""
         keys = [key for key, value in live.items() if value.get("file") == file]
         if keys:
@@ -203,9 +202,7 @@ class RssItems(ListAspect):
                 )
         return items
 
-    def _check_room(
-        self, context: PlanContext, item: ListItem, live: Mapping[str, Item], files: Mapping[Json, str]
-    ) -> None:
+    def _check_room(self, context: PlanContext, item: ListItem, live: Items, files: Mapping[Json, str]) -> None:
         """Refuse a PUT onto a file that may be another live item's; ``files`` are those that the ledger knows."""
         if context.server.dialect.rss_guid != "item":
             return
@@ -238,7 +235,7 @@ class RssItems(ListAspect):
             f"{len(nameless)} without a guid cannot be removed, because the interface deletes by guid: {titles}"
         )
 
-    def write(self, context: PlanContext, matching: Matching[Item]) -> None:
+    def write(self, context: PlanContext, matching: Matching) -> None:
         """Add the changes and requests in the order of the list; what is removed comes last."""
         live = matching.live
         files = {value["file"]: key for key, value in live.items() if "file" in value}
@@ -249,7 +246,7 @@ class RssItems(ListAspect):
                 self.create(context, item)
             else:
                 self.keep(context, item, key, live[key])
-        super().write(context, replace(matching, present=[]))
+        super().write(context, structs.replace(matching, present=[]))
 
     def create(self, context: PlanContext, item: ListItem) -> None:
         """Put a new item."""
@@ -395,8 +392,9 @@ def _guids(context: PlanContext, key: str) -> Collection[str]:
 @lru_cache(maxsize=1)  # asked for each item of a channel
 def _guids_by_key(context: PlanContext) -> Mapping[str, Mapping[str, None]]:
     guids: dict[str, dict[str, None]] = {}
-    for item in context.live.channel.items if context.live.channel else ():
-        guids.setdefault(plain(item.guid), {})[item.guid] = None
+    if context.live.channel is not None:
+        for item in context.live.channel.items:
+            guids.setdefault(plain(item.guid), {})[item.guid] = None
     return guids
 
 
@@ -409,7 +407,7 @@ def _desired(args: RssItemArgs) -> DesiredRssItem:
     return DesiredRssItem(
         guid=args.guid or "",
         file=file_name(args) if present else args.file or "",
-        text=ABSENT if args.text is None else args.text,
+        text=or_absent(args.text),
         item=ABSENT if args.item is None else body_texts(args.item),
         present=present,
     )
@@ -423,15 +421,15 @@ def _file(desired: DesiredRssItem, dialect: Dialect) -> str:
     return default_file(desired.guid, text=was_text)
 
 
-def _content(desired: DesiredRssItem, *, document: bool) -> dict[str, Json]:
+def _content(desired: DesiredRssItem, *, document: bool) -> Item:
     """Return what an item is to show: the fields of a document, or a text, and what no text can carry."""
     fields, text = desired.item, desired.text
     if fields is ABSENT or (text is not ABSENT and not document):
-        return {"text": "" if text is ABSENT else text}
+        return {"text": text or ""}
     if document:
         return dict(fields)
     lines = [fields[name] for name in _LINES if fields.get(name)]
-    content: dict[str, Json] = {"text": "\n".join(lines)}
+    content: Item = {"text": "\n".join(lines)}
     for name, value in fields.items():
         if value and name not in _LINES:
             content[name] = value

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from msauto.aspects.aspect import SEGMENTS, TimelinePlace, UndoContext, frames_of
-from msauto.aspects.comparison import Attributes, mapping, same_value, text_of
-from msauto.aspects.list_aspect import Item, by_key, unread_items
+from msauto.aspects.comparison import Attributes, Item, Items, mapping, same_value, text_of
+from msauto.aspects.list_aspect import by_key, unread_items
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.plan_builder import PlanContext, length_of, refuse
 from msauto.aspects.positions import beyond, position_at, to_frames
@@ -93,10 +93,10 @@ class Segments(SegmentArguments):
             context.builder.look(self.name)  # which segment is meant, and which numbers are free
         super().plan(context, part)
 
-    def resolve(self, context: PlanContext, sourced: Sourced[DesiredSegment], live: Mapping[str, Item]) -> ListItem:
+    def resolve(self, context: PlanContext, sourced: Sourced[DesiredSegment], live: Items) -> ListItem:
         """Return a segment in frames, and check that it is within the clip."""
         value, source = sourced.value, sourced.source
-        named: dict[str, Json] = {}
+        named: Item = {}
         for name, at in (("start", value.start), ("duration", value.duration)):
             if at is not ABSENT:
                 named[name] = to_frames(at, context.asset, source)
@@ -126,7 +126,7 @@ class Segments(SegmentArguments):
             what = f"{called} (frames {start} to {last})"
             context.builder.placed.append((what, start, last, source))
 
-    def write(self, context: PlanContext, matching: Matching[Item]) -> None:
+    def write(self, context: PlanContext, matching: Matching) -> None:
         """Add the changes and their requests, and warn of what is odd about the list that they leave."""
         names = {str(segment.number): segment.name for segment in context.asset.segments if not segment.titles}
         for item, key in matching.kept:

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from msauto.aspects.aspect import part_of
-from msauto.aspects.comparison import Attributes, mapping, text_of
-from msauto.aspects.list_aspect import CORRECT_NUMBER, Item, ListAspect, each_of, unread_of
+from msauto.aspects.comparison import Attributes, Item, Items, mapping, text_of
+from msauto.aspects.list_aspect import CORRECT_NUMBER, ListAspect, each_of, unread_of
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.plan_builder import BETWEEN, Phase, PlanContext, refuse
 from msauto.aspects.positions import to_wire
@@ -22,7 +22,7 @@ from msauto.model import requests
 from msauto.model.desired import TaskSource
 from msauto.model.fields import SEGMENT_NAMES
 from msauto.model.plan import Action
-from msauto.model.snapshot import TWINS, Effect, Json
+from msauto.model.snapshot import TWINS, Effect
 
 UNREPORTED: Final = SEGMENT_NAMES[1:]
 """Attributes that the server may not report: all but the title."""
@@ -87,7 +87,7 @@ class SegmentRequests:
     the numbers to delete, with the changes that do so: several segments of one number take several.
     """
 
-    def __init__(self, rule: ListAspect, context: PlanContext, live: Mapping[str, Item]) -> None:
+    def __init__(self, rule: ListAspect, context: PlanContext, live: Items) -> None:
         dialect = context.server.dialect
         self.recreates = dialect.segment_update == "recreate"
         self.rule, self.context, self.live = rule, context, live
@@ -113,7 +113,7 @@ class SegmentRequests:
         """Return the attributes that the server never shows and no run has written: recreating loses them."""
         return [name for name in self._never_shown if name not in self.live[key]]
 
-    def write(self, matching: Matching[Item]) -> None:
+    def write(self, matching: Matching) -> None:
         """Add the changes that make the live segments the desired ones."""
         rule, live = self.rule, self.live
         kept = matching.kept
@@ -174,7 +174,7 @@ class SegmentRequests:
         else:
             self._make(int(key), new, change, key)
 
-    def _refuse_loss(self, item: ListItem, key: str, lost: Mapping[str, Json]) -> PlanningError:
+    def _refuse_loss(self, item: ListItem, key: str, lost: Attributes) -> PlanningError:
         way = "overwriting it, which may lose"
         if self.recreates:
             way = "deleting and creating it, which loses"
@@ -232,7 +232,7 @@ class SegmentRequests:
         replaced = None if over is None else self.there[int(over)]
         self._made.append(_Making(number, {**NOT_SENT, **new}, replaced, change, start))
 
-    def _number_new(self, matching: Matching[Item]) -> list[tuple[int, ListItem, str | None]]:
+    def _number_new(self, matching: Matching) -> list[tuple[int, ListItem, str | None]]:
         """Return the new segments with the lowest free numbers, or those of surplus ones that they are written over."""
         live = self.live
         going = {*matching.removed, *matching.surplus}
@@ -264,7 +264,7 @@ class SegmentRequests:
                 new.append((next(free), item, None))
         return new
 
-    def _free_numbers(self, matching: Matching[Item], going: Collection[str]) -> Iterator[int]:
+    def _free_numbers(self, matching: Matching, going: Collection[str]) -> Iterator[int]:
         """Yield the numbers that no segment keeps and no task names, from the lowest."""
         held = {*matching.explicit, *self.live.keys() - going}
         for name in self.context.memory:
@@ -282,9 +282,7 @@ class SegmentRequests:
                 return key
         return replaceable[0]
 
-    def _places(
-        self, matching: Matching[Item], created: Sequence[ListItem], going: Collection[str]
-    ) -> dict[ListItem, int]:
+    def _places(self, matching: Matching, created: Sequence[ListItem], going: Collection[str]) -> dict[ListItem, int]:
         """Return the numbers that a server gives by the starts of segments; refuse any other that a task names."""
         start_of: dict[ListItem, int] = {}
         untouched = self.live.keys() - going
@@ -388,7 +386,7 @@ def _number_of(there: Mapping[int, Item], item: Item) -> int:
     return next(number for number, segment in there.items() if segment is item)
 
 
-def _interrupted(item: ListItem, memory: Mapping[str, Json], live: Collection[str]) -> ListItem:
+def _interrupted(item: ListItem, memory: Attributes, live: Collection[str]) -> ListItem:
     """Add what a new segment had, if an interrupted run deleted it and did not create it again."""
     start, duration = item.named.get("start"), item.named.get("duration")
     for name, value in memory.items():
@@ -405,7 +403,7 @@ def _interrupted(item: ListItem, memory: Mapping[str, Json], live: Collection[st
     return item
 
 
-def _describe(lost: Mapping[str, Json]) -> str:
+def _describe(lost: Attributes) -> str:
     parts = []
     for name, value in lost.items():
         shown = str(value)

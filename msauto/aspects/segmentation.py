@@ -7,12 +7,13 @@ fewer requests, or where other segments must stay. What its requests do is done 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
+
 from msauto.aspects.aspect import SEGMENTS, Aspect, Detail, Live, Shown, TimelineItem, TimelinePlace, frames_of
-from msauto.aspects.comparison import mapping, text_of
-from msauto.aspects.list_aspect import Item, ListAspect, each_of
+from msauto.aspects.comparison import Item, mapping, text_of
+from msauto.aspects.list_aspect import ListAspect, each_of
 from msauto.aspects.matching import ListItem, Matching, match
 from msauto.aspects.plan_builder import Phase, PlanContext, length_of, refuse
 from msauto.aspects.positions import check_in_point_stays, show_length, to_frames
@@ -76,7 +77,7 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
     pieces = rule.with_keys_of_ours(context, made, live)
     twins = rule.twins(context, live, pieces, desired)
     single = {key: value for key, value in live.items() if TWINS not in value}
-    matching = replace(match(pieces, single, rule.handles, rule.differs), live=live)
+    matching = structs.replace(match(pieces, single, rule.handles, rule.differs), live=live)
     if exactly:
         matching.surplus.update(dict.fromkeys(matching.others, exactly))
     matching.surplus.update(twins)
@@ -95,7 +96,7 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
         todo.send()
 
 
-def _is_whole_better(todo: SegmentRequests, matching: Matching[Item], again: Sequence[str], renamed: int) -> bool:
+def _is_whole_better(todo: SegmentRequests, matching: Matching, again: Sequence[str], renamed: int) -> bool:
     """Return whether one request makes all: that takes fewer, none must stay, none loses what is known of it."""
     live = matching.live
     singly = len(matching.created) + renamed
@@ -107,8 +108,9 @@ def _is_whole_better(todo: SegmentRequests, matching: Matching[Item], again: Seq
         return singly > 0
     if len(again) + len(matching.surplus) != len(live):
         return False
-    for key in again if not todo.context.lossy else ():
-        if cannot_write_back(live[key]) or any(map(live[key].get, UNREPORTED)):
+    for key in again:
+        loses = cannot_write_back(live[key]) or any(map(live[key].get, UNREPORTED))
+        if loses and not todo.context.lossy:
             return False
     deletions = sum(len(each_of(value)) for value in live.values())
     return deletions + 1 < singly
@@ -164,8 +166,9 @@ def _plan_whole(
         unknown.update(todo.unknown(number))
         can_write_back = can_write_back and not cannot_write_back(live[number])
     named: Item = {}
-    title = pieces[0].named.get(TITLE_BEGINS)
-    if title is not None:
+    title: str | None = None
+    if TITLE_BEGINS in pieces[0].named:
+        title = str(pieces[0].named[TITLE_BEGINS])
         named["title"] = title
     outside = [told for (aspect, _), told in builder.outside.items() if aspect == rule.name]
     if outside:
@@ -189,5 +192,5 @@ def _plan_whole(
     effects = []
     for piece in pieces:
         effects.append(rule.effect(rule.new_key(context), None, {**NOT_SENT, **piece.named}))
-    request = requests.create_segmentation(context.path, duration, None if title is None else str(title))
+    request = requests.create_segmentation(context.path, duration, title)
     builder.send(Phase.SEGMENT_CREATE, request, [change], *effects)
