@@ -40,15 +40,15 @@ _ALL: Final[tuple[Aspect, ...]] = (
     DELETION, Title(), Restore(), LinkFields(), XmpFields(), Segmentation(), Segments(), Markers(), Links(),
     CHANNEL_ITEMS, AssetCommands(), Thumbnails(), Proxies(), XmpBatches(),
 )  # fmt: skip
-ASPECTS: Final[Mapping[str, Aspect]] = {each.name: each for each in _ALL}
+ASPECTS: Final[Mapping[str, Aspect]] = {aspect.name: aspect for aspect in _ALL}
 """All aspects by name, in the order in which an asset is planned."""
 
 
-NUMBERED: Final = frozenset(each.name for each in _ALL if isinstance(each, ListAspect) and each.numbered)
+NUMBERED: Final = frozenset(aspect.name for aspect in _ALL if isinstance(aspect, ListAspect) and aspect.numbered)
 """The lists whose items may get other numbers from the server."""
-CHECKED: Final = [each for each in _ALL if type(each).check is not Aspect.check]
+CHECKED: Final = [aspect for aspect in _ALL if type(aspect).check is not Aspect.check]
 """The aspects that check the arguments of a task."""
-_READ: Final = [name for name, each in ASPECTS.items() if type(each).things is not Aspect.things]
+_READ: Final = [aspect.name for aspect in _ALL if type(aspect).things is not Aspect.things]
 """The aspects of which reading shows anything."""
 
 
@@ -79,11 +79,7 @@ def is_deletion(change: Change) -> bool:
 
 def deletions_of(target: Target) -> list[Change]:
     """Return the changes of a target that count as deletions."""
-    found = []
-    for change in target.changes:
-        if change.action == "delete" and ASPECTS[change.aspect].deletes:
-            found.append(change)
-    return found
+    return [change for change in target.changes if change.action == "delete" and ASPECTS[change.aspect].deletes]
 
 
 # What several tasks declare ------------------------------------------------------------------------------------------
@@ -94,18 +90,19 @@ def merge_desired(declared: Sequence[DesiredAsset], asset: Asset, title: str) ->
 
     Raises ``PlanningError`` that names both places of a contradiction.
     """
-    if len(declared) == 1 and not _has_items_to_unite(declared[0]):
-        parts = declared[0].parts
-        return structs.replace(declared[0], parts={name: parts[name] for name in sorted(parts, key=_ORDER.__getitem__)})
+    first = declared[0]
+    if len(declared) == 1 and not _has_items_to_unite(first.parts.values()):
+        parts = {name: first.parts[name] for name in sorted(first.parts, key=_ORDER.__getitem__)}
+        return structs.replace(first, parts=parts)
     merging = Merging(asset, title)
     merged = _merge(declared, merging)
     merging.check()
     return merged
 
 
-def _has_items_to_unite(desired: DesiredAsset) -> bool:
-    """Return whether a task declares a list of which two items may be one."""
-    for part in desired.parts.values():
+def _has_items_to_unite(parts: Iterable[Any]) -> bool:
+    """Return whether a part is a list of which two items may be one."""
+    for part in parts:
         if isinstance(part, DesiredList) and len(part.items) > 1:
             return True
     return False
@@ -114,8 +111,13 @@ def _has_items_to_unite(desired: DesiredAsset) -> bool:
 def contradictions(declared: Sequence[DesiredAsset | DesiredChannel], title: str) -> list[PlanningError]:
     """Return what contradicts whatever the server shows: two positions must differ at every frame rate."""
     merging = Merging(None, title)
-    assets = [each for each in declared if isinstance(each, DesiredAsset)]
-    channels = [each for each in declared if isinstance(each, DesiredChannel)]
+    assets: list[DesiredAsset] = []
+    channels: list[DesiredChannel] = []
+    for desired in declared:
+        if isinstance(desired, DesiredAsset):
+            assets.append(desired)
+        else:
+            channels.append(desired)
     if assets:
         _merge(assets, merging)
     if channels:
@@ -124,39 +126,51 @@ def contradictions(declared: Sequence[DesiredAsset | DesiredChannel], title: str
 
 
 def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
-    absent = [each for each in declared if not each.present]
-    if 0 < len(absent) < len(declared):
-        present = next(each for each in declared if each.present)
-        merging.removed("the asset", absent[0].source, present.source)
+    """Merge what several tasks declare of one asset, or the items of one task."""
+    absent = [desired for desired in declared if not desired.present]
+    present = [desired for desired in declared if desired.present]
+    if absent and present:
+        merging.removed("the asset", absent[0].source, present[0].source)
         return declared[0]
-    merging.title = next((each.title.value for each in declared if each.title), merging.title)
-    merged = structs.replace(declared[0], parts=_merge_parts([each.parts for each in declared], merging))
+    for desired in reversed(declared):
+        if desired.title:
+            merging.title = desired.title.value
+    merged = structs.replace(declared[0], parts=_merge_parts(declared, merging))
     if len(declared) == 1:
         return merged
-    folders = [each.folder for each in declared if each.folder is not None]
+    folders = []
+    still: dict[str, Any] = {}
+    notes: list[str] = []
+    for desired in declared:
+        still.update(desired.still)
+        notes += desired.notes
+        if desired.folder is not None:
+            folders.append(desired.folder)
     return structs.replace(
         merged,
-        missing=min((each.missing for each in declared), key=("error", "skip").index),
-        unfinalized=min((each.unfinalized for each in declared), key=("error", "skip", "allow").index),
-        lossy=any(each.lossy for each in declared),
+        missing=min((desired.missing for desired in declared), key=("error", "skip").index),
+        unfinalized=min((desired.unfinalized for desired in declared), key=("error", "skip", "allow").index),
+        lossy=any(desired.lossy for desired in declared),
         folder=merging.one("the folder", folders, lambda folder: repr(show_folder(folder))),
-        still={name: value for each in declared for name, value in each.still.items()},
-        notes=tuple(note for each in declared for note in each.notes),
-        with_links=any(each.with_links for each in declared),
+        still=still,
+        notes=tuple(notes),
+        with_links=any(desired.with_links for desired in declared),
     )
 
 
-def _merge_parts(declared: Sequence[Mapping[str, Any]], merging: Merging) -> dict[str, Any]:
+def _merge_parts(declared: Sequence[DesiredAsset], merging: Merging) -> dict[str, Any]:
     """Merge what tasks declare of each aspect; the items of one list may also be one item."""
     by_aspect: dict[str, list[Any]] = {}
-    for each in declared:
-        for name, part in each.items():
+    for desired in declared:
+        for name, part in desired.parts.items():
             by_aspect.setdefault(name, []).append(part)
     merged: dict[str, Any] = {}
     for name in sorted(by_aspect, key=_ORDER.__getitem__):
         parts = by_aspect[name]
-        is_whole = len(parts) == 1 and not (isinstance(parts[0], DesiredList) and len(parts[0].items) > 1)
-        merged[name] = parts[0] if is_whole else ASPECTS[name].merge(merging, parts)
+        if len(parts) == 1 and not _has_items_to_unite(parts):
+            merged[name] = parts[0]
+        else:
+            merged[name] = ASPECTS[name].merge(merging, parts)
     return merged
 
 

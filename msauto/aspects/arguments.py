@@ -33,8 +33,10 @@ def with_keys(model: type[M], keys: Mapping[str, tuple[Any, Any]]) -> type[M]:
 
 def with_attributes(attributes: Iterable[registry.Attribute]) -> Callable[[type[M]], type[M]]:
     """Return a decorator that adds attributes of the registry to the keys of a model, after its own."""
-    kinds = {each.name: ClearablePos if each.clearable else _TYPES[each.kind] for each in attributes}
-    fields = {each.name: (Annotated[kinds[each.name] | None, TEMPLATED], key(each.description)) for each in attributes}
+    fields = {}
+    for attribute in attributes:
+        kind = ClearablePos if attribute.clearable else _TYPES[attribute.kind]
+        fields[attribute.name] = asset_key(kind, attribute.description)
     return lambda model: with_keys(model, fields)
 
 
@@ -80,8 +82,8 @@ class TaskArguments(Struct, frozen=True):
     def complete(self, name: str) -> TaskSource | None:
         """Return where ``exactly`` names a list as complete."""
         exactly = self.args.exactly
-        if isinstance(exactly, list):
-            return self.source("exactly", exactly.index(name)) if name in exactly else None
+        if isinstance(exactly, list) and name in exactly:
+            return self.source("exactly", exactly.index(name))
         return self.source("exactly", name) if getattr(exactly, name, None) else None
 
     def dest(self) -> str:
@@ -123,8 +125,9 @@ def or_absent(value: Any) -> Any:
 
 def known_items(items: Any, kind: type[T]) -> list[tuple[int, T]]:
     """Return the items of a list with their indices, without templates that are not rendered yet."""
-    numbered = enumerate(items if isinstance(items, list) else [])
-    return [(index, item) for index, item in numbered if isinstance(item, kind)]
+    if not isinstance(items, list):
+        return []
+    return [(index, item) for index, item in enumerate(items) if isinstance(item, kind)]
 
 
 def duplicates(
@@ -186,4 +189,4 @@ def is_valid(kind: TypeAdapter[str], text: str) -> bool:
 
 def repeated(identities: Iterable[Any]) -> list[Any]:
     """Return what occurs more than once."""
-    return [each for each, count in Counter(identities).items() if count > 1]
+    return [identity for identity, count in Counter(identities).items() if count > 1]

@@ -121,7 +121,9 @@ class UndoContext(Struct, frozen=True):
     def left(self, thing: Thing) -> tuple[str, Json] | None:
         """Return the live key and the value of a thing as the run left it; ``None`` where that is not known."""
         known = self.record.left.get(name_of(thing))
-        return (str(known[0]), known[1]) if isinstance(known, list) else None
+        if not isinstance(known, list):
+            return None
+        return str(known[0]), known[1]
 
     def sourced(self, value: T) -> Sourced[T]:
         """Return a value with the undo as its source."""
@@ -268,20 +270,27 @@ class Value(Aspect):
             return False
         still = context.still.get(f"{self.name}:{effect.key}", known)
         if still is not known and not is_equal(still, known, self):
-            context.builder.warnings.append(left_alone(f"{context.title}: {what}", known, still))
+            context.warn(left_alone(what, known, still))
             return False
-        outside = changed_outside(self, context, effect.key, known) if basis == "live" else None
-        return outside is None or not is_kept(context, (self.name, effect.key), outside, known, source, effect.after)
+        if basis != "live":
+            return True
+        outside = changed_outside(self, context, effect.key, known)
+        if outside is None:
+            return True
+        return not is_kept(context, (self.name, effect.key), outside, known, source, effect.after)
 
     def undo(self, context: UndoContext) -> Any:
         """Return the former values by name, each with the value that it must still have: as the run left it."""
-        done, former = context.things.get(self.name, {}), dict[str, Sourced[Any]]()
+        done = context.things.get(self.name, {})
+        former: dict[str, Sourced[Any]] = {}
         for change in context.of(self.name):
-            value = self.former(change, context) if change.key in done else None
-            if value is not None:
-                left = context.left((self.name, change.key))
-                context.still[f"{self.name}:{change.key}"] = left[1] if left else done[change.key].after
-                former[change.key] = context.sourced(value)
+            key = change.key
+            value = self.former(change, context) if key in done else None
+            if value is None:
+                continue
+            left = context.left((self.name, key))
+            context.still[f"{self.name}:{key}"] = done[key].after if left is None else left[1]
+            former[key] = context.sourced(value)
         return former or None
 
     def shown(self, change: Change) -> Shown:
@@ -300,7 +309,8 @@ class Operation(Aspect):
     def was_sent(self, context: PlanContext, key: str, what: str) -> bool:
         """Return whether what runs once was sent; where its answer was lost, warn of it. ``what``: as it is called."""
         remembered = context.memory.get(f"{self.name}:{key}")
-        if (run := mapping(remembered).get("unverified")) is not None:
+        run = mapping(remembered).get("unverified")
+        if run is not None:
             self.warn_of_lost_answer(context, what, run, mapping(remembered))
         return bool(remembered)
 

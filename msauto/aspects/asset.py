@@ -24,15 +24,24 @@ class AssetDeletion(Aspect):
 
     def plan(self, context: PlanContext, part: TaskSource) -> None:
         """Delete the asset, and with it every entry that shows it. This cannot be undone."""
-        asset, places = context.asset, [show_folder(place) for place in context.places]
-        folder = show_folder(asset.folder) if asset.folder is not None else None
-        created = asset.attributes.get("create_time")
-        shown: dict[str, Json] = {"folder": folder, "frames": asset.frames, "create_time": created}
-        shown |= {"links": list(places)} if places else {}
-        number = context.builder.change("delete", self.name, context.title, shown, None, part, reversible=False)
-        gone = [Effect(self.name, key, value) for key, value in (part_of(self, context.live) or {}).items()]
-        gone += [Effect("link", place, {}, whole=False) for place in places]
-        context.builder.send(Phase.ASSET_DELETE, requests.delete_asset(context.path), [number], *gone)
+        asset = context.asset
+        places = [show_folder(place) for place in context.places]
+        folder = None if asset.folder is None else show_folder(asset.folder)
+        shown: dict[str, Json] = {
+            "folder": folder,
+            "frames": asset.frames,
+            "create_time": asset.attributes.get("create_time"),
+        }
+        if places:
+            shown["links"] = [*places]
+        builder = context.builder
+        number = builder.change("delete", self.name, context.title, shown, None, part, reversible=False)
+        gone = []
+        for key, value in (part_of(self, context.live) or {}).items():
+            gone.append(Effect(self.name, key, value))
+        for place in places:
+            gone.append(Effect("link", place, {}, whole=False))
+        builder.send(Phase.ASSET_DELETE, requests.delete_asset(context.path), [number], *gone)
 
     def things(self, live: LiveTarget) -> Part | None:
         """Return whether the clip is there, and in which folder."""
@@ -40,12 +49,18 @@ class AssetDeletion(Aspect):
             return None
         if live.asset is None:
             return {}
-        return {"": True} | ({} if live.asset.folder is None else {"folder": show_folder(live.asset.folder)})
+        part: dict[str, Json] = {"": True}
+        if live.asset.folder is not None:
+            part["folder"] = show_folder(live.asset.folder)
+        return part
 
     def details(self, change: Change, target: Target) -> Sequence[Detail]:
         """Return what is lost with a deleted clip: folder, length, creation time, and the entries that show it."""
-        details, lost = list[Detail](), mapping(change.before)
-        folder = target.folder if lost.get("folder") is None else str(lost["folder"])
+        lost = mapping(change.before)
+        details = []
+        folder = lost.get("folder")
+        if folder is None:
+            folder = target.folder
         if folder is not None:
             details.append(Detail("in", folder or "the root folder"))
         if lost.get("frames") is not None:

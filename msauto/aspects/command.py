@@ -38,15 +38,15 @@ _CARD = "PARTNER_MOVE_TO_ASSET requires the program card"
 
 
 def _no_parameter(command: str, name: str) -> tuple[str, str]:
-    known = _PARAMETERS[command]
+    if name == "command":
+        return f"{name} cannot be set here: it follows from the task", "set the command with the key name"
     if name in _FROM_THE_TASK:
-        remedy = (
-            "set the command with the key name"
-            if name == "command"
-            else 'address the asset by its key: id: "handle:4711"'
-        )
+        remedy = 'address the asset by its key: id: "handle:4711"'
         return f"{name} cannot be set here: it follows from the task", remedy
-    remedy = f"its parameters are {' and '.join(known)}" if known else "it takes ns and id, which follow from the task"
+    known = _PARAMETERS[command]
+    remedy = "it takes ns and id, which follow from the task"
+    if known:
+        remedy = f"its parameters are {' and '.join(known)}"
     return f"{command} has no parameter {name!r}", remedy
 
 
@@ -102,41 +102,53 @@ class AssetCommands(Operation):
 
     def run(self, context: PlanContext, desired: DesiredCommand, cause: Trigger) -> None:
         """Run a command: always, once in the life of the asset, or where the asset changes in this run."""
-        key = " ".join([desired.name, *(f"{name}={context.hide(value)}" for name, value in desired.params)])
+        parts = [desired.name]
+        for name, value in desired.params:
+            parts.append(f"{name}={context.hide(value)}")
+        key = " ".join(parts)
         called = f"{context.title}: the command {key} was sent"
-        if desired.run == "once" and self.was_sent(context, key, called):
+        mode: Json = desired.run
+        if mode == "once" and self.was_sent(context, key, called):
             return
-        if desired.run == "changed" and not cause.handler:
+        if mode == "changed" and not cause.handler:
             pending = self._pending_since(context, key, called)
             if pending is None:
                 return
             cause = Trigger(pending=pending)
+        if mode == "always" and cause.handler:
+            mode = "handler"
         feature = requests.feature_of_command(desired.name)
         if feature is not None:
             requests.require(context.server, feature)
-        params: dict[str, Json] = dict(desired.params)
-        mode = "handler" if cause.handler and desired.run == "always" else desired.run
-        number = context.builder.run(self.name, key, params, desired.source, cause)
-        sent, address = desired.params, context.address
+        builder, address = context.builder, context.address
+        number = builder.run(self.name, key, dict(desired.params), desired.source, cause)
+        sent = desired.params
         if address.namespace and desired.name in _WITH_CLIP:  # without them: the title in the path
             sent = (*sent, ("ns", address.namespace), ("id", address.name))
         request = requests.command(context.path, desired.name, sent)
-        context.builder.send(cause.phase, request, [number], Effect(self.name, key, None, mode, visible=False))
-        context.builder.altered.add("files")
+        effect = Effect(self.name, key, None, mode, visible=False)
+        builder.send(cause.phase, request, [number], effect)
+        builder.altered.add("files")
 
     def _pending_since(self, context: PlanContext, key: str, called: str) -> str | None:
         """Return the run whose changes make a command due; ``""`` is this run, ``None`` that it is not due."""
         pending = mapping(context.memory.get(f"pending:command:{key}"))
-        run, lost = pending.get("run"), bool(pending.get("unknown"))
-        if run is not None and not lost:
+        run, is_lost = pending.get("run"), bool(pending.get("unknown"))
+        if run is not None and not is_lost:
             return str(run)
-        if certain(context.builder.differences) if lost else context.builder.differences:
+        differences = context.builder.differences
+        if is_lost:
+            differences = certain(differences)
+        if differences:
             return ""
-        if lost:
+        if is_lost:
             self.warn_of_lost_answer(context, called, run, pending, "unless a change is certain")
         return None
 
     def shown(self, change: Change) -> Shown:
         """Return a change by the name of the command, without the parameters that the key shows."""
-        params = {n: v for n, v in mapping(change.after).items() if f" {n}={v}" not in change.key}
+        params: dict[str, Json] = {}
+        for name, value in mapping(change.after).items():
+            if f" {name}={value}" not in change.key:
+                params[name] = value
         return Shown(change.key, change.key.partition(" ")[0], structs.replace(change, after=params))

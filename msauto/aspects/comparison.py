@@ -15,6 +15,10 @@ from msauto.model.snapshot import Json
 from msauto.primitives.decimals import read_whole
 
 Attributes = Mapping[str, Json]
+Item = dict[str, Json]
+"""An item of a list by its attributes."""
+Items = Mapping[str, Item]
+"""Items by their keys."""
 
 
 def mapping(value: Json) -> Attributes:

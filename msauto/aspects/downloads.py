@@ -115,9 +115,15 @@ class Thumbnails(Download):
     def declare(self, task: TaskArguments) -> DesiredThumbnail:
         """Return the still that a task asks for."""
         args = task.args
-        pos, dur = (None if each is None else Position(each) for each in (args.pos, args.dur))
-        params = tuple((args.params or {}).items())
-        return DesiredThumbnail(task.source(), task.dest(), pos, dur, args.w, args.h, params)
+        return DesiredThumbnail(
+            task.source(),
+            task.dest(),
+            pos=None if args.pos is None else Position(args.pos),
+            dur=None if args.dur is None else Position(args.dur),
+            w=args.w,
+            h=args.h,
+            params=tuple((args.params or {}).items()),
+        )
 
     def run(self, context: PlanContext, desired: DesiredThumbnail, cause: Trigger) -> None:
         """Fetch the still, unless the file on disk was fetched from this clip with the same parameters."""
@@ -125,11 +131,13 @@ class Thumbnails(Download):
         find = to_point if asset.frames else to_frames
         pos = None if desired.pos is None else find(desired.pos, asset, source)
         dur = None if desired.dur is None else to_frames(desired.dur, asset, source)
-        params: dict[str, Json] = dict(desired.params)
-        named: dict[str, Json] = {"pos": pos, "dur": dur, "w": desired.w, "h": desired.h, "params": params}
-        asked: dict[str, Json] = {name: value for name, value in named.items() if value not in (None, {})}
-        for name in params if asset.parameters else ():
-            if name not in asset.parameters:
+        params = dict(desired.params)
+        asked: dict[str, Json] = {"pos": pos, "dur": dur, "w": desired.w, "h": desired.h}
+        asked = {name: value for name, value in asked.items() if value is not None}
+        if params:
+            asked["params"] = {**params}
+        for name in params:
+            if asset.parameters and name not in asset.parameters:
                 raise refuse(
                     f"the graphic template {context.title!r} has no element {name!r}",
                     source,
@@ -141,18 +149,16 @@ class Thumbnails(Download):
         if pos is not None:
             context.builder.look("field first_frame")
             pos = to_wire(pos, _in_point_after(context), source)
-        request = requests.get_thumbnail(
-            context.path, pos=pos, dur=dur, w=desired.w, h=desired.h, params=dict(desired.params)
-        )
+        request = requests.get_thumbnail(context.path, pos=pos, dur=dur, w=desired.w, h=desired.h, params=params)
         self.fetch(context, desired, asked, request, cause)
 
 
 def _in_point_after(context: PlanContext) -> int:
     """Return the in point that the clip has by then: GETICON counts from it."""
-    changes = context.builder.changes
-    moved = (str(change.after) for change in changes if change.aspect == "field" and change.key == "first_frame")
-    after = next(moved, None)
-    return context.asset.in_point if after is None else read_whole(after) or 0
+    for change in context.builder.changes:
+        if change.aspect == "field" and change.key == "first_frame":
+            return read_whole(str(change.after)) or 0
+    return context.asset.in_point
 
 
 # Viewing copies -----------------------------------------------------------------------------------------------------

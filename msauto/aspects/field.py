@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
@@ -59,29 +58,27 @@ class LinkFields(Value):
         """Return the fields that another entry of the clip does not have yet: the others need no request."""
         missing: dict[str, Sourced[str | Position]] = {}
         for name, sourced in part.items():
-            live, value = asset.attributes.get(name), sourced.value
-            with suppress(TimecodeError):  # a position that is invalid is reported where it is used
-                text = str(
-                    value.to_frames(asset.rate or Fraction(1)) if live and isinstance(value, Position) else value
-                )
-                if live is not None and same_value(name, live, text):
-                    continue
-            missing[name] = sourced
+            live = asset.attributes.get(name)
+            if live is None or not _is_shown(live, name, sourced.value, asset):
+                missing[name] = sourced
         return missing
 
     def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> ExportedPart:
         """Return the fields that are set; a position as a time code."""
-        asset, fields = snapshot.asset, dict[str, Any]()
-        for each in LINK_FIELDS:
-            value = asset.attributes.get(each.name)
+        asset = snapshot.asset
+        fields: dict[str, Any] = {}
+        for field in LINK_FIELDS:
+            value = asset.attributes.get(field.name)
             if not value:
                 continue
-            if each.kind != "position":
-                fields[each.name] = value
-            elif (why := _unfit(each, value, asset)) is not None:
-                fields[each.name] = CommentedValue((f"{each.name} is left out: {why}",))
+            if field.kind != "position":
+                fields[field.name] = value
+                continue
+            why = _unfit(field, value, asset)
+            if why is None:
+                fields[field.name] = exported_position(int(value), asset.rate)
             else:
-                fields[each.name] = exported_position(int(value), asset.rate)
+                fields[field.name] = CommentedValue((f"{field.name} is left out: {why}",))
         return ExportedPart(fields)
 
     # Planning --------------------------------------------------------------------------------------------------------
@@ -89,18 +86,22 @@ class LinkFields(Value):
     def plan(self, context: PlanContext, part: Fields) -> None:
         """Write each field that differs."""
         shown, builder = part_of(self, context.live) or {}, context.builder
+        moved = []
         for name, sourced in part.items():
-            value = wire_value(context.asset, name, sourced.value, sourced.source)
-            desired, (before, basis) = shown_field(name, value), self._known(context, name, shown)
-            effect = Effect(self.name, name, shown.get(name, ""), desired, visible=basis == "live")
-            if not self.is_due(context, effect, before, basis, f"field {name}", sourced.source):
+            value, source = wire_value(context.asset, name, sourced.value, sourced.source), sourced.source
+            desired = shown_field(name, value)
+            before, basis = self._known(context, name, shown)
+            is_visible = basis == "live"
+            effect = Effect(self.name, name, shown.get(name, ""), desired, visible=is_visible)
+            if not self.is_due(context, effect, before, basis, f"field {name}", source):
                 continue
             requests.require_field(context.server, name)
-            number = builder.change("change", self.name, name, before, desired, sourced.source, basis=basis)
-            builder.send(Phase.FIELD, requests.set_field(context.path, name, value), [number], effect)
+            number = builder.change("change", self.name, name, before, desired, source, basis=basis)
+            request = requests.set_field(context.path, name, value)
+            builder.send(Phase.FIELD, request, [number], effect)
             if name in _IN_AND_OUT:
                 builder.altered.add("frames")
-        moved = [each for each in builder.changes if each.aspect == self.name and each.key in _IN_AND_OUT]
+                moved.append(builder.changes[number])
         if moved:
             builder.checks.append(partial(_reversed_points, part, moved))
 
@@ -126,7 +127,9 @@ class LinkFields(Value):
 
     def misses(self, named: Json, shown: Json) -> Sequence[str]:
         """Compare two values."""
-        return () if same_field(named, shown) or self.hidden(named, shown) else ("",)
+        if same_field(named, shown):
+            return ()
+        return () if self.hidden(named, shown) else ("",)
 
     def hidden(self, named: Json, shown: Json) -> Sequence[str]:
         """Return whether the value is a number 0, which an answer may leave out: then the ledger holds it."""
@@ -140,13 +143,10 @@ class LinkFields(Value):
 
     def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
         """Yield a point of the clip before and after."""
-
-        def place(value: Json) -> TimelinePlace | None:
-            frame = frames_of(value)
-            return None if frame is None else TimelinePlace(POINTS, frame, 0, _POINTS[change.key])
-
-        if change.key in _POINTS:
-            yield TimelineItem(change.action, change.key, place(change.before), place(change.after))
+        point = _POINTS.get(change.key)
+        if point is not None:
+            before, after = _point(change.before, point), _point(change.after, point)
+            yield TimelineItem(change.action, change.key, before, after)
 
 
 def _reversed_points(
@@ -162,13 +162,32 @@ def _reversed_points(
     yield f"{message} ({moved[0].source.place})"
 
 
-def _unfit(attribute: Attribute, value: str, asset: Asset) -> str | None:
+def _point(value: Json, title: str) -> TimelinePlace | None:
+    frame = frames_of(value)
+    return None if frame is None else TimelinePlace(POINTS, frame, 0, title)
+
+
+def _is_shown(live: str, name: str, value: str | Position, asset: Asset) -> bool:
+    """Return whether a field that is shown has a value; a position that is invalid is reported where it is used."""
+    if not isinstance(value, Position):
+        return same_value(name, live, value)
+    try:
+        frames = value.to_frames(asset.rate or Fraction(1))
+    except TimecodeError:
+        return False
+    return same_value(name, live, str(frames))
+
+
+def _unfit(field: Attribute, value: str, asset: Asset) -> str | None:
     """Return why a field cannot be written as a position; ``None`` if it can."""
     if not (value.strip().isascii() and value.strip().isdecimal()):
         return f"{value!r} is not a valid position for a task"
-    if attribute.end and asset.finalized is False:
+    if field.end and asset.finalized is False:
         return "it grows while the clip is being recorded"
-    end = asset.frames
-    if end is not None and int(value) > (end if attribute.end else end - 1):
-        return f"frame {value} is beyond the end of the clip ({end} frames)"
+    frames = asset.frames
+    if frames is None:
+        return None
+    last = frames if field.end else frames - 1
+    if int(value) > last:
+        return f"frame {value} is beyond the end of the clip ({frames} frames)"
     return None

@@ -12,9 +12,9 @@ from msgspec import Struct, field, structs
 
 from msauto.aspects.arguments import ExportedPart, State, TaskArguments, asset_key, duplicates, known_items, or_absent
 from msauto.aspects.aspect import Reads, Shown, UndoContext, part_of
-from msauto.aspects.comparison import Attributes, mapping, text_of
+from msauto.aspects.comparison import Attributes, Item, Items, mapping, text_of
 from msauto.aspects.link_fields import FieldsArgs, same_field, shown_field, shown_fields, wire_value
-from msauto.aspects.list_aspect import Item, ListAspect
+from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.matching import ListItem
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
@@ -87,7 +87,8 @@ class Links(ListAspect):
         """Return the links that a task names."""
 
         def link(item: LinkArgs) -> DesiredLink:
-            return DesiredLink(item.folder, or_absent(item.title), item.state != "absent", task.link_fields(item))
+            is_present = item.state != "absent"
+            return DesiredLink(item.folder, or_absent(item.title), is_present, task.link_fields(item))
 
         items, exactly = task.each("links", link), task.complete("links")
         return DesiredList(items, exactly) if items or exactly else None
@@ -99,15 +100,18 @@ class Links(ListAspect):
             return tuple(map(plain, link.place(merging.title)))
 
         def called(link: DesiredLink) -> str:
-            return f"the link {'/'.join((*link.folder, *([] if link.title is ABSENT else [link.title])))}"
+            names = link.folder if link.title is ABSENT else link.place("")
+            return f"the link {'/'.join(names)}"
 
         return DesiredList(merging.items(parts, identity, called), exactly_of(parts))
 
     def for_clip(self, part: DesiredList[DesiredLink], asset: Asset, title: str | None) -> DesiredList[DesiredLink]:
         """Return the links of another entry with its title, which is their default."""
-        titled = (structs.replace(each.value, title=each.value.title or title or ABSENT) for each in part.items)
-        both = zip(part.items, titled, strict=True)
-        return structs.replace(part, items=tuple(structs.replace(each, value=link) for each, link in both))
+        items = []
+        for sourced in part.items:
+            link = structs.replace(sourced.value, title=sourced.value.title or title or ABSENT)
+            items.append(structs.replace(sourced, value=link))
+        return structs.replace(part, items=tuple(items))
 
     def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> ExportedPart:
         """Return the links, without the asset's own home."""
@@ -117,22 +121,31 @@ class Links(ListAspect):
         for stranger in snapshot.strangers:
             place = show_folder((*stranger.folder, stranger.title))
             part.leave_out(f"another clip is at {place}: no link, though it has the same title")
-        home = (snapshot.asset.folder, title)
-        for folder, name in sorted({(link.folder, link.title) for link in snapshot.links or ()} - {home}):
-            if name.strip():
-                sourced = {"folder": show_folder(folder) or "/"} | ({} if name == title else {"title": name})
-                part.add(FlowStyle(sourced))
-            else:
-                part.leave_out(f"a link without a title in {show_folder(folder) or '/'}")
+        places = {(link.folder, link.title) for link in snapshot.links or ()}
+        places.discard((snapshot.asset.folder, title))
+        for folder, name in sorted(places):
+            shown = show_folder(folder) or "/"
+            if not name.strip():
+                part.leave_out(f"a link without a title in {shown}")
+                continue
+            sourced = {"folder": shown}
+            if name != title:
+                sourced["title"] = name
+            part.add(FlowStyle(sourced))
         return part
 
     # Planning --------------------------------------------------------------------------------------------------------
 
     def reads(self, part: DesiredList[DesiredLink], asset: Asset, title: str) -> Reads:
         """Return where the links are to be, without the asset's own home; all links, to remove those that are not."""
-        links = [each.value for each in part.items if not _is_home(asset, title, each.value)]
-        every = part.exactly is not None or any(each.made for each in links)
-        return Reads(places=tuple(dict.fromkeys(each.place(title) for each in links)), links=every)
+        places: dict[Folder, None] = {}
+        every = part.exactly is not None
+        for sourced in part.items:
+            link = sourced.value
+            if not _is_home(asset, title, link):
+                places[link.place(title)] = None
+                every = every or link.made
+        return Reads(places=tuple(places), links=every)
 
     def needs(self, keys: Collection[str]) -> Reads:
         """Return where these links are."""
@@ -142,14 +155,22 @@ class Links(ListAspect):
         """Return what is where links are to be."""
         if not live.places:
             return None
-        return {show_folder(place): _shown(live.asset, entries) for place, entries in live.places.items() if entries}
+        part: Item = {}
+        for place, entries in live.places.items():
+            if entries:
+                part[show_folder(place)] = _shown(live.asset, entries)
+        return part
 
     def same(self, name: str, one: Json, other: Json) -> bool:
         """Compare link fields; a number 0 may not be shown, and a link_id or a count that is not known is equal."""
         if name not in LINK_FIELD:
             return None in (one, other) or one == other
-        one, other = ("" if value is None else value for value in (one, other))
-        return same_field(one, other) or (one == 0 and other == "" and not LINK_FIELD[name].clearable)
+        if one is None:
+            one = ""
+        if other is None:
+            other = ""
+        may_be_hidden = one == 0 and other == "" and not LINK_FIELD[name].clearable
+        return may_be_hidden or same_field(one, other)
 
     def misses(self, named: Json, shown: Json) -> Sequence[str]:
         """Compare two links; the entry of another clip is not one."""
@@ -164,27 +185,32 @@ class Links(ListAspect):
 
     def plan(self, context: PlanContext, part: DesiredList[DesiredLink]) -> None:
         """Make the links as desired. The asset itself, where it lives, is not one of them."""
-        items = tuple(each for each in part.items if not _is_home(context.asset, context.title, each.value))
-        if len(items) < len(part.items):
-            context.builder.look("asset folder")
-        super().plan(context, structs.replace(part, items=items))
+        items = []
+        for sourced in part.items:
+            if _is_home(context.asset, context.title, sourced.value):
+                context.builder.look("asset folder")
+            else:
+                items.append(sourced)
+        super().plan(context, structs.replace(part, items=tuple(items)))
 
     def live(self, context: PlanContext) -> dict[str, Item]:
         """Return what is where links are to be, and all other links, where they were read, without the asset's home."""
         items = super().live(context)
-        known = {plain(key) for key in items}
+        places = {plain(key) for key in items}
         for link in context.live.links or ():
-            key, its = show_folder((*link.folder, link.title)), DesiredLink(link.folder, link.title)
-            if plain(key) not in known and not _is_home(context.asset, context.title, its):
+            key = show_folder((*link.folder, link.title))
+            is_home = _is_home(context.asset, context.title, DesiredLink(link.folder, link.title))
+            if not is_home and plain(key) not in places:
                 items[key] = {"link_id": link.link_id}
         return items
 
-    def resolve(self, context: PlanContext, sourced: Sourced[DesiredLink], live: Mapping[str, Item]) -> ListItem:
+    def resolve(self, context: PlanContext, sourced: Sourced[DesiredLink], live: Items) -> ListItem:
         """Return a link with its fields; the entry of another clip of its title is an error."""
         link, source = sourced.value, sourced.source
         *_, title = place = link.place(context.title)
         key = show_folder(place)
-        if _OTHER in (there := live.get(key, {})) and f"{self.name}:{key}" not in context.still:
+        there = live.get(key, {})
+        if _OTHER in there and f"{self.name}:{key}" not in context.still:
             what = f"another clip is at {key}: it differs in {there[_OTHER]}"
             raise refuse(what, source, "give the link another title, or check that entry")
         if link.fields and not link.present:
@@ -192,46 +218,57 @@ class Links(ListAspect):
         if link.fields and same_text(title, context.title):
             why = "has the asset's own title, which leads to the asset: its fields cannot be set"
             raise refuse(f"the link {key} {why}", source, "give the link a unique title, or use `fields` of the asset")
-        sent = {name: wire_value(context.asset, name, value, source) for name, value in link.fields.items()}
-        named = {name: shown_field(name, value) for name, value in sent.items()}
+        named: Item = {}
+        for name, value in link.fields.items():
+            sent = wire_value(context.asset, name, value, source)
+            named[name] = shown_field(name, sent)
         return ListItem(key, key, named, source, (), link.present)
 
     def effect(self, key: str, before: Item | None, after: Item | None) -> Effect:
         """Return an effect on a link, which stays one entry, or as many as there are."""
-        return super().effect(
-            key, before, after if after is None else {_COUNT: mapping(before).get(_COUNT, 1), **after}
-        )
+        if after is not None:
+            after = {_COUNT: mapping(before).get(_COUNT, 1), **after}
+        return super().effect(key, before, after)
 
     def create(self, context: PlanContext, item: ListItem) -> None:
         """Create a link, then set its fields once reading shows that it is there, and no other clip."""
-        dialect, key = context.server.dialect, item.label
-        *folder, title = parse_folder(key)
-        if context.live.places.get((*folder, title)) is None and dialect.folder_missing == "refuse":
-            message = f"folder {show_folder(tuple(folder)) or '/'} not found in {context.database}"
-            remedy = "create the folder, or set `folder_missing: create` in the server's dialect if the server creates"
-            error = MissingError(
-                f"{message}: a link cannot be placed in it", place=item.source.place, remedy=f"{remedy} folders"
-            )
-            error.folder = show_folder(tuple(folder))
-            raise error
+        dialect, key, source = context.server.dialect, item.label, item.source
+        place = parse_folder(key)
+        title = place[-1]
+        is_missing = context.live.places.get(place) is None
+        if is_missing and dialect.folder_missing == "refuse":
+            raise _no_folder(context, place[:-1], source)
         # Nothing in the interface takes a link away again, unless the dialect names a way.
         reversible = dialect.removes_links and not same_text(title, context.title)
         fields = {name: value for name, value in item.named.items() if value != ""}
-        number = context.builder.change("add", self.name, key, None, fields or key, item.source, reversible=reversible)
-        request = requests.copy_link(context.path, title, tuple(folder))
-        context.builder.send(Phase.LINK_CREATE, request, [number], self.effect(key, None, {}))
+        shown: Json = fields or key
+        builder = context.builder
+        number = builder.change("add", self.name, key, None, shown, source, reversible=reversible)
+        request = requests.copy_link(context.path, title, place[:-1])
+        effect = self.effect(key, None, {})
+        builder.send(Phase.LINK_CREATE, request, [number], effect)
         self._set_fields(context, item, fields, number, None)
-        context.builder.warn_of_blanks(f"{context.title}: the title of link {key!r}", "", title, item.source)
+        what = f"{context.title}: the title of link {key!r}"
+        builder.warn_of_blanks(what, "", title, source)
 
     def change(self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis) -> None:
         """Set the fields of a link that differ from what its folder lists, else from what was last written."""
         shown = mapping((part_of(self, context.live) or {}).get(key))
-        fields = {name: item.named[name] for name in self.differs(item.named, live)}
-        before: Item = {name: live.get(name) for name in fields}
+        fields: Item = {}
+        before: Item = {}
+        for name in self.differs(item.named, live):
+            fields[name] = item.named[name]
+            before[name] = live.get(name)
         number = context.builder.change(
-            "change", self.name, key, before, dict(fields), item.source, basis=basis,
+            "change",
+            self.name,
+            key,
+            before,
+            fields,
+            item.source,
+            basis=basis,
             reversible=fields.keys() <= live.keys(),
-        )  # fmt: skip
+        )
         # The ledger keeps, of what the folder does not list, what an effect names.
         was = {name: value for name, value in live.items() if name in shown or name in item.named}
         self._set_fields(context, item, fields, number, was)
@@ -240,16 +277,22 @@ class Links(ListAspect):
         self, context: PlanContext, item: ListItem, fields: Attributes, number: int, before: Item | None
     ) -> None:
         """Send SETFIELD to the link by its own title; that this leads to the link is checked when planning."""
-        key, is_new = item.label, before is None
-        kept = {name: value for name, value in item.named.items() if not is_new and name not in fields}
-        for index, (name, value) in enumerate(fields.items()):
+        key = item.label
+        after: Item = {}
+        for name, value in item.named.items():
+            if before is not None and name not in fields:
+                after[name] = value
+        is_guarded = before is None  # the first one, of a new link
+        for name, value in fields.items():
             requests.require_field(context.server, name)
             request = requests.set_field(_path_by_title(context, key), name, text_of(value))
-            request = structs.replace(request, guarded=is_new and index == 0)
-            effect = self.effect(key, before or {}, {**kept, name: value})
+            request = structs.replace(request, guarded=is_guarded)
+            effect = self.effect(key, before or {}, {**after, name: value})
             context.builder.send(Phase.LINK_FIELD, request, [number], effect)
-        context.builder.taken.append((parse_folder(key), item.source))
-        if same_text(parse_folder(key)[-1], context.title):
+            is_guarded = False
+        place = parse_folder(key)
+        context.builder.taken.append((place, item.source))
+        if same_text(place[-1], context.title):
             context.builder.altered.add("link_id")  # the server may answer the title of both with the link
 
     def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:
@@ -261,9 +304,11 @@ class Links(ListAspect):
                 "give it a title by hand, or leave out `exactly`",
             )
         title = parse_folder(key)[-1]
-        if f"{self.name}:{key}" in context.still and (why := why_ambiguous(title, context.live.links or ())):
-            context.builder.warnings.append(f"{context.title}: link {key} cannot be undone: {why}")
-            return
+        if f"{self.name}:{key}" in context.still:
+            why = why_ambiguous(title, context.live.links or ())
+            if why is not None:
+                context.warn(f"link {key} cannot be undone: {why}")
+                return
         if not context.server.dialect.removes_links:
             remedy = (
                 "remove it by hand; or, tried on a scratch clip, set `link_delete: by_title` in the server's dialect"
@@ -278,15 +323,20 @@ class Links(ListAspect):
 
     def undo(self, context: UndoContext) -> Any:
         """Return the links as they were; a note names those that cannot be taken back."""
-        why = {each.key: _why_not_undone(each, context) for each in context.of(self.name)}
-        context.notes.extend(f"link {key} cannot be undone: {each}" for key, each in why.items() if each)
-        things = {key: each for key, each in context.things.get(self.name, {}).items() if not why.get(key)}
+        things = dict(context.things.get(self.name, {}))
+        for change in context.of(self.name):
+            why = _why_not_undone(change, context)
+            if why is not None:
+                context.notes.append(f"link {change.key} cannot be undone: {why}")
+                things.pop(change.key, None)
         return super().undo(structs.replace(context, things={self.name: things}))
 
     def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> DesiredLink:
         """Return a link with its former fields; one that the run deleted gets none."""
         *folder, title = parse_folder(key)
-        fields = {name: text_of(was) for name, was in value.items() if name in LINK_FIELD and besides is None}
+        fields = {}
+        if besides is None:
+            fields = {name: text_of(was) for name, was in value.items() if name in LINK_FIELD}
         return DesiredLink(tuple(folder), title, fields=fields)
 
     def absent(self, key: str) -> DesiredLink:
@@ -300,15 +350,32 @@ class Links(ListAspect):
 
 def _is_home(asset: Asset, title: str, link: DesiredLink) -> bool:
     """Return whether a desired link is the asset itself, where it lives."""
-    is_there = asset.folder is not None and same_folder(asset.folder, link.folder)
-    return is_there and link.present and not link.fields and same_text(link.place(title)[-1], title)
+    if asset.folder is None or link.fields or not link.present:
+        return False
+    return same_folder(asset.folder, link.folder) and same_text(link.place(title)[-1], title)
+
+
+def _no_folder(context: PlanContext, folder: Folder, source: TaskSource) -> MissingError:
+    """Return the error of a link into a folder that the server does not have, and does not create."""
+    shown = show_folder(folder)
+    error = MissingError(
+        f"folder {shown or '/'} not found in {context.database}: a link cannot be placed in it",
+        place=source.place,
+        remedy="create the folder, or set `folder_missing: create` in the server's dialect if the server creates "
+        "folders",
+    )
+    error.folder = shown
+    return error
 
 
 def _shown(asset: Asset | None, entries: Sequence[Entry]) -> Item:
     """Return what the entries at a place show of a link: those of the clip, or that they are of another one."""
-    mine = [entry for entry in entries if asset is None or compare_clips(asset, entry).answer != "other"]
-    if asset is not None and not mine:
-        return {"link_id": entries[0].link_id, _COUNT: 0, _OTHER: ", ".join(compare_clips(asset, entries[0]).different)}
+    mine = entries
+    if asset is not None:
+        mine = [entry for entry in entries if compare_clips(asset, entry).answer != "other"]
+        if not mine:
+            different = compare_clips(asset, entries[0]).different
+            return {"link_id": entries[0].link_id, _COUNT: 0, _OTHER: ", ".join(different)}
     return {"link_id": mine[0].link_id, _COUNT: len(mine), **shown_fields(mine[0].attributes)}
 
 
@@ -321,7 +388,9 @@ def _path_by_title(context: PlanContext, key: str) -> str:
 def why_ambiguous(title: str, links: Sequence[Link]) -> str | None:
     """Return why deleting by a title may take another link of the asset; ``None`` where there is just one."""
     count = sum(plain(link.title) == plain(title) for link in links)
-    return f"{count} links of the asset have its title, and the wrong one may go" if count > 1 else None
+    if count < 2:
+        return None
+    return f"{count} links of the asset have its title, and the wrong one may go"
 
 
 def _why_not_undone(change: Change, context: UndoContext) -> str | None:
@@ -330,5 +399,7 @@ def _why_not_undone(change: Change, context: UndoContext) -> str | None:
     if not context.spec.dialect.removes_links:
         return _NO_WAY
     target, title = context.record.target, parse_folder(change.key)[-1]
-    own = any(same_text(title, name) for name in (target.name, target.address_after.name, target.address.name))
-    return f"the link has the asset's own title: {_OWN}" if own else None
+    for name in (target.name, target.address_after.name, target.address.name):
+        if same_text(title, name):
+            return f"the link has the asset's own title: {_OWN}"
+    return None

@@ -43,7 +43,8 @@ def wire_value(asset: Asset, name: str, value: str | Position, source: TaskSourc
         raise refuse(str(error), source, "write frames or a time code") from error
     frame = to_frames(position, asset, source)
     # The last frame may be given as the frame after it, because the interface does not define which of the two it is.
-    if asset.frames is not None and frame > (asset.frames if field.end else asset.frames - 1):
+    end = frame if field.end else frame + 1
+    if asset.frames is not None and end > asset.frames:
         raise beyond(f"{name} {position} (frame {frame}) lies beyond the end", asset, source)
     return str(frame)
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from msgspec import structs
 
 from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext, part_of
-from msauto.aspects.comparison import Attributes, mapping, text_of
+from msauto.aspects.comparison import Attributes, Item, Items, mapping, text_of
 from msauto.aspects.matching import ListItem, Matching, match
 from msauto.aspects.plan_builder import LEFT, MADE, PlanContext, is_kept, left_alone, refuse
 from msauto.aspects.positions import check_in_point_stays
@@ -24,12 +23,10 @@ from msauto.model.live import Asset
 from msauto.model.plan import Basis, Change, Outside, ShownItem, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import started
-from msauto.model.snapshot import NEW, TWINS, UNREAD, AspectName, Effect, Json, Part, Thing, is_equal
+from msauto.model.snapshot import NEW, TWINS, UNREAD, AspectName, Effect, Expected, Json, Part, Thing, is_equal
 from msauto.secrets.redaction import HIDDEN
 
 CORRECT_NUMBER = "correct the number on the server, or take the task out"
-Item = dict[str, Json]
-"""An item by its attributes."""
 
 
 class ListAspect(Aspect):
@@ -64,7 +61,7 @@ class ListAspect(Aspect):
         """Return by what a desired item without a key may be this live one, the surest first."""
         return (self.place(value),)
 
-    def resolve(self, context: PlanContext, sourced: Sourced[Any], live: Mapping[str, Item]) -> ListItem:
+    def resolve(self, context: PlanContext, sourced: Sourced[Any], live: Items) -> ListItem:
         """Return what a task asks of one item, in frames of the file."""
         raise NotImplementedError
 
@@ -125,106 +122,158 @@ class ListAspect(Aspect):
         if self.positions:
             check_in_point_stays(context)
         everything = self.live(context)
-        items: Sequence[ListItem] = [self.resolve(context, each, everything) for each in desired.items]
-        if context.memory:
-            items = self.with_keys_of_ours(context, items, everything)
-        if context.still:
-            items = [item for item in items if not self.is_left_alone(context, item, everything)]
-        if len(items) > 1:
-            items = self.unite(items)
+        items = self._resolved(context, desired, everything)
         absent = [item for item in items if not item.present]
-        live = {key: value for key, value in everything.items() if TWINS not in value}
-        twins: Mapping[str, TaskSource] = {}
-        if len(live) < len(everything):
-            twins = self.twins(context, everything, items, desired)
-        matching = match(items, live, self.handles, self.differs, self.prefix)
+        matching = self._matched(context, desired, items, everything)
         if absent:
-            self._refuse_contradictions(items, matching)
+            self._refuse_contradictions(absent, matching)
         if matching.created and matching.kept:
-            self._refuse_what_stays_and_changes(desired, matching, live)
-        surplus: dict[str, TaskSource] = {}
-        if desired.exactly:
-            surplus = {key: desired.exactly for key in matching.others if self.covers(desired, live[key])}
+            self._refuse_what_stays_and_changes(desired, matching)
         if matching.spared:
-            self._warn_of_spared(context, live, matching, surplus)
+            self._warn_of_spared(context, matching)
         if absent or desired.exactly:
             self._expect_no_others(context, desired, absent, everything)
-        for key, source in twins.items():
-            (surplus if source is desired.exactly else matching.removed)[key] = source
         if context.memory:
-            matching, surplus = self.without_kept(context, matching, everything, surplus)
-        self.write(context, matching, everything, surplus)
-        if not surplus:
-            return
-        gone = {**matching.removed, **surplus}
-        left = [each for key, value in everything.items() if key not in gone for each in each_of(value)]
-        if not any(self.covers(desired, each) for each in (*left, *(new.named for new in matching.created))):
-            context.builder.emptied.append((self.name, sum(len(each_of(everything[key])) for key in surplus)))
+            matching = self.without_kept(context, matching)
+        self.write(context, matching)
+        if matching.surplus:
+            self._note_emptied(context, desired, matching)
 
-    def with_keys_of_ours(
-        self, context: PlanContext, items: Sequence[ListItem], live: Mapping[str, Item]
-    ) -> list[ListItem]:
+    def _resolved(self, context: PlanContext, desired: DesiredList[Any], live: Items) -> Sequence[ListItem]:
+        """Return what the tasks ask of each item, without what undo leaves alone."""
+        items: Sequence[ListItem] = [self.resolve(context, sourced, live) for sourced in desired.items]
+        if context.memory:
+            items = self.with_keys_of_ours(context, items, live)
+        if context.still:
+            items = [item for item in items if not self.is_left_alone(context, item, live)]
+        return self.unite(items) if len(items) > 1 else items
+
+    def _matched(
+        self,
+        context: PlanContext,
+        desired: DesiredList[Any],
+        items: Sequence[ListItem],
+        live: Items,
+    ) -> Matching:
+        """Match the items with the live ones, and note which others ``exactly`` removes; twins match nothing."""
+        exactly = desired.exactly
+        single = {key: value for key, value in live.items() if TWINS not in value}
+        twins: Mapping[str, TaskSource] = {}
+        if len(single) < len(live):
+            twins = self.twins(context, live, items, desired)
+        matching = match(items, single, self.handles, self.differs, self.prefix)
+        for key in matching.others:
+            if exactly and self.covers(desired, live[key]):
+                matching.surplus[key] = exactly
+        for key, source in twins.items():
+            is_surplus = source is exactly
+            going = matching.surplus if is_surplus else matching.removed
+            going[key] = source
+        return structs.replace(matching, live=live) if twins else matching
+
+    def _note_emptied(self, context: PlanContext, desired: Any, matching: Matching) -> None:
+        """Note how many items go, where ``exactly`` leaves none of those that it concerns."""
+        staying: list[Attributes] = [item.named for item in matching.created]
+        for key, value in matching.live.items():
+            if key not in matching.removed and key not in matching.surplus:
+                staying += each_of(value)
+        if any(self.covers(desired, value) for value in staying):
+            return
+        count = 0
+        for key in matching.surplus:
+            count += len(each_of(matching.live[key]))
+        context.builder.emptied.append((self.name, count))
+
+    def with_keys_of_ours(self, context: PlanContext, items: Sequence[ListItem], live: Items) -> Sequence[ListItem]:
         """Return the items with the keys of those that a run made at their place, and that others have moved.
 
         A server may give the key of a deleted item again: one that differs otherwise is not ours. What others have put
         in its place counts as the desired item only if it is as desired.
         """
-        known = context.asset.link_id is not None and context.asset.attributes.get("create_time")
-        if not (self.moves and known and self.tells_by_key(context)):
-            return [*items]
-        left = {key: was for key, (was, _) in self.left(context).items() if key in live}
-        if not left:
-            return [*items]
-        named, ours = {each.key for each in items}, dict[Hashable, str]()
-        for key, was in left.items():
-            stays, missed = self.place(live[key]) == self.place(was), {*self.misses(was, live[key])}
-            is_same = stays or any(missed <= each for each in self.moves)
-            is_made = self.replaces or context.memory.get(f"{MADE}{self.name}:{key}")
-            if is_same and key not in named and is_made:
-                ours[self.place(was)] = key
-        keyed, taken, others = [], {*ours.values()}, defaultdict[Hashable, list[Item]](list)
+        ours = self._places_of_ours(context, items, live)
+        if not ours:
+            return items
+        keys = set(ours.values())
+        others = defaultdict[Hashable, list[Item]](list)
         for key, value in live.items():
-            others[self.place(value)] += [] if key in taken else [value]
-        for each in items:
-            place = self.place(each.named) if each.present and each.key is None and each.besides is None else None
-            if place in ours:
+            if key not in keys:
+                others[self.place(value)].append(value)
+        keyed = []
+        for item in items:
+            place = self.place(item.named)
+            may_be_ours = item.present and item.key is None and item.besides is None
+            if may_be_ours and place in ours:
                 key = ours[place]
-                moved = self.place(live[key]) != place
-                if (moved or others[place]) and all(self.differs(each.named, value) for value in others[place]):
-                    each = structs.replace(each, key=key, label=f"{self.prefix}{key}", ours=True)
-            keyed.append(each)
+                is_moved = self.place(live[key]) != place
+                is_there = any(not self.differs(item.named, value) for value in others[place])
+                if not is_there and (is_moved or others[place]):
+                    label = f"{self.prefix}{key}"
+                    item = structs.replace(item, key=key, label=label, ours=True)
+            keyed.append(item)
         return keyed
+
+    def _places_of_ours(self, context: PlanContext, items: Sequence[ListItem], live: Items) -> dict[Hashable, str]:
+        """Return where a run left each live item that it made and that no task names, with its key now."""
+        ours: dict[Hashable, str] = {}
+        asset = context.asset
+        is_same_clip = asset.link_id is not None and asset.attributes.get("create_time")
+        if not (self.moves and is_same_clip and self.tells_by_key(context)):
+            return ours
+        named = {item.key for item in items}
+        for key, (was, _) in self.left(context).items():
+            if key not in live or key in named:
+                continue
+            is_made = self.replaces or context.memory.get(f"{MADE}{self.name}:{key}")
+            if is_made and self._is_moved_at_most(was, live[key]):
+                ours[self.place(was)] = key
+        return ours
+
+    def _is_moved_at_most(self, was: Item, live: Item) -> bool:
+        """Return whether an item is where it was, or differs only in what moving it changes."""
+        if self.place(live) == self.place(was):
+            return True
+        changed = set(self.misses(was, live))
+        return any(changed <= moved for moved in self.moves)
 
     def tells_by_key(self, context: PlanContext) -> bool:
         """Return whether a key is that of one item: the server does not number its items by their start."""
         return not (self.numbered and context.server.dialect.numbers_by_start)
 
-    def without_kept(
-        self, context: PlanContext, matching: Matching[Item], live: Mapping[str, Item], surplus: dict[str, TaskSource]
-    ) -> tuple[Matching[Item], dict[str, TaskSource]]:
+    def without_kept(self, context: PlanContext, matching: Matching) -> Matching:
         """Return what is to be written, without what was changed outside and is kept."""
-        left = self.left(context)
+        left, live = self.left(context), matching.live
         if not left or not self.tells_by_key(context):
-            return matching, surplus
+            return matching
         gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
 
-        def stays(called: str, key: str | None, named: Attributes | None, source: TaskSource) -> bool:
-            there = live.get(key or "")
-            if there is None and named is not None and self.place(named) is not None:
-                key = key or gone.get(self.place(named))
-            if key not in left or (there is not None and named is not None and not self.differs(named, there)):
+        def stays(called: str, key: str, named: Attributes | None, source: TaskSource) -> bool:
+            there = live.get(key)
+            if there is None and named is not None and not key:
+                place = self.place(named)
+                key = gone.get(place, "") if place is not None else ""
+            if key not in left:
+                return False
+            if there is not None and named is not None and not self.differs(named, there):
                 return False
             outside = self._changed_outside(*left[key], named, there)
-            return outside is not None and is_kept(
-                context, (self.name, called), outside, there, source, dict(named or {})
-            )
+            if outside is None:
+                return False
+            desired = dict(named or {})
+            return is_kept(context, (self.name, called), outside, there, source, desired)
 
-        present = [(i, key) for i, key in matching.present if not stays(i.label, key or i.key, i.named, i.source)]
-        removed, others = (
-            {key: each for key, each in keys.items() if not stays(f"{self.prefix}{key}", key, None, each)}
-            for keys in (matching.removed, surplus)
-        )
-        return replace(matching, present=present, removed=removed), others
+        def without(going: Mapping[str, TaskSource]) -> dict[str, TaskSource]:
+            remaining = {}
+            for key, source in going.items():
+                if not stays(f"{self.prefix}{key}", key, None, source):
+                    remaining[key] = source
+            return remaining
+
+        present = []
+        for item, key in matching.present:
+            if not stays(item.label, key or item.key or "", item.named, item.source):
+                present.append((item, key))
+        removed, surplus = without(matching.removed), without(matching.surplus)
+        return structs.replace(matching, present=present, removed=removed, surplus=surplus)
 
     def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
         """Return how a run left each item, and that run, by live key."""
@@ -244,27 +293,32 @@ class ListAspect(Aspect):
         """Return what others have changed of an item that is to be as named, or removed (``None``)."""
         if live is None:
             return Outside(left, run, started(run))
+        there = dict(live)
         if named is None or self.replaces:
-            names = {*self.misses(left, dict(live)), *self.misses(dict(live), left)}
+            names = {*self.misses(left, there), *self.misses(there, left)}
         else:
-            names = {*self.misses(dict(named), dict(live))}
+            names = {*self.misses(dict(named), there)}
         differing: Item = {name: left.get(name) for name in sorted(names - self.kept)}
-        if not self.misses(differing, dict(live)):
+        if not self.misses(differing, there):
             return None
         user = text_of(live.get("user"))
-        return Outside(differing, run, started(run), "" if user == text_of(left.get("user")) else user)
+        if user == text_of(left.get("user")):
+            user = ""
+        return Outside(differing, run, started(run), user)
 
     def live(self, context: PlanContext) -> dict[str, Item]:
         """Return the live items, with the attributes that only the ledger knows.
 
         Those without a key cannot be named.
         """
-        part = part_of(self, context.live) or {}
         items: dict[str, Item] = {}
-        for key, value in part.items():
-            known = mapping(context.memory.get(f"{self.name}:{key}"))
-            hidden = {name: known[name] for name in self.unreported if name in known and TWINS not in mapping(value)}
-            items[key] = {**hidden, **mapping(value)}
+        for key, value in (part_of(self, context.live) or {}).items():
+            item = mapping(value)
+            hidden: Item = {}
+            if self.unreported and TWINS not in item:
+                remembered = mapping(context.memory.get(f"{self.name}:{key}"))
+                hidden = {name: remembered[name] for name in self.unreported if name in remembered}
+            items[key] = {**hidden, **item}
         items.pop("", None)
         return items
 
@@ -286,19 +340,15 @@ class ListAspect(Aspect):
 
     def covers(self, desired: Any, value: Attributes) -> bool:
         """Return whether ``exactly`` of a list concerns an item."""
-        return any(each.items() <= value.items() for each in self.covered(desired))
+        return any(kind.items() <= value.items() for kind in self.covered(desired))
 
-    def write(
-        self,
-        context: PlanContext,
-        matching: Matching[Item],
-        live: Mapping[str, Item],
-        surplus: Mapping[str, TaskSource],
-    ) -> None:
+    def write(self, context: PlanContext, matching: Matching) -> None:
         """Add the changes and requests: deletions first, so that an old and a new item never share a place."""
-        for gone, exactly in ((matching.removed, False), (surplus, True)):
-            for key, source in gone.items():
-                self.delete(context, key, live[key], source, exactly=exactly)
+        live = matching.live
+        for key, source in matching.removed.items():
+            self.delete(context, key, live[key], source, exactly=False)
+        for key, source in matching.surplus.items():
+            self.delete(context, key, live[key], source, exactly=True)
         for item, key in matching.kept:
             self.keep(context, item, key, live[key])
         for item in matching.created:
@@ -331,58 +381,66 @@ class ListAspect(Aspect):
         context.builder.news += 1
         return f"{NEW}{context.builder.news}"
 
-    def is_left_alone(self, context: PlanContext, item: ListItem, live: Mapping[str, Item]) -> bool:
+    def is_left_alone(self, context: PlanContext, item: ListItem, live: Items) -> bool:
         """Return whether an item is left alone, because it is no longer as the run left it (undo): a warning."""
-        key, name = item.key or "", f"{self.name}:{item.key}"
+        name = f"{self.name}:{item.key}"
         if name not in context.still:
             return False
-        there, still = live.get(key), context.still[name]
-        is_as_desired = not item.present if there is None else item.present and not self.differs(item.named, there)
+        key, still = item.key or "", context.still[name]
+        there = live.get(key)
+        if there is None:
+            is_as_desired = not item.present
+        else:
+            is_as_desired = item.present and not self.differs(item.named, there)
         now: Json = there
         if self.unreported:  # what the ledger knows besides was written by msauto
             now = (part_of(self, context.live) or {}).get(key)
         if is_as_desired or is_equal(still, now, self):
             return False
-        what, twins = f"{context.title}: {self.called} {item.label}", mapping(there).get(TWINS)
-        told = f"{what} is left alone: {self.describe_twins(key, twins)}" if isinstance(twins, list) else None
-        context.builder.warnings.append(told or left_alone(what, now, still))
+        what = f"{self.called} {item.label}"
+        warning = left_alone(what, now, still)
+        twins = mapping(there).get(TWINS)
+        if isinstance(twins, list):
+            warning = f"{what} is left alone: {self.describe_twins(key, twins)}"
+        context.warn(warning)
         return True
 
-    def _warn_of_spared(
-        self,
-        context: PlanContext,
-        live: Mapping[str, Item],
-        matching: Matching[Item],
-        surplus: Mapping[str, TaskSource],
-    ) -> None:
+    def _warn_of_spared(self, context: PlanContext, matching: Matching) -> None:
         """Warn of the items that stay: a task names them as absent, and they have other attributes or are desired."""
         for key, item in matching.spared.items():
-            if key not in surplus:
-                differs = self.differs(item.named, live[key])
-                why = " and ".join(
-                    f"its {name} is {live[key].get(name)!r}, not {item.named[name]!r}" for name in differs
-                )
-                why = (
-                    why or f"it is what {next(each.source.place for each, its in matching.kept if its == key)} desires"
-                )
-                what = f"{context.title}: {self.called} {item.label} is left alone"
-                context.builder.warnings.append(f"{what}: {why} ({item.source.place})")
+            if key in matching.surplus:
+                continue
+            reasons = []
+            value = matching.live[key]
+            for name in self.differs(item.named, value):
+                reasons.append(f"its {name} is {value.get(name)!r}, not {item.named[name]!r}")
+            if not reasons:
+                desired_at = {kept: wanted.source.place for wanted, kept in matching.kept}
+                reasons.append(f"it is what {desired_at[key]} desires")
+            why = " and ".join(reasons)
+            what = f"{self.called} {item.label} is left alone"
+            context.warn(f"{what}: {why} ({item.source.place})")
 
     def _expect_no_others(
-        self, context: PlanContext, desired: Any, absent: Sequence[ListItem], live: Mapping[str, Item]
+        self,
+        context: PlanContext,
+        desired: Any,
+        absent: Sequence[ListItem],
+        live: Items,
     ) -> None:
         """Note which new items would be against what the tasks ask."""
-        unwanted = [dict(item.named) for item in absent if item.key is None]
-        unwanted += self.covered(desired) if desired.exactly else ()
-        context.builder.unwanted += [(self.name, each) for each in unwanted]
+        builder = context.builder
         for item in absent:
-            if item.key is not None and item.key not in live:
-                context.builder.hold(self.effect(item.key, None, None))
+            if item.key is None:
+                builder.unwanted.append((self.name, dict(item.named)))
+            elif item.key not in live:
+                builder.hold(self.effect(item.key, None, None))
         if desired.exactly:
-            context.builder.look(self.every or self.name)
+            builder.unwanted += [(self.name, kind) for kind in self.covered(desired)]
+            builder.look(self.every or self.name)
 
     def twins(
-        self, context: PlanContext, live: Mapping[str, Item], items: Sequence[ListItem], desired: Any
+        self, context: PlanContext, live: Items, items: Sequence[ListItem], desired: Any
     ) -> dict[str, TaskSource]:
         """Return the twins that go, each key with the place that names them. Any other task on twins is refused.
 
@@ -393,24 +451,53 @@ class ListAspect(Aspect):
             twins = value.get(TWINS)
             if not isinstance(twins, list):
                 continue
-            handles = {handle for each in twins for handle in self.handles(mapping(each))}
-            named = next((item for item in items if item.key == key), None)
-            loose = next((i for i in items if i.key is None and not handles.isdisjoint(i.handles)), None)
-            covered = desired.exactly and any(self.covers(desired, mapping(each)) for each in twins)
-            source = named.source if named else desired.exactly if covered else loose.source if loose else None
-            if source is None and unread_of(twins):
-                continue  # the warnings of the whole answer name it
-            if source is None:
-                context.builder.warnings.append(f"{context.title}: {self.describe_twins(key, twins)}")
-                continue
-            if unread_of(twins):
-                raise refuse(self.describe_twins(key, twins), source, CORRECT_NUMBER)
-            consents, remedy = self.about_twins(context, key, len(twins), named)
-            if not consents or (loose and not named and not covered):
-                what = f"{self.describe_twins(key, twins)}; a request by this {self.key_called} may take the wrong one"
-                raise refuse(what, source, remedy)
-            going[key] = source
+            source = self._who_removes(context, key, twins, items, desired)
+            if source is not None:
+                going[key] = source
         return going
+
+    def _who_removes(
+        self,
+        context: PlanContext,
+        key: str,
+        twins: Sequence[Json],
+        items: Sequence[ListItem],
+        desired: Any,
+    ) -> TaskSource | None:
+        """Return the place of the task that removes all twins of a key; ``None``, with a warning, where none does."""
+        named = next((item for item in items if item.key == key), None)
+        loose = self._alike(items, twins)
+        has_key = True
+        source: TaskSource | None = None
+        if named is not None:
+            source = named.source
+        elif desired.exactly and any(self.covers(desired, mapping(twin)) for twin in twins):
+            source = desired.exactly
+        elif loose is not None:
+            source, has_key = loose.source, False
+        is_unread = unread_of(twins) != ""
+        described = self.describe_twins(key, twins)
+        if source is None:
+            if not is_unread:  # else the warnings of the whole answer name it
+                context.warn(described)
+            return None
+        if is_unread:
+            raise refuse(described, source, CORRECT_NUMBER)
+        consents, remedy = self.about_twins(context, key, len(twins), named)
+        if not consents or not has_key:
+            what = f"{described}; a request by this {self.key_called} may take the wrong one"
+            raise refuse(what, source, remedy)
+        return source
+
+    def _alike(self, items: Sequence[ListItem], twins: Sequence[Json]) -> ListItem | None:
+        """Return the first item without a key that one of the twins may be."""
+        handles: set[Hashable] = set()
+        for twin in twins:
+            handles.update(self.handles(mapping(twin)))
+        for item in items:
+            if item.key is None and not handles.isdisjoint(item.handles):
+                return item
+        return None
 
     def about_twins(self, context: PlanContext, key: str, count: int, named: ListItem | None) -> tuple[bool, str]:
         """Return whether a task consents to remove all items of one key, and what to do before it may concern one."""
@@ -422,41 +509,56 @@ class ListAspect(Aspect):
         unread = unread_of(twins)
         if unread:
             return f"{unread}, so nothing may touch this {self.called}"
-        each = " and ".join(repr(mapping(one).get("title", "")) for one in twins)
-        return f"{len(twins)} live {self.called}s have the {self.key_called} {key}: {each}"
+        titles = " and ".join(repr(mapping(twin).get("title", "")) for twin in twins)
+        return f"{len(twins)} live {self.called}s have the {self.key_called} {key}: {titles}"
 
-    def _refuse_contradictions(self, items: Sequence[ListItem], matching: Matching[Item]) -> None:
+    def _refuse_contradictions(self, absent: Sequence[ListItem], matching: Matching) -> None:
         """Refuse an item that one task removes and another one desires.
 
         What is removed by its key may be desired by its place only where another item is at that place.
         """
         new = {item.handles for item in matching.created}
-        present, there = [item for item in items if item.present], defaultdict[Hashable, list[ListItem]](list)
+        present = [item for item, _ in matching.present]
+        there = defaultdict[Hashable, list[ListItem]](list)
         for item in present:
             for handle in item.handles:
                 there[handle].append(item)
-        for gone in (item for item in items if not item.present):
-            alike = there.get(gone.handles[0], []) if gone.handles else present if gone.key is None else []
+        for gone in absent:
+            alike: Sequence[ListItem] = ()
+            if gone.handles:
+                alike = there[gone.handles[0]]
+            elif gone.key is None:
+                alike = present
             for desired in alike:
-                if desired.handles[:1] != gone.handles[:1] and not gone.named.items() <= desired.named.items():
+                has_its_place = desired.handles[:1] == gone.handles[:1]
+                if not has_its_place and not gone.named.items() <= desired.named.items():
                     continue
-                if gone.key is None or (desired.key is None and desired.handles in new):
-                    what = f"{self.called} {gone.label} is removed here and desired at {desired.source.place}"
+                is_new = desired.key is None and desired.handles in new
+                if gone.key is None or is_new:
+                    at = desired.source.place
+                    what = f"{self.called} {gone.label} is removed here and desired at {at}"
                     raise refuse(what, gone.source, "remove one of the two")
 
-    def _refuse_what_stays_and_changes(self, desired: Any, matching: Matching[Item], live: Mapping[str, Item]) -> None:
+    def _refuse_what_stays_and_changes(self, desired: Any, matching: Matching) -> None:
         """Refuse an item that one task names by its place as it is, and another one by its key as something else."""
-        kept = [(item, live[key]) for item, key in matching.kept]
-        there = {handle: (item, value) for item, value in kept for handle in self.handles(value)[:1]}
-        parts = {each.source: each.part for each in desired.items} if there else {}
-        for stays in (item for item in matching.created if there and item.key is None and item.besides is None):
-            changed, value = there.get(next(iter(stays.handles), None), (stays, {}))
-            if parts[changed.source] == parts[stays.source] or self.differs(stays.named, value):
+        there: dict[Hashable, tuple[ListItem, Item]] = {}
+        for item, key in matching.kept:
+            value = matching.live[key]
+            for handle in self.handles(value)[:1]:
+                there[handle] = item, value
+        parts = {sourced.source: sourced.part for sourced in desired.items}
+        for stays in matching.created:
+            has_a_place = stays.key is None and stays.besides is None and stays.handles
+            if not has_a_place or stays.handles[0] not in there:
+                continue
+            changed, value = there[stays.handles[0]]
+            is_of_one_task = parts[changed.source] == parts[stays.source]
+            if is_of_one_task or self.differs(stays.named, value):
                 continue
             if self.differs(stays.named, {**value, **changed.named}):
                 raise refuse(
-                    f"{self.called} {stays.label} is desired as it is here, and changed at {changed.source.place} as "
-                    f"{changed.label}",
+                    f"{self.called} {stays.label} is desired as it is here, and changed at "
+                    f"{changed.source.place} as {changed.label}",
                     stays.source,
                     "declare the same in both",
                 )
@@ -472,36 +574,47 @@ class ListAspect(Aspect):
         things = context.things.get(self.name, {})
         if not things:
             return None
-        deleted = {key for key, each in things.items() if each.after is None}
+        deleted = {key for key, effect in things.items() if effect.after is None}
         besides = context.seen(self.name) - deleted
-        for key, each in things.items():
+        for key, effect in things.items():
             left = context.left((self.name, key))
             if left is None:
-                why = "whether the run made it" if each.before is None else "how the run left it"
-                what = (
-                    f"the new {self.called} {each.after}"
-                    if key.startswith(NEW)
-                    else f"{self.called} {self.prefix}{key}"
-                )
-                context.notes.append(f"{what} is left alone: it is not known {why}")
+                context.notes.append(self._left_alone(key, effect))
                 continue
-            was, *twins = each_of(each.before)
-            named = dict.fromkeys(mapping(each.after), "")
-            kept = was if key in deleted or self.replaces else {n: was[n] for n in named if n in was}
-            value = was if key in deleted else {**named, **kept}
+            was, *twins = each_of(effect.before)
+            written = mapping(effect.after)
+            if key in deleted:
+                value = was
+            elif self.replaces:
+                value = {**dict.fromkeys(written, ""), **was}
+            else:
+                value = {name: was.get(name, "") for name in written}
+            called = f"{self.called} {self.prefix}{key}"
             if HIDDEN in value.values():
-                context.notes.append(f"{self.called} {self.prefix}{key} is left alone: what was there before is hidden")
+                context.notes.append(f"{called} is left alone: what was there before is hidden")
                 continue
             live_key, context.still[f"{self.name}:{left[0]}"] = left
-            if each.before is None:
+            if effect.before is None:
                 items.append(self.absent(live_key))
                 continue
             for twin in twins:
                 title = str(twin.get("title") or twin.get("description") or "")
                 why = f"because a {self.key_called} names one {self.called}"
-                context.notes.append(f"{self.called} {key}: a second one ({title!r}) does not come back, {why}")
-            items.append(self.former(live_key, value, besides if key in deleted else None))
+                what = f"{self.called} {key}: a second one ({title!r})"
+                context.notes.append(f"{what} does not come back, {why}")
+            others = besides if key in deleted else None
+            items.append(self.former(live_key, value, others))
         return DesiredList(tuple(map(context.sourced, items))) if items else None
+
+    def _left_alone(self, key: str, effect: Expected) -> str:
+        """Return the note on an item of which it is not known whether it is still as the run left it."""
+        what = f"{self.called} {self.prefix}{key}"
+        if key.startswith(NEW):
+            what = f"the new {self.called} {effect.after}"
+        why = "how the run left it"
+        if effect.before is None:
+            why = "whether the run made it"
+        return f"{what} is left alone: it is not known {why}"
 
     # Shown -----------------------------------------------------------------------------------------------------------
 
@@ -539,19 +652,27 @@ def by_key(items: Sequence[tuple[str, Item]]) -> Part:
     return values
 
 
-def unread_items(asset: Asset | None, aspect: AspectName) -> list[tuple[str, Item]]:
+def unread_items(asset: Asset, aspect: AspectName) -> list[tuple[str, Item]]:
     """Return the items of an answer that lack a number, each with its key: they are in the list, and stay as it is."""
-    items = asset.unread_items if asset else ()
-    return [(item.key, {**item.shown, UNREAD: str(item.number)}) for item in items if item.aspect == aspect]
+    items: list[tuple[str, Item]] = []
+    for item in asset.unread_items:
+        if item.aspect == aspect:
+            items.append((item.key, {**item.shown, UNREAD: str(item.number)}))
+    return items
 
 
 def unread_of(twins: Sequence[Json]) -> str:
     """Return which number of live items of one key cannot be read; empty if all can."""
-    told = (mapping(each).get(UNREAD) for each in twins)
-    return str(next(filter(None, told), ""))
+    for twin in twins:
+        unread = mapping(twin).get(UNREAD)
+        if unread:
+            return str(unread)
+    return ""
 
 
 def each_of(value: Any) -> list[Item]:
     """Return the items of one key: one, or twins."""
     twins = mapping(value).get(TWINS)
-    return [dict(mapping(each)) for each in twins] if isinstance(twins, list) else [dict(mapping(value))]
+    if not isinstance(twins, list):
+        return [dict(mapping(value))]
+    return [dict(mapping(twin)) for twin in twins]

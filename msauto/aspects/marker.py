@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 
 from msauto.aspects import arguments
 from msauto.aspects.aspect import Live, Shown, TimelineItem, TimelinePlace, frames_of, part_of
-from msauto.aspects.comparison import Attributes, mapping, same_value, text_of, track_of
-from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of, unread_items
+from msauto.aspects.comparison import Attributes, Item, Items, mapping, same_value, text_of, track_of
+from msauto.aspects.list_aspect import ListAspect, by_key, each_of, unread_items
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
@@ -45,7 +45,7 @@ from msauto.model import fields as registry
 from msauto.model import requests
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
 from msauto.model.identity import plain
-from msauto.model.live import AssetSnapshot, Marker
+from msauto.model.live import Asset, AssetSnapshot, Marker
 from msauto.model.plan import Basis, Change, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.server import Dialect
@@ -163,9 +163,12 @@ class Markers(ListAspect):
             return
         markers, here = arguments.known_items(args.markers, MarkerArgs), node.child("markers")
         yield from arguments.duplicates(markers, here, lambda item: item.uid, "uid", "marker uid")
-        without = [(index, item) for index, item in markers if item.uid is None and item.at is not None]
+        by_place = []
+        for index, item in markers:
+            if item.uid is None and item.at is not None:
+                by_place.append((index, item))
         what = "marker with this track and position"
-        yield from arguments.duplicates(without, here, lambda item: (item.track, item.at), "at", what)
+        yield from arguments.duplicates(by_place, here, lambda item: (item.track, item.at), "at", what)
         narrowed = getattr(args.exactly, "markers", None)
         if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
             here = node.child("exactly", "markers", "tracks")
@@ -184,9 +187,13 @@ class Markers(ListAspect):
             )
 
         items, exactly = task.each("markers", marker), task.complete("markers")
+        if not items and not exactly:
+            return None
+        tracks = None
         narrowed = getattr(task.args.exactly, "markers", None)
-        tracks = frozenset(narrowed.tracks) if isinstance(narrowed, MarkersExactly) else None
-        return DesiredMarkers(items, exactly, tracks) if items or exactly else None
+        if isinstance(narrowed, MarkersExactly):
+            tracks = frozenset(narrowed.tracks)
+        return DesiredMarkers(items, exactly, tracks)
 
     def merge(self, merging: Merging, parts: Sequence[DesiredMarkers]) -> DesiredMarkers:
         """Merge the markers of several tasks."""
@@ -194,26 +201,34 @@ class Markers(ListAspect):
         def identity(value: DesiredMarker) -> Hashable:
             if value.uid is not ABSENT:
                 return value.uid, value.besides
-            return (registry.DEFAULT_TRACK if value.track is ABSENT else value.track, merging.comparable(value.at))
+            return _track(value), merging.comparable(value.at)
 
         def called(value: DesiredMarker) -> str:
             if value.uid is not ABSENT:
                 return f"marker {value.uid}"
-            return f"the marker at {value.at} ({registry.DEFAULT_TRACK if value.track is ABSENT else value.track})"
+            return f"the marker at {value.at} ({_track(value)})"
 
-        def covers(one: DesiredMarkers, value: DesiredMarker) -> bool:
+        def covers(part: DesiredMarkers, value: DesiredMarker) -> bool:
             """Return whether a marker has one of the tracks: its own, that of its uid, General."""
-            live = (m for m in (merging.asset.markers if merging.asset else ()) if m.uid == value.uid)
-            track = next(map(track_of, live), registry.DEFAULT_TRACK) if value.track is ABSENT else value.track
-            return one.tracks is None or track in one.tracks
+            if part.tracks is None:
+                return True
+            if value.track is ABSENT and merging.asset is not None:
+                for live in merging.asset.markers:
+                    if live.uid == value.uid:
+                        return track_of(live) in part.tracks
+            return _track(value) in part.tracks
 
-        narrowed = [each.tracks for each in parts if each.exactly]
-        tracks = frozenset[str]().union(*(each for each in narrowed if each is not None))
-        return DesiredMarkers(
-            merging.items(parts, identity, called, ("at", "track"), covers),
-            exactly_of(parts),
-            tracks if narrowed and None not in narrowed else None,
-        )
+        items = merging.items(parts, identity, called, ("at", "track"), covers)
+        tracks: set[str] = set()
+        is_narrowed = True
+        exactly = exactly_of(parts)
+        for part in parts:
+            if part.exactly:
+                tracks.update(part.tracks or ())
+                is_narrowed = is_narrowed and part.tracks is not None
+        if exactly and is_narrowed:
+            return DesiredMarkers(items, exactly, frozenset(tracks))
+        return DesiredMarkers(items, exactly)
 
     def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> arguments.ExportedPart:
         """Return the live markers as tasks write them: by place, or by uid where that is not valid or unique."""
@@ -225,33 +240,29 @@ class Markers(ListAspect):
         for _, shown in unread_items(asset, self.name):
             part.leave_out(f"a marker is left out: {shown[UNREAD]}")
         places = Counter((marker.frame, track_of(marker)) for marker in asset.markers)
-        single = [marker for marker in asset.markers if marker.uid not in twins]
-        for marker in sorted(single, key=lambda marker: (marker.frame, track_of(marker), marker.uid)):
-            frame, track = marker.frame, track_of(marker)
-            inside, known = frame >= 0 and (asset.frames is None or frame < asset.frames), track in registry.TRACKS
-            by_uid = not inside or not known or places[marker.frame, track] > 1
-            if by_uid and marker.uid < 0:
-                part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")
-                continue
-            sourced: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
-            sourced |= {"at": arguments.exported_position(frame, asset.rate)} if inside else {}
-            sourced |= {"track": track} if known else {}
-            notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
-            notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
-            part.add(FlowStyle(sourced | _exported_texts(marker, notes)), notes)
+        for marker in sorted(asset.markers, key=lambda marker: (marker.frame, track_of(marker), marker.uid)):
+            if marker.uid not in twins:
+                is_alone = places[marker.frame, track_of(marker)] == 1
+                _export(part, marker, asset, is_alone=is_alone)
         return part
 
     # Comparing -------------------------------------------------------------------------------------------------------
 
     def things(self, live: LiveTarget) -> Part | None:
         """Return the markers; a track is as the interface spells it."""
+        if live.asset is None:
+            return None
         items: list[tuple[str, Item]] = []
-        for marker in live.asset.markers if live.asset else ():
-            texts = {name: text for name, text in marker.fields.items() if name not in _RESERVED}
-            items.append((str(marker.uid), {"frame": marker.frame, "track": track_of(marker), **texts}))
+        for marker in live.asset.markers:
+            item: Item = {"frame": marker.frame, "track": track_of(marker)}
+            for name, text in marker.fields.items():
+                if name not in _RESERVED:
+                    item[name] = text
+            items.append((str(marker.uid), item))
         for uid, shown in unread_items(live.asset, self.name):
-            items.append((uid, {**shown, "track": registry.track_named(text_of(shown.get("track")))}))
-        return by_key(items) if live.asset else None
+            track = registry.track_named(text_of(shown.get("track")))
+            items.append((uid, {**shown, "track": track}))
+        return by_key(items)
 
     def place(self, value: Json) -> Hashable:
         """Return frame and track."""
@@ -263,11 +274,14 @@ class Markers(ListAspect):
         if one == other:
             return True
         texts = text_of(one), text_of(other)
-        return (name in registry.NUMBERS and not any(map(read_whole, texts))) or same_value(name, *texts)
+        has_no_number = name in registry.NUMBERS and not any(map(read_whole, texts))
+        return has_no_number or same_value(name, *texts)
 
     def covered(self, desired: DesiredMarkers) -> Sequence[Item]:
         """Return the tracks of which the list is complete."""
-        return ({},) if desired.tracks is None else [{"track": track} for track in sorted(desired.tracks)]
+        if desired.tracks is None:
+            return ({},)
+        return [{"track": track} for track in sorted(desired.tracks)]
 
     # Planning --------------------------------------------------------------------------------------------------------
 
@@ -276,66 +290,94 @@ class Markers(ListAspect):
         consents, remedy = super().about_twins(context, key, count, named)
         return consents and not (named is not None and named.present), remedy
 
-    def resolve(self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Mapping[str, Item]) -> ListItem:
+    def resolve(self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Items) -> ListItem:
         """Return a marker in frames; its handle is the place that it will have, of one to be removed that it has."""
         value, source = sourced.value, sourced.source
-        key = None if value.uid is ABSENT or value.besides is not None else str(value.uid)
-        if key is None and value.at is ABSENT:
-            raise refuse("a marker needs its position or its uid", source, "name `at` or `uid`")
-        if key is not None and key not in live and value.present and f"{self.name}:{key}" not in context.still:
+        key = self._key(context, sourced, live)
+        named: Item = {}
+        if value.at is not ABSENT:
+            # A marker to be removed may be beyond the end of a clip that became shorter.
+            find = to_point if value.present else to_frames
+            frame = find(value.at, context.asset, source)
+            named["frame"] = frame
+        if value.track is not ABSENT or key is None:
+            named["track"] = _track(value)
+        there = live.get(key or "", {})
+        if value.present or key is None:
+            there = {**there, **named}
+        label = f"{self.prefix}{key}"
+        if key is None:
+            label = f"{named['track']}@{named['frame']}"
+        if value.present and value.at is not ABSENT:
+            what = f"marker {label}"
+            if value.uid is not ABSENT:
+                what = f"marker uid {value.uid} (frame {frame})"
+            context.builder.placed.append((what, frame, frame, source))
+        attributes = {**named, **value.fields}
+        return ListItem(key, intern(label), attributes, source, (self.place(there),), value.present, value.besides)
+
+    def _key(self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Items) -> str | None:
+        """Return the uid of the live marker that a task names; ``None`` where it names a place."""
+        value, source = sourced.value, sourced.source
+        if value.uid is ABSENT or value.besides is not None:
+            if value.at is ABSENT:
+                raise refuse("a marker needs its position or its uid", source, "name `at` or `uid`")
+            return None
+        key = str(value.uid)
+        is_unknown = key not in live and f"{self.name}:{key}" not in context.still
+        if value.present and is_unknown:
             raise refuse(
                 f"the asset has no marker of uid {key} (it has: {', '.join(live) or 'none'})",
                 source,
                 "leave the uid out to make a new marker: the server gives it its uid",
             )
-        named: dict[str, Json] = {}
-        if value.at is not ABSENT:
-            # A marker to be removed may be beyond the end of a clip that became shorter.
-            find = to_point if value.present else to_frames
-            named["frame"] = frame = find(value.at, context.asset, source)
-        if value.track is not ABSENT or key is None:
-            named["track"] = registry.DEFAULT_TRACK if value.track is ABSENT else value.track
-        there = live.get(key or "", {})
-        place = self.place({**there, **named} if value.present or key is None else there)
-        label = f"{self.prefix}{key}" if key is not None else f"{named['track']}@{named['frame']}"
-        if value.present and value.at is not ABSENT:
-            what = f"marker {label}" if value.uid is ABSENT else f"marker uid {value.uid} (frame {frame})"
-            context.builder.placed.append((what, frame, frame, source))
-        return ListItem(key, intern(label), {**named, **value.fields}, source, (place,), value.present, value.besides)
+        return key
 
     def unite(self, items: Sequence[ListItem]) -> Sequence[ListItem]:
         """Merge what tasks name by uid with what they name by the place where that marker will be."""
         united = sorted(items, key=lambda item: item.key is None)
-        by_uid = {
-            item.handles: i for i, item in reversed([*enumerate(united)]) if item.present and item.key is not None
-        }
-        for item in items if by_uid else ():
-            index = by_uid.get(item.handles) if item.present and item.key is None and item.besides is None else None
-            if index is None:
+        by_uid: dict[tuple[Hashable, ...], int] = {}
+        for index, item in enumerate(united):
+            if item.present and item.key is not None:
+                by_uid.setdefault(item.handles, index)
+        for item in items:
+            is_by_place = item.present and item.key is None and item.besides is None
+            if not is_by_place or item.handles not in by_uid:
                 continue
-            one, fields = united[index], _texts(item.named)
-            for name, value in fields.items():
-                if name in one.named and not self.same(name, one.named[name], value):
-                    raise refuse(
-                        f"{one.label} and {item.label} are one marker: two tasks want different values for its {name}: "
-                        f"{one.named[name]!r} ({one.source.place}) and {value!r} ({item.source.place})",
-                        item.source,
-                        "use one value in both",
-                    )
-            united[index] = structs.replace(one, named={**one.named, **fields})
+            index = by_uid[item.handles]
+            united[index] = self._united(united[index], item)
             united.remove(item)
         return united
+
+    def _united(self, by_uid: ListItem, by_place: ListItem) -> ListItem:
+        """Return a marker that one task names by its uid, with what another names of it by its place."""
+        named = by_uid.named
+        texts = _texts(by_place.named)
+        for name, text in texts.items():
+            if name in named and not self.same(name, named[name], text):
+                raise refuse(
+                    f"{by_uid.label} and {by_place.label} are one marker: two tasks want different values for its "
+                    f"{name}: {named[name]!r} ({by_uid.source.place}) and {text!r} ({by_place.source.place})",
+                    by_place.source,
+                    "use one value in both",
+                )
+        return structs.replace(by_uid, named={**named, **texts})
 
     def create(self, context: PlanContext, item: ListItem) -> None:
         """Create a marker; the server may give it the uid of one that was deleted just before."""
         requests.require(context.server, requests.Feature.CREATE_MARKER)
-        named, texts = dict(item.named), _texts(item.named)
-        wire = to_wire(int(str(named["frame"])), context.origin, item.source)
-        number = context.builder.change("add", self.name, item.label, None, named, item.source)
-        request = requests.create_marker(context.path, requests.NEW_MARKER, wire, str(named["track"]), texts)
+        builder, source = context.builder, item.source
+        named = dict(item.named)
+        texts = _texts(named)
+        wire = to_wire(_frame_of(named), context.origin, source)
+        track = str(named["track"])
+        number = builder.change("add", self.name, item.label, None, named, source)
+        uid = requests.NEW_MARKER
+        request = requests.create_marker(context.path, uid, wire, track, texts)
         effect = self.effect(self.new_key(context), None, named)
-        context.builder.send(Phase.MARKER_CREATE, request, [number], effect)
-        context.builder.warn_of_blanks(f"the title of marker {item.label!r}", "", texts.get("title", ""), item.source)
+        builder.send(Phase.MARKER_CREATE, request, [number], effect)
+        what = f"the title of marker {item.label!r}"
+        builder.warn_of_blanks(what, "", texts.get("title", ""), source)
 
     def change(self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis) -> None:
         """Change a marker; what no task names stays as it is.
@@ -343,40 +385,50 @@ class Markers(ListAspect):
         Texts that are not sent may or may not be kept by the server (`marker_update`: dialect, «Keys»).
         """
         requests.require(context.server, requests.Feature.CREATE_MARKER)
+        builder, source = context.builder, item.source
         texts = _texts(item.named)
         before: Item = {"uid": int(key), "frame": live["frame"], "track": live["track"]}
         after = {**before, **item.named}
         shown = before | {name: live.get(name, "") for name in texts}
-        number = context.builder.change("change", self.name, item.label, shown, after, item.source, basis=basis)
-        frame = int(str(after["frame"]))
+        number = builder.change("change", self.name, item.label, shown, after, source, basis=basis)
+        frame = _frame_of(after)
         wire = frame - context.origin
         if "frame" in item.named:
-            wire = to_wire(frame, context.origin, item.source)
+            wire = to_wire(frame, context.origin, source)
+        sent: dict[str, str] = {}
         if context.server.dialect.marker_update == "full":
             sent = _texts(live) | texts
         else:
-            sent = {name: text for name, text in texts.items() if not same_value(name, text, text_of(live.get(name)))}
-        request = requests.create_marker(context.path, int(key), wire, str(after["track"]), sent)
-        named: Item = {"frame": frame, "track": after["track"], **texts}
-        effect = self.effect(key, live, named)
-        context.builder.send(Phase.MARKER_CHANGE, request, [number], effect)
-        was, now = text_of(live.get("title")), texts.get("title", "")
-        context.builder.warn_of_blanks(f"the title of marker {item.label!r}", was, now, item.source)
+            for name, text in texts.items():
+                if not same_value(name, text, text_of(live.get(name))):
+                    sent[name] = text
+        track = after["track"]
+        request = requests.create_marker(context.path, int(key), wire, str(track), sent)
+        named: Item = {"frame": frame, "track": track, **texts}
+        builder.send(Phase.MARKER_CHANGE, request, [number], self.effect(key, live, named))
+        what = f"the title of marker {item.label!r}"
+        builder.warn_of_blanks(what, text_of(live.get("title")), texts.get("title", ""), source)
 
     def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:
         """Delete a marker; of those that share a uid, each takes a request."""
         requests.require(context.server, requests.Feature.DELETE_MARKER)
-        for each in each_of(live):
-            shown = {"uid": int(key)} | {name: value for name, value in each.items() if value != ""}
-            number = context.builder.change("delete", self.name, f"uid {key}", shown, None, source, losses=int(exactly))
-            request = requests.delete_marker(context.path, int(key))
-            context.builder.send(Phase.MARKER_DELETE, request, [number], self.effect(key, live, None))
+        builder, uid = context.builder, int(key)
+        for marker in each_of(live):
+            shown: Item = {"uid": uid}
+            for name, value in marker.items():
+                if value != "":
+                    shown[name] = value
+            number = builder.change("delete", self.name, f"uid {key}", shown, None, source, losses=int(exactly))
+            request = requests.delete_marker(context.path, uid)
+            builder.send(Phase.MARKER_DELETE, request, [number], self.effect(key, live, None))
 
     # Undo ------------------------------------------------------------------------------------------------------------
 
     def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> DesiredMarker:
         """Return a marker as it was; the server gives one that the run deleted another uid."""
-        texts = {name: text for name, text in _texts(value).items() if text or besides is None}
+        texts = _texts(value)
+        if besides is not None:
+            texts = {name: text for name, text in texts.items() if text}
         return DesiredMarker(int(key), position_at(value["frame"]), str(value["track"]), texts, besides=besides)
 
     def absent(self, key: str) -> DesiredMarker:
@@ -388,57 +440,71 @@ class Markers(ListAspect):
         super().plan(context, part)
         context.builder.checks.append(self._unpaired)
 
-    def write(
-        self,
-        context: PlanContext,
-        matching: Matching[Item],
-        live: Mapping[str, Item],
-        surplus: Mapping[str, TaskSource],
-    ) -> None:
+    def write(self, context: PlanContext, matching: Matching) -> None:
         """Add the changes and requests, and warn of new markers that others may only have moved."""
         others: dict[tuple[str, str], list[tuple[int, str]]] = {}
-        for uid in matching.others if matching.created else ():
-            if uid not in surplus:
-                others.setdefault(_called(live[uid]), []).append((int(str(live[uid]["frame"])), uid))
-        for each in others.values():
-            each.sort()
-        for item in matching.created:
-            frame, alike = int(str(item.named["frame"])), others.get(_called(item.named), ())
-            at = bisect(alike, (frame, ""))
-            for other, uid in alike[max(0, at - 1) : at + 1] if item.named.get("title") else ():
-                if (rate := context.asset.rate) and abs(other - frame) <= 10 * rate:
-                    context.builder.warnings.append(
-                        f"{context.title}: marker {item.label} is new, and uid {uid} at frame {other} has its "
-                        f"track and title ({item.source.place})\n"
-                        f"if others have moved that one, name `uid: {uid}` to move it back"
-                    )
-                    break
-        super().write(context, matching, live, surplus)
+        for uid in matching.others:
+            if matching.created and uid not in matching.surplus:
+                marker = matching.live[uid]
+                alike = others.setdefault(_called(marker), [])
+                alike.append((_frame_of(marker), uid))
+        for alike in others.values():
+            alike.sort()
+        if others:
+            for item in matching.created:
+                near = others.get(_called(item.named), ())
+                self._warn_of_moved(context, item, near)
+        super().write(context, matching)
+
+    def _warn_of_moved(self, context: PlanContext, item: ListItem, alike: Sequence[tuple[int, str]]) -> None:
+        """Warn of a new marker near a live one of its track and title; ``alike`` are the frames and uids of such."""
+        rate = context.asset.rate
+        if not rate or not item.named.get("title"):
+            return
+        frame = _frame_of(item.named)
+        at = bisect(alike, (frame, ""))
+        for other, uid in alike[max(0, at - 1) : at + 1]:
+            if abs(other - frame) <= 10 * rate:
+                context.warn(
+                    f"marker {item.label} is new, and uid {uid} at frame {other} has its "
+                    f"track and title ({item.source.place})\n"
+                    f"if others have moved that one, name `uid: {uid}` to move it back"
+                )
+                return
 
     def _unpaired(self, context: PlanContext, after: Callable[[], Snapshot]) -> Iterator[str]:
         """Yield the profanity starts without an end, and ends without a start, that the run makes."""
-        touched = [change for change in context.builder.changes if change.aspect == self.name]
+        touched: list[Change] = []
         has_profanity = False
-        for change in touched:
-            has_profanity = has_profanity or _is_profanity(change.before) or _is_profanity(change.after)
+        for change in context.builder.changes:
+            if change.aspect == self.name:
+                touched.append(change)
+                has_profanity = has_profanity or _is_profanity(change.before) or _is_profanity(change.after)
         if not has_profanity:
             return
         before = {*_alone(part_of(self, context.live) or {})}
-        for frame, track, uid in _alone(after()[self.name]):
-            if (frame, track, uid) not in before:
+        for marker in _alone(after()[self.name]):
+            if marker not in before:
+                frame, track, _ = marker
                 other = _END if track == _START else _START
                 yield f"{track} at frame {frame} has no {other} ({touched[0].source.place})"
 
     def shown(self, change: Change) -> Shown:
         """Return a change by its track, and its uid if it has one: its position is a value."""
         before, after = dict(mapping(change.before)), dict(mapping(change.after))
-        track = str(after.get("track") or before.get("track") or "")
-        label = f"{track} {change.key}" if change.key.startswith("uid ") else track
-        if change.action != "change" or before.get("track") == after.get("track"):
-            for side in (before, after):  # the label shows it
-                side.pop("track", None)
+        was, now = before.get("track"), after.get("track")
+        track = str(now or was or "")
+        if not track:
+            label = change.key
+        elif change.key.startswith("uid "):
+            label = f"{track} {change.key}"
+        else:
+            label = track
+        if change.action != "change" or was == now:  # the label shows it
+            before.pop("track", None)
+            after.pop("track", None)
             change = structs.replace(change, before=change.before and before, after=change.after and after)
-        return Shown(label if track else change.key, track, change)
+        return Shown(label, track, change)
 
     def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
         """Yield the marker before and after, with the title that it keeps."""
@@ -452,13 +518,28 @@ class Markers(ListAspect):
     def timeline_place(self, value: Attributes) -> TimelinePlace | None:
         """Return its track and frame."""
         frame = frames_of(value.get("frame"))
-        track, title = str(value.get("track") or registry.DEFAULT_TRACK), str(value.get("title") or "")
-        return None if frame is None else TimelinePlace(track, frame, 0, title)
+        if frame is None:
+            return None
+        track = str(value.get("track") or registry.DEFAULT_TRACK)
+        return TimelinePlace(track, frame, 0, text_of(value.get("title")))
+
+
+def _track(marker: DesiredMarker) -> str:
+    """Return the track that a task names, or the one of a marker without."""
+    return registry.DEFAULT_TRACK if marker.track is ABSENT else marker.track
+
+
+def _frame_of(value: Attributes) -> int:
+    return int(str(value["frame"]))
 
 
 def _texts(value: Attributes) -> dict[str, str]:
     """Return all attributes but its place."""
-    return {name: text for name, text in value.items() if isinstance(text, str) and name not in _PLACE}
+    texts = {}
+    for name, text in value.items():
+        if isinstance(text, str) and name not in _PLACE:
+            texts[name] = text
+    return texts
 
 
 def _is_profanity(marker: Json) -> bool:
@@ -472,21 +553,48 @@ def _called(value: Attributes) -> tuple[str, str]:
 
 def _alone(part: Part) -> Iterator[tuple[int, str, str]]:
     """Yield the starts that no end follows before the next start, and the ends that follow no start."""
+    marked = []
+    for uid, value in part.items():
+        for marker in each_of(value):
+            if _is_profanity(marker) and "frame" in marker:
+                marked.append((_frame_of(marker), str(marker["track"]), uid))
+    marked.sort(key=lambda place: (place[0], place[1] == _START))
     begun: tuple[int, str, str] | None = None
-    every = [(key, each) for key, value in part.items() for each in each_of(value)]
-    marked = [(int(str(each["frame"])), str(each["track"]), key) for key, each in every if "frame" in each]
-    marked = [each for each in marked if each[1] in {_START, _END}]
-    for marker in sorted(marked, key=lambda each: (each[0], each[1] == _START)):
-        if marker[1] == _END and begun is not None:
+    for place in marked:
+        is_start = place[1] == _START
+        if is_start and begun is not None:
+            yield begun
+        if is_start:
+            begun = place
+        elif begun is not None:
             begun = None
-        elif marker[1] == _END:
-            yield marker
         else:
-            if begun is not None:
-                yield begun
-            begun = marker
+            yield place
     if begun is not None:
         yield begun
+
+
+def _export(part: arguments.ExportedPart, marker: Marker, asset: Asset, *, is_alone: bool) -> None:
+    """Add a marker to an export; ``is_alone``: no other one has its track and position."""
+    uid, frame, track = marker.uid, marker.frame, track_of(marker)
+    is_inside = frame >= 0 and (asset.frames is None or frame < asset.frames)
+    is_known = track in registry.TRACKS
+    sourced: dict[str, Any] = {}
+    notes: list[str] = []
+    if not (is_inside and is_known and is_alone):
+        if uid < 0:
+            part.leave_out(f"marker {uid} at frame {frame} is left out: its uid is negative")
+            return
+        sourced["uid"] = uid
+    if is_inside:
+        sourced["at"] = arguments.exported_position(frame, asset.rate)
+    else:
+        notes.append(f"marker {uid} lies outside the clip, at frame {frame}")
+    if is_known:
+        sourced["track"] = track
+    else:
+        notes.append(f"track of marker {uid}, which no task can set: {marker.track}")
+    part.add(FlowStyle(sourced | _exported_texts(marker, notes)), notes)
 
 
 def _exported_texts(marker: Marker, notes: list[str]) -> dict[str, Any]:
@@ -494,9 +602,11 @@ def _exported_texts(marker: Marker, notes: list[str]) -> dict[str, Any]:
     sourced: dict[str, Any] = {}
     further: dict[str, str] = {}
     for name, text in marker.fields.items():
-        if text and name not in _MARKER_KEYS and arguments.is_valid(_NAME, name):
+        if not text or name in _MARKER_KEYS:
+            continue
+        if arguments.is_valid(_NAME, name):
             further[name] = text
-        elif text and name not in _MARKER_KEYS:
+        else:
             notes.append(f"attribute of marker {marker.uid}, which no task can name: {name!r}")
     for attribute in registry.MARKER_ATTRIBUTES:
         text = marker.fields.get(attribute.name, "")
@@ -505,4 +615,6 @@ def _exported_texts(marker: Marker, notes: list[str]) -> dict[str, Any]:
             sourced[attribute.name] = value
         elif value is None and text.strip():
             notes.append(f"{attribute.name} of marker {marker.uid}, which no task can set: {text.strip()[:80]}")
-    return sourced | ({"attributes": further} if further else {})
+    if further:
+        sourced["attributes"] = further
+    return sourced

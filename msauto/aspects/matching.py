@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from msauto.aspects.comparison import Attributes
+from msauto.aspects.comparison import Attributes, Item, Items
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.model.desired import TaskSource
 
-L = TypeVar("L", bound=Attributes)
+Misses = Callable[[Attributes, Item], Collection[str]]
+"""Returns the names in which a live item is not as named."""
+Alike = Mapping[Hashable, Items]
+"""The live items of each handle."""
 
 
 class ListItem(Struct, frozen=True, eq=False):
@@ -40,82 +40,110 @@ class ListItem(Struct, frozen=True, eq=False):
     ours: bool = False
 
 
-@dataclass(frozen=True)
-class Matching(Generic[L]):
+class Matching(Struct):
     """Desired items of a list and live ones, in pairs.
 
-    ``present`` are the desired items in the order of the tasks, each with its live key, ``None`` for a new one. Of the
-    keys that are only live, tasks name ``removed`` as absent, and no task names the ``others``. ``spared`` are those
-    that a task names as absent and that stay: they have other attributes, or are desired. ``explicit`` are the keys
-    that tasks name.
+    ``live`` are the live items. ``present`` are the desired items in the order of the tasks, each with its live key,
+    ``None`` for a new one; ``kept`` and ``created`` are those with a key and those without. ``explicit`` are the keys
+    that tasks name. Of the keys that are only live, tasks name ``removed`` as absent, and no task names the ``others``;
+    ``surplus`` are those that ``exactly`` removes. ``spared`` are those that a task names as absent and that stay: they
+    have other attributes, or are desired.
     """
 
+    live: Items
     present: list[tuple[ListItem, str | None]]
-    removed: dict[str, TaskSource]
-    others: list[str]
-    spared: dict[str, ListItem]
-    explicit: Collection[str | None] = ()
+    explicit: Collection[str | None]
+    removed: dict[str, TaskSource] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    spared: dict[str, ListItem] = field(default_factory=dict)
+    surplus: dict[str, TaskSource] = field(default_factory=dict)
 
-    @cached_property
-    def kept(self) -> list[tuple[ListItem, str]]:
-        """The items that are live, with their keys."""
-        return [(item, key) for item, key in self.present if key is not None]
+    kept: list[tuple[ListItem, str]] = field(default_factory=list)
+    created: list[ListItem] = field(default_factory=list)
 
-    @cached_property
-    def created(self) -> list[ListItem]:
-        """The items that are new."""
-        return [item for item, key in self.present if key is None]
+    def __post_init__(self) -> None:
+        self.kept, self.created = [], []
+        for item, key in self.present:
+            if key is None:
+                self.created.append(item)
+            else:
+                self.kept.append((item, key))
 
 
 def match(
     items: Sequence[ListItem],
-    live: Mapping[str, L],
-    handles_of: Callable[[L], Collection[Hashable]],
-    misses: Callable[[Attributes, L], Collection[str]],
+    live: Items,
+    handles_of: Callable[[Item], Collection[Hashable]],
+    misses: Misses,
     prefix: str = "",
-) -> Matching[L]:
+) -> Matching:
     """Match what tasks ask with the live items by their keys; ``misses`` names in what a live item differs.
 
     A task that removes or changes one of several live items at its place is refused: it may mean any of them. What is
     wholly as desired is the desired one, also under a key that a task removes: the server may give a key again.
     """
-    present, explicit = [item for item in items if item.present], {item.key for item in items}
+    present = [item for item in items if item.present]
+    explicit = {item.key for item in items}
     if not live:
-        return Matching([(item, None) for item in present], {}, [], {}, explicit)
-    alike: dict[Hashable, dict[str, L]] = defaultdict(dict)
-    for key, each in live.items():
-        for handle in handles_of(each):
-            alike[handle][key] = each
-    going = {item.key for item in items if not item.present}
+        return Matching(live, [(item, None) for item in present], explicit)
+    alike: dict[Hashable, dict[str, Item]] = defaultdict(dict)
+    for key, value in live.items():
+        for handle in handles_of(value):
+            alike[handle][key] = value
+    absent = [item for item in items if not item.present]
+    going = {item.key for item in absent}
     paired = _pair(present, alike, misses, explicit - going, going, prefix)
-    by_key = {item.key: index for index, item in enumerate(present) if item.key is not None}
-    paired |= {by_key[key]: key for key in live if key in by_key}
+    by_key = {item.key: index for index, item in enumerate(present)}
+    for key in live:
+        if key in by_key:
+            paired[by_key[key]] = key
+    pairs = [(item, paired.get(index)) for index, item in enumerate(present)]
+    matching = Matching(live, pairs, explicit)
     kept = set(paired.values())
-    removed: dict[str, TaskSource] = {}
-    spared: dict[str, ListItem] = {}
-    for item in (item for item in items if not item.present):
-        there: Iterable[str] = alike.get(item.handles[0], ()) if item.handles else ()
-        keys = [key for key in (there if item.key is None else {item.key} & live.keys()) if key not in kept]
-        meant = [key for key in keys if not misses(item.named, live[key])]
-        if item.key is None and len(meant) > 1:
-            raise _refuse_several(item, meant, prefix)
-        removed |= dict.fromkeys(meant, item.source)
-        spared |= {key: item for key in keys if key not in meant}
-        if item.key is not None and item.key in kept and not misses(item.named, live[item.key]):
-            spared[item.key] = item
-    return Matching(
-        [(item, paired.get(index)) for index, item in enumerate(present)],
-        removed,
-        [key for key in live if key not in kept and key not in removed],
-        {key: item for key, item in spared.items() if key not in removed},
-        explicit,
-    )
+    for item in absent:
+        _remove(item, matching, kept, alike, misses, prefix)
+    for key in live:
+        if key in matching.removed:
+            matching.spared.pop(key, None)
+        elif key not in kept:
+            matching.others.append(key)
+    return matching
+
+
+def _remove(
+    item: ListItem,
+    matching: Matching,
+    kept: Collection[str],
+    alike: Alike,
+    misses: Misses,
+    prefix: str,
+) -> None:
+    """Note the live items that a task names as absent, and those that stay nevertheless."""
+    live = matching.live
+    keys: Iterable[str] = ()
+    if item.key is not None:
+        keys = live.keys() & {item.key}
+    elif item.handles:
+        keys = alike.get(item.handles[0], ())
+    meant = []
+    for key in keys:
+        is_kept = key in kept
+        if is_kept and item.key is None:
+            continue
+        has_all_named = not misses(item.named, live[key])
+        if has_all_named and not is_kept:
+            meant.append(key)
+        elif has_all_named or not is_kept:
+            matching.spared[key] = item
+    if item.key is None and len(meant) > 1:
+        raise _refuse_several(item, meant, prefix)
+    matching.removed.update(dict.fromkeys(meant, item.source))
 
 
 def _pair(
     present: Sequence[ListItem],
-    alike: Mapping[Hashable, Mapping[str, L]],
-    misses: Callable[[Attributes, L], Collection[str]],
+    alike: Alike,
+    misses: Misses,
     taken: set[str | None],
     going: Collection[str | None],
     prefix: str,
@@ -125,19 +153,15 @@ def _pair(
     ``taken`` are the keys of which tasks desire that item, ``going`` those that tasks remove.
     """
     paired: dict[int, str] = {}
-    for rank in range(max((len(item.handles) for item in present), default=0)):
-        there: dict[int, Mapping[str, L]] = {}
-        fitting: list[tuple[int, bool, int, int, str]] = []
+    for rank in range(max([len(item.handles) for item in present], default=0)):
+        there: dict[int, Items] = {}
         for index, item in enumerate(present):
-            if item.key is not None or index in paired or rank >= len(item.handles):
+            if item.key is None and index not in paired and rank < len(item.handles):
+                there[index] = alike.get(item.handles[rank], {})
+        for missed, goes, index, _, key in _fitting(present, there, misses, going):
+            if index in paired or key in taken:
                 continue
-            there[index] = alike.get(item.handles[rank], {})
-            for key, each in there[index].items():
-                missed = len(misses(item.named, each))
-                if item.besides is None or not (missed or key in item.besides):
-                    fitting.append((missed, key in going, index, len(key), key))
-        for missed, goes, index, _, key in sorted(fitting):  # of equal ones, the lowest number
-            if index in paired or key in taken or (goes and (missed or rank)):
+            if goes and (missed or rank):
                 continue
             rivals = [other for other in there[index] if other not in taken and other not in going]
             if missed and rank == 0 and len(rivals) > 1:
@@ -147,7 +171,27 @@ def _pair(
     return paired
 
 
+def _fitting(
+    present: Sequence[ListItem],
+    there: Mapping[int, Items],
+    misses: Misses,
+    going: Collection[str | None],
+) -> list[tuple[int, bool, int, int, str]]:
+    """Return which live items fit which desired one: what differs least first, of equal ones the lowest number."""
+    fitting = []
+    for index, live in there.items():
+        item = present[index]
+        for key, value in live.items():
+            missed = len(misses(item.named, value))
+            is_another = item.besides is not None and (missed > 0 or key in item.besides)
+            if not is_another:
+                fitting.append((missed, key in going, index, len(key), key))
+    fitting.sort()
+    return fitting
+
+
 def _refuse_several(item: ListItem, keys: Sequence[str], prefix: str) -> PlanningError:
-    named = ", ".join(f"{prefix}{key}" for key in sorted(keys, key=lambda key: (len(key), key)))
+    lowest_first = sorted(keys, key=lambda key: (len(key), key))
+    named = ", ".join(f"{prefix}{key}" for key in lowest_first)
     message = f"{item.label} may be any of several live items: {named}"
     return refuse(message, item.source, "name the one that you mean by its uid, number or guid")

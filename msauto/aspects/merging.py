@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field, structs
@@ -33,10 +34,10 @@ def _show(value: object) -> str:
 
 def _stricter(first: Sourced[T], other: Sourced[T]) -> Sourced[T]:
     """Return the first of two equal declarations, with the stricter word on what others changed outside."""
-    words = [each.source.outside or "overwrite" for each in (first, other)]
-    if _STRICTNESS.index(words[0]) >= _STRICTNESS.index(words[1]):
+    word, other_word = first.source.outside or "overwrite", other.source.outside or "overwrite"
+    if _STRICTNESS.index(word) >= _STRICTNESS.index(other_word):
         return first
-    return structs.replace(first, source=structs.replace(first.source, outside=other.source.outside))
+    return structs.replace(first, source=structs.replace(first.source, outside=other_word))
 
 
 class Merging(Struct):
@@ -71,13 +72,16 @@ class Merging(Struct):
         """Return the key of a value; ``name`` is that of its field."""
         if isinstance(value, str):
             number = read_whole(value)
-            return number if number is not None and same_value(name, value, str(number)) else plain(value)
+            if number is not None and same_value(name, value, str(number)):
+                return number
+            return plain(value)
         if isinstance(value, tuple):
             return tuple(map(self.comparable, value))
         if not isinstance(value, Position):
             return repr(value)
-        code, origin = value.timecode, None if value.timecode.kind == "frames" else value.origin
+        code = value.timecode
         if self.asset is None:
+            origin = None if code.kind == "frames" else value.origin
             return code.kind, code.seconds, code.frames, code.fraction, origin
         # An error of a position is raised where it is used.
         rate = self.asset.rate or (Fraction(1) if code.kind == "frames" else None)
@@ -104,11 +108,12 @@ class Merging(Struct):
     def mapping(self, what: str, declared: Iterable[Mapping[str, Sourced[T]]], of: str = "") -> dict[str, Sourced[T]]:
         """Merge values by name; a name that two tasks give must have one value."""
         merged: dict[str, Sourced[T]] = {}
-        for name, other in (item for fields in declared for item in fields.items()):
-            first = merged.setdefault(name, other)
-            if not self.same(first.value, other.value, name):
-                self.differ(f"{what} {name}{of}", first, other)
-            merged[name] = _stricter(first, other)
+        for fields in declared:
+            for name, other in fields.items():
+                first = merged.setdefault(name, other)
+                if not self.same(first.value, other.value, name):
+                    self.differ(f"{what} {name}{of}", first, other)
+                merged[name] = _stricter(first, other)
         return merged
 
     def check_complete(
@@ -122,17 +127,26 @@ class Merging(Struct):
 
         ``covers``: whether ``exactly`` of a list concerns an item.
         """
-        for one, exactly in ((one, one.exactly) for one in lists if one.exactly is not None):
-            named = {identity(sourced.value) for sourced in one.items}
-            others = (each for each in lists if each is not one)
-            for other, sourced in ((each, item) for each in others for item in each.items):
-                value: Any = sourced.value
-                if not value.present or not covers(one, value) or identity(value) in named:
+        for complete in lists:
+            if complete.exactly is None:
+                continue
+            named = {identity(sourced.value) for sourced in complete.items}
+            for other in lists:
+                if other is complete:
                     continue
-                if other.exactly is not None and other.exactly.place == exactly.place:
-                    self.errors.append(refuse(_EACH_ROUND, exactly, "declare all items in one task, without the loop"))
-                else:
-                    self.removed(called(value), exactly, sourced.source)
+                for sourced in other.items:
+                    value: Any = sourced.value
+                    is_removed = value.present and covers(complete, value) and identity(value) not in named
+                    if is_removed:
+                        self._note_removed(called(value), complete.exactly, sourced.source, other.exactly)
+
+    def _note_removed(self, what: str, exactly: TaskSource, source: TaskSource, other: TaskSource | None) -> None:
+        """Note that ``exactly`` of one list removes what is declared at ``source``; ``other``: that of its own list."""
+        if other is not None and other.place == exactly.place:
+            remedy = "declare all items in one task, without the loop"
+            self.errors.append(refuse(_EACH_ROUND, exactly, remedy))
+        else:
+            self.removed(what, exactly, source)
 
     def items(
         self,
@@ -150,27 +164,28 @@ class Merging(Struct):
         if self.asset is not None:
             self.check_complete(lists, identity, called, covers)
         merged: dict[Hashable, list[Sourced[Any]]] = {}
-        declared: list[Sourced[Any]] = []
-        for part, one in enumerate(lists):
-            for item in one.items:
-                declared.append(structs.replace(item, part=part) if part else item)
-        for sourced in declared:
-            value: Any = sourced.value
-            there = merged.setdefault(identity(value), [])
-            for index, each in enumerate(there):
-                if each.value.present or value.present or each.value == value:
-                    there[index] = _stricter(self._item(each, sourced, called, attributes), sourced)
-                    break
-            else:
-                there.append(sourced)
-        return tuple([each for same in merged.values() for each in same])
+        for part, declared in enumerate(lists):
+            for item in declared.items:
+                sourced: Sourced[Any] = structs.replace(item, part=part) if part else item
+                same = merged.setdefault(identity(item.value), [])
+                for index, first in enumerate(same):
+                    is_one = first.value.present or sourced.value.present or first.value == sourced.value
+                    if is_one:
+                        both = self._item(first, sourced, called, attributes)
+                        same[index] = _stricter(both, sourced)
+                        break
+                else:
+                    same.append(sourced)
+        return tuple(chain.from_iterable(merged.values()))
 
     def disagree(self, what: str, one: Sourced[Any], other: Sourced[Any]) -> bool:
         """Return whether one task removes an item that another one declares, and note it."""
         if one.value.present == other.value.present:
             return False
-        absent, present = (one, other) if other.value.present else (other, one)
-        self.removed(what, absent.source, present.source)
+        if other.value.present:
+            self.removed(what, one.source, other.source)
+        else:
+            self.removed(what, other.source, one.source)
         return True
 
     def _item(
@@ -182,20 +197,20 @@ class Merging(Struct):
             return one
         named: dict[str, Any] = {}
         for name in attributes:
-            values = [Sourced(getattr(sourced.value, name), sourced.source) for sourced in (one, other)]
-            given = [sourced for sourced in values if sourced.value is not ABSENT]
-            named |= {name: given[0].value} if given else {}
-            if len(given) > 1 and not self.same(given[0].value, given[1].value):
-                self.differ(f"the {name} of {what}", given[0], given[1])
-        fields = (
-            {name: Sourced(text, sourced.source) for name, text in sourced.value.fields.items()}
-            for sourced in (one, other)
-        )
-        merged = self.mapping("the", fields, f" of {what}")
+            value, other_value = getattr(one.value, name), getattr(other.value, name)
+            named[name] = other_value if value is ABSENT else value
+            if value is ABSENT or other_value is ABSENT:
+                continue
+            if not self.same(value, other_value):
+                first = Sourced(value, one.source)
+                second = Sourced(other_value, other.source)
+                self.differ(f"the {name} of {what}", first, second)
+        merged = self.mapping("the", (_fields(one), _fields(other)), f" of {what}")
         named["fields"] = {name: sourced.value for name, sourced in merged.items()}
-        value = structs.replace(one.value, **named)
-        more: tuple[TaskSource, ...] = () if value == one.value else (other.source,)
-        return structs.replace(one, value=value, also=(*one.also, *more))
+        item = structs.replace(one.value, **named)
+        if item == one.value:
+            return one
+        return structs.replace(one, value=item, also=(*one.also, other.source))
 
 
 _EACH_ROUND: Final = (
@@ -206,3 +221,8 @@ _EACH_ROUND: Final = (
 def exactly_of(lists: Iterable[DesiredList[Any]]) -> TaskSource | None:
     """Return the first place that makes a list complete."""
     return next((one.exactly for one in lists if one.exactly is not None), None)
+
+
+def _fields(item: Sourced[Any]) -> dict[str, Sourced[str]]:
+    """Return the fields that one declaration of an item names, each with its place."""
+    return {name: Sourced(text, item.source) for name, text in item.value.fields.items()}

@@ -202,6 +202,10 @@ class PlanContext(Struct, frozen=True, eq=False):
             return 0
         return self.asset.first_frame or 0
 
+    def warn(self, text: str) -> None:
+        """Add a warning on the asset."""
+        self.builder.warnings.append(f"{self.title}: {text}")
+
 
 def length_of(asset: Asset) -> Sequence[str]:
     """Return the facts that a position is held against; the length of a clip that is still recorded grows."""
@@ -215,8 +219,10 @@ def left_alone(what: str, live: Json, wrote: Json) -> str:
 
 
 def _now(live: Json) -> str:
+    if live is None:
+        return "it no longer exists"
     verb = "has" if isinstance(live, dict) else "is"
-    return "it no longer exists" if live is None else f"it {verb} {_quoted(live)} now"
+    return f"it {verb} {_quoted(live)} now"
 
 
 def _quoted(value: Json) -> str:
@@ -241,31 +247,52 @@ def is_kept(
     context.builder.outside[called] = outside
     if source.outside in (UNSET, "overwrite"):
         return False
-    left = "" if live is None else f", and the run left {_quoted(outside.left)}"
-    if isinstance(outside.left, dict) and isinstance(live, dict):
-        live = {name: live.get(name) for name in outside.left}
-    what = f"{context.title}: {' '.join(called)} was changed outside since run {outside.run}"
-    texts = [str(each) for each in (desired.values() if isinstance(desired, dict) else (desired,))]
-    is_secret = any(context.hide(text) != text for text in texts)  # then the values before may be secrets, too
-    told = what if is_secret else f"{what}: {_now(live)}{left}"
+    told = f"{' '.join(called)} was changed outside since run {outside.run}"
+    if not _is_secret(context, desired):  # else the values before may be secrets, too
+        told += f": {_changed(outside.left, live)}"
     if source.outside == "refuse":
-        raise refuse(told, source, "change the playbook, or write `outside: overwrite` or `outside: keep`")
+        remedy = "change the playbook, or write `outside: overwrite` or `outside: keep`"
+        raise refuse(f"{context.title}: {told}", source, remedy)
     context.builder.is_keeping = True
-    context.builder.warnings.append(f"{told}; it is kept ({source.place})")
+    context.warn(f"{told}; it is kept ({source.place})")
     return True
+
+
+def _is_secret(context: PlanContext, desired: Json) -> bool:
+    """Return whether a desired value holds a secret."""
+    values = desired.values() if isinstance(desired, dict) else (desired,)
+    for value in values:
+        text = str(value)
+        if context.hide(text) != text:
+            return True
+    return False
+
+
+def _changed(left: Json, live: Json) -> str:
+    """Describe what something is now, and what the run left; of an item, in the attributes that were left."""
+    if live is None:
+        return _now(live)
+    if isinstance(left, dict) and isinstance(live, dict):
+        live = {name: live.get(name) for name in left}
+    return f"{_now(live)}, and the run left {_quoted(left)}"
 
 
 def adopted(context: PlanContext, target: TargetId) -> Iterator[Settlement]:
     """Yield what the ledger is to hold of things that others have set as desired: as a run would have left them."""
-    for each in context.builder.holding if context.memory else ():
-        item = f"{LEFT}{each.aspect}:{each.key}"
-        known, live, after = context.memory.get(item), each.before, each.after
+    if not context.memory:
+        return
+    for effect in context.builder.holding:
+        item = f"{LEFT}{effect.aspect}:{effect.key}"
+        known = context.memory.get(item)
         if not isinstance(known, list):
             continue
-        if isinstance(known[0], dict) and isinstance(live, dict) and isinstance(after, dict):
-            live = {**known[0], **{name: live.get(name) for name in after}}
-        if live != known[0]:
-            yield Settlement(target, item, None if live is None else [live, known[1]])
+        left, run = known[0], known[1]
+        live, after = effect.before, effect.after
+        if isinstance(left, dict) and isinstance(live, dict) and isinstance(after, dict):
+            live = {**left, **{name: live.get(name) for name in after}}
+        if live != left:
+            settled: Json = None if live is None else [live, run]
+            yield Settlement(target, item, settled)
 
 
 def refuse(

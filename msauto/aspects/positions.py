@@ -63,8 +63,10 @@ def to_frames(position: Position, asset: Asset, source: TaskSource) -> int:
 def to_point(position: Position, asset: Asset, source: TaskSource) -> int:
     """Return the frame of a position that must lie within the clip."""
     frame = to_frames(position, asset, source)
-    if (length := asset.frames) is not None and frame >= length:
-        shown = f"frame {frame}" if position.timecode.kind == "frames" else f"{position} (frame {frame})"
+    if asset.frames is not None and frame >= asset.frames:
+        shown = f"frame {frame}"
+        if position.timecode.kind != "frames":
+            shown = f"{position} ({shown})"
         raise beyond(f"{shown} lies beyond the end", asset, source)
     return frame
 
@@ -104,9 +106,11 @@ class InAndOut(NamedTuple):
     def misses(self, first: int, last: int) -> str | None:
         """Describe which of the frames from first to last are outside."""
         if self.first is not None and first < self.first:
-            return f"{'lies' if last < self.first else 'begins'} before the IN point (frame {self.first})"
+            verb = "lies" if last < self.first else "begins"
+            return f"{verb} before the IN point (frame {self.first})"
         if self.last is not None and last > self.last:
-            return f"{'lies' if first > self.last else 'ends'} after the OUT point (frame {self.last})"
+            verb = "lies" if first > self.last else "ends"
+            return f"{verb} after the OUT point (frame {self.last})"
         return None
 
 
@@ -131,10 +135,10 @@ def check_in_point_stays(context: PlanContext) -> None:
     if not context.server.dialect.counts_from_in:
         return
     context.builder.look("field first_frame")
-    changes = context.builder.changes
-    for change in (change for change in changes if change.aspect == "field" and change.key == "first_frame"):
-        raise refuse(
-            "first_frame changes, and this server counts the positions of segments and markers from it",
-            change.source,
-            "change first_frame in a run of its own, before segments and markers",
-        )
+    for change in context.builder.changes:
+        if change.aspect == "field" and change.key == "first_frame":
+            raise refuse(
+                "first_frame changes, and this server counts the positions of segments and markers from it",
+                change.source,
+                "change first_frame in a run of its own, before segments and markers",
+            )

@@ -46,8 +46,10 @@ class Restore(Aspect):
         args = task.args.restore
         if args is None or args is False:
             return None
-        wait = args.wait if isinstance(args, RestoreArgs) else None
-        return Sourced(DEFAULT_WAIT if wait is None else wait.total_seconds(), task.source("restore"))
+        seconds = DEFAULT_WAIT
+        if isinstance(args, RestoreArgs) and args.wait is not None:
+            seconds = args.wait.total_seconds()
+        return Sourced(seconds, task.source("restore"))
 
     def merge(self, merging: Merging, parts: Sequence[Sourced[float]]) -> Sourced[float]:
         """Return the longest wait."""

@@ -84,16 +84,23 @@ def _guid(item: RssItemArgs) -> str | None:
 
 def _shared_files(items: list[tuple[int, RssItemArgs]], node: SourceNode) -> Iterator[Problem]:
     """Yield a problem for each item in the file of another: the later PUT would replace the earlier item."""
-    seen: dict[str, tuple[int, RssItemArgs]] = {}
+    users: dict[str, tuple[int, RssItemArgs]] = {}
     for index, item in items:
-        if item.state == "absent" or any(isinstance(each, UnrenderedTemplate) for each in (item.guid, item.file)):
+        if item.state == "absent":
             continue
-        first, other = seen.setdefault(file_key(file_name(item)), (index, item))
-        if first != index and (item.guid is None or _guid(other) != _guid(item)):
-            line, names = node.child(first).place.line, [each.guid or each.file for each in (item, other)]
-            why = f"item {names[0]!r} uses the file {file_name(item)} of item {names[1]!r} (line {line})"
-            at = node.child(index, "guid" if item.file is None else "file")
-            yield at.problem(why, "give each item its own `file:`")
+        if isinstance(item.guid, UnrenderedTemplate) or isinstance(item.file, UnrenderedTemplate):
+            continue
+        file = file_name(item)
+        first, other = users.setdefault(file_key(file), (index, item))
+        is_same = first == index or (item.guid is not None and _guid(other) == _guid(item))
+        if is_same:  # two items of one guid are reported as such
+            continue
+        name = item.guid or item.file
+        other_name = other.guid or other.file
+        line = node.child(first).place.line
+        where = "file" if item.file is not None else "guid"
+        why = f"item {name!r} uses the file {file} of item {other_name!r} (line {line})"
+        yield node.child(index, where).problem(why, "give each item its own `file:`")
 
 
 def _characters(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
@@ -101,14 +108,18 @@ def _characters(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
     body: Any = item.item
     texts: dict[tuple[str, ...], Any] = {("guid",): item.guid, ("file",): item.file, ("text",): item.text}
     if isinstance(body, RssBody):
-        texts |= {("item", name): text for name, text in body_texts(body).items()}
+        for name, text in body_texts(body).items():
+            texts["item", name] = text
     for path, text in texts.items():
         if not isinstance(text, str) or isinstance(text, UnrenderedTemplate):
             continue
-        bad = bad_character(text, line=path[-1] in _ONE_LINE)
-        if bad is not None:
-            why = f"the {path[-1]} contains {bad[1]} as character {bad[0]}, which no RSS channel reports"
-            yield node.child(*path).problem(why, "remove it in the source, or with the filter `regex_replace`")
+        name = path[-1]
+        bad = bad_character(text, line=name in _ONE_LINE)
+        if bad is None:
+            continue
+        position, character = bad
+        why = f"the {name} contains {character} as character {position}, which no RSS channel reports"
+        yield node.child(*path).problem(why, "remove it in the source, or with the filter `regex_replace`")
 
 
 def _file(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
@@ -134,8 +145,8 @@ def _empty_headline(index: int, item: RssItemArgs, node: SourceNode) -> Iterator
         if named and not any(text.strip() for text in named):
             why = f"item {index + 1}, {name!r}, has neither a title nor a description"
     if why:
-        at = node.child("item" if item.text is None else "text")
-        yield at.problem(f"{why}: the headline would be empty", "write the text, or state: absent")
+        where = "item" if item.text is None else "text"
+        yield node.child(where).problem(f"{why}: the headline would be empty", "write the text, or state: absent")
 
 
 def file_name(args: RssItemArgs) -> str:

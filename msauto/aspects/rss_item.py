@@ -8,16 +8,16 @@ ledger knows which one was put.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
 from msgspec import structs
 
-from msauto.aspects.arguments import TaskArguments
+from msauto.aspects import comparison
+from msauto.aspects.arguments import TaskArguments, or_absent
 from msauto.aspects.aspect import Shown, UndoContext, part_of
-from msauto.aspects.comparison import Attributes, mapping
-from msauto.aspects.list_aspect import Item, ListAspect, by_key, each_of
+from msauto.aspects.comparison import Attributes, Item, Items, mapping
+from msauto.aspects.list_aspect import ListAspect, by_key, each_of
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
@@ -27,7 +27,7 @@ from msauto.errors import Problem
 from msauto.model import requests
 from msauto.model.desired import ABSENT, DesiredChannel, DesiredRssItem, Sourced, TaskSource
 from msauto.model.identity import plain
-from msauto.model.plan import Action, Basis, Body, Change
+from msauto.model.plan import Basis, Body, Change
 from msauto.model.ports import LiveTarget
 from msauto.model.requests import RSS_FIELDS, default_file, file_key, form_of, stem_of, text_of
 from msauto.model.server import Dialect
@@ -71,15 +71,18 @@ class RssItems(ListAspect):
 
         merging.check_complete(parts, identity, called)
         items: dict[Hashable, Sourced[DesiredRssItem]] = {}
-        for sourced in (sourced for each in parts for sourced in each.items):
-            value: DesiredRssItem = sourced.value
-            first = items.setdefault(identity(value), sourced)
-            same = structs.replace(first.value, guid=value.guid) == value
-            if not merging.disagree(called(value), first, sourced) and not same:
-                merging.differ(called(value), first, sourced)
-        still = {key: value for each in parts for key, value in each.still.items()}
-        notes = tuple(note for each in parts for note in each.notes)
-        return DesiredChannel(parts[0].source, tuple(items.values()), exactly_of(parts), still, notes)
+        still: Item = {}
+        notes: list[str] = []
+        for part in parts:
+            still.update(part.still)
+            notes += part.notes
+            for sourced in part.items:
+                value: DesiredRssItem = sourced.value
+                first = items.setdefault(identity(value), sourced)
+                is_same = structs.replace(first.value, guid=value.guid) == value
+                if not merging.disagree(called(value), first, sourced) and not is_same:
+                    merging.differ(called(value), first, sourced)
+        return DesiredChannel(parts[0].source, tuple(items.values()), exactly_of(parts), still, tuple(notes))
 
     # Comparing -------------------------------------------------------------------------------------------------------
 
@@ -91,47 +94,58 @@ class RssItems(ListAspect):
 
     def same(self, name: str, one: Json, other: Json) -> bool:
         """Compare times as such, all else as texts without the blanks around them."""
-        texts = ["" if value is None else plain(str(value)).strip() for value in (one, other)]
-        times = [requests.instant(text) if name == "pubDate" else None for text in texts]
-        return len(set(texts if None in times else times)) == 1
+        first, second = plain(comparison.text_of(one)).strip(), plain(comparison.text_of(other)).strip()
+        if name == "pubDate":
+            times = requests.instant(first), requests.instant(second)
+            if None not in times:
+                return times[0] == times[1]
+        return first == second
 
     def misses(self, named: Json, shown: Json) -> Sequence[str]:
         """Compare a text with both title and description, all else attribute by attribute."""
-        one, other = mapping(named), mapping(shown)
-        if "text" not in one or shown is None or TWINS in other:
+        rest, other = dict(mapping(named)), mapping(shown)
+        if "text" not in rest or shown is None or TWINS in other:
             return super().misses(named, shown)
-        rest = {name: value for name, value in one.items() if name != "text"}
-        return [*(() if requests.shows_text(str(one["text"]), other) else ("text",)), *super().misses(rest, shown)]
+        missed = []
+        if not requests.shows_text(str(rest.pop("text")), other):
+            missed.append("text")
+        return [*missed, *super().misses(rest, shown)]
 
     # Which item ------------------------------------------------------------------------------------------------------
 
-    def resolve(self, context: PlanContext, sourced: Sourced[DesiredRssItem], live: Mapping[str, Item]) -> ListItem:
+    def resolve(self, context: PlanContext, sourced: Sourced[DesiredRssItem], live: Items) -> ListItem:
         """Return what a task asks of one item; its ``handles`` are the guids that it may show under."""
-        desired, dialect = sourced.value, context.server.dialect
+        desired, source, dialect = sourced.value, sourced.source, context.server.dialect
         file = _file(desired, dialect)
         key = self._key(context, sourced, file, live)
         if not desired.present:
-            return ListItem(key, desired.key, {}, sourced.source, (key,), present=False)
-        named = {"guid": desired.guid, "file": file, **_content(desired, document=dialect.sends_document(file))}
-        others = (plain(file), plain(stem_of(file))) if dialect.rss_guid == "item" else ()
-        return ListItem(key, desired.key, named, sourced.source, tuple(dict.fromkeys((key, *others))), present=True)
+            return ListItem(key, desired.key, {}, source, (key,), present=False)
+        content = _content(desired, document=dialect.sends_document(file))
+        handles = {key: None}
+        if dialect.rss_guid == "item":
+            handles[plain(file)] = None
+            handles[plain(stem_of(file))] = None
+        named = {"guid": desired.guid, "file": file, **content}
+        return ListItem(key, desired.key, named, source, tuple(handles), present=True)
 
-    def _key(self, context: PlanContext, sourced: Sourced[DesiredRssItem], file: str, live: Mapping[str, Item]) -> str:
+    def _key(self, context: PlanContext, sourced: Sourced[DesiredRssItem], file: str, live: Items) -> str:
         """Return the guid that the channel shows for an item, as the dialect defines it.
 
         An item that is to be absent may name no file: then it is in one of the two that its guid gives.
         """
-        desired, shows, guid = sourced.value, context.server.dialect.rss_guid, plain(sourced.value.guid)
+        desired, guid = sourced.value, plain(sourced.value.guid)
+        shows = context.server.dialect.rss_guid
         if guid and (shows == "item" or f"{self.name}:{guid}" in context.still):
             return guid
-        files = [file] if desired.present or desired.file else [default_file(guid, text=each) for each in (True, False)]
-        names = [plain(each if shows == "file" else stem_of(each)) for each in files]
+        files = [file]
+        if not desired.present and not desired.file:
+            files = [default_file(guid, text=True), default_file(guid, text=False)]
+        names = [plain(name if shows == "file" else stem_of(name)) for name in files]
         if guid and not desired.present:
-            names = [name for name in dict.fromkeys((guid, *names)) if name in live] or names[:1]
+            may_be = dict.fromkeys((guid, *names))
+            names = [name for name in may_be if name in live] or names[:1]
         elif not guid and shows == "item":
-            names = [key for key, value in live.items() if value.get("file") == file] or [
-                name if self._is_in(context, file, name, live.get(name, {})) else plain(file) for name in names
-            ]
+            names = self._keys_of_file(context, file, live)
         if len(names) > 1:
             raise refuse(
                 f"item {desired.key} may be any of the live items {' or '.join(names)}",
@@ -139,6 +153,15 @@ class RssItems(ListAspect):
                 "write the guid of the item that you mean as the channel shows it",
             )
         return names[0]
+
+    def _keys_of_file(self, context: PlanContext, file: str, live: Items) -> list[str]:
+        """Return the live items that were put as a file; else what an item of it shows under, live or new."""
+        keys = [key for key, value in live.items() if value.get("file") == file]
+        if keys:
+            return keys
+        stem = plain(stem_of(file))
+        is_stem = self._is_in(context, file, stem, live.get(stem, {}))
+        return [stem] if is_stem else [plain(file)]
 
     def _is_in(self, context: PlanContext, file: str, key: str, value: Attributes) -> bool:
         """Return whether a PUT of a file replaces a live item: by the ledger, else by its guid and its form.
@@ -148,37 +171,50 @@ class RssItems(ListAspect):
         dialect = context.server.dialect
         if "file" in value or dialect.rss_guid == "file":
             return value.get("file", file) == file
+        if key != plain(stem_of(file)):
+            return False
         form = form_of(value) if dialect.ending_decides else None
-        return key == plain(stem_of(file)) and (form is None or (form == "item") == dialect.sends_document(file))
+        return form is None or (form == "item") == dialect.sends_document(file)
 
     def unite(self, items: Sequence[ListItem]) -> Sequence[ListItem]:
         """Refuse two items that would be one file, or that the channel may show under one guid."""
         files: dict[str, ListItem] = {}
-        keys: dict[Hashable, ListItem] = {item.key: item for item in reversed(items)}
+        keys: dict[Hashable, ListItem] = {}
+        for item in items:
+            keys.setdefault(item.key, item)
         for item in items:
             file = str(item.named.get("file", ""))
-            if item.present and files.setdefault(file_key(file), item) is not item:
-                both = f"{_called(files[file_key(file)])} and {_called(item)}"
-                raise refuse(f"{both} have one file: {file}", item.source, "give each item its own `file:`")
-            for other in (keys[name] for name in item.handles if keys.get(name, item) is not item):
+            if item.present:
+                first = files.setdefault(file_key(file), item)
+                if first is not item:
+                    both = f"{_called(first)} and {_called(item)}"
+                    raise refuse(f"{both} have one file: {file}", item.source, "give each item its own `file:`")
+            for name in item.handles:
+                other = keys.get(name, item)
+                if other is item:
+                    continue
+                shown = file or other.named.get("file", other.label)
+                both = f"{_called(item)} and {_called(other)}"
                 raise refuse(
-                    f"{_called(item)} and {_called(other)} may show under one guid, because the file of one is "
-                    f"{file or other.named.get('file', other.label)}",
+                    f"{both} may show under one guid, because the file of one is {shown}",
                     item.source,
                     f"give the item another `file:`, or {_SET_DIALECT}",
                 )
         return items
 
-    def _check_room(
-        self, context: PlanContext, item: ListItem, live: Mapping[str, Item], files: Mapping[Json, str]
-    ) -> None:
+    def _check_room(self, context: PlanContext, item: ListItem, live: Items, files: Mapping[Json, str]) -> None:
         """Refuse a PUT onto a file that may be another live item's; ``files`` are those that the ledger knows."""
         if context.server.dialect.rss_guid != "item":
             return
-        file, names = item.named["file"], [str(each) for each in item.handles if each != item.key]
-        context.builder.look(*(f"{self.name} {name}" for name in names))
-        for other in (*names, files.get(file, item.key or "")):
-            if other != item.key and other in live and live[other].get("file", file) == file:
+        file = item.named["file"]
+        others = [str(name) for name in item.handles if name != item.key]
+        for name in others:
+            context.builder.look(f"{self.name} {name}")
+        if file in files:
+            others.append(files[file])
+        for other in others:
+            is_another = other != item.key and other in live
+            if is_another and live[other].get("file", file) == file:
                 raise refuse(
                     f"item {item.label} is put as {file}, which may be the file of the live item {other}",
                     item.source,
@@ -191,21 +227,17 @@ class RssItems(ListAspect):
         """Make the list as desired, and warn of what cannot be removed."""
         super().plan(context, part)
         everything = part_of(self, context.live) or {}
-        nameless = each_of(everything[""]) if "" in everything else []
-        if part.exactly and nameless:
-            context.builder.warnings.append(
-                f"{context.title}: {len(nameless)} without a guid cannot be removed, because the interface deletes by "
-                f"guid: {', '.join(repr(item.get('title') or item.get('description') or '') for item in nameless)}"
-            )
+        if not part.exactly or "" not in everything:
+            return
+        nameless = each_of(everything[""])
+        titles = ", ".join(repr(item.get("title") or item.get("description") or "") for item in nameless)
+        context.warn(
+            f"{len(nameless)} without a guid cannot be removed, because the interface deletes by guid: {titles}"
+        )
 
-    def write(
-        self,
-        context: PlanContext,
-        matching: Matching[Item],
-        live: Mapping[str, Item],
-        surplus: Mapping[str, TaskSource],
-    ) -> None:
+    def write(self, context: PlanContext, matching: Matching) -> None:
         """Add the changes and requests in the order of the list; what is removed comes last."""
+        live = matching.live
         files = {value["file"]: key for key, value in live.items() if "file" in value}
         for item, key in matching.present:
             if key is None or self.differs(item.named, live[key]):
@@ -214,7 +246,7 @@ class RssItems(ListAspect):
                 self.create(context, item)
             else:
                 self.keep(context, item, key, live[key])
-        super().write(context, replace(matching, present=[]), live, surplus)
+        super().write(context, structs.replace(matching, present=[]))
 
     def create(self, context: PlanContext, item: ListItem) -> None:
         """Put a new item."""
@@ -222,12 +254,12 @@ class RssItems(ListAspect):
 
     def change(self, context: PlanContext, item: ListItem, key: str, live: Item | None, basis: Basis) -> None:
         """Put an item. What would stay beside it, in another file, is deleted first."""
-        dialect, channel = context.server.dialect, context.live_title
+        dialect, channel, builder = context.server.dialect, context.live_title, context.builder
         file = str(item.named["file"])
-        guid = str(item.named["guid"]) or ("" if live is None or key == plain(stem_of(file)) else key)
         content = {name: value for name, value in item.named.items() if name not in self.kept}
-        document = dialect.sends_document(file)
-        if lost := [] if document else [name for name in content if name != "text"]:
+        is_document = dialect.sends_document(file)
+        lost = [name for name in content if name != "text" and not is_document]
+        if lost:
             raise refuse(
                 f"item {item.label} is sent as a text (rss_body: {dialect.rss_body}), "
                 f"which cannot carry its {' and '.join(lost)}",
@@ -235,18 +267,27 @@ class RssItems(ListAspect):
                 "leave that out; or set `rss_body: item` in the server's dialect if the server takes item documents",
             )
         names = _LINES if "text" in content else tuple(content)
-        before: Json = None if live is None else {name: live.get(name) for name in names}
-        action: Action = "add" if live is None else "change"
-        number = context.builder.change(action, self.name, item.label, before, content, item.source)
-        fields = {**self._others(context, item, live or {}, names, document=document), **content}
-        phase, gone = Phase.RSS_PUT, [] if live is None else [Effect(self.name, key, live, None)]
-        if live is not None and (dialect.rss_update == "delete_put" or not self._is_in(context, file, key, live)):
-            phase = Phase.RSS_REPLACE
-            for shown in _guids(context, key):
-                context.builder.send(phase, requests.delete_rss(channel, shown), [number], *gone)
-            gone = []
-        request = requests.put_rss(channel, file, _body(guid, fields, document=document))
-        context.builder.send(phase, request, [number], *gone, Effect(self.name, key, None, {**fields, "file": file}))
+        if live is None:
+            number = builder.change("add", self.name, item.label, None, content, item.source)
+        else:
+            before = {name: live.get(name) for name in names}
+            number = builder.change("change", self.name, item.label, before, content, item.source)
+        others = self._others(context, item, live or {}, names, document=is_document)
+        fields = {**others, **content}
+        guid = str(item.named["guid"])
+        if not guid and live is not None and key != plain(stem_of(file)):
+            guid = key
+        phase, effects = Phase.RSS_PUT, [Effect(self.name, key, None, {**fields, "file": file})]
+        if live is not None:
+            gone = Effect(self.name, key, live, None)
+            if dialect.rss_update == "delete_put" or not self._is_in(context, file, key, live):
+                phase = Phase.RSS_REPLACE
+                for shown in _guids(context, key):
+                    builder.send(phase, requests.delete_rss(channel, shown), [number], gone)
+            else:
+                effects.insert(0, gone)
+        request = requests.put_rss(channel, file, _body(guid, fields, document=is_document))
+        builder.send(phase, request, [number], *effects)
 
     def _others(
         self, context: PlanContext, item: ListItem, live: Item, names: Collection[str], *, document: bool
@@ -255,14 +296,23 @@ class RssItems(ListAspect):
 
         Undo brings back the item as it was, and nothing else.
         """
+        others: Item = {}
         if f"{self.name}:{item.key}" in context.still:
-            return {}
-        others = {n: v for n, v in live.items() if v and n not in self.kept and n not in names}
-        again: Item = {name: value for name, value in others.items() if document and not name.startswith("<")}
-        if lost := [name.strip("<>") for name in others if name not in again]:
-            why = "msauto cannot write it as the channel shows it" if document else "it is sent as a text"
-            context.builder.warnings.append(f"{context.title}: item {item.label} loses its {', '.join(lost)}: {why}")
-        return again
+            return others
+        lost = []
+        for name, value in live.items():
+            if not value or name in self.kept or name in names:
+                continue
+            if document and not name.startswith("<"):
+                others[name] = value
+            else:
+                lost.append(name.strip("<>"))
+        if lost:
+            why = "it is sent as a text"
+            if document:
+                why = "msauto cannot write it as the channel shows it"
+            context.warn(f"item {item.label} loses its {', '.join(lost)}: {why}")
+        return others
 
     def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:
         """Delete all items of a guid: a change for each of them, and one request.
@@ -272,16 +322,22 @@ class RssItems(ListAspect):
         """
         items, builder = each_of(live), context.builder
         is_first = exactly and not any(change.losses for change in builder.changes)
-        guarded = is_first and any(change.action == "add" for change in builder.changes)
+        is_guarded = is_first and any(change.action == "add" for change in builder.changes)
         if len(items) > 1:
-            builder.warnings.append(f"{context.title}: {len(items)} items are {key}: they are deleted")
+            context.warn(f"{len(items)} items are {key}: they are deleted")
         numbers: list[int] = []
-        for each in items:
-            shown: Item = {name: text for name in RSS_FIELDS if (text := each.get(name))}
-            numbers.append(builder.change("delete", self.name, key, shown, None, source, losses=int(exactly)))
+        for item in items:
+            shown: Item = {}
+            for name in RSS_FIELDS:
+                if item.get(name):
+                    shown[name] = item[name]
+            number = builder.change("delete", self.name, key, shown, None, source, losses=int(exactly))
+            numbers.append(number)
+        effect = self.effect(key, live, None)
         for guid in _guids(context, key):
-            request = structs.replace(requests.delete_rss(context.live_title, guid), guarded=guarded)
-            builder.send(Phase.RSS_DELETE, request, numbers, self.effect(key, live, None))
+            request = requests.delete_rss(context.live_title, guid)
+            request = structs.replace(request, guarded=is_guarded)
+            builder.send(Phase.RSS_DELETE, request, numbers, effect)
 
     def about_twins(self, context: PlanContext, key: str, count: int, named: ListItem | None) -> tuple[bool, str]:
         """Return whether all items of a guid go, for one DELETE takes them all; before one is put they must."""
@@ -292,15 +348,19 @@ class RssItems(ListAspect):
 
     def undo(self, context: UndoContext) -> Any:
         """Return the items as they were, with notes on what does not come back."""
-        for key, each in context.things.get(self.name, {}).items():
-            first = each_of(mapping(each.before))[0]
-            if lost := [name.strip("<>") for name in first if name.startswith("<")]:
+        for key, effect in context.things.get(self.name, {}).items():
+            first = each_of(mapping(effect.before))[0]
+            lost = [name.strip("<>") for name in first if name.startswith("<")]
+            if lost:
                 context.notes.append(f"item {key} comes back without its {', '.join(lost)}")
         return super().undo(context)
 
     def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> DesiredRssItem:
         """Return an item as it was: its fields, and its text where it goes into a text."""
-        fields = {n: str(v) for n, v in value.items() if n not in (*self.kept, "text") and not n.startswith("<")}
+        fields = {}
+        for name, was in value.items():
+            if name not in self.kept and name != "text" and not name.startswith("<"):
+                fields[name] = str(was)
         return DesiredRssItem(key, str(value.get("file", "")), text=text_of(value), item=fields)
 
     def absent(self, key: str) -> DesiredRssItem:
@@ -332,8 +392,9 @@ def _guids(context: PlanContext, key: str) -> Collection[str]:
 @lru_cache(maxsize=1)  # asked for each item of a channel
 def _guids_by_key(context: PlanContext) -> Mapping[str, Mapping[str, None]]:
     guids: dict[str, dict[str, None]] = {}
-    for item in context.live.channel.items if context.live.channel else ():
-        guids.setdefault(plain(item.guid), {})[item.guid] = None
+    if context.live.channel is not None:
+        for item in context.live.channel.items:
+            guids.setdefault(plain(item.guid), {})[item.guid] = None
     return guids
 
 
@@ -346,7 +407,7 @@ def _desired(args: RssItemArgs) -> DesiredRssItem:
     return DesiredRssItem(
         guid=args.guid or "",
         file=file_name(args) if present else args.file or "",
-        text=ABSENT if args.text is None else args.text,
+        text=or_absent(args.text),
         item=ABSENT if args.item is None else body_texts(args.item),
         present=present,
     )
@@ -360,22 +421,31 @@ def _file(desired: DesiredRssItem, dialect: Dialect) -> str:
     return default_file(desired.guid, text=was_text)
 
 
-def _content(desired: DesiredRssItem, *, document: bool) -> dict[str, Json]:
+def _content(desired: DesiredRssItem, *, document: bool) -> Item:
     """Return what an item is to show: the fields of a document, or a text, and what no text can carry."""
-    if desired.item is not ABSENT and document:
-        return dict(desired.item)
-    if desired.item is ABSENT or desired.text is not ABSENT:
-        return {"text": "" if desired.text is ABSENT else desired.text}
-    lines = [line for line in map(desired.item.get, _LINES) if line]
-    return {"text": "\n".join(lines), **{n: v for n, v in desired.item.items() if v and n not in _LINES}}
+    fields, text = desired.item, desired.text
+    if fields is ABSENT or (text is not ABSENT and not document):
+        return {"text": text or ""}
+    if document:
+        return dict(fields)
+    lines = [fields[name] for name in _LINES if fields.get(name)]
+    content: Item = {"text": "\n".join(lines)}
+    for name, value in fields.items():
+        if value and name not in _LINES:
+            content[name] = value
+    return content
 
 
 def _body(guid: str, fields: Attributes, *, document: bool) -> Body:
     """Return the content of a file: a text, or an item document, whose title is the first line of a text."""
     if not document:
         return Body.of(str(fields["text"]).encode())
-    texts = {name: str(value) for name, value in fields.items() if name != "text"} | ({"guid": guid} if guid else {})
+    texts = {name: str(value) for name, value in fields.items() if name != "text"}
+    if guid:
+        texts["guid"] = guid
     if "text" in fields:
         title, _, description = str(fields["text"]).partition("\n")
-        texts |= {"title": title} | ({"description": description} if description else {})
+        texts["title"] = title
+        if description:
+            texts["description"] = description
     return requests.item_document(texts)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from msauto.aspects.aspect import SEGMENTS, TimelinePlace, UndoContext, frames_of
-from msauto.aspects.comparison import Attributes, mapping, same_value, text_of
-from msauto.aspects.list_aspect import Item, by_key, unread_items
+from msauto.aspects.comparison import Attributes, Item, Items, mapping, same_value, text_of
+from msauto.aspects.list_aspect import by_key, unread_items
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.plan_builder import PlanContext, length_of, refuse
 from msauto.aspects.positions import beyond, position_at, to_frames
 from msauto.aspects.segment_arguments import DesiredSegment, DesiredSegments, SegmentArguments, attributes
 from msauto.aspects.segment_frames import TITLE_BEGINS, UNREPORTED, SegmentRequests, gaps_and_overlaps, span_of
 from msauto.aspects.segmentation import plan_segmentation
-from msauto.model.desired import ABSENT, Sourced, TaskSource
+from msauto.model.desired import ABSENT, Sourced
 from msauto.model.fields import SEGMENT_NAMES
 from msauto.model.identity import plain
+from msauto.model.plan import Change
 from msauto.model.ports import LiveTarget
 from msauto.model.snapshot import Json, Part, is_equal
 
@@ -37,9 +38,11 @@ class Segments(SegmentArguments):
 
     def things(self, live: LiveTarget) -> Part | None:
         """Return the segments in the order of their numbers."""
-        ordered = sorted(live.asset.segments, key=lambda each: each.number) if live.asset else ()
-        items = [(str(each.number), attributes(each)) for each in ordered]
-        return by_key([*items, *unread_items(live.asset, self.name)]) if live.asset else None
+        if live.asset is None:
+            return None
+        ordered = sorted(live.asset.segments, key=lambda segment: segment.number)
+        items = [(str(segment.number), attributes(segment)) for segment in ordered]
+        return by_key([*items, *unread_items(live.asset, self.name)])
 
     def place(self, value: Any) -> Hashable:
         """Return start and duration."""
@@ -48,9 +51,13 @@ class Segments(SegmentArguments):
 
     def handles(self, value: Attributes) -> Sequence[Hashable]:
         """Return its place if that is known, then its title: an empty one identifies nothing."""
-        place = [self.place(value)] if {"start", "duration"} <= value.keys() else []
+        handles: list[Hashable] = []
+        if "start" in value and "duration" in value:
+            handles.append(self.place(value))
         title = plain(text_of(value.get("title")))
-        return [*place, *([title] if title else [])]
+        if title:
+            handles.append(title)
+        return handles
 
     def same(self, name: str, one: Json, other: Json) -> bool:
         """Compare texts as texts; what is named as ``None`` may be anything."""
@@ -63,7 +70,8 @@ class Segments(SegmentArguments):
     def misses(self, named: Json, shown: Json) -> Sequence[str]:
         """Compare the named attributes; a server may number the titles of a segmentation."""
         if TITLE_BEGINS in mapping(shown):
-            named = {name: value for name, value in mapping(named).items() if name != "title"}
+            named = dict(mapping(named))
+            named.pop("title", None)
         if TITLE_BEGINS in mapping(named):
             shown = {**mapping(shown), TITLE_BEGINS: mapping(shown).get("title")}
         return super().misses(named, shown)
@@ -80,67 +88,80 @@ class Segments(SegmentArguments):
         if part.segmentation is not None:
             plan_segmentation(self, context, part)
             return
-        if context.server.dialect.numbers_by_start or any(each.value.number is ABSENT for each in part.items):
+        has_no_number = any(sourced.value.number is ABSENT for sourced in part.items)
+        if has_no_number or context.server.dialect.numbers_by_start:
             context.builder.look(self.name)  # which segment is meant, and which numbers are free
         super().plan(context, part)
 
-    def resolve(self, context: PlanContext, sourced: Sourced[DesiredSegment], live: Mapping[str, Item]) -> ListItem:
+    def resolve(self, context: PlanContext, sourced: Sourced[DesiredSegment], live: Items) -> ListItem:
         """Return a segment in frames, and check that it is within the clip."""
         value, source = sourced.value, sourced.source
-        places = (("start", value.start), ("duration", value.duration))
-        placed: Item = {name: to_frames(at, context.asset, source) for name, at in places if at is not ABSENT}
-        named = {**placed, **value.fields}
+        named: Item = {}
+        for name, at in (("start", value.start), ("duration", value.duration)):
+            if at is not ABSENT:
+                named[name] = to_frames(at, context.asset, source)
+        named.update(value.fields)
         key = None if value.number is ABSENT else str(value.number)
-        label, handles = key or str(named), tuple(self.handles(named))
-        if value.present and placed:
-            context.builder.look(*length_of(context.asset))
-            start, end = span_of(placed)
-            if placed.get("duration") == 0:
-                raise refuse(f"segment {label} has no length", source, "give it a duration above 0")
-            if context.asset.frames is not None and end > context.asset.frames:
-                raise beyond(f"segment {label} ends at frame {end}, beyond the end", context.asset, source)
-            if len(placed) == len(places):
-                what = f"segment {key}" if key else "segment"
-                context.builder.placed.append((f"{what} (frames {start} to {end - 1})", start, end - 1, source))
-        return ListItem(key, label, named, source, handles, value.present, value.besides)
+        handles = tuple(self.handles(named))
+        item = ListItem(key, key or str(named), named, source, handles, value.present, value.besides)
+        if value.present:
+            self._check_place(context, item)
+        return item
 
-    def write(
-        self,
-        context: PlanContext,
-        matching: Matching[Item],
-        live: Mapping[str, Item],
-        surplus: Mapping[str, TaskSource],
-    ) -> None:
+    def _check_place(self, context: PlanContext, item: ListItem) -> None:
+        """Check that a segment has a length, and is within the clip."""
+        asset, source = context.asset, item.source
+        named = item.named
+        if "start" not in named and "duration" not in named:
+            return
+        context.builder.look(*length_of(asset))
+        start, end = span_of(named)
+        if named.get("duration") == 0:
+            raise refuse(f"segment {item.label} has no length", source, "give it a duration above 0")
+        if asset.frames is not None and end > asset.frames:
+            raise beyond(f"segment {item.label} ends at frame {end}, beyond the end", asset, source)
+        if "start" in named and "duration" in named:
+            last = end - 1
+            called = f"segment {item.key}" if item.key else "segment"
+            what = f"{called} (frames {start} to {last})"
+            context.builder.placed.append((what, start, last, source))
+
+    def write(self, context: PlanContext, matching: Matching) -> None:
         """Add the changes and their requests, and warn of what is odd about the list that they leave."""
-        todo, builder = SegmentRequests(self, context, live), context.builder
-        names = {str(each.number): each.name for each in context.asset.segments if not each.titles}
-        for key in (key for item, key in matching.kept if item.named.get("title") == "" and names.get(key)):
-            builder.warnings.append(
-                f"{context.title}: segment {key} shows the name {names[key]!r} and no title; "
-                'if the server generates names, `title: ""` never matches: omit `title`'
-            )
-        todo.write(matching, surplus)
+        names = {str(segment.number): segment.name for segment in context.asset.segments if not segment.titles}
+        for item, key in matching.kept:
+            name = names.get(key)
+            if name and item.named.get("title") == "":
+                context.warn(
+                    f"segment {key} shows the name {name!r} and no title; "
+                    'if the server generates names, `title: ""` never matches: omit `title`'
+                )
+        todo = SegmentRequests(self, context, matching.live)
+        todo.write(matching)
         if todo.send():
-            builder.warnings += [f"{context.title}: {odd}" for odd in gaps_and_overlaps(todo.there)]
+            for odd in gaps_and_overlaps(todo.there):
+                context.warn(odd)
 
     # Undo ------------------------------------------------------------------------------------------------------------
 
     def undo(self, context: UndoContext) -> DesiredSegments | None:
         """Return the segments as they were; a segmentation is undone segment by segment."""
-        for change in (each for each in (*context.of("segment"), *context.of("segmentation")) if not each.reversible):
-            before = mapping(change.before[0] if isinstance(change.before, list) else change.before)
-            unknown = any(name in mapping(change.after) and name not in before for name in UNREPORTED)
-            lost = "its keywords, which were never known" if unknown else "what cannot be written"
-            context.notes.append(f"{change.aspect} {change.key} comes back without {lost}")
+        for change in (*context.of("segment"), *context.of("segmentation")):
+            if not change.reversible:
+                lost = _lost(change)
+                context.notes.append(f"{change.aspect} {change.key} comes back without {lost}")
         if context.spec.dialect.numbers_by_start:
             return self._undo_by_start(context)
         undone = super().undo(context)
         if undone is None:
             return None
-        items = undone.items
         # A piece of a segmentation may have the number of one that was there before: that is written in its place.
-        back = {each.value.number for each in items if each.value.present}
-        return DesiredSegments(tuple(each for each in items if each.value.present or each.value.number not in back))
+        back = {item.value.number for item in undone.items if item.value.present}
+        items = []
+        for item in undone.items:
+            if item.value.present or item.value.number not in back:
+                items.append(item)
+        return DesiredSegments(tuple(items))
 
     def _undo_by_start(self, context: UndoContext) -> DesiredSegments | None:
         """Return what the run made as absent, and what it removed: the other segments changed numbers alone."""
@@ -149,23 +170,26 @@ class Segments(SegmentArguments):
         if None in left:
             context.notes.append("the segments are left alone: it is not known how the run left them")
             return None
-        gone, items = [each.before for each in things.values() if each.before is not None], list[DesiredSegment]()
+        gone = [effect.before for effect in things.values() if effect.before is not None]
+        items: list[DesiredSegment] = []
         for key, value in filter(None, left):
-            same = next((each for each in gone if is_equal(each, value, self)), None)
+            same = next((segment for segment in gone if is_equal(segment, value, self)), None)
             if same is not None:
                 gone.remove(same)
             elif value is not None:
                 context.still[f"{self.name}:{key}"] = value
                 items.append(self.absent(key))
-        items += [self.former("", mapping(each), frozenset()) for each in gone]
+        for segment in gone:
+            items.append(self.former("", mapping(segment), frozenset()))
         return DesiredSegments(tuple(map(context.sourced, items)))
 
     def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> DesiredSegment:
         """Return a segment as it was; without a key, one more beside all others."""
         fields = {name: text_of(value[name]) for name in SEGMENT_NAMES if name in value}
-        number, anew = (int(key), None) if key else (ABSENT, besides)
-        place = position_at(value["start"]), position_at(value["duration"])
-        return DesiredSegment(number, *place, fields, besides=anew)
+        start, duration = position_at(value["start"]), position_at(value["duration"])
+        if key:
+            return DesiredSegment(int(key), start, duration, fields)
+        return DesiredSegment(ABSENT, start, duration, fields, besides=besides)
 
     def absent(self, key: str) -> DesiredSegment:
         """Return the segment of a number as one to be removed."""
@@ -179,3 +203,15 @@ class Segments(SegmentArguments):
         if duration is None:
             return None
         return TimelinePlace(SEGMENTS, start or 0, duration, text_of(value.get("title")))
+
+
+def _lost(change: Change) -> str:
+    """Return what undo does not bring back of a segment."""
+    was = change.before
+    if isinstance(was, list):
+        was = was[0]
+    before, after = mapping(was), mapping(change.after)
+    for name in UNREPORTED:
+        if name in after and name not in before:
+            return "its keywords, which were never known"
+    return "what cannot be written"

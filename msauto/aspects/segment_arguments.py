@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Final
 from msgspec import Struct, field
 
 from msauto.aspects import arguments
-from msauto.aspects.comparison import Attributes, text_of
-from msauto.aspects.list_aspect import Item, ListAspect, unread_items
+from msauto.aspects.comparison import Attributes, Item, text_of
+from msauto.aspects.list_aspect import ListAspect, unread_items
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
 from msauto.documents.document import SourceNode
@@ -65,11 +65,13 @@ def _empty_titles(args: Any, segments: Sequence[tuple[int, SegmentArgs]], here: 
     asset = args.title or args.id
     if isinstance(asset, UnrenderedTemplate):
         return  # the message names the asset of a row; it is checked once that is known
+    of = f" of {asset!r}" if asset else ""
     for index, item in segments:
-        by_title = item.number is None and (item.start is None or item.duration is None)
+        has_place = item.start is not None and item.duration is not None
+        if item.number is not None or has_place:
+            continue
         title = arguments.named_texts(item, SEGMENT_ATTRIBUTES).get("title")
-        if by_title and title is not None and not title.strip():
-            of = f" of {asset!r}" if asset else ""
+        if title is not None and not title.strip():
             yield here.child(index, "title").problem(
                 f"the title of item {index + 1} of segments{of} is empty, and identifies no segment",
                 "write the title, or add number, or start and duration",
@@ -155,9 +157,11 @@ class SegmentArguments(ListAspect):
         items, exactly, equal = task.each("segments", segment), task.complete("segments"), task.args.segmentation
         whole = None
         if equal is not None:
-            parts = DesiredSegmentation(Position(equal.duration), arguments.or_absent(equal.title))
-            whole = Sourced(parts, task.source("segmentation"))
-        return DesiredSegments(items, exactly, whole) if items or exactly or whole else None
+            pieces = DesiredSegmentation(Position(equal.duration), arguments.or_absent(equal.title))
+            whole = Sourced(pieces, task.source("segmentation"))
+        if items or exactly or whole:
+            return DesiredSegments(items, exactly, whole)
+        return None
 
     def merge(self, merging: Merging, parts: Sequence[DesiredSegments]) -> DesiredSegments:
         """Merge the segments of several tasks."""
@@ -166,22 +170,28 @@ class SegmentArguments(ListAspect):
             if value.number is not ABSENT:
                 return value.number
             place = (merging.comparable(value.start), merging.comparable(value.duration))
-            title = value.fields.get("title")
-            return (*place, plain(title)) if value.start is ABSENT and title is not None else place
+            if value.start is ABSENT and "title" in value.fields:
+                return (*place, plain(value.fields["title"]))
+            return place
 
         def called(value: DesiredSegment) -> str:
             if value.number is not ABSENT:
                 return f"segment {value.number}"
-            title = repr(value.fields.get("title"))
-            return f"segment {title}" if value.start is ABSENT else f"the segment at {value.start}"
+            if value.start is ABSENT:
+                return f"segment {value.fields.get('title')!r}"
+            return f"the segment at {value.start}"
 
-        whole = [each.segmentation for each in parts if each.segmentation is not None]
-        for other in whole[1:]:
-            one, another = whole[0].value, other.value
-            if not (merging.same(one.duration, another.duration) and merging.same(one.title, another.title)):
-                merging.differ("the segmentation", whole[0], other)
+        whole: Sourced[DesiredSegmentation] | None = None
+        for part in parts:
+            equal = part.segmentation
+            if equal is None:
+                continue
+            whole = whole or equal
+            one, other = whole.value, equal.value
+            if not (merging.same(one.duration, other.duration) and merging.same(one.title, other.title)):
+                merging.differ("the segmentation", whole, equal)
         items = merging.items(parts, identity, called, ("start", "duration"))
-        return DesiredSegments(items, exactly_of(parts), whole[0] if whole else None)
+        return DesiredSegments(items, exactly_of(parts), whole)
 
     def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> arguments.ExportedPart:
         """Return the live segments as a task writes them."""
@@ -193,24 +203,27 @@ class SegmentArguments(ListAspect):
         for _, shown in unread_items(asset, self.name):
             part.leave_out(f"a segment is left out: {shown[UNREAD]}")
         for segment in sorted(asset.segments, key=lambda segment: segment.number):
-            if segment.number in twins:
+            number = segment.number
+            if number in twins:
                 continue
-            start = segment.start
-            why = _unfit_segment(segment.number, start, segment.duration, asset.frames)
+            why = _unfit_segment(number, segment.start, segment.duration, asset.frames)
             if why is not None:
-                part.leave_out(f"segment {segment.number} is left out: {why}")
+                part.leave_out(f"segment {number} is left out: {why}")
                 continue
             sourced: dict[str, Any] = {
-                "number": segment.number,
-                "start": arguments.exported_position(start, asset.rate),
+                "number": number,
+                "start": arguments.exported_position(segment.start, asset.rate),
                 "duration": arguments.exported_position(segment.duration, asset.rate),
             }
-            sourced |= {name: text for name in SEGMENT_NAMES if (text := segment.text(name))}
-            notes = [
-                f"{name.replace('_', ' ')} of segment {segment.number}, which no task can set: {str(text)[:80]}"
-                for name, value in cannot_write_back(attributes(segment)).items()
-                for text in (value if isinstance(value, list) else [value])
-            ]
+            for name in SEGMENT_NAMES:
+                text = segment.text(name)
+                if text:
+                    sourced[name] = text
+            notes = []
+            for name, value in cannot_write_back(attributes(segment)).items():
+                what = f"{name.replace('_', ' ')} of segment {number}, which no task can set"
+                texts = value if isinstance(value, list) else [value]
+                notes += [f"{what}: {str(text)[:80]}" for text in texts]
             part.add(FlowStyle(sourced), notes)
         return part
 
@@ -227,13 +240,26 @@ def _unfit_segment(number: int, start: int, duration: int, frames: int | None) -
 
 def attributes(segment: Segment) -> Item:
     """Return a live segment by its attributes: only what the server reports."""
-    texts = {name: text for name in SEGMENT_NAMES if (text := segment.text(name)) is not None}
-    more: Item = {"track": segment.track, "rating": segment.rating, "further_titles": list(segment.titles[1:])}
-    more = {name: value for name, value in more.items() if value}
-    return {"start": segment.start, "duration": segment.duration, **texts, **more}
+    shown: Item = {"start": segment.start, "duration": segment.duration}
+    for name in SEGMENT_NAMES:
+        text = segment.text(name)
+        if text is not None:
+            shown[name] = text
+    if segment.track:
+        shown["track"] = segment.track
+    if segment.rating:
+        shown["rating"] = segment.rating
+    if len(segment.titles) > 1:
+        shown["further_titles"] = [*segment.titles[1:]]
+    return shown
 
 
 def cannot_write_back(live: Attributes) -> Item:
     """Return what the interface cannot write again; a rating of 0 does not count."""
-    shown = {name: live[name] for name in NEVER_WRITTEN if live.get(name)}
-    return {name: value for name, value in shown.items() if name != "rating" or read_whole(text_of(value)) != 0}
+    lost: Item = {}
+    for name in NEVER_WRITTEN:
+        value = live.get(name)
+        is_zero = name == "rating" and read_whole(text_of(value)) == 0
+        if value and not is_zero:
+            lost[name] = value
+    return lost

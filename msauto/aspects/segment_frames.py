@@ -11,16 +11,18 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from msauto.aspects.aspect import part_of
-from msauto.aspects.comparison import Attributes, mapping, text_of
-from msauto.aspects.list_aspect import CORRECT_NUMBER, Item, ListAspect, each_of, unread_of
+from msauto.aspects.comparison import Attributes, Item, Items, mapping, text_of
+from msauto.aspects.list_aspect import CORRECT_NUMBER, ListAspect, each_of, unread_of
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.plan_builder import BETWEEN, Phase, PlanContext, refuse
 from msauto.aspects.positions import to_wire
 from msauto.aspects.segment_arguments import NEVER_WRITTEN, cannot_write_back
+from msauto.errors import PlanningError
 from msauto.model import requests
 from msauto.model.desired import TaskSource
 from msauto.model.fields import SEGMENT_NAMES
-from msauto.model.snapshot import TWINS, Effect, Json
+from msauto.model.plan import Action
+from msauto.model.snapshot import TWINS, Effect
 
 UNREPORTED: Final = SEGMENT_NAMES[1:]
 """Attributes that the server may not report: all but the title."""
@@ -34,9 +36,12 @@ Span = tuple[int, int]
 
 def span_of(item: Attributes) -> Span:
     """Return where a segment is; a part that is not known is 0."""
-    start = int(str(item.get("start", 0)))
-    duration = int(str(item.get("duration", 0)))
-    return start, start + duration
+    start = _start_of(item)
+    return start, start + int(str(item.get("duration", 0)))
+
+
+def _start_of(item: Attributes) -> int:
+    return int(str(item.get("start", 0)))
 
 
 def show(key: str, live: Attributes) -> Item:
@@ -60,7 +65,7 @@ def by_start(there: Mapping[int, Item]) -> dict[int, Item]:
     """Return the segments as a server numbers them that does so by their starts."""
 
     def start_of(item: Item) -> int:
-        return span_of(each_of(item)[0])[0]
+        return _start_of(each_of(item)[0])
 
     return dict(enumerate(sorted(there.values(), key=start_of), 1))
 
@@ -82,7 +87,7 @@ class SegmentRequests:
     the numbers to delete, with the changes that do so: several segments of one number take several.
     """
 
-    def __init__(self, rule: ListAspect, context: PlanContext, live: Mapping[str, Item]) -> None:
+    def __init__(self, rule: ListAspect, context: PlanContext, live: Items) -> None:
         dialect = context.server.dialect
         self.recreates = dialect.segment_update == "recreate"
         self.rule, self.context, self.live = rule, context, live
@@ -96,8 +101,11 @@ class SegmentRequests:
             else:
                 self.there[int(key)] = item
         self._shown = part_of(rule, context.live) or {}
-        shown = {name for item in self._shown.values() for each in each_of(item) for name in each}
-        self._never_shown = [name for name in UNREPORTED if name not in shown]
+        names: set[str] = set()
+        for value in self._shown.values():
+            for segment in each_of(value):
+                names.update(segment)
+        self._never_shown = [name for name in UNREPORTED if name not in names]
         self._by_start = dialect.numbers_by_start
         self._made: list[_Making] = []
 
@@ -105,21 +113,26 @@ class SegmentRequests:
         """Return the attributes that the server never shows and no run has written: recreating loses them."""
         return [name for name in self._never_shown if name not in self.live[key]]
 
-    def write(self, matching: Matching[Item], surplus: Mapping[str, TaskSource]) -> None:
+    def write(self, matching: Matching) -> None:
         """Add the changes that make the live segments the desired ones."""
         rule, live = self.rule, self.live
-        moves = [(span_of(live[key]), span_of({**live[key], **item.named})) for item, key in matching.kept]
-        for index in range(len(moves)) if self.recreates else free_first(moves):  # all else is deleted before
-            item, key = matching.kept[index]
+        kept = matching.kept
+        if not self.recreates:  # else all is deleted before
+            moves = [(span_of(live[key]), span_of({**live[key], **item.named})) for item, key in kept]
+            kept = [kept[index] for index in free_first(moves)]
+        for item, key in kept:
             if rule.differs(item.named, live[key]):
                 self._rewrite(item, key)
             else:  # what reading does not show of it is not looked at again
-                self.context.builder.hold(rule.effect(key, dict(mapping(self._shown[key])), dict(item.named)))
-        new = self._number_new(matching, surplus)
-        over = {instead for _, _, instead in new}
-        for gone, exactly in ((matching.removed, False), (surplus, True)):
-            for key in (key for key in gone if key not in over):
-                self.delete(key, gone[key], exactly=exactly)
+                shown = dict(mapping(self._shown[key]))
+                self.context.builder.hold(rule.effect(key, shown, dict(item.named)))
+        new = self._number_new(matching)
+        overwritten = {instead for _, _, instead in new}
+        for key, source in matching.removed.items():
+            self.delete(key, source, exactly=False)
+        for key, source in matching.surplus.items():
+            if key not in overwritten:
+                self.delete(key, source, exactly=True)
         for number, item, instead in new:
             self._create(number, item, instead)
 
@@ -131,107 +144,169 @@ class SegmentRequests:
         live, rule, context = self.live[key], self.rule, self.context
         lost, new = cannot_write_back(live), remake(live, item.named)
         if lost and not context.lossy:
-            way = "deleting and creating it, which loses" if self.recreates else "overwriting it, which may lose"
-            raise refuse(
-                f"segment {key} can only be changed by {way} {_describe(lost)}",
-                item.source,
-                "set `lossy: true` in the task, or change the segment by hand",
-            )
-        # What is known to be empty, and stays so, is not a difference.
-        empty = {name: "" for name in UNREPORTED if name in live and not live[name] and new.get(name) == ""}
-        before = show(key, live) | empty
+            raise self._refuse_loss(item, key, lost)
+        before = show(key, live)
+        for name in UNREPORTED:
+            is_empty = name in live and not live[name]
+            if is_empty and new.get(name) == "":  # and stays so: not a difference
+                before[name] = ""
         gone = [*lost, *(name for name in self.unknown(key) if name not in new)]
         # A title alone is a weak key, and a segmentation names none: the segment that changes counts as lost.
-        named = item.key is not None and not item.ours
-        named = named or (rule.place(live) in item.handles and TITLE_BEGINS not in item.named)
-        after, losses = before | dict.fromkeys(gone) | new, int(bool(lost) or not named)
+        has_key = item.key is not None and not item.ours
+        has_place = rule.place(live) in item.handles and TITLE_BEGINS not in item.named
+        is_lost = bool(lost) or not (has_key or has_place)
         basis = rule.basis(context, key, live, rule.differs(item.named, live))
         change = context.builder.change(
-            "change", "segment", key, before, after, item.source, basis=basis, reversible=not gone, losses=losses,
+            "change",
+            "segment",
+            key,
+            before,
+            before | dict.fromkeys(gone) | new,
+            item.source,
+            basis=basis,
+            reversible=not gone,
+            losses=int(is_lost),
             called=item.label,
-        )  # fmt: skip
+        )
         if self.recreates:
             self.gone[int(key)].append(change)
-        self._make(int(key), new, change, None if self.recreates else key)
+            self._make(int(key), new, change, None)
+        else:
+            self._make(int(key), new, change, key)
+
+    def _refuse_loss(self, item: ListItem, key: str, lost: Attributes) -> PlanningError:
+        way = "overwriting it, which may lose"
+        if self.recreates:
+            way = "deleting and creating it, which loses"
+        return refuse(
+            f"segment {key} can only be changed by {way} {_describe(lost)}",
+            item.source,
+            "set `lossy: true` in the task, or change the segment by hand",
+        )
 
     def delete(self, key: str, source: TaskSource, *, exactly: bool) -> None:
         """Delete a live segment, or all of its number; ``exactly``: no task names it."""
         for live in each_of(self.live[key]):
-            reversible, losses = not cannot_write_back(live), int(exactly)
             change = self.context.builder.change(
-                "delete", "segment", key, show(key, live), None, source, reversible=reversible, losses=losses
+                "delete",
+                "segment",
+                key,
+                show(key, live),
+                None,
+                source,
+                reversible=not cannot_write_back(live),
+                losses=int(exactly),
             )
             self.gone[int(key)].append(change)
 
     def _create(self, number: int, item: ListItem, instead: str | None) -> None:
         """Create a segment, or write it over one that no task names: nothing of that must remain."""
-        over = {} if instead is None else self.live[instead]
-        new = remake({}, {**{name: "" for name in SEGMENT_NAMES if over.get(name)}, **item.named})
-        before, after = show(str(number), over) if over else None, {"number": number, **new}
+        named = dict(item.named)
+        before: Item | None = None
+        action: Action = "add"
+        if instead is not None:
+            action, replaced = "change", self.live[instead]
+            before = show(str(number), replaced)
+            for name in SEGMENT_NAMES:
+                if replaced.get(name):
+                    named.setdefault(name, "")
+        new = remake({}, named)
         change = self.context.builder.change(
-            "change" if over else "add", "segment", str(number), before, after, item.source, losses=int(bool(over)),
+            action,
+            "segment",
+            str(number),
+            before,
+            {"number": number, **new},
+            item.source,
+            losses=int(before is not None),
             called=item.label,
-        )  # fmt: skip
+        )
         self._make(number, new, change, instead)
 
     def _make(self, number: int, new: Item, change: int, over: str | None) -> None:
-        builder, source = self.context.builder, self.context.builder.changes[change].source
-        was = text_of(mapping(builder.changes[change].before).get("title"))
-        builder.warn_of_blanks(f"the title of segment {str(number)!r}", was, text_of(new.get("title")), source)
-        start = to_wire(span_of(new)[0], self.context.origin, source)
+        builder = self.context.builder
+        source, before = builder.changes[change].source, mapping(builder.changes[change].before)
+        what = f"the title of segment {str(number)!r}"
+        builder.warn_of_blanks(what, text_of(before.get("title")), text_of(new.get("title")), source)
+        start = to_wire(_start_of(new), self.context.origin, source)
         replaced = None if over is None else self.there[int(over)]
         self._made.append(_Making(number, {**NOT_SENT, **new}, replaced, change, start))
 
-    def _number_new(
-        self, matching: Matching[Item], surplus: Mapping[str, TaskSource]
-    ) -> list[tuple[int, ListItem, str | None]]:
+    def _number_new(self, matching: Matching) -> list[tuple[int, ListItem, str | None]]:
         """Return the new segments with the lowest free numbers, or those of surplus ones that they are written over."""
-        live, memory, going = self.live, self.context.memory, {*matching.removed, *surplus}
-        created = [_interrupted(item, memory, live) for item in matching.created]
+        live = self.live
+        going = {*matching.removed, *matching.surplus}
+        created = [_interrupted(item, self.context.memory, live) for item in matching.created]
         if created and self._unread:
             raise refuse(
                 f"a new segment may have the number or the place of another one: {self._unread}",
                 created[0].source,
                 CORRECT_NUMBER,
             )
-        over = [] if self.recreates else [key for key in surplus if TWINS not in live[key]]
-        between = {name.removeprefix(BETWEEN) for name in memory if name.startswith(BETWEEN)}
-        held = between | {*matching.explicit} | (live.keys() - (going - {*over}))
-        free = (number for number in count(1) if str(number) not in held)
-        places = self._places(matching, created, going) if self._by_start else {}
+        places: dict[ListItem, int] = {}
+        if self._by_start:
+            places = self._places(matching, created, going)
+        replaceable: list[str] = []
+        if not self.recreates:
+            replaceable = [key for key in matching.surplus if TWINS not in live[key]]
+        free = self._free_numbers(matching, going - {*replaceable})
         new: list[tuple[int, ListItem, str | None]] = []
         for item in created:
             if item.key is not None:
                 new.append((int(item.key), item, None))
-            elif over:
-                handles = {*item.handles}
-                taken = next((key for key in over if handles.intersection(self.rule.handles(live[key]))), over[0])
-                over.remove(taken)
-                new.append((int(taken), item, taken))
+            elif replaceable:
+                instead = self._replaced(item, replaceable)
+                replaceable.remove(instead)
+                new.append((int(instead), item, instead))
+            elif self._by_start:
+                new.append((places[item], item, None))
             else:
-                new.append((places[item] if self._by_start else next(free), item, None))
+                new.append((next(free), item, None))
         return new
 
-    def _places(
-        self, matching: Matching[Item], created: Sequence[ListItem], going: Collection[str]
-    ) -> dict[ListItem, int]:
+    def _free_numbers(self, matching: Matching, going: Collection[str]) -> Iterator[int]:
+        """Yield the numbers that no segment keeps and no task names, from the lowest."""
+        held = {*matching.explicit, *self.live.keys() - going}
+        for name in self.context.memory:
+            if name.startswith(BETWEEN):
+                held.add(name.removeprefix(BETWEEN))
+        for number in count(1):
+            if str(number) not in held:
+                yield number
+
+    def _replaced(self, item: ListItem, replaceable: Sequence[str]) -> str:
+        """Return the surplus segment that a new one is written over: one that shares a handle, else the first."""
+        handles = {*item.handles}
+        for key in replaceable:
+            if not handles.isdisjoint(self.rule.handles(self.live[key])):
+                return key
+        return replaceable[0]
+
+    def _places(self, matching: Matching, created: Sequence[ListItem], going: Collection[str]) -> dict[ListItem, int]:
         """Return the numbers that a server gives by the starts of segments; refuse any other that a task names."""
-        after = {item: span_of({**self.live[key], **item.named})[0] for item, key in matching.kept}
-        after |= {item: span_of(item.named)[0] for item in created}
-        untouched = self.live.keys() - going - {key for _, key in matching.kept}
-        starts = sorted([*after.values(), *(span_of(self.live[key])[0] for key in untouched)])
-        places = {item: bisect_left(starts, start) + 1 for item, start in after.items()}
-        for item, number in places.items():
+        start_of: dict[ListItem, int] = {}
+        untouched = self.live.keys() - going
+        for item, key in matching.kept:
+            start_of[item] = _start_of({**self.live[key], **item.named})
+            untouched.discard(key)
+        for item in created:
+            start_of[item] = _start_of(item.named)
+        starts = [_start_of(self.live[key]) for key in untouched]
+        starts += start_of.values()
+        starts.sort()
+        places: dict[ListItem, int] = {}
+        for item, start in start_of.items():
+            places[item] = number = bisect_left(starts, start) + 1
             if item.key not in (None, str(number)):
                 raise refuse(
                     f"segment {item.key} would get the number {number}: this server numbers segments by their starts",
                     item.source,
                     f"write number: {number}, or leave the numbers out (dialect `segment_numbers`)",
                 )
-        for key in matching.removed.keys() & {*matching.explicit}:
-            if int(key) <= len(starts):
+        for key in matching.removed:
+            if key in matching.explicit and int(key) <= len(starts):
                 told = "another segment gets its number, and goes in the next run: name it by start and duration"
-                self.context.builder.warnings.append(f"{self.context.title}: segment {key} goes; {told}")
+                self.context.warn(f"segment {key} goes; {told}")
         return places
 
     # Requests --------------------------------------------------------------------------------------------------------
@@ -241,18 +316,22 @@ class SegmentRequests:
 
         Deletions go from the highest number down: lower ones keep their numbers on every server.
         """
-        builder, path, live = self.context.builder, self.context.path, dict(self.there)
+        builder, path, before = self.context.builder, self.context.path, dict(self.there)
         for key in sorted(self.gone, reverse=True):
-            number = self._number_now(key, live[key])
+            number = self._number_now(key, before[key])
             effects = self._after(number, None)
+            request = requests.delete_segment(path, number)
             for change in self.gone[key]:
-                builder.send(Phase.SEGMENT_DELETE, requests.delete_segment(path, number), [change], *effects)
+                builder.send(Phase.SEGMENT_DELETE, request, [change], *effects)
         for number, made, over, change, start_on_wire in self._made:
             if over is not None:
                 number = self._number_now(number, over)
             elif self._by_start:
                 number = self._number_for(made)
-            texts = {name: str(made[name]) for name in SEGMENT_NAMES if made.get(name) is not None}
+            texts = {}
+            for name in SEGMENT_NAMES:
+                if made.get(name) is not None:
+                    texts[name] = str(made[name])
             start, end = span_of(made)
             request = requests.create_segment(path, number, start_on_wire, end - start, texts)
             builder.send(Phase.SEGMENT_CREATE, request, [change], *self._after(number, made))
@@ -276,12 +355,12 @@ class SegmentRequests:
             was = self.there.get(number)
             _put(self.there, number, item)
             return self._changed(number, was, item)
-        before, left = self.there, {**self.there}
-        _put(left, number, item)
-        self.there = by_start(left)
+        before, remaining = self.there, {**self.there}
+        _put(remaining, number, item)
+        self.there = by_start(remaining)
         effects: list[Effect] = []
-        for each in sorted(before.keys() | self.there.keys()):
-            effects += self._changed(each, before.get(each), self.there.get(each))
+        for shifted in sorted(before.keys() | self.there.keys()):
+            effects += self._changed(shifted, before.get(shifted), self.there.get(shifted))
         return effects
 
     def _changed(self, number: int, was: Item | None, now: Item | None) -> list[Effect]:
@@ -304,27 +383,36 @@ def _put(there: dict[int, Item], number: int, item: Item | None) -> None:
 
 
 def _number_of(there: Mapping[int, Item], item: Item) -> int:
-    return next(number for number, each in there.items() if each is item)
+    return next(number for number, segment in there.items() if segment is item)
 
 
-def _interrupted(item: ListItem, memory: Mapping[str, Json], live: Collection[str]) -> ListItem:
+def _interrupted(item: ListItem, memory: Attributes, live: Collection[str]) -> ListItem:
     """Add what a new segment had, if an interrupted run deleted it and did not create it again."""
-    place = [item.named.get(name) for name in ("start", "duration")]
+    start, duration = item.named.get("start"), item.named.get("duration")
     for name, value in memory.items():
         key, had = name.removeprefix(BETWEEN), mapping(value)
-        is_it = item.key == key or (item.key is None and place == [had.get("start"), had.get("duration")])
-        if name.startswith(BETWEEN) and key not in live and is_it:
-            kept = {each: had[each] for each in ("start", "duration", *SEGMENT_NAMES) if had.get(each) is not None}
+        if not name.startswith(BETWEEN) or key in live:
+            continue
+        has_its_place = start == had.get("start") and duration == had.get("duration")
+        if item.key == key or (item.key is None and has_its_place):
+            kept = {}
+            for attribute in ("start", "duration", *SEGMENT_NAMES):
+                if had.get(attribute) is not None:
+                    kept[attribute] = had[attribute]
             return structs.replace(item, key=key, named={**kept, **item.named})
     return item
 
 
-def _describe(lost: Mapping[str, Json]) -> str:
-    shown = {
-        name: ", ".join(map(repr, value)) if isinstance(value, list) else repr(value) if name == "track" else value
-        for name, value in lost.items()
-    }
-    return " and ".join(f"its {name.replace('_', ' ')} {text}" for name, text in shown.items())
+def _describe(lost: Attributes) -> str:
+    parts = []
+    for name, value in lost.items():
+        shown = str(value)
+        if isinstance(value, list):
+            shown = ", ".join(map(repr, value))
+        elif name == "track":
+            shown = repr(value)
+        parts.append(f"its {name.replace('_', ' ')} {shown}")
+    return " and ".join(parts)
 
 
 def free_first(moves: Sequence[tuple[Span, Span]]) -> list[int]:
@@ -356,12 +444,16 @@ def free_first(moves: Sequence[tuple[Span, Span]]) -> list[int]:
 
 def gaps_and_overlaps(there: Mapping[int, Item]) -> Iterator[str]:
     """Describe where segments overlap, or leave gaps between them and the earlier one that ends last."""
-    spans = [(span_of(each), number) for number, item in there.items() for each in each_of(item)]
-    furthest, reached = 0, None
-    for (start, end), number in sorted(spans):
+    spans = []
+    for number, item in there.items():
+        for segment in each_of(item):
+            spans.append((span_of(segment), number))
+    spans.sort()
+    reached, furthest = None, 0
+    for (start, end), number in spans:
         if reached is not None and start < reached:
             yield f"segments {furthest} and {number} overlap by {min(reached, end) - start} frames"
         elif reached is not None and start > reached:
             yield f"{start - reached} frames lie between segments {furthest} and {number}"
         if reached is None or end > reached:
-            furthest, reached = number, end
+            reached, furthest = end, number

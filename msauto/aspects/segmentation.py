@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from msauto.aspects.aspect import SEGMENTS, Aspect, Detail, Live, Shown, TimelineItem, TimelinePlace, frames_of
-from msauto.aspects.comparison import mapping, text_of
-from msauto.aspects.list_aspect import Item, ListAspect, each_of
-from msauto.aspects.matching import ListItem, match
+from msauto.aspects.comparison import Item, mapping, text_of
+from msauto.aspects.list_aspect import ListAspect, each_of
+from msauto.aspects.matching import ListItem, Matching, match
 from msauto.aspects.plan_builder import Phase, PlanContext, length_of, refuse
 from msauto.aspects.positions import check_in_point_stays, show_length, to_frames
 from msauto.aspects.segment_arguments import DesiredSegments, cannot_write_back
@@ -37,20 +39,29 @@ class Segmentation(Aspect):
     def details(self, change: Change, target: Target) -> Sequence[Detail]:
         """Return into how many pieces the clip is divided, their title, and what is lost and was never known."""
         made = mapping(change.after)
-        grid = Detail(f"in {made['pieces']} pieces of", made["duration"], "duration")
-        titles = [Detail("title", made["title"], "title")] if made.get("title") else []
-        return [grid, *titles, *(Detail(name, "(unknown) → (nothing)") for name in made if made[name] is None)]
+        details = [Detail(f"in {made['pieces']} pieces of", made["duration"], "duration")]
+        if made.get("title"):
+            details.append(Detail("title", made["title"], "title"))
+        for name, value in made.items():
+            if value is None:
+                details.append(Detail(name, "(unknown) → (nothing)"))
+        return details
 
     def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
         """Yield the segments that a segmentation replaces, and those that it makes."""
-        for each in map(mapping, change.before if isinstance(change.before, list) else ()):
-            start, end = span_of(each)
-            place = TimelinePlace(SEGMENTS, start, end - start, text_of(each.get("title")))
-            yield TimelineItem("delete", text_of(each.get("number")), place, None)
-        made, length = mapping(change.after), (target.context and target.context.frames) or 0
+        before = change.before if isinstance(change.before, list) else ()
+        for segment in map(mapping, before):
+            start, end = span_of(segment)
+            place = TimelinePlace(SEGMENTS, start, end - start, text_of(segment.get("title")))
+            yield TimelineItem("delete", text_of(segment.get("number")), place, None)
+        made = mapping(change.after)
         duration = frames_of(made.get("duration"))
-        for number, start in enumerate(range(0, length, duration) if duration else (), 1):
-            place = TimelinePlace(SEGMENTS, start, min(duration or 0, length - start), text_of(made.get("title")))
+        if not duration or target.context is None:
+            return
+        title = text_of(made.get("title"))
+        length = target.context.frames or 0
+        for number, start in enumerate(range(0, length, duration), 1):
+            place = TimelinePlace(SEGMENTS, start, min(duration, length - start), title)
             yield TimelineItem("add", str(number), None, place)
 
 
@@ -61,29 +72,52 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
     context.builder.look(rule.name, *length_of(context.asset))
     if exactly:
         context.builder.unwanted.append((rule.name, {}))
-    duration, pieces = _pieces(rule, context, desired)
+    duration, made = _pieces(rule, context, desired)
     live = rule.live(context)
-    pieces = rule.with_keys_of_ours(context, pieces, live)
+    pieces = rule.with_keys_of_ours(context, made, live)
     twins = rule.twins(context, live, pieces, desired)
-    matching = match(pieces, {k: v for k, v in live.items() if TWINS not in v}, rule.handles, rule.differs)
-    surplus = {**(dict.fromkeys(matching.others, exactly) if exactly else {}), **twins}
-    matching, surplus = rule.without_kept(context, matching, live, surplus)
+    single = {key: value for key, value in live.items() if TWINS not in value}
+    matching = structs.replace(match(pieces, single, rule.handles, rule.differs), live=live)
+    if exactly:
+        matching.surplus.update(dict.fromkeys(matching.others, exactly))
+    matching.surplus.update(twins)
+    matching = rule.without_kept(context, matching)
     todo = SegmentRequests(rule, context, live)
-    renamed = {key for item, key in matching.kept if rule.differs(item.named, live[key])}
-    again = sorted((key for _, key in matching.kept), key=renamed.__contains__)
-    # One request makes all where that takes fewer, none must stay, and none loses what is known of it.
-    segments, extra = (sum(len(each_of(live[key])) for key in keys) for keys in (live, surplus))
-    singly = len(matching.created) + (2 if todo.recreates else 1) * len(renamed) + extra
-    loses = any(cannot_write_back(live[key]) or any(map(live[key].get, UNREPORTED)) for key in again)
-    may_go = len(again) + len(surplus) == len(live) and (context.lossy or not loses)
-    if singly and (not live or (may_go and segments + 1 < singly)):
-        _plan_whole(todo, duration, pieces, again, surplus)
+    as_desired: list[str] = []
+    renamed: list[str] = []
+    for item, key in matching.kept:
+        keys = renamed if rule.differs(item.named, live[key]) else as_desired
+        keys.append(key)
+    again = [*as_desired, *renamed]
+    if _is_whole_better(todo, matching, again, len(renamed)):
+        _plan_whole(todo, duration, pieces, again, matching.surplus)
     else:
-        todo.write(matching, surplus)
+        todo.write(matching)
         todo.send()
 
 
+def _is_whole_better(todo: SegmentRequests, matching: Matching, again: Sequence[str], renamed: int) -> bool:
+    """Return whether one request makes all: that takes fewer, none must stay, none loses what is known of it."""
+    live = matching.live
+    singly = len(matching.created) + renamed
+    if todo.recreates:
+        singly += renamed
+    for key in matching.surplus:
+        singly += len(each_of(live[key]))
+    if not live:
+        return singly > 0
+    if len(again) + len(matching.surplus) != len(live):
+        return False
+    for key in again:
+        loses = cannot_write_back(live[key]) or any(map(live[key].get, UNREPORTED))
+        if loses and not todo.context.lossy:
+            return False
+    deletions = sum(len(each_of(value)) for value in live.values())
+    return deletions + 1 < singly
+
+
 def _pieces(rule: ListAspect, context: PlanContext, desired: DesiredSegments) -> tuple[int, list[ListItem]]:
+    """Return how long the pieces are, and the pieces."""
     segmentation, length = desired.segmentation, context.asset.frames
     assert segmentation is not None
     value, source = segmentation.value, segmentation.source
@@ -106,12 +140,13 @@ def _pieces(rule: ListAspect, context: PlanContext, desired: DesiredSegments) ->
             source,
             "write a longer duration",
         )
-    title = None if value.title is ABSENT else value.title
     pieces = []
     for start in range(0, length, duration):
-        place: Item = {"start": start, "duration": min(duration, length - start)}
-        named = place if title is None else {**place, TITLE_BEGINS: title}
-        pieces.append(ListItem(None, f"the piece at frame {start}", named, source, (rule.place(place),), present=True))
+        named: Item = {"start": start, "duration": min(duration, length - start)}
+        place = rule.place(named)
+        if value.title is not ABSENT:
+            named[TITLE_BEGINS] = value.title
+        pieces.append(ListItem(None, f"the piece at frame {start}", named, source, (place,), present=True))
     return duration, pieces
 
 
@@ -123,11 +158,19 @@ def _plan_whole(
     surplus: Mapping[str, TaskSource],
 ) -> None:
     """Delete all segments, and make the grid by one request: the server gives the pieces their numbers."""
-    rule, builder, live, key = todo.rule, todo.context.builder, todo.live, str(duration)
-    unknown = {name for number in again for name in todo.unknown(number)}
-    source, title = pieces[0].source, pieces[0].named.get(TITLE_BEGINS)
-    named: Item = {} if title is None else {"title": title}
-    outside = [each for (aspect, _), each in builder.outside.items() if aspect == rule.name]
+    rule, context, live, key = todo.rule, todo.context, todo.live, str(duration)
+    builder, source = context.builder, pieces[0].source
+    unknown: set[str] = set()
+    can_write_back = True
+    for number in again:
+        unknown.update(todo.unknown(number))
+        can_write_back = can_write_back and not cannot_write_back(live[number])
+    named: Item = {}
+    title: str | None = None
+    if TITLE_BEGINS in pieces[0].named:
+        title = str(pieces[0].named[TITLE_BEGINS])
+        named["title"] = title
+    outside = [told for (aspect, _), told in builder.outside.items() if aspect == rule.name]
     if outside:
         builder.outside["segmentation", key] = outside[0]
     change = builder.change(
@@ -135,9 +178,9 @@ def _plan_whole(
         "segmentation",
         key,
         [show(number, live[number]) for number in again] or None,
-        {"duration": duration, "pieces": len(pieces), **named, **dict.fromkeys(unknown)},
+        {"duration": duration, "pieces": len(pieces), **named, **dict.fromkeys(sorted(unknown))},
         source,
-        reversible=not unknown and not any(cannot_write_back(live[number]) for number in again),
+        reversible=can_write_back and not unknown,
         losses=len(again),
     )
     builder.warn_of_blanks(f"the title of segmentation {key!r}", "", text_of(title), source)
@@ -146,6 +189,8 @@ def _plan_whole(
     for number, exactly in surplus.items():
         todo.delete(number, exactly, exactly=True)
     todo.send()
-    effects = [rule.effect(rule.new_key(todo.context), None, {**NOT_SENT, **piece.named}) for piece in pieces]
-    request = requests.create_segmentation(todo.context.path, duration, None if title is None else str(title))
+    effects = []
+    for piece in pieces:
+        effects.append(rule.effect(rule.new_key(context), None, {**NOT_SENT, **piece.named}))
+    request = requests.create_segmentation(context.path, duration, title)
     builder.send(Phase.SEGMENT_CREATE, request, [change], *effects)

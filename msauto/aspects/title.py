@@ -31,27 +31,29 @@ class Title(Aspect):
 
     def plan(self, context: PlanContext, part: Sourced[str]) -> None:
         """Rename the asset where it has another title."""
-        live, title = context.live_title, part.value
+        live, title, source = context.live_title, part.value, part.source
+        builder = context.builder
+        effect = Effect(self.name, "", live, title)
         if same_text(live, title):
-            context.builder.hold(Effect(self.name, "", live, title))
+            builder.hold(effect)
             return
         still = context.still.get(f"{self.name}:", live)
         if not same_text(live, str(still)):
-            context.builder.warnings.append(left_alone(f"{context.title}: the title", live, still))
+            context.warn(left_alone("the title", live, still))
             return
         outside = changed_outside(self, context, "", live)
-        if outside is not None and is_kept(context, (self.name, self.name), outside, live, part.source, part.value):
+        if outside is not None and is_kept(context, (self.name, self.name), outside, live, source, title):
             what = f"{context.title}: the title was changed outside, and the task that keeps it names the clip by it"
-            raise refuse(what, part.source, f"write `title: {live}`, or `outside: overwrite`")
+            raise refuse(what, source, f"write `title: {live}`, or `outside: overwrite`")
         if not context.address.namespace:
             requests.require_address(context.server, Address(title))  # by that title it is read again
-        number = context.builder.change("change", self.name, self.name, live, title, part.source)
+        number = builder.change("change", self.name, self.name, live, title, source)
         request = requests.set_field(context.path_before, "clip_name", title)
-        context.builder.send(Phase.RENAME, request, [number], Effect(self.name, "", live, title))
-        context.builder.altered |= {"files", "orig_name"}
-        context.builder.warn_of_blanks(f"{context.title}: the title", live, title, part.source)
+        builder.send(Phase.RENAME, request, [number], effect)
+        builder.altered |= {"files", "orig_name"}
+        builder.warn_of_blanks(f"{context.title}: the title", live, title, source)
         if context.asset.folder is not None:
-            context.builder.taken.append(((*context.asset.folder, title), part.source))
+            builder.taken.append(((*context.asset.folder, title), source))
 
     def things(self, live: LiveTarget) -> Part | None:
         """Return the title."""
@@ -59,7 +61,9 @@ class Title(Aspect):
 
     def misses(self, named: Json, shown: Json) -> Sequence[str]:
         """Compare two titles, where both are known."""
-        return () if not (named and shown) or same_text(str(named), str(shown)) else ("",)
+        if not named or not shown:
+            return ()
+        return () if same_text(str(named), str(shown)) else ("",)
 
     def undo(self, context: UndoContext) -> Sourced[str] | None:
         """Return the former title of an asset that is found by its id; one found by title is renamed by that."""

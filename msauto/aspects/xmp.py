@@ -64,9 +64,11 @@ class XmpFields(Value):
 
     def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
         """Yield a problem for each value that holds the list separator of the server."""
-        for name, values in args.xmp.items() if dialect is not None and isinstance(args.xmp, dict) else ():
+        if dialect is None or not isinstance(args.xmp, dict):
+            return
+        separator = dialect.list_separator
+        for name, values in args.xmp.items():
             for index, value in enumerate(as_list(values)):
-                separator = dialect.list_separator if dialect is not None else ""
                 if separator in value and not isinstance(value, UnrenderedTemplate):
                     why = f"the value contains {separator!r}, which separates the values of an XMP field on this server"
                     remedy = "remove it, or set dialect: {list_separator: ...} to the separator of the server"
@@ -77,8 +79,9 @@ class XmpFields(Value):
         fields: dict[str, Sourced[DesiredXmp]] = {}
         for name, written in (task.args.xmp or {}).items():
             values = tuple(as_list(written))
-            # One empty text clears the field, as an empty list does.
-            desired = DesiredXmp(() if values == ("",) else values, is_list=isinstance(written, list))
+            if values == ("",):  # clears the field, as an empty list does
+                values = ()
+            desired = DesiredXmp(values, is_list=isinstance(written, list))
             fields[name] = Sourced(desired, task.source("xmp", name))
         return fields or None
 
@@ -89,26 +92,24 @@ class XmpFields(Value):
         """
         merged: dict[str, Sourced[DesiredXmp]] = {}
         whole: set[str] = set()
-        for name, sourced in (item for fields in parts for item in fields.items()):
-            first, desired = merged.setdefault(name, sourced), sourced.value
-            if not desired.is_list or not desired.values:
-                whole.add(name)
-            if first is sourced or same_list(first.value.values, desired.values):
-                continue
-            if name in whole:
-                merging.differ(f"the XMP field {name}", first, sourced)
-                continue
-            values = list(first.value.values)
-            for value in desired.values:
-                if not any(same_list([value], [each]) for each in values):
-                    values.append(value)
-            both = DesiredXmp(tuple(values), is_list=True)
-            merged[name] = structs.replace(first, value=both, also=(*first.also, sourced.source))
+        for fields in parts:
+            for name, sourced in fields.items():
+                first, desired = merged.setdefault(name, sourced), sourced.value
+                if not desired.is_list or not desired.values:
+                    whole.add(name)
+                if first is sourced or same_list(first.value.values, desired.values):
+                    continue
+                if name in whole:
+                    merging.differ(f"the XMP field {name}", first, sourced)
+                else:
+                    both = DesiredXmp(_united(first.value.values, desired.values), is_list=True)
+                    merged[name] = structs.replace(first, value=both, also=(*first.also, sourced.source))
         return merged
 
     def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> ExportedPart:
         """Return the fields that have a value; one value as a text."""
-        fields, separator = dict[str, Any](), dialect.list_separator
+        fields: dict[str, Any] = {}
+        separator = dialect.list_separator
         for name, values in sorted((snapshot.xmp or {}).items()):
             if not any(values) and len(values) < 2:
                 continue
@@ -116,8 +117,10 @@ class XmpFields(Value):
                 fields[name] = CommentedValue((f"{name} is shown without its namespace: a task needs ns:name",))
             elif any(separator in value for value in values):
                 fields[name] = CommentedValue((f"{name} has a value that holds {separator!r}, which separates values",))
+            elif len(values) == 1:
+                fields[name] = values[0]
             else:
-                fields[name] = values[0] if len(values) == 1 else FlowStyle(values)
+                fields[name] = FlowStyle(values)
         return ExportedPart(fields)
 
     # Planning --------------------------------------------------------------------------------------------------------
@@ -132,31 +135,36 @@ class XmpFields(Value):
 
     def plan(self, context: PlanContext, part: Fields) -> None:
         """Write the fields that differ."""
-        changed = [each for name, sourced in part.items() if (each := self._compare(context, name, sourced))]
+        changed = []
+        for name, sourced in part.items():
+            field = self._compare(context, name, sourced)
+            if field is not None:
+                changed.append(field)
         if changed:
             requests.require(context.server, requests.Feature.SET_USER_FIELDS)
         for group in _split(context, changed):
-            numbers, effects = [each.number for each in group], (each.effect for each in group)
+            numbers = [field.number for field in group]
+            effects = [field.effect for field in group]
             context.builder.send(Phase.XMP, _request(context, group), numbers, *effects)
 
     def _compare(self, context: PlanContext, name: str, sourced: Sourced[DesiredXmp]) -> _Changed | None:
         """Return a field that is to be written, with its change; ``None`` where it is as desired."""
-        desired, separator = sourced.value.values, context.server.dialect.list_separator
-        for value in desired:
+        source, separator = sourced.source, context.server.dialect.list_separator
+        for value in sourced.value.values:
             if separator in value:  # the server would read it as several values
                 raise refuse(
                     f"the value {value!r} of {name} holds {separator!r}, which separates values on this server",
-                    sourced.source,
+                    source,
                     "leave the sign out, or set `list_separator` in the server's dialect if it separates otherwise",
                 )
-        known, basis = _known(context, name)
-        before: Json = None if known is None else list(known)
-        visible = context.live.xmp is not None or context.batch is not None
-        effect = Effect(self.name, name, before, list(desired), visible=visible)
-        if not self.is_due(context, effect, before, basis, name, sourced.source):
+        desired: list[Json] = [*sourced.value.values]
+        before, basis = _known(context, name)
+        is_visible = context.live.xmp is not None or context.batch is not None
+        effect = Effect(self.name, name, before, desired, visible=is_visible)
+        if not self.is_due(context, effect, before, basis, name, source):
             return None
-        number = context.builder.change("change", self.name, name, before, list(desired), sourced.source, basis=basis)
-        return _Changed(desired, number, effect)
+        number = context.builder.change("change", self.name, name, before, desired, source, basis=basis)
+        return _Changed(sourced.value.values, number, effect)
 
     # The snapshot, undo ----------------------------------------------------------------------------------------------
 
@@ -180,14 +188,25 @@ class XmpFields(Value):
         return DesiredXmp(values)
 
 
-def _known(context: PlanContext, name: str) -> tuple[Sequence[str] | None, Basis]:
+def _united(values: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """Return two lists as one: of equal values, the first."""
+    united = list(values)
+    for other in others:
+        if not any(same_list([other], [value]) for value in united):
+            united.append(other)
+    return tuple(united)
+
+
+def _known(context: PlanContext, name: str) -> tuple[Json, Basis]:
     """Return the values that a field has, and how we know."""
     if context.batch is not None:
         return None, "none"  # what the batch leaves is not known: sent whatever is there now
     if context.live.xmp is not None:
-        return context.live.xmp.get(name, ()), "live"  # asked for and not in the answer: empty
+        return [*context.live.xmp.get(name, ())], "live"  # asked for and not in the answer: empty
     remembered = context.memory.get(f"xmp:{name}")
-    return (texts(remembered), "ledger") if isinstance(remembered, list) else (None, "none")
+    if isinstance(remembered, list):
+        return [*texts(remembered)], "ledger"
+    return None, "none"
 
 
 def _split(context: PlanContext, changed: Sequence[_Changed]) -> Iterator[list[_Changed]]:
@@ -203,5 +222,5 @@ def _split(context: PlanContext, changed: Sequence[_Changed]) -> Iterator[list[_
 
 
 def _request(context: PlanContext, group: Sequence[_Changed]) -> Request:
-    values = {each.effect.key: each.values for each in group}
+    values = {field.effect.key: field.values for field in group}
     return requests.set_user_fields(context.path, values, context.server.dialect.list_separator)

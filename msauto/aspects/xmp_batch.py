@@ -1,7 +1,5 @@
 """Batches of XMP metadata (interface, «Load XMP metadata in batch»): a database's own, before all of its assets."""
 
-import hashlib
-
 from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.aspect import Operation
 from msauto.aspects.plan_builder import Phase, PlanContext, Trigger
@@ -44,14 +42,20 @@ class XmpBatches(Operation):
 
     def run(self, context: PlanContext, desired: DesiredXmpBatch, cause: Trigger) -> None:
         """Load a batch once: the ledger remembers its content. One whose answer was lost only gives a warning."""
-        key = f"{desired.connector} {hashlib.sha256(desired.content).hexdigest()}"
-        if self.was_sent(context, key, f"{context.database}: the batch {desired.src} was sent to {desired.connector}"):
+        connector, builder = desired.connector, context.builder
+        body = Body.of(desired.content, MEDIA_TYPE)
+        key = f"{connector} {body.sha256}"
+        what = f"{context.database}: the batch {desired.src} was sent to {connector}"
+        if self.was_sent(context, key, what):
             return
         requests.require(context.server, requests.Feature.LOAD_XMP)
-        body = Body.of(desired.content, MEDIA_TYPE)
-        after: dict[str, Json] = {"connector": desired.connector, "bytes": len(desired.content), "sha256": body.sha256}
-        number = context.builder.run(self.name, desired.src, after, desired.source, cause)
-        request = requests.load_xmp(context.database, desired.connector, body)
+        after: dict[str, Json] = {
+            "connector": connector,
+            "bytes": len(desired.content),
+            "sha256": body.sha256,
+        }
+        number = builder.run(self.name, desired.src, after, desired.source, cause)
+        request = requests.load_xmp(context.database, connector, body)
         loaded = Effect(self.name, key, None, "once", visible=False)
         spoiled = Effect("xmp", EVERY, visible=False)
-        context.builder.send(Phase.BATCH, request, [number], loaded, spoiled)
+        builder.send(Phase.BATCH, request, [number], loaded, spoiled)
