@@ -19,6 +19,7 @@ from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.desired import Batch, TaskSource
 from msauto.model.identity import ClipIdentity, compare_clips, is_another_clip, plain
 from msauto.model.plan import (
+    COUNTS,
     Change,
     InputHash,
     Plan,
@@ -70,7 +71,6 @@ _SHARED: Final = (
     "created", "msauto", "inputs", "settings", "refusals", "warnings", "servers", "targets", "batches", "settlements",
     "options",
 )  # fmt: skip
-_COUNTS: Final = ("unchanged", "kept", "skipped", "left_out", "reads")
 _REMEDY: Final = "make the plan again with `msauto plan --out`; a plan file is not meant to be edited"
 
 
@@ -97,7 +97,7 @@ def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:
         document = from_json(PlanDocument, data)
     except ValueError as error:
         raise _refuse(path, str(error), _REMEDY) from None
-    counts = {name: getattr(document.summary, name) for name in _COUNTS}
+    counts = {name: getattr(document.summary, name) for name in COUNTS}
     return Plan(**{name: getattr(document, name) for name in _SHARED}, **counts)
 
 
