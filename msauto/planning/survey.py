@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
@@ -459,7 +459,7 @@ def assemble(
 ) -> Plan:
     """Return the plan of all surveys, with refusals. ``created`` is ISO 8601, ``version`` that of msauto."""
     urls = {work.server.name: work.server.url for work in resolved.work}
-    counts: Counter[str] = Counter()
+    counts: dict[str, Any] = dict.fromkeys(COUNTS, 0)
     targets: list[Target] = []
     warnings = list(resolved.warnings)
     servers: list[PlannedServer] = []
