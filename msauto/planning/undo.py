@@ -7,7 +7,7 @@ wrote is left alone, with a warning; what cannot be undone gives a warning as we
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ from msauto.model.identity import ClipIdentity, is_another_clip
 from msauto.model.plan import Change
 from msauto.model.result import COUNTED_BY_SERVER, LEFT_CLIP, RequestState, RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import TITLE, Expected, predict
+from msauto.model.snapshot import TITLE, Effect, Expected, predict
 
 
 def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPlaybooks:
@@ -71,18 +71,20 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
 
 def _context(record: TargetRecord, spec: ServerSpec, source: TaskSource) -> UndoContext:
     """Return what undoes one target of a run. It is made again where it is used: a run may have very many targets."""
+    target = record.target
     kept: dict[int, Change] = {}
     for number, states in _made(record).items():
-        change = record.target.changes[number]
+        change = target.changes[number]
         if _why_not(change, states) is None:
             kept[number] = change
-    effects = []
-    for request, known in zip(record.target.requests, record.requests, strict=False):
+    effects: list[Sequence[Effect]] = []
+    for request, known in zip(target.requests, record.requests, strict=False):
         if known.state == "done" and not kept.keys().isdisjoint(request.changes):
             effects.append(request.effects)
     things: dict[str, dict[str, Expected]] = defaultdict(dict)
-    for (aspect, key), each in predict(effects, len(effects)).items():
-        things[aspect][key] = each
+    predicted = predict(effects, len(effects))
+    for (aspect, key), expectation in predicted.items():
+        things[aspect][key] = expectation
     return UndoContext(record, kept, things, spec, source)
 
 
