@@ -322,9 +322,10 @@ def get_thumbnail(
 
     ``params`` are values of graphic elements. The colon of ``<NAME>:<VAL>`` stays literal, those inside are encoded.
     """
-    pairs = [f"param={encode(name)}:{encode(value)}" for name, value in (params or {}).items()]
-    text = "&".join([part for part in [query(given(pos=pos, dur=dur, w=w, h=h)).removeprefix("?"), *pairs] if part])
-    return Request("GET", f"{asset}/GETICON{'?' if text else ''}{text}")
+    text = query(given(pos=pos, dur=dur, w=w, h=h))
+    for name, value in (params or {}).items():
+        text += f"{'&' if text else '?'}param={encode(name)}:{encode(value)}"
+    return Request("GET", f"{asset}/GETICON{text}")
 
 
 def get_channels() -> Request:
@@ -489,12 +490,18 @@ def form_of(shown: Mapping[str, object]) -> Literal["text", "item"] | None:
     In a text, the description is the whole text and the title its first line. Only a document can have a link, a date,
     or a description that does not begin with the title.
     """
-    title, description, link, date = (plain(str(shown.get(name) or "")).strip() for name in RSS_FIELDS)
+    title, description, link, date = _texts_of(shown)
     if link or date:
         return "item"
     if not title or not description:
         return None
-    return "text" if description == title or description.startswith(f"{title}\n") else "item"
+    is_text = description == title or description.startswith(f"{title}\n")
+    return "text" if is_text else "item"
+
+
+def _texts_of(shown: Mapping[str, object]) -> list[str]:
+    """Return the texts of :data:`RSS_FIELDS` as they are compared, empty where an item has none."""
+    return [plain(str(shown.get(name) or "")).strip() for name in RSS_FIELDS]
 
 
 def text_of(shown: Mapping[str, object]) -> str:
@@ -507,20 +514,22 @@ def text_of(shown: Mapping[str, object]) -> str:
 
 def shows_text(text: str, shown: Mapping[str, object]) -> bool:
     """Return whether a channel may show a text so: its first line and the rest, or the whole in one place or both."""
-    text = plain(text)
-    first, _, rest = text.partition("\n")
-    pairs = ((first, rest), (first, text), (text, ""), ("", text), (text, text))
-    title, description = (plain(str(shown.get(name) or "")).strip() for name in RSS_FIELDS[:2])
-    return (title, description) in {(one.strip(), other.strip()) for one, other in pairs}
+    first, _, rest = plain(text).partition("\n")
+    first, rest, text = first.strip(), rest.strip(), plain(text).strip()
+    title, description, _, _ = _texts_of(shown)
+    return (title, description) in {(first, rest), (first, text), (text, ""), ("", text), (text, text)}
 
 
 def item_document(fields: Mapping[str, str]) -> Body:
     """Return an RSS ``item`` document; a date in the form of RFC 2822."""
     date = instant(fields.get("pubDate", ""))
-    texts = {**fields, "pubDate": format_datetime(date)} if date else fields
-    ordered = dict.fromkeys([*(name for name in _ORDER if name in texts), *texts])
-    lines = [f"  <{name}>{escape(texts[name], quote=False)}</{name}>" for name in ordered]
-    document = "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', "<item>", *lines, "</item>", ""])
+    texts = {name: fields[name] for name in _ORDER if name in fields} | dict(fields)
+    if date is not None:
+        texts["pubDate"] = format_datetime(date)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<item>"]
+    for name, text in texts.items():
+        lines.append(f"  <{name}>{escape(text, quote=False)}</{name}>")
+    document = "\n".join([*lines, "</item>", ""])
     return Body.of(document.encode(), "application/xml; charset=utf-8")
 
 

@@ -207,30 +207,25 @@ def predict(effects: Sequence[Iterable[Effect]], done: int) -> dict[Thing, Expec
         for effect in effects_of_request:
             if effect.key == EVERY:
                 continue
-            earlier = expected.get(effect.thing)
+            thing = effect.aspect, effect.key
+            earlier = expected.get(thing)
             if earlier is None:
-                expected[effect.thing] = _expect(effect, is_done=is_done)
+                stays = effect.before if effect.after is not None else None
+                expected[thing] = Expected(
+                    effect.before, effect.after, stays, is_done, effect.visible, effect.secret, effect.whole
+                )
             elif is_done:
-                expected[effect.thing] = _expect_next(earlier, effect)
+                expected[thing] = _expect_next(earlier, effect)
     return expected
-
-
-def _expect(effect: Effect, *, is_done: bool) -> Expected:
-    """Return what is expected of a thing because of the first effect on it."""
-    stays = effect.before if effect.after is not None else None
-    return Expected(effect.before, effect.after, stays, is_done, effect.visible, effect.secret, effect.whole)
 
 
 def _expect_next(earlier: Expected, effect: Effect) -> Expected:
     """Return what is expected of a thing once another effect on it is done."""
-    is_kept = effect.after is not None and earlier.after is not None
-    return structs.replace(
-        earlier,
-        after=overlay(earlier.after, effect.after),
-        stays=earlier.stays if is_kept else None,
-        done=True,
-        secret=earlier.secret or effect.secret,
-    )
+    stays = earlier.stays
+    if effect.after is None or earlier.after is None:
+        stays = None
+    after, secret = overlay(earlier.after, effect.after), earlier.secret or effect.secret
+    return structs.replace(earlier, after=after, stays=stays, done=True, secret=secret)
 
 
 def predict_one(effects: Sequence[Iterable[Effect]], index: int) -> dict[Thing, Expected]:
