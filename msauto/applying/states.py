@@ -220,7 +220,7 @@ class InvalidTransitionError(ValueError):
 
 def begin(count: int, *, wait: float = 0.0) -> TargetProgress:
     """Return the start of a target with ``count`` requests, whose restore may take ``wait`` seconds."""
-    return _next_request(TargetProgress(count, wait))
+    return _after_result(TargetProgress(count, wait))
 
 
 def resume(progress: TargetProgress, *, sending: bool) -> TargetProgress:
@@ -326,12 +326,6 @@ def _conclude_undone(progress: TargetProgress, result: RequestResult) -> tuple[O
     return "interrupted" if is_cancelled else "failed", message
 
 
-def _next_request(progress: TargetProgress) -> TargetProgress:
-    if progress.index < progress.count:
-        return replace(progress, state=State.READY)
-    return _verify_or_finish(progress)
-
-
 def _verify_or_finish(progress: TargetProgress) -> TargetProgress:
     if progress.done:
         return replace(progress, state=State.VERIFYING, reads=1)
@@ -390,9 +384,9 @@ def _settle(
 
 
 def _after_result(progress: TargetProgress) -> TargetProgress:
-    """Go on after the last result, if every request so far was done."""
-    if progress.done == progress.index:
-        return _next_request(progress)
+    """Go on after the last result: the next request follows only if every one so far was done."""
+    if progress.done == progress.index < progress.count:
+        return replace(progress, state=State.READY)
     return _verify_or_finish(progress)
 
 

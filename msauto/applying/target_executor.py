@@ -188,7 +188,9 @@ class TargetExecutor:
         """Return why the request must not be sent; the first one also if a later one must not."""
         if self._context.cancellation.requested:
             return states.RunCancelled()
-        requests = self._target.requests[index : index + 1 if index else None]
+        requests = self._target.requests
+        if index > 0:
+            requests = requests[index : index + 1]
         reason = self._contact.breaker.state.why_not(requests, self._target.server)
         return None if reason is None else states.Blocked(reason)
 
@@ -215,7 +217,8 @@ class TargetExecutor:
         if target.kind == "database" or not must_ask:
             return None
         effects: list[Effect] = []
-        for effects_of_request in target.effects[0 if request.guarded else index :]:
+        first = 0 if request.guarded else index
+        for effects_of_request in target.effects[first:]:
             effects += effects_of_request
         if index > 0 and not renamed and not verification.can_see(effects):
             return None

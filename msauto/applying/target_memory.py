@@ -51,8 +51,9 @@ class TargetMemory:
 
     def keep(self, items: Items) -> None:
         """Remember items with the next commit; ``None`` forgets one."""
-        for target in self._ids if items else ():
-            self._context.commits.note(partial(self._context.memory.remember, target, items))
+        if items:
+            for target in self._ids:
+                self._context.commits.note(partial(self._context.memory.remember, target, items))
 
     def before_request(self, index: int, *, first: bool) -> list[Call]:
         """Return the calls to make durable before a request is sent; ``first``: nothing was sent of the target."""
@@ -245,7 +246,7 @@ class TargetMemory:
         for result in results[:index]:
             if result.outcome in {"done", "unverified"}:
                 may_have_changed = True
-        items: Items = dict.fromkeys(_once_items(self._target.requests[index]))
+        items: Items = dict.fromkeys(_items_run(self._target.requests[index], "once"))
         items |= dict.fromkeys(self._items_between(index))
         items |= self._left_again(index, results)
         for handler in self._handlers:
@@ -298,9 +299,9 @@ class TargetMemory:
         for effect in request.effects:
             if effect.after is None and self._last_made.get(effect.thing, -1) > index:
                 gone.add(effect.thing)
-        for number in request.changes if gone else ():
+        for number in request.changes:
             change = self._target.changes[number]
-            if change.thing in gone:
+            if gone and change.thing in gone:
                 items[f"{BETWEEN}{change.key}"] = change.after
         return items
 
@@ -308,7 +309,7 @@ class TargetMemory:
         """Return what to remember of a command or batch that may have run; ``answer``: the server's status."""
         answer = answer or {}
         items: Items = {}
-        for item in _once_items(self._target.requests[index]):
+        for item in _items_run(self._target.requests[index], "once"):
             items[item] = {"unverified": self._context.run, **answer}
         for handler in self._handlers:
             if handler.request == index:
@@ -379,11 +380,6 @@ def _values_written(request: Request) -> list[Effect]:
     return [effect for effect in request.effects if effect.aspect not in _OPERATIONS]
 
 
-def _once_items(request: Request) -> list[str]:
-    """Return the items of commands and batches that are sent only once."""
-    return _items_run(request, "once")
-
-
 def _items_run(request: Request, *often: str) -> list[str]:
-    """Return the items of what a request runs so often."""
+    """Return the items of what a request runs so often: ``once``, ``always``, ``changed``."""
     return [f"{effect.aspect}:{effect.key}" for effect in _runs(request) if effect.after in often]

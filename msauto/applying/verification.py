@@ -277,9 +277,10 @@ def _beside(
     for thing in unwanted:
         differences.append(_unnamed(thing, "is new, and the tasks want no other"))
     has_moved_files = "files" in target.altered  # by a command of its own
-    for name in _looked_at(target, comparison, named) if named and not has_moved_files else ():
-        if thing_of(name) not in misread:
-            differences.append(_unnamed(thing_of(name), "changed meanwhile, and the plan depends on it"))
+    if named and not has_moved_files:
+        for name in _looked_at(target, comparison, named):
+            if thing_of(name) not in misread:
+                differences.append(_unnamed(thing_of(name), "changed meanwhile, and the plan depends on it"))
     notes: list[str] = []
     for thing in comparison.changed:
         notes.append(f"{_in_words(name_of(thing))} changed meanwhile, and no task names it")
@@ -344,10 +345,10 @@ def _difference(thing: Thing, expectation: Expected, comparison: Comparison) -> 
 def _shown_twice(thing: Thing, live: Json, comparison: Comparison) -> list[str]:
     """Return the live items of which there is to be one, in words; none if there is one."""
     shown: list[str] = []
-    twins = mapping(live).get(TWINS)
-    for twin in twins if isinstance(twins, list) else ():
-        name, value = next(iter(mapping(twin).items()))
-        shown.append(f"{name} {value}")
+    if TWINS in mapping(live):
+        for twin in each_of(live):
+            name, value = next(iter(twin.items()))
+            shown.append(f"{name} {value}")
     prefix = ASPECTS[thing[0]].prefix
     return shown + [f"{prefix}{key}" for key in comparison.twice.get(thing, ())]
 

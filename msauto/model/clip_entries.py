@@ -270,7 +270,8 @@ async def settle_home(
         return asset
     if here is there:
         return asset
-    return structs.replace(asset, folder=asset.folder if here else otherwise, folder_otherwise=None)
+    folder = asset.folder if here else otherwise
+    return structs.replace(asset, folder=folder, folder_otherwise=None)
 
 
 def is_listed_in(asset: Asset, listing: Listing | None) -> bool:

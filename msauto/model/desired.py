@@ -190,7 +190,8 @@ class DesiredAsset(Struct, frozen=True, gc=False):
 
     def sourced(self) -> Iterator[Sourced[Any]]:
         """Yield all values with their sources."""
-        yield from [self.folder] if self.folder is not None else []
+        if self.folder is not None:
+            yield self.folder
         for part in self.parts.values():
             if isinstance(part, Sourced):
                 yield part

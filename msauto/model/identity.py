@@ -110,7 +110,10 @@ def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
             mine, its = _time(mine), _time(its)
             if not _are_comparable(mine, its):
                 continue
-        (equal if mine == its else different).append(name)
+        if mine == its:
+            equal.append(name)
+        else:
+            different.append(name)
     return ClipComparison(tuple(equal), tuple(different))
 
 
@@ -153,11 +156,8 @@ RECORDING: Final = "recording"
 def reported_values(clip: Asset | Entry) -> tuple[object, ...]:
     """Return what a listing reports of a clip, to find entries that may be of it; ``None`` for what is not reported."""
     shown = ClipIdentity.of(clip)
-    return (
-        _text(shown.orig_name),
-        _time(_text(shown.create_time)),
-        RECORDING if clip.finalized is False else shown.frames,
-    )
+    length = RECORDING if clip.finalized is False else shown.frames
+    return _text(shown.orig_name), _time(_text(shown.create_time)), length
 
 
 class ClipEntries(Struct, frozen=True, gc=False):
@@ -232,7 +232,7 @@ def plain(text: str) -> str:
     r"""Return the form in which texts are compared: Unicode NFC, line ends as ``\n``."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return normal_form(text)
+    return text if text.isascii() else normal_form(text)
 
 
 def same_text(one: str | None, other: str | None) -> bool:

@@ -323,8 +323,10 @@ def get_thumbnail(
     ``params`` are values of graphic elements. The colon of ``<NAME>:<VAL>`` stays literal, those inside are encoded.
     """
     text = query(given(pos=pos, dur=dur, w=w, h=h))
+    separator = "&" if text else "?"
     for name, value in (params or {}).items():
-        text += f"{'&' if text else '?'}param={encode(name)}:{encode(value)}"
+        text += f"{separator}param={encode(name)}:{encode(value)}"
+        separator = "&"
     return Request("GET", f"{asset}/GETICON{text}")
 
 
@@ -390,7 +392,8 @@ def require(spec: ServerSpec, feature: Feature, *, need: str = "") -> None:
 
     ``need`` names what it is needed for, where the playbook does not show it.
     """
-    _require(spec, f"{need}: {feature.title}" if need else feature.title, feature.since)
+    title = f"{need}: {feature.title}" if need else feature.title
+    _require(spec, title, feature.since)
 
 
 def require_field(spec: ServerSpec, name: str) -> None:
@@ -459,7 +462,7 @@ def default_file(guid: str, *, text: bool) -> str:
         exact = normal_form(guid)
         readable = re.sub(r"[^\w.]+", "-", exact).strip("-._")[:40].rstrip("-._")
         stem = f"{readable}~{hashlib.sha256(exact.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-    return stem + (".txt" if text else ".xml")
+    return f"{stem}.txt" if text else f"{stem}.xml"
 
 
 def is_file_name(guid: str) -> bool:
@@ -550,5 +553,6 @@ def bad_character(text: str, *, line: bool = False) -> tuple[int, str] | None:
     A byte order mark at the beginning is read as the encoding of the file. ``line``: a name of one line, without tabs
     and line ends. Characters that XML cannot represent: :mod:`msauto.model.fields`.
     """
-    match = (_NOT_IN_A_NAME if line else _DROPPED).search(text)
+    dropped = _NOT_IN_A_NAME if line else _DROPPED
+    match = dropped.search(text)
     return None if match is None else (match.start() + 1, f"U+{ord(match[0]):04X}")

@@ -362,11 +362,12 @@ class RunDetails(Struct, frozen=True):
         for server, of_server in times.items():
             if of_server:
                 server_seconds[server] = seconds_between(min(of_server), max(of_server))
+        seconds = None if summary.ended is None else seconds_between(summary.started, summary.ended)
         return Result(
             summary.run,
             self.plan,
             tuple([record.result for record in self.targets]),
             interrupted=summary.status in {"interrupted", "died"},
-            seconds=None if summary.ended is None else seconds_between(summary.started, summary.ended),
+            seconds=seconds,
             server_seconds=server_seconds,
         )

@@ -176,8 +176,8 @@ class Seen(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
         """Return the digests as they may be shown: one of a short secret would reveal it."""
         if not self.private:
             return self
-        known = dict(self.items())
-        return Seen(self.names, "".join(_HIDDEN if n in self.private else known.get(n, _HIDDEN) for n in self.names))
+        known = dict(self.items()) | dict.fromkeys(self.private, _HIDDEN)
+        return Seen(self.names, "".join([known.get(name, _HIDDEN) for name in self.names]))
 
 
 # The prediction -----------------------------------------------------------------------------------------------------

@@ -356,9 +356,10 @@ class AssetSurvey:
         title = clip.title
         if desired is not None and desired.title is not None:
             title = desired.title.value
+        address_after = address if address.namespace else Address(title)
         before = after = asset_path(database, address, dialect=server.dialect)
         if title != clip.title and not address.namespace:
-            after = asset_path(database, Address(title), dialect=server.dialect)
+            after = asset_path(database, address_after, dialect=server.dialect)
         files: dict[str, str | None] = {}
         fetched: dict[str, str] = {}
         live = await self._read_rest(clip, desired, title)
@@ -368,7 +369,7 @@ class AssetSurvey:
             if context.hash_file is not None:
                 files[run.dest] = await context.hash_file(run.dest)
             fetched[run.dest] = str(context.memory.recall(fetched_file(run.dest)).get("sha256"))
-        return PlanContext(
+        plan = PlanContext(
             server=server,
             database=database,
             path_before=before,
@@ -379,15 +380,17 @@ class AssetSurvey:
             live=live,
             builder=PlanBuilder(),
             memory=memory,
-            lossy=desired is not None and desired.lossy,
-            still={} if desired is None else desired.still,
-            address=address if address.namespace else Address(title),
+            address=address_after,
             files=files,
             fetched=fetched,
             batch=context.answers.batches.get(database),
-            places=() if entries is None else entries.places,
             hide=context.secrets.mask,
         )
+        if desired is not None:
+            plan = structs.replace(plan, lossy=desired.lossy, still=desired.still)
+        if entries is not None:
+            plan = structs.replace(plan, places=entries.places)
+        return plan
 
     async def _read_rest(self, clip: FoundClip, desired: DesiredAsset | None, title: str) -> LiveTarget:
         """Read what only the comparison needs: XMP fields, what is where links are to be, all links."""
@@ -451,14 +454,16 @@ class AssetSurvey:
 
 def _target_of(plan: PlanContext, clip: FoundClip, *, deletes: bool) -> Target:
     """Return the target of an asset, without what was planned."""
+    folder = None if clip.asset.folder is None else show_folder(clip.asset.folder)
+    address_after = Address(clip.title) if deletes else plan.address
     return Target(
         server=plan.server.name,
         database=plan.database,
         kind="asset",
         name=clip.title,
-        folder=None if clip.asset.folder is None else show_folder(clip.asset.folder),
+        folder=folder,
         address=clip.address,
-        address_after=Address(clip.title) if deletes else plan.address,
+        address_after=address_after,
         clip=ClipIdentity.of(clip.asset),
         rate=clip.asset.rate,
         places=tuple(map(show_folder, plan.places)),
@@ -537,7 +542,8 @@ def _outside_in_and_out(context: PlanContext, after: Callable[[], Snapshot]) -> 
     """
     builder = context.builder
     moves_points = "frames" in builder.altered
-    span = InAndOut.of(context.asset, after() if moves_points else None)
+    snapshot = after() if moves_points else None
+    span = InAndOut.of(context.asset, snapshot)
     length = context.asset.frames
     is_whole = length is not None and span.misses(0, length - 1) is None
     if is_whole or span.is_reversed:

@@ -65,7 +65,8 @@ async def why_not_deleted(
         if not new:
             break
     if new:
-        return f"{', '.join(new)} {'shows' if len(new) == 1 else 'show'} it, too"
+        verb = "shows" if len(new) == 1 else "show"
+        return f"{', '.join(new)} {verb} it, too"
     if again and entries.namesakes:
         return f"two clips have the title {target.name!r}: {_listed([*entries.same, *entries.namesakes])}"
     if again and not target.clip.is_known:
@@ -145,8 +146,9 @@ def _check_consent(clip: FoundClip, entries: ClipEntries, desired: DesiredAsset)
 
 def _listed(entries: Sequence[Entry]) -> str:
     places = [show_folder((*entry.folder, entry.title)) for entry in entries[:_MOST_LISTED]]
+    shown = ", ".join(places)
     more = len(entries) - len(places)
-    return ", ".join(places) + (f" and {more} more" if more else "")
+    return f"{shown} and {more} more" if more else shown
 
 
 # Links that are removed or changed by their title --------------------------------------------------------------
@@ -227,7 +229,8 @@ async def _why_another_entry(reader: Reader, database: str, asset: Asset, place:
     A ``link_id`` that the link has and its clip does not have shows that the answer is of the link.
     """
     entry = await _entry_at(reader, database, place)
-    answered, listed = answer.link_id, None if entry is None else entry.link_id
+    answered = answer.link_id
+    listed = None if entry is None else entry.link_id
     if answered is not None and listed is not None:
         if answered not in {listed, asset.link_id}:
             return "its title leads to another entry, which would be deleted"

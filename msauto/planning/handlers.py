@@ -125,9 +125,10 @@ def _notified(
 ) -> list[Handler]:
     """Return the handlers that the changes notify, each once, in the order of the plays."""
     places = {change.source.place for change in changes}
-    for sourced in merged.sourced() if merged else ():
-        if sourced.source.place in places:
-            places.update([source.place for source in sourced.also])
+    if merged is not None:
+        for sourced in merged.sourced():
+            if sourced.source.place in places:
+                places.update([source.place for source in sourced.also])
     by_order: dict[tuple[int, ...], Handler] = {}
     for handlers, desired in declared:
         if not handlers:

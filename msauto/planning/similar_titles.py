@@ -34,16 +34,16 @@ class SimilarTitles:
 
     def __init__(self) -> None:
         self._left = _MOST_TITLES
-        self._is_slow = False
+        self._seconds = _SECONDS
         self._by_link: dict[str, dict[int | None, Entry]] = {}
 
     async def _listed(self, reader: Reader, database: str) -> Sequence[Entry]:
         """Return the entries of a database; none if they cannot be read in time."""
         try:
-            async with asyncio.timeout(0 if self._is_slow else _SECONDS):
+            async with asyncio.timeout(self._seconds):
                 return await reader.read_select(SelectRef(database, recursive=True)) or ()
         except (MsautoError, TimeoutError):
-            self._is_slow = True  # the next one would wait as long
+            self._seconds = 0  # the next one would wait as long
             return ()
 
     async def title_today(self, reader: Reader, database: str, clips: Iterable[ClipIdentity]) -> str:

@@ -83,8 +83,10 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
     of_databases: list[Intent] = []
     of_the_rest: list[Intent] = []
     for intent in intents:
-        chosen = of_databases if isinstance(intent.ref, DatabaseRef) else of_the_rest
-        chosen.append(intent)
+        if isinstance(intent.ref, DatabaseRef):
+            of_databases.append(intent)
+        else:
+            of_the_rest.append(intent)
     context = structs.replace(context, pending=context.memory.pending(server.name))
     groups = await Grouping(server, context.reader, 1, context.answers).groups(of_databases)
     outcomes = [await _plan(context, group) for group in filter(_choice(context, groups), groups)]
@@ -138,7 +140,10 @@ async def _plan_after_databases(
     chosen: list[IntentGroup] = []
     others: list[IntentGroup] = []
     for group in groups:
-        (chosen if is_chosen(group) else others).append(group)
+        if is_chosen(group):
+            chosen.append(group)
+        else:
+            others.append(group)
     context.notify(events.TargetsFound(context.server.name, before + len(chosen)))
     outcomes = await concurrent_list(partial(_plan, context), chosen, limit=forks)
     planned = list(zip(chosen, outcomes, strict=True))
@@ -489,10 +494,11 @@ def assemble(
 
 def _hash_of(file: InputFile, secrets: Secrets) -> InputHash:
     """Return a file as the plan names it, without the hash if it holds a secret that could be guessed from it."""
-    may_hold_one = bool(secrets)
-    if secrets and file.content is not None:
-        may_hold_one = secrets.occurs_in(file.content.decode("utf-8", "replace"))
-    return InputHash(file.path, HIDDEN if may_hold_one else file.sha256)
+    if secrets:
+        content = file.content
+        if content is None or secrets.occurs_in(content.decode("utf-8", "replace")):
+            return InputHash(file.path, HIDDEN)
+    return InputHash(file.path, file.sha256)
 
 
 def _refuse_shared_files(targets: Sequence[Target]) -> tuple[Target, ...]:

@@ -137,6 +137,8 @@ class Grouping(Struct, frozen=True):
 
     async def groups(self, intents: Sequence[Intent]) -> list[IntentGroup]:
         """Return the groups in the order of the playbooks."""
+        if not intents:
+            return []
         members: list[_KeyedMember] = []
         async for keyed_members in concurrent_map(self._members_of, intents, limit=self.forks):
             members.extend(keyed_members)
