@@ -78,8 +78,8 @@ async def apply(
     """
     if plan.settlements:
         with journal.together():
-            for each in plan.settlements:
-                memory.remember(each.target, {each.item: each.value})
+            for settlement in plan.settlements:
+                memory.remember(settlement.target, {settlement.item: settlement.value})
     run = journal.start(plan, playbooks)
     cancellation, policy = cancellation or Cancellation(), policy or RetryPolicy()
     commits = GroupCommit(journal)

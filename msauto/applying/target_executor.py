@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -29,7 +29,6 @@ from msauto.errors import (
     one_line,
 )
 from msauto.model import events
-from msauto.model.live import Asset
 from msauto.model.plan import Request, Target
 from msauto.model.ports import LiveTarget, Reader, WritePermit
 from msauto.model.requests import is_repeatable
@@ -206,46 +205,59 @@ class TargetExecutor:
         if planning read long ago; later, once a minute has passed. It is also asked before a request is sent again, and
         after a rename or a request that may have given items other numbers.
         """
-        target = self._target
-        request, now = target.requests[index], self._context.clock.now()
-        is_old = not verification.is_recent(self._looked_at, now)
+        target, guarded = self._target, self._target.requests[index].guarded
+        is_old = not verification.is_recent(self._looked_at, self._context.clock.now())
         deletes = self._deletes(index)
         again = isinstance(self._progress.failure, states.Rejected)
         renamed = index > 0 and verification.rename_of(target) == index - 1
-        follows = renamed or (index > 0 and self._may_be_renumbered(index))
-        must_ask = is_old or deletes or again or request.guarded or follows
+        follows = renamed or self._may_be_renumbered(index)
+        must_ask = is_old or deletes or again or guarded or follows
         if target.kind == "database" or not must_ask:
             return None
         effects: list[Effect] = []
-        first = 0 if request.guarded else index
+        first = 0 if guarded else index
         for effects_of_request in target.effects[first:]:
             effects += effects_of_request
         if index > 0 and not renamed and not verification.can_see(effects):
             return None
-        things = target.looked.things
-        if index == 0:
-            things = [thing_of(name) for name in target.looked.names]
-            things += verification.held_things(target, effects)
-        things += _things(effects)
-        is_first_of_old = is_old and index == 0
-        recent = self._server.shared.recent(self._server.reader, now)
-        reader = recent if is_first_of_old and not deletes else None
         try:
-            live = await self._read(index, things, reader)
-            self._looked_at = now
-            if target.kind == "asset" and live.asset is None:
-                return Guard("it no longer exists", late=follows)
-            why = None
-            if live.asset is not None and (deletes or is_first_of_old):
-                why = await self._why_not_changed(index, live.asset, recent, deletes=deletes, again=again)
-            if why is not None:
-                return Guard(why)
+            live = await self._read_before(index, effects, is_old=is_old, deletes=deletes, again=again)
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
             return states.Blocked(f"it cannot be read again before it is changed: {one_line(error)}", again)
+        if isinstance(live, Guard):
+            return live
+        if target.kind == "asset" and live.asset is None:
+            return Guard("it no longer exists", late=follows)
         guard = verification.guard(target, index, live, self._context.secrets)
         return guard if guard.why else None
+
+    async def _read_before(
+        self, index: int, effects: Sequence[Effect], *, is_old: bool, deletes: bool, again: bool
+    ) -> LiveTarget | Guard:
+        """Read what a request depends on, or return why that shows another clip in the place of the planned one.
+
+        What other targets have just read is new enough before the first request; for a deletion, it is not.
+        """
+        target, server = self._target, self._server
+        now = self._context.clock.now()
+        is_first_of_old = is_old and index == 0
+        recent = server.shared.recent(server.reader, now)
+        reader = recent if is_first_of_old and not deletes else None
+        things = target.looked.things
+        if index == 0:
+            things = [thing_of(name) for name in target.looked.names]
+            things += verification.held_things(target, effects)
+        live = await self._read(index, (*things, *_things(effects)), reader)
+        self._looked_at = now
+        why = None
+        if live.asset is not None and deletes:
+            listed = await self._ask(server.shared.listed(server.reader, target.database))
+            why = await self._ask(deletion.why_not_deleted(target, index, live.asset, listed, recent, again=again))
+        elif live.asset is not None and is_first_of_old:
+            why = await self._ask(why_title_is_taken(target, recent, live.asset))
+        return live if why is None else Guard(why)
 
     def _deletes(self, index: int) -> bool:
         """Return whether a request deletes something, or precedes the deletion of the asset."""
@@ -256,18 +268,10 @@ class TargetExecutor:
         numbers = [number for request in requests for number in request.changes]
         return target.kind == "asset" and any(is_deletion(target.changes[number]) for number in numbers)
 
-    async def _why_not_changed(
-        self, index: int, asset: Asset, recent: Reader, *, deletes: bool, again: bool
-    ) -> str | None:
-        """Return why another clip may be deleted in place of the planned one, or has the title that it is to have."""
-        target, server = self._target, self._server
-        if not deletes:
-            return await self._ask(why_title_is_taken(target, recent, asset))
-        listed = await self._ask(server.shared.listed(server.reader, target.database))
-        return await self._ask(deletion.why_not_deleted(target, index, asset, listed, recent, again=again))
-
     def _may_be_renumbered(self, index: int) -> bool:
         """Return whether a request addresses by number after one that may have given items other numbers."""
+        if index == 0:
+            return False
         for request in self._target.requests[index - 1 : index + 1]:
             if NUMBERED.isdisjoint([effect.aspect for effect in request.effects]):
                 return False
@@ -341,7 +345,9 @@ class TargetExecutor:
 
     async def _verify(self) -> states.Event:
         target, progress = self._target, self._progress
-        effects = [each for done in target.effects[: progress.done] for each in done]
+        effects: list[Effect] = []
+        for effects_of_request in target.effects[: progress.done]:
+            effects += effects_of_request
         can_see = verification.can_see(effects)
         try:
             live = await self._read(progress.index, verification.things_to_verify(target, effects))
@@ -357,9 +363,9 @@ class TargetExecutor:
             self._memory.verified(progress.done, live, verified)
         else:
             self._memory.keep(verified.remembered)
-        slow = {each.thing for each in effects if each.slow}
-        restoring = bool(verified.differences) and all(each.thing in slow for each in verified.differences)
-        return states.TargetRead(verified.differences, self._elapsed(), restoring)
+        different = {difference.thing for difference in verified.differences}
+        slow = {effect.thing for effect in effects if effect.slow}
+        return states.TargetRead(verified.differences, self._elapsed(), bool(different) and different <= slow)
 
     # Reading: every answer, and every error, is reported to the circuit breaker ------------------------------------
 

@@ -200,7 +200,7 @@ class DesiredAsset(Struct, frozen=True, gc=False):
             elif isinstance(part, DesiredList):
                 yield from part.items
                 more = (getattr(part, name) for name in part.__struct_fields__)  # a list may have values of its own
-                yield from (each for each in more if isinstance(each, Sourced))
+                yield from (value for value in more if isinstance(value, Sourced))
 
     def places(self) -> Iterator[SourceLocation]:
         """Yield where a task names something of it."""

@@ -17,7 +17,7 @@ from msauto.aspects.link import why_ambiguous
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.model.clip_entries import are_one_clip, entries_in_doubt
-from msauto.model.desired import DesiredAsset
+from msauto.model.desired import DesiredAsset, TaskSource
 from msauto.model.identity import ClipEntries, compare_clips, lives_in, plain, same_folder, same_text
 from msauto.model.live import Asset, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Target
@@ -90,23 +90,7 @@ async def check_deletion(
         answer = await reader.read_asset(database, Address(title))
         if answer is None or compare_clips(answer, asset).answer == "other":
             return None
-    called = [entry for entry in entries.same if same_text(entry.title, title)]
-    named: Sequence[Entry] = chosen or called
-    if by_id and not chosen:
-        named = [entry for entry in entries.same if entry is entries.own]
-    if named and all(lives_in(asset, entry.folder) is False for entry in named):
-        raise refuse(
-            f"the entry {_listed(named[:1])} is a link, and a clip is not deleted through a link; entries of the clip: "
-            f"{_listed(entries.same)}",
-            source,
-            "address the clip by its own title, or select it in its home folder",
-        )
-    if not by_id and entries.same and not called:
-        raise refuse(
-            f"the server answers {title!r} with the clip that it lists as {_listed(entries.same)}",
-            source,
-            "write the title exactly as the server shows it",
-        )
+    _check_entry(clip, entries, chosen, source)
     namesakes = [entry for entry in entries.namesakes if entry.title == asset.title]
     if namesakes and not by_id and desired.folder is None:
         raise refuse(
@@ -116,6 +100,28 @@ async def check_deletion(
         )
     _check_consent(clip, entries, desired)
     return entries
+
+
+def _check_entry(clip: FoundClip, entries: ClipEntries, chosen: Sequence[Entry], source: TaskSource) -> None:
+    """Refuse to delete a clip through a link, or by a title that none of its entries has."""
+    by_id = bool(clip.address.namespace)
+    called = [entry for entry in entries.same if same_text(entry.title, clip.title)]
+    named: Sequence[Entry] = chosen or called
+    if by_id and not chosen:
+        named = [entry for entry in entries.same if entry is entries.own]
+    if named and all(lives_in(clip.asset, entry.folder) is False for entry in named):
+        raise refuse(
+            f"the entry {_listed(named[:1])} is a link, and a clip is not deleted through a link; entries of the clip: "
+            f"{_listed(entries.same)}",
+            source,
+            "address the clip by its own title, or select it in its home folder",
+        )
+    if not by_id and entries.same and not called:
+        raise refuse(
+            f"the server answers {clip.title!r} with the clip that it lists as {_listed(entries.same)}",
+            source,
+            "write the title exactly as the server shows it",
+        )
 
 
 def _check_consent(clip: FoundClip, entries: ClipEntries, desired: DesiredAsset) -> None:

@@ -208,22 +208,13 @@ class Grouping(Struct, frozen=True):
             if losing is not None and plain(entry.title) not in losing:
                 continue
             try:
-                member = _chosen(intent, where, entry)
+                _add(members, failed, _chosen(intent, where, entry))
             except Need:
                 pending.append(entry)
-                continue
-            except Exception as error:  # noqa: BLE001 - it is that of one clip, and of no other one
-                _add_failed(failed, _FailedEntry(entry, error))
-                continue
-            if member is not None:
-                members.append(member)
 
         look = partial(self._look_at_clip, intent, ref, where)
         async for looked_at in concurrent_map(look, pending, limit=self.forks):
-            if isinstance(looked_at, _FailedEntry):
-                _add_failed(failed, looked_at)
-            elif looked_at is not None:
-                members.append(looked_at)
+            _add(members, failed, looked_at)
         is_counted = ref.expect_min or ref.expect_max is not None
         if failed and (is_counted or len(failed) == len(entries)):
             raise failed[0].error
@@ -279,14 +270,20 @@ def _check_count(intent: Intent, ref: SelectRef, members: Sequence[IntentGroupMe
         )
 
 
-def _chosen(intent: Intent, where: Callable[[Facts], bool] | None, entry: Entry) -> IntentGroupMember | None:
-    """Return the entry as a member if it fulfils ``where`` by what the listing shows of it."""
+def _chosen(
+    intent: Intent, where: Callable[[Facts], bool] | None, entry: Entry
+) -> IntentGroupMember | _FailedEntry | None:
+    """Return the entry as a member if it fulfils ``where`` by what the listing shows of it; raises ``Need``."""
     if where is None:
         return IntentGroupMember(intent, entry.title, entry)
     facts = Facts(entry=entry)
-    if not where(facts):
-        return None
-    return IntentGroupMember(intent, entry.title, entry, facts.looked)
+    try:
+        is_chosen = where(facts)
+    except Need:
+        raise
+    except Exception as error:  # noqa: BLE001 - it is that of one clip, and of no other one
+        return _FailedEntry(entry, error)
+    return IntentGroupMember(intent, entry.title, entry, facts.looked) if is_chosen else None
 
 
 class _FailedEntry(NamedTuple):
@@ -303,11 +300,16 @@ class _FailedEntry(NamedTuple):
         return ("error", database, title, str(intent.source.place)), group, member
 
 
-def _add_failed(failed: list[_FailedEntry], entry: _FailedEntry) -> None:
-    """Add an entry of which a condition fails; raises its error where there are too many."""
-    failed.append(entry)
-    if len(failed) > _MOST_FAILED:
-        raise failed[0].error
+def _add(
+    members: list[IntentGroupMember], failed: list[_FailedEntry], found: IntentGroupMember | _FailedEntry | None
+) -> None:
+    """Add what became of an entry; raises the error of a condition that fails of too many."""
+    if isinstance(found, IntentGroupMember):
+        members.append(found)
+    elif found is not None:
+        failed.append(found)
+        if len(failed) > _MOST_FAILED:
+            raise failed[0].error
 
 
 class TitleKeys:

@@ -58,11 +58,11 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
             warnings.append(f"{target.server}: {target.name} cannot be undone: {one_line(error)}")
             continue
         _check_positions(context, details)
-        for each in made:
-            if each not in context.changes:
-                change = target.changes[each]
+        for index, sent in made.items():
+            if index not in context.changes:
+                change = target.changes[index]
                 called = f"{target.name}: {change.aspect} {change.key}".rstrip()
-                why = _why_not(change, made[each])
+                why = _why_not(change, sent)
                 warnings.append(f"{target.server}: {called} cannot be undone: {why}")
         if context.changes:
             work.setdefault(target.server, []).append(_intent(context, details, number))
