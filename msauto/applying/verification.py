@@ -300,7 +300,7 @@ def _maybe_new(comparison: Comparison, read: Snapshot) -> list[Thing]:
 
 
 def _unwanted(target: Target, new: Iterable[Thing], read: Snapshot) -> dict[Thing, None]:
-    """Return which new items are such that the tasks ask that there is none like it."""
+    """Return which new items are such that the tasks ask for no item like it."""
     unwanted: dict[Thing, None] = {}
     for name, key in new:
         for aspect, item in target.unwanted:

@@ -145,7 +145,7 @@ def is_another_clip(planned: Sighting, now: Sighting, altered: Collection[str] =
 
 
 def _may_grow(planned: Sighting, now: Sighting) -> bool:
-    """Whether the length of one entry may differ: a listing lags, or no answer says that it is final."""
+    """Whether the length of one entry may differ: a listing lags, or the server does not report that it is final."""
     return isinstance(planned, Entry) or (isinstance(now, Asset | Entry) and now.finalized is None)
 
 

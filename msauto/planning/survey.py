@@ -506,7 +506,7 @@ def _refuse_shared_files(targets: Sequence[Target]) -> tuple[Target, ...]:
 
     Some file systems take names for the same that differ in case, or in the composition of accents.
     """
-    writers: dict[str, list[_Download]] = {}
+    writers: dict[str, list[_FileTaken]] = {}
     for number, target in enumerate(targets):
         for request in target.requests:
             if request.dest is None:
@@ -514,7 +514,7 @@ def _refuse_shared_files(targets: Sequence[Target]) -> tuple[Target, ...]:
             place = str(target.changes[request.changes[0]].source.place)
             full = os.path.abspath(request.dest)  # noqa: PTH100 - no link is followed
             file = unicodedata.normalize("NFC", full).casefold()
-            writers.setdefault(file, []).append(_Download(number, place, request.dest))
+            writers.setdefault(file, []).append(_FileTaken(number, place, request.dest))
     refused = list(targets)
     for downloads in writers.values():
         if len(downloads) < 2:
@@ -535,7 +535,7 @@ def _refuse_shared_files(targets: Sequence[Target]) -> tuple[Target, ...]:
     return tuple(refused)
 
 
-class _Download(NamedTuple):
+class _FileTaken(NamedTuple):
     """A download of a plan: the index of its target, where it is declared, and its file."""
 
     target: int
