@@ -78,8 +78,8 @@ async def apply(
     """
     if plan.settlements:
         with journal.together():
-            for each in plan.settlements:
-                memory.remember(each.target, {each.item: each.value})
+            for settlement in plan.settlements:
+                memory.remember(settlement.target, {settlement.item: settlement.value})
     run = journal.start(plan, playbooks)
     cancellation, policy = cancellation or Cancellation(), policy or RetryPolicy()
     commits = GroupCommit(journal)
@@ -147,17 +147,20 @@ class _PlanExecution:
     def end(self, *, interrupted: bool) -> Result:
         """Close the run, with a result for every target; a ledger that fails only now changes no outcome."""
         context = self._context
-        results = tuple(
-            self._results.get(number) or not_attempted(context, target, self._reason)
-            for number, target in enumerate(self._plan.targets)
-        )
-        states = {name: breaker.state for name, breaker in self._breakers.items()}
-        result = Result(
+        results: list[TargetResult] = []
+        for number, target in enumerate(self._plan.targets):
+            result = self._results.get(number)
+            results.append(result or not_attempted(context, target, self._reason))
+        unreachable: set[str] = set()
+        for server, breaker in self._breakers.items():
+            if breaker.state.failures and not breaker.state.unauthorized:
+                unreachable.add(server)
+        of_run = Result(
             context.run,
             self._plan,
-            results,
+            tuple(results),
             interrupted=interrupted,
-            unreachable=frozenset(name for name, each in states.items() if each.failures and not each.unauthorized),
+            unreachable=frozenset(unreachable),
             seconds=context.clock.monotonic() - self._began,
             server_seconds={server: last - first for server, (first, last) in self._spans.items()},
         )
@@ -167,9 +170,9 @@ class _PlanExecution:
                 if self._servers.unsettled:
                     context.journal.leave(context.run)
                 else:
-                    context.journal.end(context.run, result)
-        context.notify(events.RunEnded(result))
-        return result
+                    context.journal.end(context.run, of_run)
+        context.notify(events.RunEnded(of_run))
+        return of_run
 
 
 def not_attempted(context: ApplyContext, target: Target, reason: str) -> TargetResult:
@@ -359,25 +362,25 @@ async def recover(
     if not journal.reopen(run, [record.target for record in details.targets]):
         return ()
     by_server: dict[str, dict[int, TargetRecord]] = defaultdict(dict)
-    left = False
+    unsettled = 0
     for number, record in enumerate(details.targets):
         if record.begun is not None and record.outcome is None:
+            unsettled += 1
             if is_available(record.target):
                 by_server[record.target.server][number] = record
-            else:
-                left = True
 
     async def settle_server(work: tuple[str, Records]) -> Mapping[int, TargetResult]:
         return await settle(*work)
 
-    settled = await concurrent_list(settle_server, by_server.items(), limit=max(1, len(by_server)))
-    results = dict(sorted(item for each in settled for item in each.items()))
-    if left or len(results) < sum(map(len, by_server.values())):
+    settled: dict[int, TargetResult] = {}
+    for of_server in await concurrent_list(settle_server, by_server.items(), limit=max(1, len(by_server))):
+        settled |= of_server
+    if len(settled) < unsettled:
         journal.leave(run)
     else:
-        every = tuple(results.get(number) or record.result for number, record in enumerate(details.targets))
-        journal.end(run, Result(run, details.plan, every, interrupted=True))
-    return tuple(results.values())
+        results = [settled.get(number) or record.result for number, record in enumerate(details.targets)]
+        journal.end(run, Result(run, details.plan, tuple(results), interrupted=True))
+    return tuple([settled[number] for number in sorted(settled)])
 
 
 async def settle_here(
@@ -395,10 +398,12 @@ async def settle_here(
 
 def _settling(context: ApplyContext, record: TargetRecord) -> ApplyContext:
     """Return the context to settle a target by reading: once, if the server has done long ago what it does."""
-    sent = [parse_datetime(request.sent) for request in record.requests if request.sent is not None]
-    if context.cancellation.requested and all(context.clock.now() - each >= _SETTLED_AFTER for each in sent):
-        return structs.replace(context, policy=structs.replace(context.policy, read_pauses=()))
-    return context
+    if not context.cancellation.requested:
+        return context
+    for request in record.requests:
+        if request.sent is not None and context.clock.now() - parse_datetime(request.sent) < _SETTLED_AFTER:
+            return context
+    return structs.replace(context, policy=structs.replace(context.policy, read_pauses=()))
 
 
 def progress_of(record: TargetRecord) -> TargetProgress:

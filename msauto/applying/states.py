@@ -220,13 +220,13 @@ class InvalidTransitionError(ValueError):
 
 def begin(count: int, *, wait: float = 0.0) -> TargetProgress:
     """Return the start of a target with ``count`` requests, whose restore may take ``wait`` seconds."""
-    return _next_request(TargetProgress(count, wait))
+    return _after_result(TargetProgress(count, wait))
 
 
 def resume(progress: TargetProgress, *, sending: bool) -> TargetProgress:
     """Return the progress to continue with after a crash; ``sending``: the next request may have been sent."""
-    if not sending:  # as in `_settle`
-        return _next_request(progress) if progress.done == progress.index else _verify_or_finish(progress)
+    if not sending:
+        return _after_result(progress)
     in_doubt = InDoubt("the run was killed while the request was in progress")
     return _read_effects(replace(progress, tries=max(progress.tries, 1), failure=in_doubt, reads=0))
 
@@ -286,11 +286,11 @@ def abandon(progress: TargetProgress, why: str, *, cancelled: bool = True) -> Ta
     if progress.state is State.FINISHED:
         return progress
     if progress.state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
-        progress = _with_result(progress, "unverified", f"{progress.error}; {why}" if progress.failure else why)
-    else:
-        progress = replace(progress, problem=why)
-        if progress.state in {State.READY, State.BACKING_OFF}:
-            progress = _end(replace(progress, cancelled=cancelled))
+        message = f"{progress.error}; {why}" if progress.failure else why
+        return _finish(_with_result(progress, "unverified", message))
+    progress = replace(progress, problem=why)
+    if progress.state in {State.READY, State.BACKING_OFF}:
+        progress = _end(replace(progress, cancelled=cancelled))
     return _finish(progress)
 
 
@@ -299,12 +299,7 @@ def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
     if progress.another:
         return "failed" if progress.results else "not attempted", progress.another
     if progress.results and progress.results[-1].outcome != "done":  # after it, nothing more was sent
-        result = progress.results[-1]
-        message = f"request {progress.index} of {progress.count}: {result.message}"
-        if result.outcome == "unverified":
-            return ("failed" if progress.differences else "unverified"), message
-        # A download that was cancelled is neither in doubt nor rejected.
-        return ("interrupted" if progress.cancelled and result.status is None else "failed"), message
+        return _conclude_undone(progress, progress.results[-1])
     if not progress.complete:
         why = progress.problem or "stopped"
         if not progress.results:
@@ -315,18 +310,26 @@ def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
         return "unverified", progress.problem or "stopped while waiting for the restored file"
     if progress.awaits_restore:
         return "failed", f"not restored within {progress.wait:g} s"
-    if progress.differences:
-        misread = all(each.shown_as for each in progress.differences)
-        return ("unverified" if misread else "failed"), "not as desired when read again"
-    return ("changed" if progress.count else "unchanged"), ""
+    if not progress.differences:
+        return "changed" if progress.count else "unchanged", ""
+    is_misread = all(difference.shown_as for difference in progress.differences)
+    return "unverified" if is_misread else "failed", "not as desired when read again"
 
 
-def _next_request(progress: TargetProgress) -> TargetProgress:
-    return replace(progress, state=State.READY) if progress.index < progress.count else _verify_or_finish(progress)
+def _conclude_undone(progress: TargetProgress, result: RequestResult) -> tuple[Outcome, str]:
+    """Return the outcome of a target whose last request was not done, and its message."""
+    message = f"request {progress.index} of {progress.count}: {result.message}"
+    if result.outcome == "unverified":
+        return "failed" if progress.differences else "unverified", message
+    # A download that was cancelled is neither in doubt nor rejected.
+    is_cancelled = progress.cancelled and result.status is None
+    return "interrupted" if is_cancelled else "failed", message
 
 
 def _verify_or_finish(progress: TargetProgress) -> TargetProgress:
-    return replace(progress, state=State.VERIFYING, reads=1) if progress.done else _finish(progress)
+    if progress.done:
+        return replace(progress, state=State.VERIFYING, reads=1)
+    return _finish(progress)
 
 
 def _finish(progress: TargetProgress) -> TargetProgress:
@@ -343,13 +346,20 @@ def _end(progress: TargetProgress) -> TargetProgress:
 def _leave_to_another_clip(progress: TargetProgress, message: str) -> TargetProgress:
     """Finish at once: nothing more is sent to a title that leads to another clip, and nothing is verified."""
     if isinstance(progress.failure, Rejected | InDoubt):
-        certain = isinstance(progress.failure, Rejected) and not progress.failure.may_be_done
-        outcome: RequestOutcome = "failed" if certain else "unverified"
-        progress = _with_result(progress, outcome, f"{progress.error}; {message}")
-    reached = sum(result.outcome != "failed" for result in progress.results)  # the first ones
-    which = "request 1" if reached == 1 else f"requests 1 to {reached}"
-    then = f"{which} may have reached it: look at both clips" if reached else "nothing was sent to it"
+        progress = _with_result(progress, _outcome_unread(progress), f"{progress.error}; {message}")
+    reached = len([result for result in progress.results if result.outcome != "failed"])  # the first ones
+    then = "nothing was sent to it"
+    if reached:
+        which = "request 1" if reached == 1 else f"requests 1 to {reached}"
+        then = f"{which} may have reached it: look at both clips"
     return _finish(replace(progress, another=f"{message}; {then}", differences=()))
+
+
+def _outcome_unread(progress: TargetProgress) -> RequestOutcome:
+    """Return the outcome of a request whose effects cannot be read."""
+    if isinstance(progress.failure, Rejected) and not progress.failure.may_be_done:
+        return "failed"
+    return "unverified"
 
 
 def _send_again(progress: TargetProgress, retry_after: float | None, policy: RetryPolicy) -> TargetProgress:
@@ -357,9 +367,12 @@ def _send_again(progress: TargetProgress, retry_after: float | None, policy: Ret
     if progress.tries >= policy.tries:
         times = "once" if progress.tries == 1 else f"{progress.tries} times"
         return _settle(progress, "failed", f"{progress.error} (tried {times})")
-    if retry_after is not None and retry_after > policy.max_retry_after:
+    if retry_after is None:
+        seconds = _nth(policy.backoff, progress.tries - 1)
+    elif retry_after > policy.max_retry_after:
         return _settle(progress, "failed", f"{progress.error}; the server asks to wait {retry_after:g} s")
-    seconds = _nth(policy.backoff, progress.tries - 1) if retry_after is None else max(retry_after, 0.0)
+    else:
+        seconds = max(retry_after, 0.0)
     return replace(progress, state=State.BACKING_OFF, pause=seconds)
 
 
@@ -367,8 +380,14 @@ def _settle(
     progress: TargetProgress, outcome: RequestOutcome, message: str, status: int | None = None
 ) -> TargetProgress:
     """Settle the current request; the next one follows only if it was done."""
-    progress = _with_result(progress, outcome, message, status)
-    return _next_request(progress) if outcome == "done" else _verify_or_finish(progress)
+    return _after_result(_with_result(progress, outcome, message, status))
+
+
+def _after_result(progress: TargetProgress) -> TargetProgress:
+    """Go on after the last result: the next request follows only if every one so far was done."""
+    if progress.done == progress.index < progress.count:
+        return replace(progress, state=State.READY)
+    return _verify_or_finish(progress)
 
 
 def _with_result(
@@ -403,17 +422,8 @@ def _after_reading(progress: TargetProgress, verdict: Extent, policy: RetryPolic
 def _settle_rejected(
     progress: TargetProgress, rejected: Rejected, verdict: Extent, policy: RetryPolicy
 ) -> TargetProgress:
-    busy = rejected.status in BUSY_STATUSES
-    if busy and verdict == "none":
-        if rejected.repeatable:
-            return _send_again(progress, rejected.retry_after, policy)
-        if (later := _look_longer(progress, rejected, policy)) is not None:
-            return later
-        again = _send_again(progress, rejected.retry_after, policy)
-        if again.state is not State.BACKING_OFF:
-            return again
-        # At once: the pause is over, and the last read was after it.
-        return replace(again, state=State.READY, repeated=True)
+    if verdict == "none" and rejected.status in BUSY_STATUSES:
+        return _send_again_if_busy(progress, rejected, policy)
     if verdict != "none" and rejected.may_be_done:
         shows = "cannot show whether it is done" if verdict == "hidden" else "shows neither it nor what was before"
         return _settle(progress, "unverified", f"{progress.error}; reading {shows}")
@@ -421,24 +431,37 @@ def _settle_rejected(
     return _settle(progress, "failed", f"{progress.error}{partly}")
 
 
+def _send_again_if_busy(progress: TargetProgress, rejected: Rejected, policy: RetryPolicy) -> TargetProgress:
+    """Send a request again that a busy server rejected; one that would be done twice, once reading has waited."""
+    later = None
+    if not rejected.repeatable:
+        later = _look_longer(progress, rejected, policy)
+    again = later or _send_again(progress, rejected.retry_after, policy)
+    if rejected.repeatable or again.state is not State.BACKING_OFF:
+        return again
+    # At once: the pause is over, and the last read was after it.
+    return replace(again, state=State.READY, repeated=True)
+
+
 def _look_longer(progress: TargetProgress, rejected: Rejected, policy: RetryPolicy) -> TargetProgress | None:
     """Read on before a request is sent again that would be done twice: a server may show late what it did.
 
     The pauses are those in which verification waits for what is shown late, and as long as the server asks to wait.
     """
-    if (later := _settle_later(progress, policy)) is not None:
+    later = _settle_later(progress, policy)
+    if later is not None:
         return later
     asked = rejected.retry_after or 0.0
-    left = asked - sum(policy.read_pauses)
-    if progress.reads > len(policy.read_pauses) + 1 or is_over(left) or asked > policy.max_retry_after:
+    seconds = asked - sum(policy.read_pauses)
+    has_waited = progress.reads > len(policy.read_pauses) + 1
+    if has_waited or is_over(seconds) or asked > policy.max_retry_after:
         return None
-    return replace(progress, state=State.WAITING_TO_SETTLE, pause=left)
+    return replace(progress, state=State.WAITING_TO_SETTLE, pause=seconds)
 
 
 def _after_failed_reading(progress: TargetProgress, message: str, policy: RetryPolicy) -> TargetProgress:
-    certain = isinstance(progress.failure, Rejected) and not progress.failure.may_be_done
     text = f"{progress.error}; and the target cannot be read: {message}"
-    return _settle_later(progress, policy) or _settle(progress, "failed" if certain else "unverified", text)
+    return _settle_later(progress, policy) or _settle(progress, _outcome_unread(progress), text)
 
 
 def _settle_later(progress: TargetProgress, policy: RetryPolicy) -> TargetProgress | None:
@@ -451,10 +474,12 @@ def _settle_later(progress: TargetProgress, policy: RetryPolicy) -> TargetProgre
 
 
 def _after_verifying(progress: TargetProgress, elapsed: float, policy: RetryPolicy) -> TargetProgress:
+    later = None
     if progress.awaits_restore:
-        return _wait_for_restore(replace(progress, reads=1), elapsed, policy) or _finish(progress)
-    # What was sent twice may show twice only later.
-    later = _verify_later(progress, policy) if progress.differences or progress.repeated else None
+        progress = replace(progress, reads=1)
+        later = _wait_for_restore(progress, elapsed, policy)
+    elif progress.differences or progress.repeated:  # what was sent twice may show twice only later
+        later = _verify_later(progress, policy)
     return later or _finish(progress)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -115,14 +115,17 @@ class TargetExecutor:
 
     def _advance(self, progress: states.TargetProgress) -> None:
         """Adopt a progress, and record the request that it settled."""
-        settled = len(self._progress.results)
+        index = len(self._progress.results)
         self._progress = progress
-        if len(progress.results) > settled:
-            context, results = self._context, progress.results
-            context.commits.note(partial(context.journal.settled, context.run, self._target, settled, results[settled]))
-            context.notify(events.RequestSettled(self._target, settled, results[settled]))
-            self._memory.request_settled(settled, results)
-            self._contact.settled(self._target.requests[settled], results[settled], self._target.name)
+        if len(progress.results) == index:
+            return
+        context, target = self._context, self._target
+        result = progress.results[index]
+        settled = partial(context.journal.settled, context.run, target, index, result)
+        context.commits.note(settled)
+        context.notify(events.RequestSettled(target, index, result))
+        self._memory.request_settled(index, progress.results)
+        self._contact.settled(target.requests[index], result, target.name)
 
     async def _carry_out(self) -> states.Event:
         """Do what the state asks for."""
@@ -138,26 +141,11 @@ class TargetExecutor:
         return await self._pause()
 
     async def _write_ahead(self, index: int) -> states.Event:
-        """Take a permit, then check what must be checked, then journal: nothing else may wait before the request.
-
-        What an accepted request was to make may show late: then the check is made again.
-        """
+        """Take a permit, then check what must be checked, then journal: nothing else may wait before the request."""
+        obstacle = self._why_not(index) or await self._obstacle(index)
+        if obstacle is not None:
+            return obstacle
         context, target = self._context, self._target
-        event: states.Event | None = self._why_not(index)
-        for pause in (*self._policy.read_pauses, None) if event is None else ():
-            if target.requests[index].dest is None:
-                self._permit = await self._server.sender.permit()
-            obstacle = self._why_not(index) or await self._check(index)
-            if obstacle is None:
-                break
-            self._release_permit()
-            if not isinstance(obstacle, Guard):
-                return obstacle
-            if not obstacle.late or pause is None:
-                return self._blocked(obstacle.why)
-            await context.clock.sleep(pause)
-        if event is not None:
-            return event
         first = index == 0 and not self._progress.tries
         if first:
             self._started = True
@@ -170,6 +158,25 @@ class TargetExecutor:
             return states.Blocked(one_line(error))
         return states.Journalled()
 
+    async def _obstacle(self, index: int) -> states.Event | None:
+        """Take a permit, and return why the request must not be sent, if it must not.
+
+        What an accepted request was to make may show late: then the check is made again.
+        """
+        pauses = list(self._policy.read_pauses)
+        while True:
+            if self._target.requests[index].dest is None:
+                self._permit = await self._server.sender.permit()
+            obstacle = self._why_not(index) or await self._check(index)
+            if obstacle is None:
+                return None
+            self._release_permit()
+            if not isinstance(obstacle, Guard):
+                return obstacle
+            if not obstacle.late or not pauses:
+                return self._blocked(obstacle.why)
+            await self._context.clock.sleep(pauses.pop(0))
+
     def _blocked(self, why: str) -> states.Blocked:
         """Return why nothing more is sent: before the first request, in the middle, or after one in doubt."""
         if isinstance(self._progress.failure, states.Rejected):
@@ -180,7 +187,9 @@ class TargetExecutor:
         """Return why the request must not be sent; the first one also if a later one must not."""
         if self._context.cancellation.requested:
             return states.RunCancelled()
-        requests = self._target.requests[index : index + 1 if index else None]
+        requests = self._target.requests
+        if index > 0:
+            requests = requests[index : index + 1]
         reason = self._contact.breaker.state.why_not(requests, self._target.server)
         return None if reason is None else states.Blocked(reason)
 
@@ -196,46 +205,73 @@ class TargetExecutor:
         if planning read long ago; later, once a minute has passed. It is also asked before a request is sent again, and
         after a rename or a request that may have given items other numbers.
         """
-        context, target, progress = self._context, self._target, self._progress
-        request, now = target.requests[index], context.clock.now()
-        is_old = not verification.is_recent(self._looked_at, now)
-        deleted = target.requests if index == 0 and verification.deletes_asset(target) else (request,)
-        deletes = target.kind == "asset" and any(is_deletion(target.changes[n]) for r in deleted for n in r.changes)
-        again = isinstance(progress.failure, states.Rejected)
+        target, guarded = self._target, self._target.requests[index].guarded
+        is_old = not verification.is_recent(self._looked_at, self._context.clock.now())
+        deletes = self._deletes(index)
+        again = isinstance(self._progress.failure, states.Rejected)
         renamed = index > 0 and verification.rename_of(target) == index - 1
-        follows = renamed or (index > 0 and self._may_be_renumbered(index))
-        if target.kind == "database" or not (is_old or deletes or again or request.guarded or follows):
+        follows = renamed or self._may_be_renumbered(index)
+        must_ask = is_old or deletes or again or guarded or follows
+        if target.kind == "database" or not must_ask:
             return None
-        effects = [each for later in target.effects[0 if request.guarded else index :] for each in later]
+        effects: list[Effect] = []
+        first = 0 if guarded else index
+        for effects_of_request in target.effects[first:]:
+            effects += effects_of_request
         if index > 0 and not renamed and not verification.can_see(effects):
             return None
-        looked = target.looked.things if index else [thing_of(name) for name in target.looked.names]
-        looked += verification.held_things(target, effects) if index == 0 else []
-        shared = self._server.shared
-        recent = shared.recent(self._server.reader, now)
         try:
-            reader = recent if is_old and index == 0 and not deletes else self._server.reader.fresh(homes=True)
-            live = await self._read(index, (*looked, *_things(effects)), reader)
-            self._looked_at = now
-            if target.kind == "asset" and live.asset is None:
-                return Guard("it no longer exists", late=follows)
-            why = None
-            if live.asset is not None and deletes:
-                listed = await self._ask(shared.listed(self._server.reader, target.database))
-                why = await self._ask(deletion.why_not_deleted(target, index, live.asset, listed, recent, again=again))
-            elif live.asset is not None and is_old and index == 0:
-                why = await self._ask(why_title_is_taken(target, recent, live.asset))
-            if why is not None:
-                return Guard(why)
+            live = await self._read_before(index, effects, is_old=is_old, deletes=deletes, again=again)
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
             return states.Blocked(f"it cannot be read again before it is changed: {one_line(error)}", again)
-        guard = verification.guard(target, index, live, context.secrets)
+        if isinstance(live, Guard):
+            return live
+        if target.kind == "asset" and live.asset is None:
+            return Guard("it no longer exists", late=follows)
+        guard = verification.guard(target, index, live, self._context.secrets)
         return guard if guard.why else None
+
+    async def _read_before(
+        self, index: int, effects: Sequence[Effect], *, is_old: bool, deletes: bool, again: bool
+    ) -> LiveTarget | Guard:
+        """Read what a request depends on, or return why that shows another clip in the place of the planned one.
+
+        What other targets have just read is new enough before the first request; for a deletion, it is not.
+        """
+        target, server = self._target, self._server
+        now = self._context.clock.now()
+        is_first_of_old = is_old and index == 0
+        recent = server.shared.recent(server.reader, now)
+        reader = recent if is_first_of_old and not deletes else None
+        things = target.looked.things
+        if index == 0:
+            things = [thing_of(name) for name in target.looked.names]
+            things += verification.held_things(target, effects)
+        live = await self._read(index, (*things, *_things(effects)), reader)
+        self._looked_at = now
+        why = None
+        if live.asset is not None and deletes:
+            listed = await self._ask(server.shared.listed(server.reader, target.database))
+            why = await self._ask(deletion.why_not_deleted(target, index, live.asset, listed, recent, again=again))
+        elif live.asset is not None and is_first_of_old:
+            why = await self._ask(why_title_is_taken(target, recent, live.asset))
+        return live if why is None else Guard(why)
+
+    def _deletes(self, index: int) -> bool:
+        """Return whether a request deletes something, or precedes the deletion of the asset."""
+        target = self._target
+        requests = target.requests[index : index + 1]
+        if index == 0 and verification.deletes_asset(target):
+            requests = target.requests
+        numbers = [number for request in requests for number in request.changes]
+        return target.kind == "asset" and any(is_deletion(target.changes[number]) for number in numbers)
 
     def _may_be_renumbered(self, index: int) -> bool:
         """Return whether a request addresses by number after one that may have given items other numbers."""
+        if index == 0:
+            return False
         for request in self._target.requests[index - 1 : index + 1]:
             if NUMBERED.isdisjoint([effect.aspect for effect in request.effects]):
                 return False
@@ -309,7 +345,9 @@ class TargetExecutor:
 
     async def _verify(self) -> states.Event:
         target, progress = self._target, self._progress
-        effects = [each for done in target.effects[: progress.done] for each in done]
+        effects: list[Effect] = []
+        for effects_of_request in target.effects[: progress.done]:
+            effects += effects_of_request
         can_see = verification.can_see(effects)
         try:
             live = await self._read(progress.index, verification.things_to_verify(target, effects))
@@ -325,9 +363,9 @@ class TargetExecutor:
             self._memory.verified(progress.done, live, verified)
         else:
             self._memory.keep(verified.remembered)
-        slow = {each.thing for each in effects if each.slow}
-        restoring = bool(verified.differences) and all(each.thing in slow for each in verified.differences)
-        return states.TargetRead(verified.differences, self._elapsed(), restoring)
+        different = {difference.thing for difference in verified.differences}
+        slow = {effect.thing for effect in effects if effect.slow}
+        return states.TargetRead(verified.differences, self._elapsed(), bool(different) and different <= slow)
 
     # Reading: every answer, and every error, is reported to the circuit breaker ------------------------------------
 

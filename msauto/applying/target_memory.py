@@ -38,15 +38,12 @@ class TargetMemory:
     def __init__(self, context: ApplyContext, target: Target) -> None:
         self._context = context
         self._target = target
+        self._renamed = rename_of(target)
         self._ids: tuple[TargetId, ...] = (target.id,)
-        if rename_of(target) is not None and not target.address.namespace:
+        if self._renamed is not None and not target.address.namespace:
             self._ids += (structs.replace(target.id, name=target.address.name),)
         self._handlers = tuple(_pending_handlers(target, context.run))
-        self._last_made: dict[Thing, int] = {}
-        for index, request in enumerate(target.requests):
-            for effect in request.effects:
-                if effect.after is not None and effect.aspect in NUMBERED:
-                    self._last_made[effect.aspect, effect.key] = index
+        self._last_made = _last_made(target)
         self._journalled: int | None = None
         self._known: Mapping[str, Json] | None = None  # what was remembered before the first write
         self._downloads: dict[int, str] = {}
@@ -54,49 +51,62 @@ class TargetMemory:
 
     def keep(self, items: Items) -> None:
         """Remember items with the next commit; ``None`` forgets one."""
-        for target in self._ids if items else ():
-            self._context.commits.note(partial(self._context.memory.remember, target, items))
+        if items:
+            for target in self._ids:
+                self._context.commits.note(partial(self._context.memory.remember, target, items))
 
     def before_request(self, index: int, *, first: bool) -> list[Call]:
         """Return the calls to make durable before a request is sent; ``first``: nothing was sent of the target."""
         self._journalled = index
         items: Items = {}
         if index == 0:
-            items |= {each.item: each.pending for each in self._handlers if not each.before}
+            for handler in self._handlers:
+                if not handler.before:
+                    items[handler.item] = handler.pending
         items |= self._items_between(index)
         if self._target.requests[index].dest is None:
             items |= self._in_doubt(index)
-        calls: list[Call] = [self._forget_overwritten] if first else []
+        calls: list[Call] = []
+        if first:
+            calls.append(self._forget_overwritten)
         calls.append(partial(self._forget_left, index))
-        return [*calls, partial(self._context.memory.remember, self._ids[0], items)] if items else calls
+        if items:
+            calls.append(partial(self._context.memory.remember, self._ids[0], items))
+        return calls
 
     def _forget_overwritten(self) -> None:
         """Forget the values that the target's requests overwrite: after a crash, only reading shows them.
 
         The key :data:`EVERY` stands for a value of every asset of the database, which a request may write.
         """
-        effects = [each for request in self._target.effects for each in request if each.aspect not in _OPERATIONS]
-        memory = self._context.memory
-        written = [f"{each.aspect}:{each.key}" for each in effects if each.key != EVERY]
-        names: Items = dict.fromkeys(written)
-        for target in self._ids if names else ():
-            memory.remember(target, names)
-        for each in effects:
-            if each.key == EVERY:
-                for prefix in ("", LEFT):
-                    memory.forget_assets(self._target.server, self._target.database, f"{prefix}{each.aspect}:")
+        memory, target = self._context.memory, self._target
+        names: Items = {}
+        of_every_asset: list[str] = []
+        for request in target.requests:
+            for effect in _values_written(request):
+                if effect.key == EVERY:
+                    of_every_asset.append(effect.aspect)
+                else:
+                    names[f"{effect.aspect}:{effect.key}"] = None
+        if names:
+            for name in self._ids:
+                memory.remember(name, names)
+        for aspect in of_every_asset:
+            for prefix in ("", LEFT):
+                memory.forget_assets(target.server, target.database, f"{prefix}{aspect}:")
 
     def _left_items(self, index: int) -> list[str]:
-        effects = self._target.requests[index].effects
-        return [f"{LEFT}{each.aspect}:{each.key}" for each in effects if each.aspect not in _OPERATIONS]
+        effects = _values_written(self._target.requests[index])
+        return [f"{LEFT}{effect.aspect}:{effect.key}" for effect in effects]
 
     def _forget_left(self, index: int) -> None:
         """Forget how a run left what a request writes; it is remembered again if the request is not done."""
         memory, names = self._context.memory, self._left_items(index)
         if self._known is None:
             self._known = memory.recall(self._ids[-1])
-        for target in self._ids if self._known.keys() & names else ():
-            memory.remember(target, dict.fromkeys(names))
+        if self._known.keys() & names:
+            for target in self._ids:
+                memory.remember(target, dict.fromkeys(names))
 
     def downloaded(self, index: int, sha256: str) -> None:
         """Note the content of a download; it is remembered once its request is settled."""
@@ -112,7 +122,8 @@ class TargetMemory:
             self.keep(self._items_if_not_done(index, results))
         else:
             self.keep(self._left_again(index, results))
-            self.keep({} if result.status is None else self._in_doubt(index, {"status": result.status}))
+            if result.status is not None:
+                self.keep(self._in_doubt(index, {"status": result.status}))
 
     def verified(self, done: int, live: LiveTarget, verification: Verification) -> None:
         """Note what the last read of the target showed, of which the first ``done`` requests were done.
@@ -122,19 +133,23 @@ class TargetMemory:
         title. A deleted asset has none.
         """
         self._verified = []
-        if any(each.thing in (ASSET, TITLE) for each in verification.differences):
-            return
-        recall, target, renamed = self._context.memory.recall, self._target, rename_of(self._target)
-        if target.kind == "asset" and live.asset is None and not verification.differences:
+        for difference in verification.differences:
+            if difference.thing in (ASSET, TITLE):
+                return
+        recall = self._context.memory.recall
+        if self._target.kind == "asset" and live.asset is None and not verification.differences:
             self._verified = [(name, dict.fromkeys(recall(name))) for name in self._ids]
             return
         items: Items = {}
         after, *before = self._ids
-        for old in before if renamed is not None and renamed < done else ():
-            carried = recall(old)
-            items |= carried
-            self._verified.append((old, dict.fromkeys(carried)))
-        self._verified.append((after, items | verification.remembered | self._items_left(live, verification)))
+        if self._renamed is not None and self._renamed < done:
+            for former in before:
+                carried = recall(former)
+                items |= carried
+                self._verified.append((former, dict.fromkeys(carried)))
+        items |= verification.remembered
+        items |= self._items_left(live, verification)
+        self._verified.append((after, items))
 
     def another_clip(self, results: Sequence[RequestResult]) -> None:
         """Remember nothing of what may have reached another clip; what runs once may have run, or not."""
@@ -155,18 +170,24 @@ class TargetMemory:
     def _items_left(self, live: LiveTarget, verification: Verification) -> Items:
         """Return how the run left what it wrote, unless its key holds a secret; what it made itself is ours."""
         made: dict[tuple[str, Hashable], str] = {}
-        items, secrets = Items(), self._context.secrets
+        items: Items = {}
+        secrets = self._context.secrets
         for name, known in verification.left.items():
-            aspect, key = thing_of(name)
             if not isinstance(known, list) or (secrets and secrets.occurs_in(str(known[0]))):
                 continue
+            aspect, key = thing_of(name)
             live_key, value = known
-            if isinstance(verification.remembered.get(f"{aspect}:{live_key}") or {}, dict):  # reading shows it
-                items[f"{LEFT}{aspect}:{live_key}"] = None if value is None else [value, self._context.run]
-                if value is not None and key.startswith(NEW):
-                    made[aspect, ASPECTS[aspect].place(value)] = str(live_key)
-                if value is None or key.startswith(NEW):
-                    items[f"{MADE}{aspect}:{live_key}"] = None if value is None else True
+            remembered = verification.remembered.get(f"{aspect}:{live_key}")
+            if remembered and not isinstance(remembered, dict):
+                continue  # reading does not show it
+            left, ours = f"{LEFT}{aspect}:{live_key}", f"{MADE}{aspect}:{live_key}"
+            if value is None:
+                items[left] = items[ours] = None
+                continue
+            items[left] = [value, self._context.run]
+            if key.startswith(NEW):
+                items[ours] = True
+                made[aspect, ASPECTS[aspect].place(value)] = str(live_key)
         return {**self._items_gone(live, made), **items}
 
     def _known_things(self, prefix: str) -> Iterator[tuple[str, str, str, Json]]:
@@ -186,8 +207,12 @@ class TargetMemory:
             part = part_of(ASPECTS[aspect], live)
             if part is not None and key not in part:
                 items[item] = None
-        for item, aspect, key, known in self._known_things(LEFT) if made else ():
-            place = ASPECTS[aspect].place(known[0]) if isinstance(known, list) else None
+        if not made:
+            return items
+        for item, aspect, key, known in self._known_things(LEFT):
+            if not isinstance(known, list):
+                continue
+            place = ASPECTS[aspect].place(known[0])
             if place is not None and made.get((aspect, place), key) != key:
                 items[item] = None
         return items
@@ -204,41 +229,61 @@ class TargetMemory:
     def _items_if_done(self, index: int) -> Items:
         request = self._target.requests[index]
         items: Items = {}
-        if self._handlers:
-            later = {each.item: each.pending for each in self._handlers if each.request > index}
-            items |= {each.item: later.get(each.item) for each in self._handlers if each.request == index}
+        for handler in self._handlers:
+            if handler.request == index:
+                items[handler.item] = None
+        for handler in self._handlers:  # what is called again later is still pending
+            if handler.request > index and handler.item in items:
+                items[handler.item] = handler.pending
         items |= run_items(request)
-        return items | (download_items(self._target, index, self._downloads[index]) if index in self._downloads else {})
+        if index in self._downloads:
+            items |= download_items(self._target, index, self._downloads[index])
+        return items
 
     def _items_if_not_done(self, index: int, results: Sequence[RequestResult]) -> Items:
         """Return what to remember if a request was not done; handlers are pending if the target may have changed."""
-        touched = any(each.outcome in {"done", "unverified"} for each in results[:index])
-        once = _once_items(self._target.requests[index])
-        items: Items = dict.fromkeys([*once, *self._items_between(index)])
+        may_have_changed = False
+        for result in results[:index]:
+            if result.outcome in {"done", "unverified"}:
+                may_have_changed = True
+        items: Items = dict.fromkeys(_items_run(self._target.requests[index], "once"))
+        items |= dict.fromkeys(self._items_between(index))
         items |= self._left_again(index, results)
-        for each in self._handlers:
-            if each.before:  # it is called again with its deletion
-                items |= {each.item: None} if each.request == index else {}
-            elif each.request >= index:
-                items[each.item] = each.pending if touched or each.since else None
+        for handler in self._handlers:
+            if handler.before:  # it is called again with its deletion
+                if handler.request == index:
+                    items[handler.item] = None
+            elif handler.request >= index:
+                is_pending = may_have_changed or handler.since
+                items[handler.item] = handler.pending if is_pending else None
         return items
 
     def _left_again(self, index: int, results: Sequence[RequestResult]) -> Items:
         """Return how a run had left what a request writes, unless another request may have written it before."""
-        sent = (number for number, each in enumerate(results[:index]) if each.outcome != "not sent")
-        written = {name for number in sent for name in self._left_items(number)}
-        known = self._known if self._known is not None else self._left_as_planned(index)
-        return {name: known[name] for name in self._left_items(index) if name in known.keys() - written}
+        known = self._known
+        if known is None:
+            known = self._left_as_planned(index)
+        names = dict.fromkeys(self._left_items(index))
+        for number, result in enumerate(results[:index]):
+            if result.outcome != "not sent":
+                for name in self._left_items(number):
+                    names.pop(name, None)
+        return {name: known[name] for name in names if name in known}
 
     def _left_as_planned(self, index: int) -> Items:
         """Return how a run had left what others changed, and a request overwrites: a run that died has forgotten it."""
-        request, items = self._target.requests[index], Items()
-        changes = [self._target.changes[each] for each in request.changes]
-        for each in request.effects:
-            for outside in (one.outside for one in changes if len(changes) == 1 or one.key == each.key):
-                if outside is not None:
-                    left = {**mapping(each.before), **outside.left} if isinstance(outside.left, dict) else outside.left
-                    items[f"{LEFT}{each.aspect}:{each.key}"] = [left, outside.run]
+        request = self._target.requests[index]
+        changes = [self._target.changes[number] for number in request.changes]
+        items: Items = {}
+        for effect in request.effects:
+            for change in changes:
+                is_of_effect = len(changes) == 1 or change.key == effect.key
+                if change.outside is None or not is_of_effect:
+                    continue
+                left = change.outside.left
+                if isinstance(left, dict):
+                    left = {**mapping(effect.before), **left}
+                items[f"{LEFT}{effect.aspect}:{effect.key}"] = [left, change.outside.run]
         return items
 
     def _items_between(self, index: int) -> Items:
@@ -246,21 +291,32 @@ class TargetMemory:
 
         If the run ends between the two, the item is gone, with everything that no playbook declares.
         """
+        items: Items = {}
         if not self._last_made:
-            return {}
-        effects = self._target.requests[index].effects
-        gone = {each.thing for each in effects if each.after is None and self._last_made.get(each.thing, -1) > index}
-        changes = (self._target.changes[each] for each in self._target.requests[index].changes) if gone else ()
-        return {f"{BETWEEN}{each.key}": each.after for each in changes if each.thing in gone}
+            return items
+        request = self._target.requests[index]
+        gone: set[Thing] = set()
+        for effect in request.effects:
+            if effect.after is None and self._last_made.get(effect.thing, -1) > index:
+                gone.add(effect.thing)
+        for number in request.changes:
+            change = self._target.changes[number]
+            if gone and change.thing in gone:
+                items[f"{BETWEEN}{change.key}"] = change.after
+        return items
 
     def _in_doubt(self, index: int, answer: Mapping[str, Json] | None = None) -> Items:
         """Return what to remember of a command or batch that may have run; ``answer``: the server's status."""
-        answer, run = answer or {}, self._context.run
-        items: Items = {item: {"unverified": run, **answer} for item in _once_items(self._target.requests[index])}
-        for each in self._handlers:
-            if each.request == index:
-                before: Items = {"before": True} if each.before else {}
-                items[each.item] = {**each.pending, "unknown": True, **before, **answer}
+        answer = answer or {}
+        items: Items = {}
+        for item in _items_run(self._target.requests[index], "once"):
+            items[item] = {"unverified": self._context.run, **answer}
+        for handler in self._handlers:
+            if handler.request == index:
+                doubt: dict[str, Json] = {**handler.pending, "unknown": True}
+                if handler.before:
+                    doubt["before"] = True
+                items[handler.item] = {**doubt, **answer}
         return items
 
 
@@ -276,30 +332,38 @@ class _PendingHandler(NamedTuple):
 
 def _pending_handlers(target: Target, run: str) -> Iterator[_PendingHandler]:
     for index, request in enumerate(target.requests):
-        repeated = any(each.after == "changed" for each in _runs(request))
+        is_repeated = any(effect.after == "changed" for effect in _runs(request))
         for number in request.changes:
             change = target.changes[number]
-            if not (change.handler or repeated):
-                continue
             pending: Items = {"run": change.pending or run}
             if change.handler:
-                item, before = f"{PENDING_PREFIX}{change.handler}", change.before is True
-                yield _PendingHandler(index, item, change.pending, before, pending)
-            else:
+                item, is_before = f"{PENDING_PREFIX}{change.handler}", change.before is True
+                yield _PendingHandler(index, item, change.pending, is_before, pending)
+            elif is_repeated:
                 yield _PendingHandler(index, f"pending:command:{change.key}", change.pending, False, pending)
+
+
+def _last_made(target: Target) -> dict[Thing, int]:
+    """Return the last request that makes each numbered item."""
+    last_made: dict[Thing, int] = {}
+    for index, request in enumerate(target.requests):
+        for effect in request.effects:
+            if effect.after is not None and effect.aspect in NUMBERED:
+                last_made[effect.aspect, effect.key] = index
+    return last_made
 
 
 def run_items(request: Request) -> Items:
     """Return what to remember of what ran: what runs once must not be sent again, and of the rest, that it did run."""
-    return {f"{each.aspect}:{each.key}": True for each in _runs(request) if each.after in ("once", "always")}
+    return dict.fromkeys(_items_run(request, "once", "always"), True)
 
 
 def download_items(target: Target, index: int, sha256: str) -> Items:
     """Return what to remember of a download: the source of the file, and its content."""
-    return {
-        f"{each.aspect}:{each.key}": {**mapping(each.after), "sha256": sha256}
-        for each in target.requests[index].effects
-    }
+    items: Items = {}
+    for effect in target.requests[index].effects:
+        items[f"{effect.aspect}:{effect.key}"] = {**mapping(effect.after), "sha256": sha256}
+    return items
 
 
 _OPERATIONS: Final = frozenset(name for name, aspect in ASPECTS.items() if isinstance(aspect, Operation))
@@ -308,13 +372,14 @@ _OPERATIONS: Final = frozenset(name for name, aspect in ASPECTS.items() if isins
 
 def _runs(request: Request) -> list[Effect]:
     """Return what a request runs, each with how often as its value."""
-    runs = []
-    for effect in request.effects:
-        if effect.aspect in _OPERATIONS:
-            runs.append(effect)
-    return runs
+    return [effect for effect in request.effects if effect.aspect in _OPERATIONS]
 
 
-def _once_items(request: Request) -> list[str]:
-    """Return the items of commands and batches that are sent only once."""
-    return [f"{each.aspect}:{each.key}" for each in _runs(request) if each.after == "once"]
+def _values_written(request: Request) -> list[Effect]:
+    """Return what a request writes, and does not run."""
+    return [effect for effect in request.effects if effect.aspect not in _OPERATIONS]
+
+
+def _items_run(request: Request, *often: str) -> list[str]:
+    """Return the items of what a request runs so often: ``once``, ``always``, ``changed``."""
+    return [f"{effect.aspect}:{effect.key}" for effect in _runs(request) if effect.after in often]

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
-from msgspec import UNSET, Struct, field, structs
+from msgspec import UNSET, Struct, field
 
 from msauto.aspects import ASPECTS, NUMBERED, snapshot_of
 from msauto.aspects.aspect import Operation, Reads
@@ -18,7 +18,7 @@ from msauto.aspects.plan_builder import BETWEEN
 from msauto.codec import to_json
 from msauto.errors import AnotherClipError, UnreadableError
 from msauto.model.identity import ClipIdentity, compare_clips, is_another_clip, same_text
-from msauto.model.live import Asset, Folder, Listing, show_folder
+from msauto.model.live import Asset, Entry, Folder, Listing, show_folder
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
 from msauto.model.result import LEFT_CLIP, Difference, RequestResult
@@ -65,36 +65,60 @@ def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Gua
     Before anything is done, all that the plan looked at must be as it was. A guarded request also waits until all
     earlier effects show.
     """
-    held = {} if index else predict([target.holding or ()], 1)
-    expected = {**held, **predict(target.effects, index)}
-    done = {effect.thing for request in target.effects[:index] for effect in request}
+    effects = target.effects
+    held: Mapping[Thing, Expected] = {}
+    if index == 0:
+        held = predict([target.holding or ()], 1)
+    expected = {**held, **predict(effects, index)}
     read = snapshot_with_facts(live, target.looked.names)
     comparison = compare(expected, target.others.items(), read, ASPECTS, target.looked.items())
-    if changed := _looked_at(target, comparison, done):
+    changed = _looked_at(target, comparison, _things_of(effects[:index]))
+    if changed:
         return Guard(f"{', '.join(map(_in_words, changed))} changed")
-    later = {effect.thing for request in target.effects[index:] for effect in request}
+    waited_for = {*held, *_things_of(effects[index:]), TITLE}
     for thing, verdict in comparison.verdicts.items():
-        each = expected[thing]
-        if verdict in ("hidden", "predicted" if each.done else "before"):
+        expectation = expected[thing]
+        as_expected = "predicted" if expectation.done else "before"
+        if verdict in ("hidden", as_expected):
             continue
-        if thing not in later and thing not in held and thing != TITLE and not target.requests[index].guarded:
+        if thing not in waited_for and not target.requests[index].guarded:
             continue
-        twins, value = each_of(each.before), comparison.values[thing]
-        left = [] if value is None else each_of(value)
-        if len(twins) > 1 and all(any(is_equal(twin, one, ASPECTS[thing[0]]) for twin in twins) for one in left):
-            continue  # any number of them may be left until the last request
-        shown = _what_differs(thing, each, comparison, secrets)
-        keys = [f"`{key}`" for key in ASPECTS[thing[0]].dialect if "number" in key] if each.done else []
-        return Guard(f"{shown}{f'; see the dialect key {keys[0]}' if keys else ''}", each.done and verdict == "before")
+        if not _are_twins_of(expectation, comparison.values[thing], thing):
+            why = _what_differs(thing, expectation, comparison, secrets)
+            return Guard(why, expectation.done and verdict == "before")
     return Guard()
 
 
-def _what_differs(thing: Thing, each: Expected, comparison: Comparison, secrets: Secrets) -> str:
+def _things_of(effects: Iterable[Iterable[Effect]]) -> set[Thing]:
+    """Return what several requests touch."""
+    things: set[Thing] = set()
+    for of_request in effects:
+        things.update([effect.thing for effect in of_request])
+    return things
+
+
+def _are_twins_of(expectation: Expected, value: Json, thing: Thing) -> bool:
+    """Return whether some of several twins are left, or none: any number may be until the last request."""
+    twins = each_of(expectation.before)
+    if len(twins) < 2:
+        return False
+    left = [] if value is None else each_of(value)
+    for item in left:
+        if not any(is_equal(twin, item, ASPECTS[thing[0]]) for twin in twins):
+            return False
+    return True
+
+
+def _what_differs(thing: Thing, expectation: Expected, comparison: Comparison, secrets: Secrets) -> str:
     """Describe planned and live value; where the desired value holds a secret, the live one may be another secret."""
-    if secrets and secrets.occurs_in(repr(each.after)):
-        return f"{_in_words(name_of(thing))} changed"
-    planned = each.after if each.done else each.before
-    return f"{_in_words(name_of(thing))} was {shorten(planned)}, is {shorten(comparison.values.get(thing))}"
+    planned = expectation.after if expectation.done else expectation.before
+    shown = f"{_in_words(name_of(thing))} was {shorten(planned)}, is {shorten(comparison.values.get(thing))}"
+    if secrets and secrets.occurs_in(repr(expectation.after)):
+        shown = f"{_in_words(name_of(thing))} changed"
+    for key in ASPECTS[thing[0]].dialect:
+        if expectation.done and "number" in key:
+            return f"{shown}; see the dialect key `{key}`"
+    return shown
 
 
 def _in_words(name: str) -> str:
@@ -109,19 +133,21 @@ def extent_of(target: Target, index: int, live: LiveTarget) -> Extent:
     expected = predict_one(target.effects, index)
     read = snapshot_of(live, {aspect for aspect, _ in expected})
     comparison = compare(expected, target.others.items(), read, ASPECTS)
-    things = [effect.thing for effect in target.requests[index].effects]
-    unseen = {  # reading shows just what it showed before
-        thing
-        for thing in comparison.unseen
-        if expected[thing].before is not None
-        and is_equal(expected[thing].before, comparison.values.get(thing), ASPECTS[thing[0]])
-    }
-    verdicts = {"hidden" if thing in unseen else comparison.verdicts[thing] for thing in things}
+    verdicts: set[str] = set()
+    for effect in target.requests[index].effects:
+        thing = effect.thing
+        before, now = expected[thing].before, comparison.values.get(thing)
+        is_unseen = thing in comparison.unseen and before is not None
+        if is_unseen and is_equal(before, now, ASPECTS[effect.aspect]):  # it shows what it showed before
+            verdicts.add("hidden")
+        else:
+            verdicts.add(comparison.verdicts[thing])
     if verdicts == {"predicted"}:
         return "all"
     if verdicts == {"before"}:
         return "none"
-    return "some" if verdicts & {"else", "predicted", "before"} and verdicts != {"before", "hidden"} else "hidden"
+    is_hidden = verdicts <= {"before", "hidden"}
+    return "hidden" if is_hidden else "some"
 
 
 def elsewhere(target: Target, live: LiveTarget) -> str:
@@ -134,9 +160,11 @@ def elsewhere(target: Target, live: LiveTarget) -> str:
 
 def can_see(effects: Iterable[Effect]) -> bool:
     """Return whether reading can show anything of these effects."""
-    return any(
-        not (isinstance(ASPECTS[each.aspect], Operation) or each.secret or each.key == EVERY) for each in effects
-    )
+    for effect in effects:
+        is_run = isinstance(ASPECTS[effect.aspect], Operation)
+        if not is_run and not effect.secret and effect.key != EVERY:
+            return True
+    return False
 
 
 # Verification: is it as predicted, and all else as it was? ----------------------------------------------------------
@@ -158,22 +186,26 @@ class Verification(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def things_to_verify(target: Target, effects: Iterable[Effect]) -> list[Thing]:
+def things_to_verify(target: Target, effects: Sequence[Effect]) -> list[Thing]:
     """Return what the last read must show: what these effects touch, what the tasks hold, and the rest of these lists.
 
     XMP fields take a request of their own, so they are read again only if some were written.
     """
-    written = list(effects)
-    touched = {each.aspect for each in written}
-    rest = [thing for thing in target.others.things if thing[0] in touched]
-    return [*(each.thing for each in written), *held_things(target, written), *rest, *target.looked.things]
+    things = [effect.thing for effect in effects]
+    touched = {aspect for aspect, _ in things}
+    things += held_things(target, effects)
+    things += [thing for thing in target.others.things if thing[0] in touched]
+    return things + target.looked.things
 
 
 def held_things(target: Target, effects: Iterable[Effect]) -> list[Thing]:
     """Return what the tasks hold; XMP fields, which take a request of their own, only where some are written."""
-    touched = {each.aspect for each in effects}
-    held = target.holding or ()
-    return [each.thing for each in held if each.aspect in touched or not ASPECTS[each.aspect].needs((each.key,)).xmp]
+    touched = {effect.aspect for effect in effects}
+    things: list[Thing] = []
+    for effect in target.holding or ():
+        if effect.aspect in touched or not ASPECTS[effect.aspect].needs((effect.key,)).xmp:
+            things.append(effect.thing)
+    return things
 
 
 def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *, can_see: bool = True) -> Verification:
@@ -184,26 +216,29 @@ def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *
     """
     done = [result.outcome for result in results].count("done")
     named = predict(target.effects, done)
-    expected = {**(predict([target.holding or ()], 1) if can_see else {}), **named}
-    read = snapshot_with_facts(live, target.looked.names) if can_see else {}
-    seen = (target.others.items(), target.looked.items()) if can_see else ((), ())
-    comparison = compare(expected, seen[0], read, ASPECTS, seen[1])
-    differences = [
-        _difference(thing, each, comparison)
-        for thing, each in expected.items()
-        if each.done and comparison.verdicts[thing] in ("before", "else")
-    ]
+    if can_see:
+        expected = {**predict([target.holding or ()], 1), **named}
+        read = snapshot_with_facts(live, target.looked.names)
+        comparison = compare(expected, target.others.items(), read, ASPECTS, target.looked.items())
+    else:
+        expected, read = named, {}
+        comparison = compare(named, (), read, ASPECTS)
+    differences: list[Difference] = []
+    for thing, expectation in expected.items():
+        if expectation.done and comparison.verdicts[thing] in ("before", "else"):
+            differences.append(_difference(thing, expectation, comparison))
     beside = _beside(target, comparison, named, read, differences)
     differences += beside.differences
     if where := elsewhere(target, live):
         differences.append(_unnamed(ASSET, where))
-    things = [thing for thing, each in named.items() if each.done]
+    done_things = [thing for thing, expectation in named.items() if expectation.done]
+    shown = [thing for thing in done_things if comparison.verdicts[thing] != "hidden"]
     return Verification(
         tuple(differences),
-        _left(target, results, live, things, named, comparison),
-        _remembered(things, named, comparison),
-        sum([comparison.verdicts[thing] != "hidden" for thing in things]),
-        tuple([ASPECTS[aspect].name for aspect, key in comparison.unseen if (aspect, key) in named]),
+        _left(target, results, live, done_things, named, comparison),
+        _remembered(done_things, named, comparison),
+        len(shown),
+        tuple([ASPECTS[thing[0]].name for thing in comparison.unseen if thing in named]),
         tuple(beside.notes),
     )
 
@@ -226,28 +261,52 @@ def _beside(
     others = (comparison.lost, comparison.moved, comparison.changed, comparison.new, comparison.looked)
     if not any(others):
         return _Beside()
-    misread = {(each.thing[0], each.shown_as) for each in found}
-    new = [each for each in comparison.new if each not in misread]
-    # Of lists that no request touches and that have changed, what no task holds may be new.
-    lists = [aspect for aspect, key in comparison.changed if not key]
-    maybe_new = [(aspect, key) for aspect in lists for key in read[aspect] if (aspect, key) not in comparison.verdicts]
-    unwanted = [each for each in (*new, *maybe_new) if _is_unwanted(target, each, read)]
-    moved = "files" in target.altered  # by a command of its own
-    looked = _looked_at(target, comparison, named) if named and not moved else []
-    reported = {each.aspect for each in found}
-    unnamed = {
-        "is gone, and no task names it": [each for each in comparison.lost if each[1]],
-        "has moved, and no task names it": comparison.moved,
-        "shows less than before": [each for each in comparison.lost if not each[1] and each[0] not in reported],
-        "is new, and the tasks want no other": dict.fromkeys(unwanted),
-        "changed meanwhile, and the plan depends on it": [
-            each for each in map(thing_of, looked) if each not in misread
-        ],
-    }
-    differences = [_unnamed(thing, why) for why, things in unnamed.items() for thing in things]
-    notes = [f"{_in_words(name_of(thing))} changed meanwhile, and no task names it" for thing in comparison.changed]
-    notes += [f"{_in_words(name_of(each))} is new, and no task names it" for each in new if each not in unwanted]
+    misread = {(difference.thing[0], difference.shown_as) for difference in found}
+    reported = {difference.aspect for difference in found}
+    differences: list[Difference] = []
+    for thing in comparison.lost:
+        if thing[1]:
+            differences.append(_unnamed(thing, "is gone, and no task names it"))
+    for thing in comparison.moved:
+        differences.append(_unnamed(thing, "has moved, and no task names it"))
+    for thing in comparison.lost:
+        if not thing[1] and thing[0] not in reported:
+            differences.append(_unnamed(thing, "shows less than before"))
+    new = [thing for thing in comparison.new if thing not in misread]
+    unwanted = _unwanted(target, [*new, *_maybe_new(comparison, read)], read)
+    for thing in unwanted:
+        differences.append(_unnamed(thing, "is new, and the tasks want no other"))
+    has_moved_files = "files" in target.altered  # by a command of its own
+    if named and not has_moved_files:
+        for name in _looked_at(target, comparison, named):
+            if thing_of(name) not in misread:
+                differences.append(_unnamed(thing_of(name), "changed meanwhile, and the plan depends on it"))
+    notes: list[str] = []
+    for thing in comparison.changed:
+        notes.append(f"{_in_words(name_of(thing))} changed meanwhile, and no task names it")
+    for thing in new:
+        if thing not in unwanted:
+            notes.append(f"{_in_words(name_of(thing))} is new, and no task names it")
     return _Beside(differences, notes)
+
+
+def _maybe_new(comparison: Comparison, read: Snapshot) -> list[Thing]:
+    """Return what no task holds of lists that no request touches and that have changed: it may be new."""
+    things: list[Thing] = []
+    for aspect, key in comparison.changed:
+        if not key:
+            things += [(aspect, item) for item in read[aspect]]
+    return [thing for thing in things if thing not in comparison.verdicts]
+
+
+def _unwanted(target: Target, new: Iterable[Thing], read: Snapshot) -> dict[Thing, None]:
+    """Return which new items are such that the tasks ask for no item like it."""
+    unwanted: dict[Thing, None] = {}
+    for name, key in new:
+        for aspect, item in target.unwanted:
+            if aspect == name and not ASPECTS[name].misses(item, read[name][key]):
+                unwanted[name, key] = None
+    return unwanted
 
 
 def _looked_at(target: Target, comparison: Comparison, done: Collection[Thing]) -> list[str]:
@@ -255,28 +314,43 @@ def _looked_at(target: Target, comparison: Comparison, done: Collection[Thing]) 
 
     Once something is done, whole lists and facts are not among them: a clip that is still recorded grows.
     """
-    if not done:
+    if not done or not comparison.looked:
         return comparison.looked
     things = set(target.looked.things).difference(done)
-    return [name for name in comparison.looked if thing_of(name) in things and thing_of(name)[0] != FACT]
+    names: list[str] = []
+    for name in comparison.looked:
+        thing = thing_of(name)
+        if thing in things and thing[0] != FACT:
+            names.append(name)
+    return names
 
 
-def _difference(thing: Thing, each: Expected, comparison: Comparison) -> Difference:
+def _difference(thing: Thing, expectation: Expected, comparison: Comparison) -> Difference:
     aspect = ASPECTS[thing[0]]
-    live, desired = comparison.values.get(thing), each.after
+    live, desired = comparison.values.get(thing), expectation.after
     if isinstance(desired, dict):
-        lost = lost_attributes(each, live, aspect)
-        desired = {name: value for name, value in {**desired, **lost}.items() if name not in aspect.kept}
-    twins = mapping(live).get(TWINS)
-    firsts = [next(iter(mapping(each).items())) for each in twins] if isinstance(twins, list) else []
-    same = [f"{name} {value}" for name, value in firsts]
-    same += [f"{aspect.prefix}{key}" for key in comparison.twice.get(thing, ())]
-    if same:
-        desired, live = "once", f"twice: {' and '.join(same)}"
+        desired = {**desired, **lost_attributes(expectation, live, aspect)}
+        for name in aspect.kept:
+            desired.pop(name, None)
+    twice = _shown_twice(thing, live, comparison)
+    if twice:
+        desired, live = "once", f"twice: {' and '.join(twice)}"
     shown_as, why = "", ""
     if live is None and isinstance(aspect, ListAspect):
-        shown_as, why = aspect.shown_as(each.after, [key for name, key in comparison.new if name == thing[0]])
+        new = [key for name, key in comparison.new if name == thing[0]]
+        shown_as, why = aspect.shown_as(expectation.after, new)
     return Difference(aspect.name, _called(thing), desired, live, why, shown_as)
+
+
+def _shown_twice(thing: Thing, live: Json, comparison: Comparison) -> list[str]:
+    """Return the live items of which there is to be one, in words; none if there is one."""
+    shown: list[str] = []
+    if TWINS in mapping(live):
+        for twin in each_of(live):
+            name, value = next(iter(twin.items()))
+            shown.append(f"{name} {value}")
+    prefix = ASPECTS[thing[0]].prefix
+    return shown + [f"{prefix}{key}" for key in comparison.twice.get(thing, ())]
 
 
 def _called(thing: Thing) -> str:
@@ -288,54 +362,55 @@ def _unnamed(thing: Thing, why: str) -> Difference:
     return Difference(ASPECTS[thing[0]].name, _called(thing), None, None, why)
 
 
-def _is_unwanted(target: Target, thing: Thing, read: Snapshot) -> bool:
-    """Return whether the tasks ask that there is no item like a new one."""
-    name, key = thing
-    return any(not ASPECTS[name].misses(each, read[name][key]) for aspect, each in target.unwanted if aspect == name)
-
-
 def _left(
     target: Target,
     results: Sequence[RequestResult],
     live: LiveTarget,
     things: Iterable[Thing],
-    named: dict[Thing, Expected],
+    named: Mapping[Thing, Expected],
     comparison: Comparison,
 ) -> dict[str, Json]:
     """Return how the run left each thing, and the clip. What was made is ours only if its request was accepted."""
-    ours: dict[Thing, bool] = {}
+    is_ours: dict[Thing, bool] = {}
     for request, result in zip(target.requests, results, strict=False):
-        accepted = result.status is not None and result.status < 400
-        ours |= {each.thing: accepted or each.before is not None or each.after is None for each in request.effects}
+        was_accepted = result.status is not None and result.status < 400
+        for effect in request.effects:
+            existed = effect.before is not None or effect.after is None
+            is_ours[effect.thing] = was_accepted or existed
     left: dict[str, Json] = {}
     for thing in things:
-        verdict, each = comparison.verdicts[thing], named[thing]
-        if verdict == "predicted" and ours[thing]:
-            left[name_of(thing)] = [comparison.keys.get(thing, thing[1]), comparison.values[thing]]
+        verdict = comparison.verdicts[thing]
+        name = name_of(thing)
+        if verdict == "predicted" and is_ours[thing]:
+            left[name] = [comparison.keys.get(thing, thing[1]), comparison.values[thing]]
         elif verdict == "hidden" and not isinstance(ASPECTS[thing[0]], Operation):
-            left[name_of(thing)] = [thing[1], each.after]
+            left[name] = [thing[1], named[thing].after]
     if live.asset is not None:
         left[LEFT_CLIP] = to_json(ClipIdentity.of(live.asset))
     return left
 
 
-def _remembered(things: Iterable[Thing], named: dict[Thing, Expected], comparison: Comparison) -> dict[str, Json]:
+def _remembered(things: Iterable[Thing], named: Mapping[Thing, Expected], comparison: Comparison) -> dict[str, Json]:
     """Return what the ledger keeps: the values, or attributes, that reading does not show. What differs is not kept."""
     kept: dict[str, Json] = {}
     for thing in things:
-        aspect, verdict, value = ASPECTS[thing[0]], comparison.verdicts[thing], named[thing].after
-        item = f"{thing[0]}:{comparison.keys.get(thing, thing[1])}"
-        if isinstance(aspect, Operation) or named[thing].secret or verdict in ("before", "else"):
+        name, key = thing
+        aspect, verdict, value = ASPECTS[name], comparison.verdicts[thing], named[thing].after
+        is_kept = verdict in ("predicted", "hidden") and not named[thing].secret
+        if isinstance(aspect, Operation) or not is_kept:
             continue
+        item = f"{name}:{comparison.keys.get(thing, key)}"
         hidden = aspect.hidden(value, comparison.values.get(thing))
         if verdict == "hidden" or (hidden and not isinstance(value, dict)):
             kept[item] = value
-        else:
-            kept[item] = {name: mapping(value)[name] for name in hidden} if hidden else None
-            if thing[0] in NUMBERED and value is not None:
-                kept[f"{BETWEEN}{thing[1]}"] = None
-            if aspect.missing is UNSET:
-                kept[f"reported:{thing[1]}"] = True
+            continue
+        kept[item] = None
+        if hidden:
+            kept[item] = {attribute: mapping(value)[attribute] for attribute in hidden}
+        if name in NUMBERED and value is not None:
+            kept[f"{BETWEEN}{key}"] = None
+        if aspect.missing is UNSET:
+            kept[f"reported:{key}"] = True
     return kept
 
 
@@ -425,27 +500,33 @@ async def _after_deletion(reader: Reader, shared: SharedReads, target: Target) -
     The listing that the next deletion needs anyway shows it. Another clip may be where a link was.
     """
     listed = await shared.listed(reader, target.database)
-    clip = target.clip
+    clip, title = target.clip, target.address_after.name
     known = {"orig_name": clip.orig_name, "create_time": clip.create_time, "frames": clip.frames}
     attributes = {name: str(value) for name, value in known.items() if value is not None}
-    asset = Asset(target.address_after.name, link_id=clip.link_id, attributes=attributes)
+    asset = Asset(title, link_id=clip.link_id, attributes=attributes)
     entries = await listed.read_entries(target.database, asset)
     for entry in entries.same:
-        if is_another_clip(clip, entry) or (entry.link_id is None and clip.link_id is not None):
-            continue
-        place = show_folder((*entry.folder, entry.title))
-        if not same_text(entry.title, target.address_after.name) and place not in target.places:
-            shown = Asset(entry.title, link_id=entry.link_id, finalized=entry.finalized, attributes=entry.attributes)
-            return LiveTarget(asset=structs.replace(shown, folder=entry.folder))
-    effects = (each for request in target.effects for each in request)
-    places = dict.fromkeys(place for each in effects for place in ASPECTS[each.aspect].needs((each.key,)).places)
+        lacks_link_id = entry.link_id is None and clip.link_id is not None
+        is_planned = same_text(entry.title, title) or show_folder((*entry.folder, entry.title)) in target.places
+        if not is_planned and not lacks_link_id and not is_another_clip(clip, entry):
+            return LiveTarget(
+                asset=Asset(
+                    entry.title,
+                    folder=entry.folder,
+                    link_id=entry.link_id,
+                    finalized=entry.finalized,
+                    attributes=entry.attributes,
+                )
+            )
+    places: dict[Folder, None] = {}
+    for effects in target.effects:
+        for effect in effects:
+            places |= dict.fromkeys(ASPECTS[effect.aspect].needs((effect.key,)).places)
     there = await read_places(partial(shared.read, reader), target.database, places)
-    return LiveTarget(
-        places={
-            place: [each for each in at_place or () if compare_clips(asset, each).answer != "other"]
-            for place, at_place in there.items()
-        }
-    )
+    left: dict[Folder, Sequence[Entry] | None] = {}
+    for place, at_place in there.items():
+        left[place] = [entry for entry in at_place or () if compare_clips(asset, entry).answer != "other"]
+    return LiveTarget(places=left)
 
 
 # Reads that targets share ---------------------------------------------------------------------------------------------

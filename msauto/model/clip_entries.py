@@ -7,7 +7,7 @@ Nor does it show which folder is meant if the reported folder begins with the na
 from __future__ import annotations
 
 from array import array
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
@@ -73,8 +73,13 @@ def count_clips(entries: Iterable[Entry]) -> int:
 
     An entry without original name, creation time or length counts as a separate clip.
     """
-    both = ((entry, reported_values(entry)) for entry in entries)
-    return len({(each.folder, each.title, each.link_id) if None in values else values for each, values in both})
+    clips: set[Values] = set()
+    for entry in entries:
+        values = reported_values(entry)
+        if None in values:
+            values = (entry.folder, entry.title, entry.link_id)
+        clips.add(values)
+    return len(clips)
 
 
 class LinkIndex:
@@ -99,10 +104,12 @@ class LinkIndex:
 
     def entries_of(self, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
         """Return what :func:`entries_of` does, by few comparisons."""
-        numbers = {number for key in _keys(asset) for number in self._chain(key)}
+        numbers: set[int] = set()
+        for key in _keys(asset):
+            numbers.update(self._chain(key))
         if in_doubt:
             numbers.update(self._vague(asset))
-        return entries_of(asset, (self._entries[number] for number in sorted(numbers)), in_doubt=in_doubt)
+        return entries_of(asset, [self._entries[number] for number in sorted(numbers)], in_doubt=in_doubt)
 
     def _vague(self, asset: Asset) -> Iterator[int]:
         """Yield the entries of which fewer than two values can be compared with those of an answer."""
@@ -142,7 +149,7 @@ def _keys(clip: Asset | Entry) -> Iterator[object]:
 
 def _known(clip: Asset | Entry) -> list[tuple[int, object]]:
     """Return the values that a clip reports, with their places; one that is still recorded has no length yet."""
-    return [each for each in enumerate(reported_values(clip)) if each[1] not in (None, RECORDING)]
+    return [known for known in enumerate(reported_values(clip)) if known[1] not in (None, RECORDING)]
 
 
 def _reported(clip: Asset | Entry) -> frozenset[object]:
@@ -159,10 +166,10 @@ def clip_key(asset: Asset) -> Values | None:
     Several clips may use the same file, so two names of one clip must show the same markers and segments as well. Their
     positions do not count: some servers count them from the IN point of the entry.
     """
-    files, values = (asset.hires or None, asset.archive or None), reported_values(asset)
-    if len([each for each in (any(files) or None, *values) if each not in (None, RECORDING)]) < _ENOUGH:
+    files = asset.hires or None, asset.archive or None
+    if any(files) + len(_known(asset)) < _ENOUGH:
         return None
-    return (*files, *values, *_content_of(asset))
+    return (*files, *reported_values(asset), *_content_of(asset))
 
 
 def _content_of(asset: Asset) -> Values:
@@ -191,9 +198,9 @@ async def _is_link_of(reader: Reader, database: str, link: Asset, home: Asset) -
     if link.folder is None or None in (link.link_id, home.link_id) or link.link_id == home.link_id:
         return False
     entries = await reader.read_entries(database, link)
-    own, there = entries.own, entries.at_home
-    is_link = own is not None and own.link_id == link.link_id and own not in there
-    return is_link and {each.link_id for each in there} == {home.link_id}
+    own, at_home = entries.own, entries.at_home
+    is_link = own is not None and own.link_id == link.link_id and own not in at_home
+    return is_link and {entry.link_id for entry in at_home} == {home.link_id}
 
 
 async def entries_in_doubt(reader: Reader, database: str, asset: Asset, *, listed: Reader | None = None) -> ClipEntries:
@@ -206,25 +213,33 @@ async def entries_in_doubt(reader: Reader, database: str, asset: Asset, *, liste
     same: list[Entry] = []
     rivals: list[Entry] = []
     for entry in entries.same:
-        answer = None if is_named_by(asset, entry) else await reader.read_asset(database, Address(entry.title))
+        answer = None
+        if not is_named_by(asset, entry):
+            answer = await reader.read_asset(database, Address(entry.title))
         if answer is None:
             same.append(entry)
             continue
-        # The length that a listing shows of a clip which is recorded may be late, and shows nothing.
-        late = compare_clips(entry, answer).different == ("frames",) and not answer.finalized
+        uncounted = {"link_id"}
+        if compare_clips(entry, answer).different == ("frames",) and not answer.finalized:
+            # The length that a listing shows of a clip which is recorded may be late, and shows nothing.
+            uncounted.add("frames")
         is_link = lives_in(answer, entry.folder) is False
-        if is_another_clip(entry, answer, {"link_id", "frames"} if late else {"link_id"}):
+        leads_elsewhere = is_another_clip(entry, answer, uncounted)
+        if leads_elsewhere or _may_show(asset, answer, uncounted, is_link=is_link):
             same.append(entry)
-            rivals.append(entry)
-            continue
-        shown = compare_clips(asset, answer)
-        of_one_file = _FILES & {*shown.equal}  # a marker may be new since the other answer
-        of_one_home = is_link and answer.folder == asset.folder
-        is_alike = of_one_file or of_one_home or _content_of(asset) == _content_of(answer)
-        if is_alike and not {*shown.different} - ({"frames"} if late else set()):
-            same.append(entry)
-            rivals += [] if is_link else [entry]
+            if leads_elsewhere or not is_link:
+                rivals.append(entry)
     return structs.replace(entries, same=tuple(same), rivals=tuple(rivals))
+
+
+def _may_show(asset: Asset, answer: Asset, uncounted: Collection[str], *, is_link: bool) -> bool:
+    """Return whether the answer to another entry may be of the clip of an asset."""
+    comparison = compare_clips(asset, answer)
+    if set(comparison.different).difference(uncounted):
+        return False
+    of_one_file = not _FILES.isdisjoint(comparison.equal)  # a marker may be new since the other answer
+    of_one_home = is_link and answer.folder == asset.folder
+    return of_one_file or of_one_home or _content_of(asset) == _content_of(answer)
 
 
 # In which folder a clip is --------------------------------------------------------------------------------------
@@ -255,15 +270,21 @@ async def settle_home(
         return asset
     if here is there:
         return asset
-    return structs.replace(asset, folder=asset.folder if here else otherwise, folder_otherwise=None)
+    folder = asset.folder if here else otherwise
+    return structs.replace(asset, folder=folder, folder_otherwise=None)
 
 
 def is_listed_in(asset: Asset, listing: Listing | None) -> bool:
     """Return whether a folder lists the entry that answered: a link has its own ``link_id`` (interface, «Link»)."""
-    entries = [each for each in listing.entries if each.folder == listing.folder] if listing else []
-    return any(
-        asset.link_id == each.link_id
-        if asset.link_id is not None and each.link_id is not None
-        else same_text(each.title, asset.title)
-        for each in entries
-    )
+    if listing is None:
+        return False
+    for entry in listing.entries:
+        if entry.folder != listing.folder:
+            continue
+        if asset.link_id is None or entry.link_id is None:
+            is_same = same_text(entry.title, asset.title)
+        else:
+            is_same = entry.link_id == asset.link_id
+        if is_same:
+            return True
+    return False

@@ -190,7 +190,8 @@ class DesiredAsset(Struct, frozen=True, gc=False):
 
     def sourced(self) -> Iterator[Sourced[Any]]:
         """Yield all values with their sources."""
-        yield from [self.folder] if self.folder is not None else []
+        if self.folder is not None:
+            yield self.folder
         for part in self.parts.values():
             if isinstance(part, Sourced):
                 yield part
@@ -199,7 +200,7 @@ class DesiredAsset(Struct, frozen=True, gc=False):
             elif isinstance(part, DesiredList):
                 yield from part.items
                 more = (getattr(part, name) for name in part.__struct_fields__)  # a list may have values of its own
-                yield from (each for each in more if isinstance(each, Sourced))
+                yield from (value for value in more if isinstance(value, Sourced))
 
     def places(self) -> Iterator[SourceLocation]:
         """Yield where a task names something of it."""

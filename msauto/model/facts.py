@@ -149,7 +149,8 @@ class Facts(Struct, kw_only=True, eq=False):
         """Return the names that the layers read so far can answer: for messages and completion."""
         known = {"fps", "rate", "duration", "markers", "segments", "links", "parameters", "xmp", *_ROOT}
         for layer in (self.entry, self.asset):
-            known.update(layer.attributes if layer else ())
+            if layer is not None:
+                known.update(layer.attributes)
         return tuple(sorted(known))
 
     def _find(self, name: str) -> Any:
@@ -237,7 +238,8 @@ def _number(text: str) -> int | str | None:
 
 
 def _reported(layer: Asset | Entry, name: str) -> Any:
-    if name not in (_ROOT if isinstance(layer, Asset) else _ROOT_OF_ENTRY):
+    root = _ROOT if isinstance(layer, Asset) else _ROOT_OF_ENTRY
+    if name not in root:
         return typed(name, layer.attributes.get(name))
     value = getattr(layer, name)
     return show_folder(value) if name == "folder" and value is not None else value

@@ -49,8 +49,9 @@ class Attribute(Struct, frozen=True):
 
     def cannot_read(self, text: str) -> bool:
         """Return whether an answer shows something else in place of a number, or one out of range."""
-        is_numeric = self.is_number or self.kind == "decimal"
-        return is_numeric and bool(text.strip()) and self.read(text) is None
+        if self.kind in ("text", "time") or not text.strip():
+            return False
+        return self.read(text) is None
 
     @property
     def is_number(self) -> bool:

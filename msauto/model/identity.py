@@ -8,7 +8,7 @@ creation time and its length. A table has what each caller does with *unknown* (
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import Meta, Struct
@@ -40,14 +40,12 @@ class ClipIdentity(Struct, frozen=True, gc=False, forbid_unknown_fields=True, om
 
         The proxy does not belong to it: on many servers its path is that of the title.
         """
-        attributes = clip.attributes
-        return cls(
-            clip.link_id,
-            attributes.get("create_time"),
-            None if clip.finalized is False else clip.frames,
-            attributes.get("orig_name"),
-            *((clip.hires or None, clip.archive or None) if isinstance(clip, Asset) else ()),
-        )
+        created = clip.attributes.get("create_time")
+        frames = None if clip.finalized is False else clip.frames
+        orig_name = clip.attributes.get("orig_name")
+        if isinstance(clip, Entry):
+            return cls(clip.link_id, created, frames, orig_name)
+        return cls(clip.link_id, created, frames, orig_name, clip.hires or None, clip.archive or None)
 
     @property
     def is_known(self) -> bool:
@@ -67,17 +65,26 @@ class ClipComparison(NamedTuple):
     @property
     def answer(self) -> Answer:
         """Whether they are of one clip: of another if a value differs, of the same if two values are equal."""
+        if self.different:
+            return "other"
         both_files = "hires" in self.equal and "archive" in self.equal  # which count as one value
-        return "other" if self.different else "same" if len(self.equal) - both_files > 1 else "unknown"
+        return "same" if len(self.equal) - both_files > 1 else "unknown"
 
     @property
     def evidence(self) -> str:
         """What the two show, for a message: ``the same length; not reported by both: file``."""
         known = {*self.equal, *self.different}
-        known |= {"hires"} if "archive" in known else {"archive"}  # either of them is a file
+        known.add("hires" if "archive" in known else "archive")  # either of them is a file
         unknown = [name for name in _CALLED if name not in known]
-        shown = {"the same": self.equal, "another": self.different, "not reported by both:": unknown}
-        return "; ".join(f"{what} {', '.join(map(_CALLED.__getitem__, of))}" for what, of in shown.items() if of)
+        shown: list[str] = []
+        for what, names in (
+            ("the same", self.equal),
+            ("another", self.different),
+            ("not reported by both:", unknown),
+        ):
+            if names:
+                shown.append(f"{what} {', '.join([_CALLED[name] for name in names])}")
+        return "; ".join(shown)
 
 
 _CALLED: Final = {
@@ -103,7 +110,10 @@ def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
             mine, its = _time(mine), _time(its)
             if not _are_comparable(mine, its):
                 continue
-        (equal if mine == its else different).append(name)
+        if mine == its:
+            equal.append(name)
+        else:
+            different.append(name)
     return ClipComparison(tuple(equal), tuple(different))
 
 
@@ -121,13 +131,22 @@ def is_another_clip(planned: Sighting, now: Sighting, altered: Collection[str] =
     a listing shows late, does not count.
     """
     comparison = compare_clips(planned, now)
-    different = {*comparison.different} - {*altered} - ({"hires", "archive"} if "files" in altered else set())
-    if None in (planned.link_id, now.link_id):
+    different = set(comparison.different).difference(altered)
+    if "files" in altered:
+        different -= {"hires", "archive"}
+    if planned.link_id is None or now.link_id is None:
         return bool(different)
     if planned.link_id != now.link_id:
-        return "link_id" not in altered or comparison._replace(different=tuple(different)).answer != "same"
-    may_grow = isinstance(planned, Entry) or (isinstance(now, Asset | Entry) and now.finalized is None)
-    return bool(different - ({"frames"} if may_grow and "create_time" in comparison.equal else set()))
+        answer = ClipComparison(comparison.equal, tuple(different)).answer
+        return "link_id" not in altered or answer != "same"
+    if "create_time" in comparison.equal and _may_grow(planned, now):
+        different.discard("frames")
+    return bool(different)
+
+
+def _may_grow(planned: Sighting, now: Sighting) -> bool:
+    """Whether the length of one entry may differ: a listing lags, or the server does not report that it is final."""
+    return isinstance(planned, Entry) or (isinstance(now, Asset | Entry) and now.finalized is None)
 
 
 RECORDING: Final = "recording"
@@ -137,11 +156,8 @@ RECORDING: Final = "recording"
 def reported_values(clip: Asset | Entry) -> tuple[object, ...]:
     """Return what a listing reports of a clip, to find entries that may be of it; ``None`` for what is not reported."""
     shown = ClipIdentity.of(clip)
-    return (
-        _text(shown.orig_name),
-        _time(_text(shown.create_time)),
-        RECORDING if clip.finalized is False else shown.frames,
-    )
+    length = RECORDING if clip.finalized is False else shown.frames
+    return _text(shown.orig_name), _time(_text(shown.create_time)), length
 
 
 class ClipEntries(Struct, frozen=True, gc=False):
@@ -159,16 +175,27 @@ class ClipEntries(Struct, frozen=True, gc=False):
     def at_home(self) -> tuple[Entry, ...]:
         """The entries in the folder that the answer reports as that of the clip."""
         folder = self.asset.folder
-        return () if folder is None else tuple(each for each in self.same if same_folder(each.folder, folder))
+        if folder is None:
+            return ()
+        return tuple([entry for entry in self.same if same_folder(entry.folder, folder)])
 
     @property
     def own(self) -> Entry | None:
         """The entry that answered: that of its ``link_id``, else of its title; of several, the one at home."""
-        by_id = [each for each in self.same if self.asset.link_id is not None and each.link_id == self.asset.link_id]
-        called = [each for each in by_id or self.same if same_text(each.title, self.asset.title)]
-        candidates = called or by_id
-        home = next((each for each in candidates if each in self.at_home), None)
-        return candidates[0] if home is None and len(candidates) == 1 else home
+        link_id = self.asset.link_id
+        by_id: list[Entry] = []
+        if link_id is not None:
+            by_id = [entry for entry in self.same if entry.link_id == link_id]
+        candidates = self._called(by_id or self.same) or by_id
+        at_home = self.at_home
+        for entry in candidates:
+            if entry in at_home:
+                return entry
+        return candidates[0] if len(candidates) == 1 else None
+
+    def _called(self, entries: Collection[Entry]) -> list[Entry]:
+        """Return those of the entries that have the title of the answer."""
+        return [entry for entry in entries if same_text(entry.title, self.asset.title)]
 
     @property
     def home(self) -> Entry | None:
@@ -177,29 +204,35 @@ class ClipEntries(Struct, frozen=True, gc=False):
         A server may report the folder of the clip for its links as well: then the only entry in that folder is the
         home.
         """
-        there = self.at_home
-        called = [each for each in there if same_text(each.title, self.asset.title)]
-        if self.own in there:
-            return self.own
-        return called[0] if called else there[0] if len(there) == 1 else None
+        at_home = self.at_home
+        own = self.own
+        if own in at_home:
+            return own
+        called = self._called(at_home)
+        if called:
+            return called[0]
+        return at_home[0] if len(at_home) == 1 else None
 
     @property
     def links(self) -> tuple[Link, ...]:
         """All entries but the home."""
-        return tuple(Link(each.folder, each.title, each.link_id) for each in self.same if each is not self.home)
+        home = self.home
+        others = [entry for entry in self.same if entry is not home]
+        return tuple([Link(entry.folder, entry.title, entry.link_id) for entry in others])
 
     @property
     def places(self) -> tuple[Folder, ...]:
         """Folder and title of all entries but the one that the answer is known by: its own one, if that is at home."""
-        known = [each for each in self.at_home if each is self.own and same_text(each.title, self.asset.title)]
-        return tuple((*each.folder, each.title) for each in self.same if each not in known)
+        own = self.own
+        known = [entry for entry in self._called(self.at_home) if entry is own]
+        return tuple([(*entry.folder, entry.title) for entry in self.same if entry not in known])
 
 
 def plain(text: str) -> str:
     r"""Return the form in which texts are compared: Unicode NFC, line ends as ``\n``."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return normal_form(text)
+    return text if text.isascii() else normal_form(text)
 
 
 def same_text(one: str | None, other: str | None) -> bool:
@@ -214,8 +247,8 @@ def same_folder(one: Folder, other: Folder) -> bool:
 
 def lives_in(asset: Asset, folder: Folder) -> bool | None:
     """Whether the clip of an answer lives in a folder; ``None`` where the server reports no folder, or one of two."""
-    homes = [each for each in (asset.folder, asset.folder_otherwise) if each is not None]
-    if homes and not any(same_folder(each, folder) for each in homes):
+    homes = [home for home in (asset.folder, asset.folder_otherwise) if home is not None]
+    if homes and not any(same_folder(home, folder) for home in homes):
         return False
     return True if len(homes) == 1 else None
 
@@ -227,12 +260,12 @@ def _are_comparable(one: object, other: object) -> bool:
     """
     if not isinstance(one, datetime) or not isinstance(other, datetime):
         return True
-    zoned, bare = (one, other) if one.tzinfo else (other, one)
-    ahead = zoned.utcoffset()
-    if ahead is None or bare.tzinfo is not None:
+    if bool(one.tzinfo) == bool(other.tzinfo):
         return True
-    offset = bare - zoned.replace(tzinfo=None) + ahead
-    return not timedelta(hours=-12) <= offset <= timedelta(hours=14) or bool(offset % timedelta(minutes=15))
+    zoned, bare = (one, other) if one.tzinfo else (other, one)
+    offset = bare.replace(tzinfo=UTC) - zoned
+    is_a_zone = timedelta(hours=-12) <= offset <= timedelta(hours=14)
+    return not is_a_zone or bool(offset % timedelta(minutes=15))
 
 
 def _text(value: str | None) -> str | None:

@@ -140,8 +140,11 @@ class ClipAttributes:
     @property
     def rate(self) -> Fraction | None:
         """Frames per second, exact; ``None`` without frames (audio, notes) or without a frame time."""
+        text = self.attributes.get("frame_time", "")
+        if not text.strip():
+            return None
         try:
-            return rate_of(self.attributes["frame_time"]) if self.attributes.get("frame_time", "").strip() else None
+            return rate_of(text)
         except TimecodeError:
             return None
 
@@ -154,7 +157,9 @@ class ClipAttributes:
     def fps(self) -> int | Fraction | None:
         """Frames per second, as templates have it: a whole number where it is one."""
         rate = self.rate
-        return rate.numerator if rate is not None and rate.denominator == 1 else rate
+        if rate is not None and rate.denominator == 1:
+            return rate.numerator
+        return rate
 
     @property
     def duration(self) -> float | None:
@@ -278,10 +283,12 @@ class Asset(ClipAttributes, Struct, frozen=True, gc=False):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the answer shows and cannot be read; of many, the first ones."""
-        told = [f"{number}: it counts as not reported" for number in self.unread]
-        told += [f"{item.number}: nothing may touch this {item.aspect}" for item in self.unread_items]
-        more = len(told) - _MOST_WARNINGS
-        return (*told[:_MOST_WARNINGS], f"and {more} more numbers that cannot be read") if more > 0 else tuple(told)
+        warnings = [f"{number}: it counts as not reported" for number in self.unread]
+        warnings += [f"{item.number}: nothing may touch this {item.aspect}" for item in self.unread_items]
+        more = len(warnings) - _MOST_WARNINGS
+        if more > 0:
+            warnings[_MOST_WARNINGS:] = [f"and {more} more numbers that cannot be read"]
+        return tuple(warnings)
 
 
 class RssItem(Struct, frozen=True, gc=False):
@@ -301,7 +308,7 @@ class RssItem(Struct, frozen=True, gc=False):
     def fields(self) -> dict[str, str]:
         """All that the channel shows of it beside the guid, by the names of RSS."""
         own = {"title": self.title, "description": self.description, "link": self.link, "pubDate": self.pub_date}
-        return {**{name: text for name, text in own.items() if text is not None}, **self.extra}
+        return {name: text for name, text in own.items() if text is not None} | dict(self.extra)
 
 
 class RssChannel(Struct, frozen=True, gc=False):

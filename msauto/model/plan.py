@@ -11,7 +11,7 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from datetime import datetime
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -362,6 +362,10 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     ] = 0
 
 
+COUNTS: Final = ("unchanged", "kept", "skipped", "left_out", "reads")
+"""The counts of a summary that planning gives to the plan: of what is not among its targets."""
+
+
 class Plan(Struct, frozen=True):
     """Everything that will be done. ``targets`` holds those that change or are in error, in the order of the run.
 
@@ -424,12 +428,8 @@ class Plan(Struct, frozen=True):
             change=actions["change"],
             delete=actions["delete"],
             run=actions["run"],
-            unchanged=self.unchanged,
-            kept=self.kept,
-            skipped=self.skipped,
-            left_out=self.left_out,
             errors=self.errors,
             requests=self.requests,
-            reads=self.reads,
             outside=outside,
+            **{name: getattr(self, name) for name in COUNTS},
         )

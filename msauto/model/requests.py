@@ -322,9 +322,12 @@ def get_thumbnail(
 
     ``params`` are values of graphic elements. The colon of ``<NAME>:<VAL>`` stays literal, those inside are encoded.
     """
-    pairs = [f"param={encode(name)}:{encode(value)}" for name, value in (params or {}).items()]
-    text = "&".join([part for part in [query(given(pos=pos, dur=dur, w=w, h=h)).removeprefix("?"), *pairs] if part])
-    return Request("GET", f"{asset}/GETICON{'?' if text else ''}{text}")
+    text = query(given(pos=pos, dur=dur, w=w, h=h))
+    separator = "&" if text else "?"
+    for name, value in (params or {}).items():
+        text += f"{separator}param={encode(name)}:{encode(value)}"
+        separator = "&"
+    return Request("GET", f"{asset}/GETICON{text}")
 
 
 def get_channels() -> Request:
@@ -389,7 +392,8 @@ def require(spec: ServerSpec, feature: Feature, *, need: str = "") -> None:
 
     ``need`` names what it is needed for, where the playbook does not show it.
     """
-    _require(spec, f"{need}: {feature.title}" if need else feature.title, feature.since)
+    title = f"{need}: {feature.title}" if need else feature.title
+    _require(spec, title, feature.since)
 
 
 def require_field(spec: ServerSpec, name: str) -> None:
@@ -458,7 +462,7 @@ def default_file(guid: str, *, text: bool) -> str:
         exact = normal_form(guid)
         readable = re.sub(r"[^\w.]+", "-", exact).strip("-._")[:40].rstrip("-._")
         stem = f"{readable}~{hashlib.sha256(exact.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-    return stem + (".txt" if text else ".xml")
+    return f"{stem}.txt" if text else f"{stem}.xml"
 
 
 def is_file_name(guid: str) -> bool:
@@ -489,12 +493,18 @@ def form_of(shown: Mapping[str, object]) -> Literal["text", "item"] | None:
     In a text, the description is the whole text and the title its first line. Only a document can have a link, a date,
     or a description that does not begin with the title.
     """
-    title, description, link, date = (plain(str(shown.get(name) or "")).strip() for name in RSS_FIELDS)
+    title, description, link, date = _texts_of(shown)
     if link or date:
         return "item"
     if not title or not description:
         return None
-    return "text" if description == title or description.startswith(f"{title}\n") else "item"
+    is_text = description == title or description.startswith(f"{title}\n")
+    return "text" if is_text else "item"
+
+
+def _texts_of(shown: Mapping[str, object]) -> list[str]:
+    """Return the texts of :data:`RSS_FIELDS` as they are compared, empty where an item has none."""
+    return [plain(str(shown.get(name) or "")).strip() for name in RSS_FIELDS]
 
 
 def text_of(shown: Mapping[str, object]) -> str:
@@ -507,20 +517,22 @@ def text_of(shown: Mapping[str, object]) -> str:
 
 def shows_text(text: str, shown: Mapping[str, object]) -> bool:
     """Return whether a channel may show a text so: its first line and the rest, or the whole in one place or both."""
-    text = plain(text)
-    first, _, rest = text.partition("\n")
-    pairs = ((first, rest), (first, text), (text, ""), ("", text), (text, text))
-    title, description = (plain(str(shown.get(name) or "")).strip() for name in RSS_FIELDS[:2])
-    return (title, description) in {(one.strip(), other.strip()) for one, other in pairs}
+    first, _, rest = plain(text).partition("\n")
+    first, rest, text = first.strip(), rest.strip(), plain(text).strip()
+    title, description, _, _ = _texts_of(shown)
+    return (title, description) in {(first, rest), (first, text), (text, ""), ("", text), (text, text)}
 
 
 def item_document(fields: Mapping[str, str]) -> Body:
     """Return an RSS ``item`` document; a date in the form of RFC 2822."""
     date = instant(fields.get("pubDate", ""))
-    texts = {**fields, "pubDate": format_datetime(date)} if date else fields
-    ordered = dict.fromkeys([*(name for name in _ORDER if name in texts), *texts])
-    lines = [f"  <{name}>{escape(texts[name], quote=False)}</{name}>" for name in ordered]
-    document = "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', "<item>", *lines, "</item>", ""])
+    texts = {name: fields[name] for name in _ORDER if name in fields} | dict(fields)
+    if date is not None:
+        texts["pubDate"] = format_datetime(date)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<item>"]
+    for name, text in texts.items():
+        lines.append(f"  <{name}>{escape(text, quote=False)}</{name}>")
+    document = "\n".join([*lines, "</item>", ""])
     return Body.of(document.encode(), "application/xml; charset=utf-8")
 
 
@@ -541,5 +553,6 @@ def bad_character(text: str, *, line: bool = False) -> tuple[int, str] | None:
     A byte order mark at the beginning is read as the encoding of the file. ``line``: a name of one line, without tabs
     and line ends. Characters that XML cannot represent: :mod:`msauto.model.fields`.
     """
-    match = (_NOT_IN_A_NAME if line else _DROPPED).search(text)
+    dropped = _NOT_IN_A_NAME if line else _DROPPED
+    match = dropped.search(text)
     return None if match is None else (match.start() + 1, f"U+{ord(match[0]):04X}")

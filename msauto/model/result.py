@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import starmap
 from pathlib import Path
 from typing import Annotated, Final, Literal, get_args
 
@@ -127,8 +128,8 @@ class Result(Struct, frozen=True):
     @property
     def ok(self) -> bool:
         """Whether everything is done and verified."""
-        done = all(target.outcome in {"changed", "unchanged", "skipped"} for target in self.targets)
-        return done and not self.plan.left_out
+        outcomes = {target.outcome for target in self.targets}
+        return outcomes <= {"changed", "unchanged", "skipped"} and not self.plan.left_out
 
     @property
     def counts(self) -> dict[str, int]:
@@ -225,8 +226,10 @@ class RunSummary(Struct, frozen=True):
 
     def is_of(self, repository: Path) -> bool:
         """Return whether it belongs to a repository: its playbooks are below it, or it was started there."""
-        places = (Path(place) for place in (self.repository, self.folder) if place)
-        return any(place.is_relative_to(repository) for place in places)
+        for place in (self.repository, self.folder):
+            if place and Path(place).is_relative_to(repository):
+                return True
+        return False
 
 
 def user_at(user: str, host: str) -> str:
@@ -247,8 +250,11 @@ class RequestRecord(Struct, frozen=True):
     @property
     def result(self) -> RequestResult:
         """The result as far as it is known: a request that may have been sent, and is not settled, is unverified."""
-        state = self.state
-        outcome: RequestOutcome = "not sent" if state == "planned" else "unverified" if state == "sending" else state
+        outcome: RequestOutcome = "unverified"
+        if self.state == "planned":
+            outcome = "not sent"
+        elif self.state != "sending":
+            outcome = self.state
         return RequestResult(outcome, self.status, self.message, self.tries)
 
 
@@ -270,13 +276,14 @@ class TargetRecord(Struct, frozen=True):
     @property
     def result(self) -> TargetResult:
         """The result as far as it is known; without an outcome, the requests show how far the target came."""
-        requests = tuple(request.result for request in self.requests)
-        sent = {request.outcome for request in requests} - {"not sent"}
+        requests = tuple([request.result for request in self.requests])
         outcome, message = self.outcome, self.message
         if outcome is None:
-            outcome = "unverified" if "unverified" in sent else "interrupted" if sent else "not attempted"
+            outcomes = {request.outcome for request in requests}
+            outcome = "not attempted" if outcomes <= {"not sent"} else "interrupted"
+            if "unverified" in outcomes:
+                outcome = "unverified"
             message = message or "the run ended before this target was done"
-        settled = filter(None, [self.begun, *(request.settled for request in self.requests)])
         return TargetResult(
             self.target,
             outcome,
@@ -284,9 +291,15 @@ class TargetRecord(Struct, frozen=True):
             requests,
             self.differences,
             self.left,
-            seconds=seconds_between(self.begun, max(settled, default=None)),
+            seconds=seconds_between(self.begun, max(self.times, default=None)),
             notes=self.notes,
         )
+
+    @property
+    def times(self) -> list[str]:
+        """When it was begun, and its requests were settled."""
+        times = [self.begun, *(request.settled for request in self.requests)]
+        return [time for time in times if time]
 
 
 class PastTarget(Struct, frozen=True):
@@ -323,19 +336,17 @@ class RunDetails(Struct, frozen=True):
     def plan(self) -> Plan:
         """The plan of the run, as far as the ledger keeps it."""
         counts, settings = self.summary.summary, self.summary.settings
-        unchanged = dict.fromkeys((record.target.server for record in self.targets), 0)
-        unchanged |= {
-            name.removeprefix(UNCHANGED_NOTE): int(text)
-            for name, text in self.notes.items()
-            if name.startswith(UNCHANGED_NOTE)
-        }
+        unchanged = {record.target.server: 0 for record in self.targets}
+        for name, text in self.notes.items():
+            if name.startswith(UNCHANGED_NOTE):
+                unchanged[name.removeprefix(UNCHANGED_NOTE)] = int(text)
         return Plan(
             self.summary.started,
             self.msauto,
-            targets=tuple(record.target for record in self.targets),
+            targets=tuple([record.target for record in self.targets]),
             unchanged=counts.get("unchanged", 0),
             reads=counts.get("reads", 0),
-            servers=tuple(PlannedServer(*each) for each in unchanged.items()),
+            servers=tuple(starmap(PlannedServer, unchanged.items())),
             settings=InputHash(settings, HIDDEN) if settings else None,
             options=PlanOptions(playbooks=self.summary.playbooks),
         )
@@ -343,15 +354,20 @@ class RunDetails(Struct, frozen=True):
     @property
     def result(self) -> Result:
         """The result of the run; what it did not reach is not attempted."""
-        summary, times = self.summary, dict[str, list[str]]()
-        for each in self.targets:
-            known = [each.begun, *(request.settled for request in each.requests)]
-            times.setdefault(each.target.server, []).extend(filter(None, known))
+        summary = self.summary
+        times: dict[str, list[str]] = {}
+        for record in self.targets:
+            times.setdefault(record.target.server, []).extend(record.times)
+        server_seconds: dict[str, float] = {}
+        for server, of_server in times.items():
+            if of_server:
+                server_seconds[server] = seconds_between(min(of_server), max(of_server))
+        seconds = None if summary.ended is None else seconds_between(summary.started, summary.ended)
         return Result(
             summary.run,
             self.plan,
-            tuple(each.result for each in self.targets),
+            tuple([record.result for record in self.targets]),
             interrupted=summary.status in {"interrupted", "died"},
-            seconds=None if summary.ended is None else seconds_between(summary.started, summary.ended),
-            server_seconds={name: seconds_between(min(known), max(known)) for name, known in times.items() if known},
+            seconds=seconds,
+            server_seconds=server_seconds,
         )

@@ -176,8 +176,8 @@ class Seen(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
         """Return the digests as they may be shown: one of a short secret would reveal it."""
         if not self.private:
             return self
-        known = dict(self.items())
-        return Seen(self.names, "".join(_HIDDEN if n in self.private else known.get(n, _HIDDEN) for n in self.names))
+        known = dict(self.items()) | dict.fromkeys(self.private, _HIDDEN)
+        return Seen(self.names, "".join([known.get(name, _HIDDEN) for name in self.names]))
 
 
 # The prediction -----------------------------------------------------------------------------------------------------
@@ -202,24 +202,30 @@ class Expected(Struct, frozen=True):
 def predict(effects: Sequence[Iterable[Effect]], done: int) -> dict[Thing, Expected]:
     """Return what each thing must be once the first ``done`` requests are; ``effects`` are those of each request."""
     expected: dict[Thing, Expected] = {}
-    for index, each in enumerate(effects):
+    for index, effects_of_request in enumerate(effects):
         is_done = index < done
-        for effect in each:
+        for effect in effects_of_request:
             if effect.key == EVERY:
                 continue
             thing = effect.aspect, effect.key
-            had = expected.get(thing)
-            if had is None:
+            earlier = expected.get(thing)
+            if earlier is None:
                 stays = effect.before if effect.after is not None else None
                 expected[thing] = Expected(
                     effect.before, effect.after, stays, is_done, effect.visible, effect.secret, effect.whole
                 )
             elif is_done:
-                after = overlay(had.after, effect.after)
-                stays = had.stays if effect.after is not None and had.after is not None else None
-                secret = had.secret or effect.secret
-                expected[thing] = Expected(had.before, after, stays, True, had.visible, secret, had.whole)
+                expected[thing] = _expect_next(earlier, effect)
     return expected
+
+
+def _expect_next(earlier: Expected, effect: Effect) -> Expected:
+    """Return what is expected of a thing once another effect on it is done."""
+    stays = earlier.stays
+    if effect.after is None or earlier.after is None:
+        stays = None
+    after, secret = overlay(earlier.after, effect.after), earlier.secret or effect.secret
+    return structs.replace(earlier, after=after, stays=stays, done=True, secret=secret)
 
 
 def predict_one(effects: Sequence[Iterable[Effect]], index: int) -> dict[Thing, Expected]:
@@ -286,99 +292,174 @@ def compare(
     looked: Iterable[tuple[str, str]] = (),
 ) -> Comparison:
     """Compare a prediction, what planning saw of the rest, and what it looked at, with a reading."""
-    comparison = Comparison(looked=[name for name, known in looked if digest(named_in(read, name)) != known])
-    rest: dict[str, dict[str, str]] = {aspect: {} for aspect, _ in expected}
+    comparison = Comparison()
+    for name, known in looked:
+        if digest(named_in(read, name)) != known:
+            comparison.looked.append(name)
+    named: dict[str, dict[str, Expected]] = {}
+    rest: dict[str, dict[str, str]] = {}
+    for (aspect, key), expectation in expected.items():
+        named.setdefault(aspect, {})[key] = expectation
+        rest.setdefault(aspect, {})
     for name, known in seen:
         aspect, names_thing, key = name.partition(" ")
         if (aspect, key) in expected:
             continue  # the tasks hold it
         if names_thing:
             rest.setdefault(aspect, {})[key] = known
-        elif aspect in read and (shown := part_digest(read[aspect])) != known:
-            (comparison.lost if shown[:_PLACE] < known[:_PLACE] else comparison.changed).append((aspect, ""))
+        elif aspect in read:
+            _compare_part(comparison, aspect, read[aspect], known)
     is_gone = read.get(ASSET[0]) == {}
     for aspect, known_keys in rest.items():
-        things = {key: each for (name, key), each in expected.items() if name == aspect}
-        if aspect in read:
-            _compare_named(comparison, aspect, things, known_keys, read[aspect], rules[aspect])
-            _compare_rest(comparison, aspect, things, known_keys, read[aspect], rules[aspect])
+        things = named.get(aspect, {})
+        if aspect not in read:
+            _compare_unread(comparison, aspect, things, is_gone=is_gone)
             continue
-        for key, each in things.items():
-            comparison.verdicts[aspect, key] = "else" if is_gone and each.visible else "hidden"
-            comparison.unseen += [] if is_gone and each.visible else [(aspect, key)]
+        part, rule = read[aspect], rules[aspect]
+        keys_of_new = _compare_named(comparison, aspect, things, known_keys, part, rule)
+        _compare_rest(comparison, aspect, {*things, *keys_of_new}, known_keys, part, rule)
     return comparison
 
 
-def _compare_named(
-    comparison: Comparison, aspect: str, things: Mapping[str, Expected], rest: Collection[str], part: Part, rule: Rules
-) -> None:
-    """Compare the things of one aspect that requests name. What is new is found by its place, under a new key."""
-    base = {*rest, *(key for key, each in things.items() if not (each.done and each.after is None))}
-    new = {key: each for key, each in things.items() if key.startswith(NEW) and rule.place(each.after) is not None}
-    at_place: dict[Hashable, list[str]] = {}
-    for key, value in part.items() if new else ():
-        if key not in base:
-            at_place.setdefault(rule.place(value), []).append(key)
-    made: dict[Hashable, list[Json]] = {}
-    for each in (each for each in new.values() if each.done):
-        made.setdefault(rule.place(each.after), []).append(each.after)
-    given: set[str] = set()
-    for key, each in new.items():
-        place = rule.place(each.after)
-        there = at_place.get(place, [])
-        alike = [other for other in made.get(place, ()) if other == each.after]
-        fitting = [live for live in there if not rule.misses(each.after, part[live])]
-        free = [live for live in fitting if live not in given]
-        if each.done and len(fitting) == len(alike) and free:
-            comparison.verdicts[aspect, key], comparison.keys[aspect, key] = "predicted", free[0]
-            given.add(free[0])
+def _compare_part(comparison: Comparison, aspect: str, part: Part, known: str) -> None:
+    """Compare an aspect that no request writes to by its digest."""
+    shown = part_digest(part)
+    if shown[:_PLACE] < known[:_PLACE]:
+        comparison.lost.append((aspect, ""))
+    elif shown != known:
+        comparison.changed.append((aspect, ""))
+
+
+def _compare_unread(comparison: Comparison, aspect: str, things: Mapping[str, Expected], *, is_gone: bool) -> None:
+    """Compare the things of an aspect that was not read; ``is_gone``: there is no asset to read."""
+    for key, expectation in things.items():
+        thing = aspect, key
+        if is_gone and expectation.visible:
+            comparison.verdicts[thing] = "else"
         else:
-            comparison.verdicts[aspect, key] = "else" if there else "before"
-        if len(fitting) > len(alike):
-            comparison.twice[aspect, key] = fitting
-        live = comparison.keys.get((aspect, key)) or next(iter(fitting or there), None)
-        comparison.values[aspect, key] = None if live is None else part[live]
-    for key, each in things.items():
+            comparison.verdicts[thing] = "hidden"
+            comparison.unseen.append(thing)
+
+
+def _compare_named(
+    comparison: Comparison,
+    aspect: str,
+    things: Mapping[str, Expected],
+    rest: Collection[str],
+    part: Part,
+    rule: Rules,
+) -> Collection[str]:
+    """Compare the things of one aspect that requests name; return the live keys of those that are new."""
+    new: dict[str, Expected] = {}
+    known_keys = set(rest)
+    for key, expectation in things.items():
+        if key.startswith(NEW) and rule.place(expectation.after) is not None:
+            new[key] = expectation
+        if not expectation.done or expectation.after is not None:
+            known_keys.add(key)
+    keys_of_new: Collection[str] = ()
+    if new:
+        keys_of_new = _compare_new(comparison, aspect, new, known_keys, part, rule)
+    for key, expectation in things.items():
+        thing = aspect, key
         if key not in new:
             now = part.get(key, rule.missing)
-            if each.done and each.after is None and key in given:
-                now = None  # the server gave its key to what is new
-            comparison.verdicts[aspect, key] = _verdict(each, now, rule)
-            comparison.values[aspect, key] = None if now is UNSET else now
-        verdict = comparison.verdicts[aspect, key]
-        hidden = rule.hidden(each.after, comparison.values[aspect, key]) if each.after is not None else ()
-        if isinstance(each.after, dict):
-            hidden = [name for name in hidden if each.after[name] is not None]
-        if verdict == "hidden" or (verdict == "predicted" and not rule.kept.issuperset(hidden)):
-            comparison.unseen.append((aspect, key))
+            if key in keys_of_new:
+                now = None  # it is deleted, and the server gave its key to what is new
+            comparison.verdicts[thing] = _verdict(expectation, now, rule)
+            comparison.values[thing] = None if now is UNSET else now
+        if _is_unseen(comparison.verdicts[thing], expectation.after, comparison.values[thing], rule):
+            comparison.unseen.append(thing)
+    return keys_of_new
 
 
-def _verdict(each: Expected, now: Any, rule: Rules) -> Verdict:
-    if each.secret or (now is UNSET and not each.visible):
+def _compare_new(
+    comparison: Comparison,
+    aspect: str,
+    new: Mapping[str, Expected],
+    known_keys: Collection[str],
+    part: Part,
+    rule: Rules,
+) -> Collection[str]:
+    """Find what is new by its place, under a key that was not known; return the keys that are found."""
+    at_place: dict[Hashable, list[str]] = {}
+    for key, value in part.items():
+        if key not in known_keys:
+            at_place.setdefault(rule.place(value), []).append(key)
+    made: dict[Hashable, list[Json]] = {}
+    for expectation in new.values():
+        if expectation.done:
+            made.setdefault(rule.place(expectation.after), []).append(expectation.after)
+    given: set[str] = set()
+    for key, expectation in new.items():
+        thing, wanted = (aspect, key), expectation.after
+        place = rule.place(wanted)
+        there = at_place.get(place, [])
+        fitting = [live for live in there if not rule.misses(wanted, part[live])]
+        free = [live for live in fitting if live not in given]
+        alike = made.get(place, []).count(wanted)
+        likeliest = fitting or there
+        if expectation.done and len(fitting) == alike and free:
+            likeliest = free
+            given.add(free[0])
+            comparison.keys[thing] = free[0]
+            comparison.verdicts[thing] = "predicted"
+        else:
+            comparison.verdicts[thing] = "else" if there else "before"
+        if len(fitting) > alike:
+            comparison.twice[thing] = fitting
+        comparison.values[thing] = part[likeliest[0]] if likeliest else None
+    return given
+
+
+def _is_unseen(verdict: Verdict, wanted: Json, shown: Json, rule: Rules) -> bool:
+    """Return whether reading does not show all of a thing that no server keeps to itself."""
+    if verdict != "predicted" or wanted is None:
+        return verdict == "hidden"
+    hidden = rule.hidden(wanted, shown)
+    if isinstance(wanted, dict):
+        hidden = [name for name in hidden if wanted[name] is not None]
+    return not rule.kept.issuperset(hidden)
+
+
+def _verdict(expectation: Expected, now: Any, rule: Rules) -> Verdict:
+    before, after = expectation.before, expectation.after
+    if expectation.secret or (now is UNSET and not expectation.visible):
         return "hidden"
-    now = "" if now is UNSET else now  # it was shown before
-    if each.done and _is_predicted(each, now, rule):
+    if now is UNSET:
+        now = ""  # it was shown before
+    if expectation.done and _is_predicted(expectation, now, rule):
         # A plain value of which reading shows nothing is not seen; of an item, reading shows the rest.
-        return "hidden" if not isinstance(now, dict) and rule.hidden(each.after, now) else "predicted"
-    if each.before is None and rule.missing is not None:
-        return "else" if each.done else "before"  # what a value was is not known
-    if not each.whole and isinstance(each.before, dict):  # where nothing is known of it, it may be gone, too
-        return "else" if each.before and rule.misses(each.before, now) else "before"
-    return "before" if is_equal(each.before, now, rule) else "else"
+        is_hidden = not isinstance(now, dict) and rule.hidden(after, now)
+        return "hidden" if is_hidden else "predicted"
+    if before is None and rule.missing is not None:
+        return "else" if expectation.done else "before"  # what a value was is not known
+    if expectation.whole or not isinstance(before, dict):
+        return "before" if is_equal(before, now, rule) else "else"
+    # Where nothing is known of what it was, it may be gone, too.
+    return "else" if before and rule.misses(before, now) else "before"
 
 
-def _is_predicted(each: Expected, now: Json, rule: Rules) -> bool:
-    if each.after is None or now is None:
-        return each.after is None and now is None
-    return not rule.misses(each.after, now) and not lost_attributes(each, now, rule)
+def _is_predicted(expectation: Expected, now: Json, rule: Rules) -> bool:
+    after = expectation.after
+    if after is None or now is None:
+        return after is now
+    return not rule.misses(after, now) and not lost_attributes(expectation, now, rule)
 
 
-def lost_attributes(each: Expected, now: Json, rule: Rules) -> dict[str, Json]:
+def lost_attributes(expectation: Expected, now: Json, rule: Rules) -> dict[str, Json]:
     """Return what an item had, no effect names, and is empty now."""
-    if not isinstance(each.stays, dict) or not isinstance(each.after, dict):
-        return {}
-    left = {name: value for name, value in each.stays.items() if name not in each.after}
-    return {n: v for n, v in left.items() if rule.misses({n: ""}, each.stays) and not rule.misses({n: ""}, now)}
+    stays, after = expectation.stays, expectation.after
+    lost: dict[str, Json] = {}
+    if not isinstance(stays, dict) or not isinstance(after, dict):
+        return lost
+    for name, value in stays.items():
+        if name in after:
+            continue
+        empty: Json = {name: ""}
+        if rule.misses(empty, stays) and not rule.misses(empty, now):
+            lost[name] = value
+    return lost
 
 
 def is_equal(one: Json, other: Json, rule: Rules) -> bool:
@@ -389,18 +470,25 @@ def is_equal(one: Json, other: Json, rule: Rules) -> bool:
 
 
 def _compare_rest(
-    comparison: Comparison, aspect: str, things: Collection[str], rest: Mapping[str, str], part: Part, rule: Rules
+    comparison: Comparison,
+    aspect: str,
+    named: Collection[str],
+    rest: Mapping[str, str],
+    part: Part,
+    rule: Rules,
 ) -> None:
     """Compare what no request names of an aspect that requests write to."""
     for key, known in rest.items():
         now = part.get(key, rule.missing)
         if now is UNSET or now in (None, "", []):
             comparison.lost.append((aspect, key))
-        elif (shown := digest(now, rule.place(now))) != known:
-            (comparison.changed if shown[:_PLACE] == known[:_PLACE] else comparison.moved).append((aspect, key))
-    given = {key for (name, _), key in comparison.keys.items() if name == aspect}
-    comparison.new += [
-        (aspect, key)
-        for key, value in part.items()
-        if key not in rest and key not in things and key not in given and value not in ("", [])
-    ]
+            continue
+        shown = digest(now, rule.place(now))
+        if shown[:_PLACE] != known[:_PLACE]:
+            comparison.moved.append((aspect, key))
+        elif shown != known:
+            comparison.changed.append((aspect, key))
+    for key, value in part.items():
+        is_known = key in rest or key in named
+        if not is_known and value not in ("", []):
+            comparison.new.append((aspect, key))

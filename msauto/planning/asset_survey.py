@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import starmap
 from typing import Any, Final
@@ -19,7 +19,7 @@ from msauto.aspects.positions import InAndOut
 from msauto.circuit_breaker import cause_of
 from msauto.errors import MissingError, MsautoError, PlanningError
 from msauto.model import requests
-from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, Intent, TaskSource
+from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, Handler, Intent, TaskSource
 from msauto.model.events import Notify, PlannedState, ignore
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipEntries, ClipIdentity, plain, same_text
@@ -28,7 +28,7 @@ from msauto.model.plan import Address, EmptiedList, Request, Settlement, ShownIt
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.requests import asset_path
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import Json, Snapshot, Thing, thing_of
+from msauto.model.snapshot import Effect, Json, Snapshot, Thing, thing_of
 from msauto.model.snapshot import after as snapshot_after
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import check_deletion, check_link_titles, with_places
@@ -96,11 +96,11 @@ class AssetSurvey:
             return SurveyedTarget("skipped", warnings=self._finder.warnings)
         clip = await self._layers.clip()
         here, away = await self._finder.divide(declared)
-        missing = await self._check_missing(away, unknown)
+        state = await self._check_missing(away, unknown)
         if clip is None or (not here and not pending):
-            warnings = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
-            state = missing if declared or unknown else "skipped"
-            return SurveyedTarget(state, warnings=(*self._finder.warnings, *filter(None, warnings)))
+            if not declared and not unknown:
+                state = "skipped"
+            return SurveyedTarget(state, warnings=self._warnings_of_missing(away, unknown))
         self._group = self._finder.named()
         self._finder.check_aliases(here)
         for member in self._group.members:
@@ -108,17 +108,26 @@ class AssetSurvey:
             for name in member.listed:
                 self._layers.looked.add(f"fact {name}")
         outcome = await self._compare(clip, here)
-        unread = (f"{clip.title}: {warning}" for warning in clip.asset.warnings)
+        unread = [f"{clip.title}: {warning}" for warning in clip.asset.warnings]
         outcome.warnings = (*self._finder.warnings, *unread, *outcome.warnings)
         return outcome
+
+    def _warnings_of_missing(self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]) -> tuple[str, ...]:
+        """Return the warnings of a clip that is missing, those of its tasks included."""
+        warnings: dict[str, None] = {}
+        for member in (*(member for member, _ in away), *unknown):
+            if member.intent.if_missing:
+                warnings[member.intent.if_missing] = None
+        return (*self._finder.warnings, *warnings)
 
     def _has_pending(self) -> bool:
         """Whether an earlier run left something pending for the asset of these tasks."""
         pending, group = self._context.pending, self._group
         if not pending:
             return False
-        answer = group.by_id[1] if group.by_id else None
-        names = {*group.names, group.name, (answer.title if answer else None) or group.name}
+        names = {*group.names, group.name}
+        if group.by_id and group.by_id[1] and group.by_id[1].title:
+            names.add(group.by_id[1].title)
         return any((group.database, plain(name)) in pending for name in names)
 
     async def _evaluate(self, *, reads: bool) -> tuple[list[Declared], list[IntentGroupMember]]:
@@ -134,129 +143,171 @@ class AssetSurvey:
                 desired = await self._layers.evaluate(intent.evaluate, member.entry, intent.source, listed=listed)
             except NoAssetError:
                 unknown.append(member)
-            else:
-                evaluated.append((member, desired, listed))
-        if reads or any(desired is not None for _, desired, _ in evaluated):
+                continue
+            evaluated.append((member, desired, listed))
+            reads = reads or desired is not None
+        if reads:
             await self._layers.clip()
         declared: list[Declared] = []
         for member, desired, listed in evaluated:
             self._finder.check_entry(member, desired)
-            desired = await self._asked_again(member, desired, listed) if listed else desired
-            declared += [] if desired is None else [(member, desired)]
+            if listed:
+                desired = await self._by_own_answer(member, desired, listed)
+            if desired is not None:
+                declared.append((member, desired))
         return declared, unknown
 
-    async def _asked_again(
+    async def _by_own_answer(
         self, member: IntentGroupMember, desired: Desired | None, listed: Mapping[str, Any]
     ) -> Desired | None:
         """Return what a member declares by the clip's own answer: ``listed`` is from a listing, which may lag."""
-        answer, intent, entry, where = self._finder.answer_to(member), member.intent, member.entry, member.where
-        now = listed_otherwise(listed, answer.asset) if answer is not None else {}
+        answer = self._finder.answer_to(member)
+        if answer is None:
+            return desired
+        now = listed_otherwise(listed, answer.asset)
         if not now:
             return desired
-        if where is None or await self._layers.evaluate(where, entry, intent.source, answer=answer):
-            return await self._layers.evaluate(intent.evaluate, entry, intent.source, answer=answer)
-        differ = ", ".join(f"{name} is {listed[name]!r} in the listing and {now[name]!r} in the answer" for name in now)
+        intent = member.intent
+        evaluate = partial(self._layers.evaluate, entry=member.entry, source=intent.source, answer=answer)
+        if member.where is None or await evaluate(member.where):
+            return await evaluate(intent.evaluate)
+        differences: list[str] = []
+        for name, value in now.items():
+            differences.append(f"{name} is {listed[name]!r} in the listing and {value!r} in the answer")
         self._finder.warnings += (
-            f"{member.title!r} no longer fulfils `where` of {intent.source.description}: {differ}",
+            f"{member.title!r} no longer fulfils `where` of {intent.source.description}: {', '.join(differences)}",
         )
         return None
 
     async def _check_missing(self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]) -> PlannedState:
         """Return the state for intents whose asset is missing. Raises ``PlanningError`` unless they allow for that."""
-        if not away and not unknown:
-            return "unchanged"
-        context, group = self._context, self._group
-        if not await self._reader.has_database(group.database):
-            source = group.members[0].intent.source
-            raise await not_found(self._reader, context.server, "database", group.database, source)
         state: PlannedState = "unchanged"
+        if not away and not unknown:
+            return state
+        database = self._group.database
+        if not await self._reader.has_database(database):
+            source = self._group.members[0].intent.source
+            raise await not_found(self._reader, self._context.server, "database", database, source)
         for member, desired in (*away, *((member, None) for member in unknown)):
-            intent, asset = member.intent, desired if isinstance(desired, DesiredAsset) else None
-            if intent.absent or (asset is not None and not asset.present):
+            absent, missing = member.intent.absent, member.intent.missing
+            if isinstance(desired, DesiredAsset):
+                absent = absent or not desired.present
+                missing = "skip" if desired.missing == "skip" else missing
+            if absent:
                 continue
-            if intent.missing != "skip" and (asset is None or asset.missing != "skip"):
-                was = former_titles(member)
-                former = f" (nor {', '.join(map(repr, was))})" if was else ""
-                clips_of = partial(context.memory.clips_of, context.server.name, group.database)
-                known = [clip for name in (member.title, *was) if name for clip in clips_of(name)]
-                today = await context.similar.title_today(self._reader, group.database, known)
-                now = f": its clip has the title {today!r} now" if today else ""
-                raise refuse(
-                    f"server {context.server.name}, database {group.database}: asset "
-                    f"{member.title or group.name!r}{former} not found{now}",
-                    intent.named or intent.source,
-                    await self._remedy_for_missing(member.title, today),
-                    MissingError,
-                )
+            if missing != "skip":
+                raise await self._missing(member)
             state = "skipped"
         return state
 
+    async def _missing(self, member: IntentGroupMember) -> MsautoError:
+        """Return the error of a task whose asset is missing."""
+        server, database = self._context.server.name, self._group.database
+        was = former_titles(member)
+        known: list[ClipIdentity] = []
+        for name in (member.title, *was):
+            if name:
+                known += self._context.memory.clips_of(server, database, name)
+        today = await self._context.similar.title_today(self._reader, database, known)
+        former = f" (nor {', '.join(map(repr, was))})" if was else ""
+        now = f": its clip has the title {today!r} now" if today else ""
+        return refuse(
+            f"server {server}, database {database}: asset {member.title or self._group.name!r}{former} not found{now}",
+            member.intent.named or member.intent.source,
+            await self._remedy_for_missing(member.title, today),
+            MissingError,
+        )
+
     async def _remedy_for_missing(self, title: str | None, today: str) -> str:
         """Return what to do about a missing asset: its title today, the nearest live ones, if it is named by title."""
-        if title and any(sign in title for sign in "*?"):
-            pattern = re.escape(title).replace(r"\*", ".*").replace(r"\?", ".")
-            return f"for all such titles, write `select: {{where: asset.title is match('{pattern}$')}}`, or a loop"
         otherwise = "correct the title, or write `missing: skip`"
         if not title:
             return otherwise
+        if "*" in title or "?" in title:
+            pattern = re.escape(title).replace(r"\*", ".*").replace(r"\?", ".")
+            return f"for all such titles, write `select: {{where: asset.title is match('{pattern}$')}}`, or a loop"
         return await self._context.similar.remedy(self._reader, self._group.database, title, otherwise, today)
 
     # Comparing ---------------------------------------------------------------------------------------------------
 
     async def _compare(self, clip: FoundClip, here: Sequence[Declared]) -> SurveyedTarget:
         """Compare the clip with what its tasks declare, and plan the difference and its handlers."""
-        declared = [each for _, each in here if isinstance(each, DesiredAsset)]
-        runs = [each for _, each in here if isinstance(each, DesiredOperation)]
+        declared: list[DesiredAsset] = []
+        runs: list[DesiredOperation] = []
+        for _, part in here:
+            if isinstance(part, DesiredAsset):
+                declared.append(part)
+            elif isinstance(part, DesiredOperation):
+                runs.append(part)
         desired = merge_desired(declared, clip.asset, clip.title) if declared else None
         if desired is not None and not self._may_go_on(clip, declared, desired):
             return SurveyedTarget("skipped")
         entries = None
         if desired is not None and not desired.present:
-            chosen = tuple(member.entry for member, _ in here if member.entry is not None)
+            chosen = tuple([member.entry for member, _ in here if member.entry is not None])
             entries = await check_deletion(self._reader, self._group.database, clip, chosen, desired)
             if entries is None:
                 return SurveyedTarget("unchanged", warnings=desired.notes)
         recalled = self._recall(clip)
         plan = await self._plan_context(clip, desired, runs, recalled.items, entries)
         builder = plan.builder
-        try:
-            _plan_tasks(plan, desired, runs)
-        except MissingError as error:
-            raise await with_nearest_folder(error, self._reader, plan.database) from None
-        if declared and self._group.protecting:
-            reads = any(losses(builder.changes))
-            kept = await protected(self._group.protecting, self._layers, self._finder, here, reads=reads)
-            check_protected(plan, declared, kept)
-        home = desired.folder.value if desired is not None and desired.folder is not None else None
-        await check_link_titles(
-            self._reader, plan.database, clip.asset, builder.changes, home=home, are_links=bool(plan.still)
-        )
+        await self._plan_changes(plan, here, declared, desired, runs)
         if not await self._plan_handlers(plan, here, desired):
             return SurveyedTarget("left out", None, tuple(builder.warnings), recalled.settlements)
         settlements = (*recalled.settlements, *adopted(plan, self._id_of(clip, clip.title)))
         if not builder.changes:
-            state: PlannedState = "kept" if builder.is_keeping else "unchanged" if here else "skipped"
+            state: PlannedState = "unchanged" if here else "skipped"
+            if builder.is_keeping:
+                state = "kept"
             return SurveyedTarget(state, None, tuple(builder.warnings), settlements)
         if not recalled.items:
-            builder.warnings += self._another_recording(clip)
+            self._warn_of_another_recording(clip, builder)
         builder.look(*self._layers.looked)
-        outcome = finished(
-            self._context, _target_of(plan, clip, deletes=entries is not None), builder,
-            self._layers.added_to(plan.live), settlements,
-        )  # fmt: skip
+        target = _target_of(plan, clip, deletes=entries is not None)
+        outcome = finished(self._context, target, builder, self._layers.added_to(plan.live), settlements)
         if outcome.target is not None and self._context.find_links and entries is None:
             outcome.target = await with_places(outcome.target, clip.asset, self._reader)
         return outcome
 
-    def _another_recording(self, clip: FoundClip) -> Iterator[str]:
-        """Yield that runs knew another clip under the title: what others changed since is not known of this one."""
-        clips = self._context.memory.clips_of(self._context.server.name, self._group.database, clip.title)
-        now, known = clip.asset.attributes.get("create_time"), [each for each in clips if each.create_time]
-        if now and known:
-            what, is_now, was = "recording", f"created {now}", f"created {known[0].create_time}"
+    async def _plan_changes(
+        self,
+        plan: PlanContext,
+        here: Sequence[Declared],
+        declared: Sequence[DesiredAsset],
+        desired: DesiredAsset | None,
+        runs: Sequence[DesiredOperation],
+    ) -> None:
+        """Plan what the tasks want, unless that contradicts a task that is left out, or the titles of links."""
+        try:
+            _plan_tasks(plan, desired, runs)
+        except MissingError as error:
+            raise await with_nearest_folder(error, self._reader, plan.database) from None
+        changes = plan.builder.changes
+        if declared and self._group.protecting:
+            reads = any(losses(changes))
+            kept = await protected(self._group.protecting, self._layers, self._finder, here, reads=reads)
+            check_protected(plan, declared, kept)
+        home = None
+        if desired is not None and desired.folder is not None:
+            home = desired.folder.value
+        is_undo = bool(plan.still)
+        await check_link_titles(self._reader, plan.database, plan.asset, changes, home=home, are_links=is_undo)
+
+    def _warn_of_another_recording(self, clip: FoundClip, builder: PlanBuilder) -> None:
+        """Warn that runs knew another clip under the title: what others changed since is not known of this one."""
+        now = clip.asset.attributes.get("create_time")
+        if not now:
+            return
+        for known in self._context.memory.clips_of(self._context.server.name, self._group.database, clip.title):
+            if not known.create_time:
+                continue
+            what, is_now, was = "recording", f"created {now}", f"created {known.create_time}"
             if is_now == was:
-                what, is_now, was = "entry", f"link_id {clip.asset.link_id}", f"link_id {known[0].link_id}"
-            yield f"{clip.title}: this is another {what} ({is_now}) than the one that earlier runs wrote to ({was})"
+                what, is_now, was = "entry", f"link_id {clip.asset.link_id}", f"link_id {known.link_id}"
+            builder.warnings.append(
+                f"{clip.title}: this is another {what} ({is_now}) than the one that earlier runs wrote to ({was})"
+            )
+            return
 
     def _may_go_on(self, clip: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset) -> bool:
         """Return whether no task skips a clip that is still recorded; an error unless all tasks skip or allow it.
@@ -264,7 +315,7 @@ class AssetSurvey:
         Raises ``PlanningError`` also for a clip that is not in the folder that a task names.
         """
         if clip.asset.finalized is False and desired.unfinalized == "error":
-            strictest = next(each for each in declared if each.unfinalized == "error")
+            strictest = next(task for task in declared if task.unfinalized == "error")
             raise refuse(
                 f"{clip.title!r} is still being recorded: the server does not report finalized as true",
                 strictest.source,
@@ -279,10 +330,13 @@ class AssetSurvey:
 
     def _recall(self, clip: FoundClip) -> RecalledItems:
         """Return what the ledger remembers of a clip under its title and its former ones, and of its other entries."""
-        former = [name for name in reversed(self._group.names) if not same_text(name, clip.title)]
-        others = [self._id_of(alias, alias.title) for alias in self._finder.aliases]
-        names = [self._id_of(clip, name) for name in (*former, clip.title)]
-        return recall(self._context.memory, names, others, forget=self._context.forget)
+        names: list[TargetId] = []
+        for name in reversed(self._group.names):
+            if not same_text(name, clip.title):
+                names.append(self._id_of(clip, name))
+        names.append(self._id_of(clip, clip.title))
+        aliases = [self._id_of(alias, alias.title) for alias in self._finder.aliases]
+        return recall(self._context.memory, names, aliases, forget=self._context.forget)
 
     def _id_of(self, clip: FoundClip, title: str) -> TargetId:
         link_id, created = clip.asset.link_id, clip.asset.attributes.get("create_time")
@@ -298,32 +352,45 @@ class AssetSurvey:
     ) -> PlanContext:
         """Return what the aspects work with; ``entries`` are those of a clip that is to be deleted."""
         context, address = self._context, clip.address
-        database, dialect = self._group.database, context.server.dialect
-        title = desired.title.value if desired and desired.title else clip.title
-        dests = [run.dest for run in runs if isinstance(run, DesiredDownload)]
-        before = after = asset_path(database, address, dialect=dialect)
+        server, database = context.server, self._group.database
+        title = clip.title
+        if desired is not None and desired.title is not None:
+            title = desired.title.value
+        address_after = address if address.namespace else Address(title)
+        before = after = asset_path(database, address, dialect=server.dialect)
         if title != clip.title and not address.namespace:
-            after = asset_path(database, Address(title), dialect=dialect)
-        return PlanContext(
-            server=context.server,
+            after = asset_path(database, address_after, dialect=server.dialect)
+        files: dict[str, str | None] = {}
+        fetched: dict[str, str] = {}
+        live = await self._read_rest(clip, desired, title)
+        for run in runs:
+            if not isinstance(run, DesiredDownload):
+                continue
+            if context.hash_file is not None:
+                files[run.dest] = await context.hash_file(run.dest)
+            fetched[run.dest] = str(context.memory.recall(fetched_file(run.dest)).get("sha256"))
+        plan = PlanContext(
+            server=server,
             database=database,
             path_before=before,
             path=after,
             title=title,
             live_title=clip.title,
             asset=clip.asset,
-            live=await self._read_rest(clip, desired, title),
+            live=live,
             builder=PlanBuilder(),
             memory=memory,
-            lossy=desired.lossy if desired else False,
-            still=desired.still if desired else {},
-            address=address if address.namespace else Address(title),
-            files=await _read_files(context.hash_file, dests) if dests else {},
-            fetched={dest: str(context.memory.recall(fetched_file(dest)).get("sha256")) for dest in dests},
+            address=address_after,
+            files=files,
+            fetched=fetched,
             batch=context.answers.batches.get(database),
-            places=() if entries is None else entries.places,
             hide=context.secrets.mask,
         )
+        if desired is not None:
+            plan = structs.replace(plan, lossy=desired.lossy, still=desired.still)
+        if entries is not None:
+            plan = structs.replace(plan, places=entries.places)
+        return plan
 
     async def _read_rest(self, clip: FoundClip, desired: DesiredAsset | None, title: str) -> LiveTarget:
         """Read what only the comparison needs: XMP fields, what is where links are to be, all links."""
@@ -331,67 +398,72 @@ class AssetSurvey:
         if desired is None:
             return known
         reader, database = self._reader, self._group.database
-        needed = [ASPECTS[name].reads(part, clip.asset, title) for name, part in desired.parts.items()]
+        needed: list[Reads] = []
+        for name, part in desired.parts.items():
+            needed.append(ASPECTS[name].reads(part, clip.asset, title))
         needed += self._asked_by_where()
         if database in self._context.answers.batches:  # which makes the XMP fields unknown
-            needed = [each._replace(xmp=frozenset()) for each in needed]
-        needed += [] if desired.present else [Reads(links=True)]
+            needed = [reads._replace(xmp=frozenset()) for reads in needed]
+        if not desired.present:
+            needed.append(Reads(links=True))
         return await read_needed(reader, reader.read_folder, database, clip.address, known, needed)
 
     def _asked_by_where(self) -> list[Reads]:
         """Return the reads of what a ``where`` asked for by name: verification reads it again, and compares it."""
-        known = self._layers.named.asked if self._layers.named else ()
+        known: Collection[str] = self._layers.named.asked if self._layers.named else ()
         asked: dict[str, set[str]] = {}
         for member in self._group.members:
             for name in member.looked:
                 aspect, key = thing_of(name)
-                asked.setdefault(aspect, set()).update({key} - {*known})
-        if not asked:
-            return []
-        return [ASPECTS[aspect].needs(keys) for aspect, keys in asked.items() if aspect in ASPECTS]
+                if aspect in ASPECTS:
+                    keys = asked.setdefault(aspect, set())
+                    if key not in known:
+                        keys.add(key)
+        return [ASPECTS[aspect].needs(keys) for aspect, keys in asked.items()]
 
     async def _plan_handlers(self, plan: PlanContext, here: Sequence[Declared], desired: DesiredAsset | None) -> bool:
         """Plan the handlers that are due; what two of them run on this target, only once.
 
         Return whether the target may be planned: a deletion may have to wait for a handler in doubt.
         """
-        known = [handler for member in self._group.members for handler in member.intent.notify]
+        known: list[Handler] = []
+        for member in self._group.members:
+            known += member.intent.notify
         if not known and not plan.memory:
             return True
-        declared = [(member.intent.notify, each) for member, each in here]
+        declared = [(member.intent.notify, part) for member, part in here]
         due = due_handlers(known, declared, desired, plan.builder.changes, plan.memory)
-        ran: set[tuple[str, str, str]] = set()
+        deletes = desired is not None and not desired.present
+        planned: set[tuple[str, str, str]] = set()
         for handler, since in due.calls:
             run = await self._layers.evaluate(handler.evaluate, None, handler.source)
-            if isinstance(run, DesiredOperation):
-                cause = Trigger(handler.name, since, before=desired is not None and not desired.present)
-                alone = structs.replace(plan, builder=PlanBuilder())
-                operation(run).run(alone, run, cause)
-                keys = {(str(change.after), change.aspect, change.key) for change in alone.builder.changes}
-                if not keys & ran:
-                    ran |= keys
-                    operation(run).run(plan, run, cause)
+            if not isinstance(run, DesiredOperation):
+                continue
+            cause = Trigger(handler.name, since, before=deletes)
+            alone = structs.replace(plan, builder=PlanBuilder())
+            operation(run).run(alone, run, cause)
+            things = {(str(change.after), *change.thing) for change in alone.builder.changes}
+            if planned.isdisjoint(things):
+                planned |= things
+                operation(run).run(plan, run, cause)
         name = self._group.name
         plan.builder.warnings += [f"{name!r} is not deleted: {warning}" for warning in due.in_doubt]
         plan.builder.warnings += [f"{name}: {warning}" for warning in due.warnings]
         return not due.in_doubt
 
 
-async def _read_files(hash_file: HashFile | None, dests: Sequence[str]) -> dict[str, str | None]:
-    """Return the hashes of the files that are where downloads are to be."""
-    return {dest: await hash_file(dest) for dest in dests} if hash_file else {}
-
-
 def _target_of(plan: PlanContext, clip: FoundClip, *, deletes: bool) -> Target:
     """Return the target of an asset, without what was planned."""
+    folder = None if clip.asset.folder is None else show_folder(clip.asset.folder)
+    address_after = Address(clip.title) if deletes else plan.address
     return Target(
         server=plan.server.name,
         database=plan.database,
         kind="asset",
         name=clip.title,
-        folder=None if clip.asset.folder is None else show_folder(clip.asset.folder),
+        folder=folder,
         address=clip.address,
-        address_after=Address(clip.title) if deletes else plan.address,
+        address_after=address_after,
         clip=ClipIdentity.of(clip.asset),
         rate=clip.asset.rate,
         places=tuple(map(show_folder, plan.places)),
@@ -401,9 +473,16 @@ def _target_of(plan: PlanContext, clip: FoundClip, *, deletes: bool) -> Target:
 def in_error(context: SurveyContext, group: IntentGroup, error: Exception) -> Target:
     """Return a target that cannot be planned."""
     address = group.by_id[0] if group.by_id else Address(group.name)
-    named = context.server.name, group.database, group.kind, group.name
-    cause = cause_of(error) or UNSET
-    return Target(*named, error=str(error), cause=cause, address=address, address_after=address)
+    return Target(
+        context.server.name,
+        group.database,
+        group.kind,
+        group.name,
+        error=str(error),
+        cause=cause_of(error) or UNSET,
+        address=address,
+        address_after=address,
+    )
 
 
 # Planning ------------------------------------------------------------------------------------------------------
@@ -415,19 +494,23 @@ def _plan_tasks(plan: PlanContext, desired: DesiredAsset | None, runs: Sequence[
     if desired is not None:
         plan.builder.warnings += desired.notes
         if desired.present:
-            steps += [partial(ASPECTS[name].plan, plan, part) for name, part in desired.parts.items()]
+            for name, part in desired.parts.items():
+                steps.append(partial(ASPECTS[name].plan, plan, part))
             steps.append(partial(_check_editorial, plan))
         else:
             steps.append(partial(DELETION.plan, plan, desired.source))
-    steps += [partial(operation(run).run, plan, run, TASK) for run in runs]
+    for run in runs:
+        steps.append(partial(operation(run).run, plan, run, TASK))
     errors: list[MsautoError] = []
     for step in steps:
         try:
             step()
         except MsautoError as error:
             errors.append(error)
+    if len(errors) > 1:
+        raise PlanningError("\n".join(dict.fromkeys(map(str, errors))))
     if errors:
-        raise errors[0] if len(errors) == 1 else PlanningError("\n".join(dict.fromkeys(map(str, errors))))
+        raise errors[0]
 
 
 def _check_editorial(context: PlanContext) -> None:
@@ -440,7 +523,9 @@ def _check_editorial(context: PlanContext) -> None:
         return
 
     def after() -> Snapshot:
-        effects = (effect for request in context.builder.requests() for effect in request.effects)
+        effects: list[Effect] = []
+        for request in context.builder.requests():
+            effects += request.effects
         return snapshot_after(snapshot_of(context.live), effects)
 
     warnings: list[str] = []
@@ -455,17 +540,20 @@ def _outside_in_and_out(context: PlanContext, after: Callable[[], Snapshot]) -> 
 
     Everything is within the clip, or its aspect refuses it.
     """
-    changes = context.builder.changes
-    moved = "frames" in context.builder.altered
-    span, length = InAndOut.of(context.asset, after() if moved else None), context.asset.frames
+    builder = context.builder
+    moves_points = "frames" in builder.altered
+    snapshot = after() if moves_points else None
+    span = InAndOut.of(context.asset, snapshot)
+    length = context.asset.frames
     is_whole = length is not None and span.misses(0, length - 1) is None
     if is_whole or span.is_reversed:
         return
-    set_here = {change.source.place for change in changes}
-    for what, first, last, source in context.builder.placed:
-        where = span.misses(first, last) if moved or source.place in set_here else None
-        if where is not None:
-            yield f"{what} {where} ({source.place})"
+    set_here = {change.source.place for change in builder.changes}
+    for what, first, last, source in builder.placed:
+        if moves_points or source.place in set_here:
+            where = span.misses(first, last)
+            if where is not None:
+                yield f"{what} {where} ({source.place})"
 
 
 def finished(
@@ -482,10 +570,12 @@ def finished(
     """
     warnings = tuple(builder.warnings)
     if not builder.changes:
-        return SurveyedTarget("kept" if builder.is_keeping else "unchanged", None, warnings, settlements)
+        state: PlannedState = "kept" if builder.is_keeping else "unchanged"
+        return SurveyedTarget(state, None, warnings, settlements)
     sent = builder.requests()
+    most = context.server.request_line
     for request in sent:
-        length, most = requests.request_line_length(request), context.server.request_line
+        length = requests.request_line_length(request)
         if length > most:
             change = builder.changes[request.changes[0]]
             raise refuse(
@@ -513,17 +603,16 @@ def shown_context(live: LiveTarget, sent: Sequence[Request]) -> TargetContext | 
     if live.asset is None:
         return None
     touched: set[Thing] = set()
-    is_on_timeline = False
     for request in sent:
         for effect in request.effects:
             touched.add((effect.aspect, effect.key))
-            is_on_timeline = is_on_timeline or effect.aspect in _ON_TIMELINES
-    if not is_on_timeline:
-        return TargetContext(live.asset.frames)
     untouched: list[ShownItem] = []
-    for aspect in _ON_TIMELINES.values():
-        untouched += aspect.untouched(live, touched)
+    if not _ON_TIMELINES.keys().isdisjoint([aspect for aspect, _ in touched]):
+        for aspect in _ON_TIMELINES.values():
+            untouched += aspect.untouched(live, touched)
     return TargetContext(live.asset.frames, tuple(untouched))
 
 
-_ON_TIMELINES: Final = {n: each for n, each in ASPECTS.items() if isinstance(each, ListAspect) and each.positions}
+_ON_TIMELINES: Final = {
+    name: aspect for name, aspect in ASPECTS.items() if isinstance(aspect, ListAspect) and aspect.positions
+}

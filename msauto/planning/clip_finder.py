@@ -62,7 +62,7 @@ class ClipFinder:
             return None
         if len(self._clips) > 1 and not await self._are_one([clip for _, clip in self._clips]):
             raise DistinctClipsError
-        planned = [one for one in self._clips if one.part.members] or self._clips
+        planned = [named for named in self._clips if named.part.members] or self._clips
         self._main = planned[0] if len(planned) == 1 else await self._main_name(planned)
         key = clip_key(self._main.clip.asset)
         self._group.clip = None if key is None else hash((self._group.database, key))
@@ -80,35 +80,41 @@ class ClipFinder:
 
         The order of the tasks does not matter, because the ledger keeps its memories under this name.
         """
-        others = (one for one in clips if not one.part.by_id and not same_text(one.clip.title, one.part.name))
-        renamed = next(others, None)  # under this name the clip gets another title
-        for one in clips:
-            if one.part.by_id and (renamed is None or same_text(one.clip.title, renamed.clip.title)):
-                return one
+        renamed: NamedClip | None = None  # under this name the clip gets another title
+        for named in clips:
+            if renamed is None and not named.part.by_id and not same_text(named.clip.title, named.part.name):
+                renamed = named
+        for named in clips:
+            if named.part.by_id and (renamed is None or same_text(named.clip.title, renamed.clip.title)):
+                return named
         if renamed is not None:
             return renamed
-        homes = [one for one in clips if await self._is_at_home(one)]
-        return min(homes or clips, key=lambda one: one.clip.title)
+        homes = [named for named in clips if await self._is_at_home(named)]
+        return min(homes or clips, key=lambda named: named.clip.title)
 
-    async def _is_at_home(self, one: NamedClip) -> bool:
-        part, (asset, *_) = one
-        home = asset.folder
+    async def _is_at_home(self, named: NamedClip) -> bool:
+        asset, home = named.clip.asset, named.clip.asset.folder
         if home is None:
             return False
-        if any(member.entry is not None and same_folder(member.entry.folder, home) for member in part.members):
-            return True
-        return is_listed_in(asset, await self._reader.read_folder(part.database, home))
+        for member in named.part.members:
+            if member.entry is not None and same_folder(member.entry.folder, home):
+                return True
+        return is_listed_in(asset, await self._reader.read_folder(named.part.database, home))
 
     async def _locate(self, part: IntentGroup) -> FoundClip | None:
         if part.by_id is not None:
             address, answer = part.by_id
             return None if answer is None else FoundClip(answer, address, answer.title or part.name)
-        clips: list[FoundClip] = []
+        clips: dict[Address, FoundClip] = {}
         rename = part.rename or Rename(part.name)
         for name in await rename.titles(self._read, _namer(part).intent.source):
-            one = await self._find(part, name)
-            if one is not None and all(one.address != other.address for other in clips):
-                clips.append(one)
+            clip = await self._find(part, name)
+            if clip is not None:
+                clips.setdefault(clip.address, clip)
+        return await self._choose(part, list(clips.values()))
+
+    async def _choose(self, part: IntentGroup, clips: Sequence[FoundClip]) -> FoundClip | None:
+        """Return one of the clips found under the titles of a name."""
         if len(clips) < 2:
             return clips[0] if clips else None
         if await self._are_one(clips):
@@ -126,9 +132,8 @@ class ClipFinder:
 
     async def _are_one(self, clips: Sequence[FoundClip]) -> bool:
         """Whether all answers are of one clip."""
-        first, *others = (each.asset for each in clips)
-        for other in others:
-            if not await are_one_clip(self._reader, self._group.database, first, other):
+        for other in clips[1:]:
+            if not await are_one_clip(self._reader, self._group.database, clips[0].asset, other.asset):
                 return False
         return True
 
@@ -138,12 +143,14 @@ class ClipFinder:
         The others are links with a former title, or already with the new one. Where a server reports the own folder of
         each, the first one counts: it has the title that is asked for.
         """
-        refs = [member.intent.ref for member in part.naming]
-        known = {ref.link_id for ref in refs if isinstance(ref, TitleRef)} - {None}
-        for one in clips:
-            if one.asset.link_id in known:
-                return one
-        homes = [one for one in clips if await self._is_at_home(NamedClip(part, one))]
+        known: set[int | None] = set()
+        for member in part.naming:
+            if isinstance(member.intent.ref, TitleRef):
+                known.add(member.intent.ref.link_id)
+        for clip in clips:
+            if clip.asset.link_id is not None and clip.asset.link_id in known:
+                return clip
+        homes = [clip for clip in clips if await self._is_at_home(NamedClip(part, clip))]
         return (homes or clips)[0]
 
     async def _find(self, part: IntentGroup, name: str) -> FoundClip | None:
@@ -154,7 +161,8 @@ class ClipFinder:
         asked, asset = name, await self._read(name)
         if asset is None and not all(member.intent.absent for member in part.naming):
             for form in sorted({normal_form(name), normal_form(name, "NFD")} - {name}):
-                asked, asset = (form, await self._read(form)) if asset is None else (asked, asset)
+                if asset is None:
+                    asked, asset = form, await self._read(form)
         if asset is None:
             return None
         if asked != name or asset.title != name:
@@ -175,15 +183,16 @@ class ClipFinder:
 
     def answer_to(self, member: IntentGroupMember) -> FoundClip | None:
         """Return the answer to the name by which a member names the clip; ``None`` if it was not found or sought."""
-        one = self._named.get(member)
-        return None if one is None else one.clip
+        named = self._named.get(member)
+        return None if named is None else named.clip
 
     def check_entry(self, member: IntentGroupMember, desired: Desired | None) -> None:
         """Raise ``PlanningError`` where a select chose another clip than the one found under its title."""
-        named = self._named.get(member)
-        if member.entry is None or named is None or (desired is None and not _needs_clip(member)):
+        answer = self.answer_to(member)
+        if member.entry is None or answer is None:
             return
-        check_entry(member.entry, named.clip.asset, member.intent.source)
+        if desired is not None or _needs_clip(member):
+            check_entry(member.entry, answer.asset, member.intent.source)
 
     async def divide(
         self, declared: Sequence[Declared], renaming: Sequence[Declared] = ()
@@ -199,7 +208,8 @@ class ClipFinder:
         here: list[Declared] = []
         away: list[Declared] = []
         for member, desired in declared:
-            if self._is_for_clip(member, desired, renames=renames) and not await self._is_gone(member, desired):
+            is_here = self._is_for_clip(member, desired, renames=renames)
+            if is_here and not await self._is_gone(member, desired):
                 here.append((member, self._renamed(member, desired)))
             else:
                 away.append((member, desired))
@@ -211,17 +221,18 @@ class ClipFinder:
         The other one has another form of the title, or is in another folder.
         A folder that lists the title holds a link, or a clip to which the title does not lead: then the guard fails.
         """
-        one = self._named.get(member)
-        if one is None or not isinstance(desired, DesiredAsset) or desired.present:
+        answer = self.answer_to(member)
+        if answer is None or not isinstance(desired, DesiredAsset) or desired.present:
             return False
-        if member.title is not None and member.title != one.clip.title and same_text(member.title, one.clip.title):
+        asset, title = answer.asset, answer.title
+        if member.title is not None and member.title != title and same_text(member.title, title):
             return await self._read(member.title) is None  # the server finds titles exactly
         if desired.folder is None:
             return False
-        (part, (asset, _, title)), folder = one, desired.folder.value
+        folder = desired.folder.value
         if lives_in(asset, folder) is not False:
             return False
-        listing = await self._reader.read_folder(part.database, folder)
+        listing = await self._reader.read_folder(self._group.database, folder)
         if listing is not None and entry_called(listing.entries, folder, title) is not None:
             return False
         home, there = show_folder(asset.folder or ()) or "/", show_folder(folder) or "/"
@@ -230,36 +241,40 @@ class ClipFinder:
 
     def _is_for_clip(self, member: IntentGroupMember, desired: Desired, *, renames: bool) -> bool:
         """Whether what a member declares is for the clip; a former title counts only while a task renames the clip."""
-        one = self._named.get(member)
-        if one is None:
+        named = self._named.get(member)
+        if named is None:
             return False
-        part, (_, _, title) = one
+        part, title = named.part, named.clip.title
         if member.title is None or same_text(member.title, title):
             return True
         if same_text(member.title, part.name):
             return not self._keeps_former_title or _may_stay(part)
-        if any(same_text(title, name) for name in former_titles(member)):
+        if any(same_text(title, former) for former in former_titles(member)):
             return True
-        absent = isinstance(desired, DesiredAsset) and not desired.present
-        return renames and not absent and any(same_text(member.title, name) for name in part.names)
+        if not renames or (isinstance(desired, DesiredAsset) and not desired.present):
+            return False
+        return any(same_text(member.title, name) for name in part.names)
 
     def _renamed(self, member: IntentGroupMember, desired: Desired) -> Desired:
         """Return what a member declares with the title to set: the new one, where the clip has a former one."""
-        one = self._named.get(member)
-        if one is None or member.title is None or not isinstance(desired, DesiredAsset):
+        named = self._named.get(member)
+        if named is None or member.title is None or not isinstance(desired, DesiredAsset):
             return desired
-        part, (asset, _, title) = one
-        if desired.folder is not None and not self._is_main(title):
+        part, asset, title = named.part, named.clip.asset, named.clip.title
+        is_main = self._is_main(title)
+        if desired.folder is not None and not is_main:
             check_guard(asset, title, desired.folder)  # of this entry, not of the main one
             desired = structs.replace(desired, folder=None)
         parts = dict(desired.parts)
-        named: Sourced[str] | None = parts.pop("title", None)  # by which it only names the asset
-        if desired.present and not self._is_main(title):
+        title_declared: Sourced[str] | None = parts.pop("title", None)  # by which it only names the asset
+        if desired.present and not is_main:
             entry = title if self._group.merged else None
-            parts = {name: ASPECTS[name].for_clip(part, asset, entry) for name, part in parts.items()}
-        keeps = self._keeps_former_title or not same_text(member.title, part.name) or same_text(title, part.name)
-        if desired.present and not keeps:
-            parts["title"] = Sourced(part.name, (named or desired).source)
+            for name, value in parts.items():
+                parts[name] = ASPECTS[name].for_clip(value, asset, entry)
+        has_former = same_text(member.title, part.name) and not same_text(title, part.name)
+        is_renamed = desired.present and has_former and not self._keeps_former_title
+        if is_renamed:
+            parts["title"] = Sourced(part.name, (title_declared or desired).source)
         return structs.replace(desired, parts=parts)
 
     def check_aliases(self, declared: Sequence[Declared]) -> None:
@@ -269,21 +284,20 @@ class ClipFinder:
         """
         if len(self._clips) < 2 or self._main is None:
             return
-        named = [(member, desired, one) for member, desired in declared if (one := self._named.get(member)) is not None]
-        selected = [(member.intent, one) for member, _, one in named if member.entry is not None]
-        on_main = {id(intent) for intent, one in selected if self._is_main(one.clip.title)}
-        for member, desired, one in named:
-            title = one.clip.title
-            if self._is_main(title) or (member.entry is not None and id(member.intent) in on_main):
+        selected_by: set[int] = set()  # the tasks that select the clip under its main name
+        on_others: list[tuple[IntentGroupMember, DesiredAsset, str]] = []
+        for member, desired in declared:
+            clip = self.answer_to(member)
+            if clip is None:
                 continue
-            for aspect, part in desired.parts.items() if isinstance(desired, DesiredAsset) else ():
-                for name, sourced in part.items() if ASPECTS[aspect].per_entry else ():
-                    raise refuse(
-                        f"{title!r} and {self._main.clip.title!r} are two entries of one clip: tasks declare the "
-                        f"{aspect} {name} for one entry, and other things for the other",
-                        sourced.source,
-                        "declare the fields of a link under `links:` of the clip, or in a separate run",
-                    )
+            if not self._is_main(clip.title):
+                if isinstance(desired, DesiredAsset):
+                    on_others.append((member, desired, clip.title))
+            elif member.entry is not None:
+                selected_by.add(id(member.intent))
+        for member, desired, title in on_others:
+            if member.entry is None or id(member.intent) not in selected_by:
+                _refuse_link_fields(desired, title, self._main.clip.title)
 
     def _is_main(self, title: str) -> bool:
         return self._main is not None and same_text(self._main.clip.title, title)
@@ -291,28 +305,43 @@ class ClipFinder:
     def named(self) -> IntentGroup:
         """Return the group under the main name of the clip."""
         assert self._main is not None
-        part, (_, _, title) = self._main
         if self._keeps_former_title:
+            title = self._main.clip.title
             return structs.replace(self._group, name=title, rename=Rename(title))
-        return structs.replace(self._group, name=part.name) if self._group.merged else self._group
+        if self._group.merged:
+            return structs.replace(self._group, name=self._main.part.name)
+        return self._group
 
 
 def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:
     """Raise ``PlanningError`` where the home folder of a clip is not the one that its task names."""
     if lives_in(asset, guard.value):
         return
-    wanted, folder, otherwise = (
-        each if each is None else show_folder(each) or "/"
-        for each in (guard.value, asset.folder, asset.folder_otherwise)
-    )
-    home = "the server does not report its folder" if folder is None else f"it is in {folder}"
-    if otherwise is not None:
+    home = "the server does not report its folder"
+    if asset.folder is not None:
+        home = f"it is in {show_folder(asset.folder) or '/'}"
+    if asset.folder_otherwise is not None:
+        otherwise = show_folder(asset.folder_otherwise) or "/"
         home += f" or {otherwise}: this server may put the name of the database in front"
     raise refuse(
-        f"{title!r} must be in {wanted}, but {home}",
+        f"{title!r} must be in {show_folder(guard.value) or '/'}, but {home}",
         guard.source,
         "correct the folder, or check that the title is that of the right clip",
     )
+
+
+def _refuse_link_fields(desired: DesiredAsset, title: str, main_title: str) -> None:
+    """Refuse the link fields that a task declares for an entry that is not the main one."""
+    for aspect, part in desired.parts.items():
+        if not ASPECTS[aspect].per_entry:
+            continue
+        for name, sourced in part.items():
+            raise refuse(
+                f"{title!r} and {main_title!r} are two entries of one clip: tasks declare the "
+                f"{aspect} {name} for one entry, and other things for the other",
+                sourced.source,
+                "declare the fields of a link under `links:` of the clip, or in a separate run",
+            )
 
 
 def _needs_clip(member: IntentGroupMember) -> bool:
@@ -336,4 +365,7 @@ def _namer(group: IntentGroup) -> IntentGroupMember:
 
 def _may_stay(group: IntentGroup) -> bool:
     """Whether the clip may keep a former title: only undo declares it."""
-    return all(isinstance(m.intent.ref, TitleRef) and m.intent.ref.may_stay for m in group.naming)
+    for member in group.naming:
+        if not isinstance(member.intent.ref, TitleRef) or not member.intent.ref.may_stay:
+            return False
+    return True

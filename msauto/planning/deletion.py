@@ -17,7 +17,7 @@ from msauto.aspects.link import why_ambiguous
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.model.clip_entries import are_one_clip, entries_in_doubt
-from msauto.model.desired import DesiredAsset
+from msauto.model.desired import DesiredAsset, TaskSource
 from msauto.model.identity import ClipEntries, compare_clips, lives_in, plain, same_folder, same_text
 from msauto.model.live import Asset, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Target
@@ -44,8 +44,10 @@ async def why_not_deleted(
     the database; ``recent`` has answers of other clips, not older than a minute. ``again``: the DELETE was sent before,
     and the server may show its effect late.
     """
-    left = dict.fromkeys(number for request in target.requests[index:] for number in request.changes)
-    changes = [target.changes[number] for number in left]
+    numbers: dict[int, None] = {}
+    for request in target.requests[index:]:
+        numbers |= dict.fromkeys(request.changes)
+    changes = [target.changes[number] for number in numbers]
     if _removed_links(changes):
         try:
             await check_link_titles(listed, target.database, asset, changes, are_links=True)
@@ -54,14 +56,17 @@ async def why_not_deleted(
         return None
     if target.folder is not None and lives_in(asset, parse_folder(target.folder)) is False:
         return f"it is in {show_folder(asset.folder or ())!r}, and was in {target.folder!r}"
-    shown, new = {plain(place) for place in target.places}, list[str]()
+    planned = set(map(plain, target.places))
+    new: list[str] = []
     for reader in (listed, listed.fresh()):  # a clip that this run renames, or has just deleted, is not new
         entries = await entries_in_doubt(recent, target.database, asset, listed=reader)
-        new = [place for place in map(show_folder, entries.places) if plain(place) not in shown]
+        places = [show_folder(place) for place in entries.places]
+        new = [place for place in places if plain(place) not in planned]
         if not new:
             break
     if new:
-        return f"{', '.join(new)} {'shows' if len(new) == 1 else 'show'} it, too"
+        verb = "shows" if len(new) == 1 else "show"
+        return f"{', '.join(new)} {verb} it, too"
     if again and entries.namesakes:
         return f"two clips have the title {target.name!r}: {_listed([*entries.same, *entries.namesakes])}"
     if again and not target.clip.is_known:
@@ -85,21 +90,7 @@ async def check_deletion(
         answer = await reader.read_asset(database, Address(title))
         if answer is None or compare_clips(answer, asset).answer == "other":
             return None
-    called = [entry for entry in entries.same if same_text(entry.title, title)]
-    named = chosen or ([entry for entry in entries.same if entry is entries.own] if by_id else called)
-    if named and all(lives_in(asset, entry.folder) is False for entry in named):
-        raise refuse(
-            f"the entry {_listed(named[:1])} is a link, and a clip is not deleted through a link; entries of the clip: "
-            f"{_listed(entries.same)}",
-            source,
-            "address the clip by its own title, or select it in its home folder",
-        )
-    if not by_id and entries.same and not called:
-        raise refuse(
-            f"the server answers {title!r} with the clip that it lists as {_listed(entries.same)}",
-            source,
-            "write the title exactly as the server shows it",
-        )
+    _check_entry(clip, entries, chosen, source)
     namesakes = [entry for entry in entries.namesakes if entry.title == asset.title]
     if namesakes and not by_id and desired.folder is None:
         raise refuse(
@@ -111,10 +102,33 @@ async def check_deletion(
     return entries
 
 
+def _check_entry(clip: FoundClip, entries: ClipEntries, chosen: Sequence[Entry], source: TaskSource) -> None:
+    """Refuse to delete a clip through a link, or by a title that none of its entries has."""
+    by_id = bool(clip.address.namespace)
+    called = [entry for entry in entries.same if same_text(entry.title, clip.title)]
+    named: Sequence[Entry] = chosen or called
+    if by_id and not chosen:
+        named = [entry for entry in entries.same if entry is entries.own]
+    if named and all(lives_in(clip.asset, entry.folder) is False for entry in named):
+        raise refuse(
+            f"the entry {_listed(named[:1])} is a link, and a clip is not deleted through a link; entries of the clip: "
+            f"{_listed(entries.same)}",
+            source,
+            "address the clip by its own title, or select it in its home folder",
+        )
+    if not by_id and entries.same and not called:
+        raise refuse(
+            f"the server answers {clip.title!r} with the clip that it lists as {_listed(entries.same)}",
+            source,
+            "write the title exactly as the server shows it",
+        )
+
+
 def _check_consent(clip: FoundClip, entries: ClipEntries, desired: DesiredAsset) -> None:
     """Refuse to delete a clip that other entries may show, until the task consents and names which one is the clip."""
     asset, title, source = clip.asset, clip.title, desired.source
-    others = [entry for entry in entries.same if entry is not entries.own]
+    own = entries.own
+    others = [entry for entry in entries.same if entry is not own]
     if others and not desired.with_links:
         first = compare_clips(asset, others[0])
         doubt = "" if first.answer == "same" else f"; {_listed(others[:1])} may be one ({first.evidence})"
@@ -125,18 +139,22 @@ def _check_consent(clip: FoundClip, entries: ClipEntries, desired: DesiredAsset)
             "remove the links first, or write `with_links: true` to delete the clip with all its links",
         )
     if entries.rivals and not clip.address.namespace and desired.folder is None:
+        remedy = "address the clip by a key field with `id:`"
+        if asset.folder is not None:
+            remedy += ", or write the `folder:` in which the clip itself lives, not its link"
         raise refuse(
             f"{title!r} may be a link of {_listed(entries.rivals)}: the server does not show which of them is the clip "
             f"({compare_clips(asset, entries.rivals[0]).evidence})",
             source,
-            "address the clip by a key field with `id:`"
-            + ("" if asset.folder is None else ", or write the `folder:` in which the clip itself lives, not its link"),
+            remedy,
         )
 
 
 def _listed(entries: Sequence[Entry]) -> str:
-    shown = ", ".join(show_folder((*entry.folder, entry.title)) for entry in entries[:_MOST_LISTED])
-    return shown + (f" and {len(entries) - _MOST_LISTED} more" if len(entries) > _MOST_LISTED else "")
+    places = [show_folder((*entry.folder, entry.title)) for entry in entries[:_MOST_LISTED]]
+    shown = ", ".join(places)
+    more = len(entries) - len(places)
+    return f"{shown} and {more} more" if more else shown
 
 
 # Links that are removed or changed by their title --------------------------------------------------------------
@@ -165,12 +183,13 @@ async def check_link_titles(
     removed = _removed_links(changes)
     links = await reader.read_links(database, asset) if removed else ()
     for change in removed:
-        *folder, title = parse_folder(change.key)
+        place = parse_folder(change.key)
         remedy = "remove it by hand"
-        why = why_ambiguous(title, links) or await _why_not_removed(reader, database, asset, change)
+        why = why_ambiguous(place[-1], links) or await _why_not_removed(reader, database, asset, change)
         # A server may report any folder as that of the clip: `folder:` counts for links elsewhere that a task names.
-        is_stated = are_links or (home is not None and not change.losses and not same_folder(home, tuple(folder)))
-        if why is None and not is_stated and not await _is_away(reader, database, asset, (*folder, title)):
+        is_named_elsewhere = home is not None and not change.losses and not same_folder(home, place[:-1])
+        is_link = are_links or is_named_elsewhere
+        if why is None and not is_link and not await _is_away(reader, database, asset, place):
             why = "the server does not show which of the two is the clip, and which is the link"
             if home is None and asset.folder is not None and not change.losses:
                 remedy += ", or write the `folder:` in which the clip itself lives, not its link"
@@ -179,16 +198,16 @@ async def check_link_titles(
 
 
 def _removed_links(changes: Sequence[Change]) -> list[Change]:
-    return [change for change in changes if ASPECTS[change.aspect].deletes == "link" and change.action == "delete"]
+    return [change for change in changes if change.action == "delete" and ASPECTS[change.aspect].deletes == "link"]
 
 
 async def _why_not_removed(reader: Reader, database: str, asset: Asset, change: Change) -> str | None:
     """Return why a DELETE of the link's title may not mean this link."""
-    *folder, called = parse_folder(change.key)
-    answer = await reader.read_asset(database, Address(called))
+    place = parse_folder(change.key)
+    answer = await reader.read_asset(database, Address(place[-1]))
     if answer is None:
         return "its title leads nowhere, so no request can mean it"
-    why = await _why_another_entry(reader, database, asset, (tuple(folder), called), answer)
+    why = await _why_another_entry(reader, database, asset, place, answer)
     if why is not None:
         return why
     comparison = compare_clips(asset, answer)
@@ -204,39 +223,42 @@ async def _why_not_removed(reader: Reader, database: str, asset: Asset, change: 
 
 async def _is_away(reader: Reader, database: str, asset: Asset, place: Folder) -> bool:
     """Return whether the server shows that a link is one: outside the folder of its clip, or in the clip's own list."""
-    *folder, title = place
-    answer = await reader.read_asset(database, Address(title))
-    is_elsewhere = answer is not None and lives_in(answer, tuple(folder)) is False
-    return is_elsewhere or any(same_folder((*link.folder, link.title), place) for link in asset.links or ())
+    answer = await reader.read_asset(database, Address(place[-1]))
+    if answer is not None and lives_in(answer, place[:-1]) is False:
+        return True
+    return any(same_folder((*link.folder, link.title), place) for link in asset.links or ())
 
 
-async def _why_another_entry(
-    reader: Reader, database: str, asset: Asset, link: tuple[Folder, str], answer: Asset
-) -> str | None:
+async def _why_another_entry(reader: Reader, database: str, asset: Asset, place: Folder, answer: Asset) -> str | None:
     """Return why the answer to a link's title may be of another entry.
 
     A ``link_id`` that the link has and its clip does not have shows that the answer is of the link.
     """
-    entry, answered = await _entry_at(reader, database, *link), answer.link_id
+    entry = await _entry_at(reader, database, place)
+    answered = answer.link_id
     listed = None if entry is None else entry.link_id
-    if None not in {answered, listed} and answered not in {listed, asset.link_id}:
-        return "its title leads to another entry, which would be deleted"
-    if listed is not None and listed == answered != asset.link_id:
-        return None
+    if answered is not None and listed is not None:
+        if answered not in {listed, asset.link_id}:
+            return "its title leads to another entry, which would be deleted"
+        if answered != asset.link_id:
+            return None
     entries = await reader.read_entries(database, answer)
-    others = [each for each in (*entries.same, *entries.namesakes) if each != entry and same_text(each.title, link[1])]
+    others: list[Entry] = []
+    for other in (*entries.same, *entries.namesakes):
+        if other != entry and same_text(other.title, place[-1]):
+            others.append(other)
     return f"{_listed(others)} has its title, too" if others else None
 
 
-async def _entry_at(reader: Reader, database: str, folder: Folder, title: str) -> Entry | None:
-    listing = await reader.read_folder(database, folder)
-    return entry_called(listing.entries if listing else (), folder, title)
+async def _entry_at(reader: Reader, database: str, place: Folder) -> Entry | None:
+    listing = await reader.read_folder(database, place[:-1])
+    return None if listing is None else entry_called(listing.entries, place[:-1], place[-1])
 
 
 async def _check_address(reader: Reader, database: str, asset: Asset, change: Change) -> None:
     """Refuse to set the fields of a link by a title that leads elsewhere; a new link's title must be free."""
-    *folder, title = parse_folder(change.key)
-    answer = await reader.read_asset(database, Address(title))
+    place = parse_folder(change.key)
+    answer = await reader.read_asset(database, Address(place[-1]))
     if change.action == "add":
         if answer is None:
             return
@@ -244,14 +266,19 @@ async def _check_address(reader: Reader, database: str, asset: Asset, change: Ch
     elif answer and compare_clips(asset, answer).answer == "other":
         why = "another clip has its title"
     else:
-        entry = await _entry_at(reader, database, tuple(folder), title)
-        if answer and entry and answer.link_id is not None and answer.link_id == entry.link_id:
+        entry = await _entry_at(reader, database, place)
+        by_title = None if answer is None else answer.link_id
+        in_folder = None if entry is None else entry.link_id
+        if by_title is not None and by_title == in_folder:
             return
-        ids = ["no link_id" if each is None or each.link_id is None else str(each.link_id) for each in (answer, entry)]
-        link_ids = f"read by title: {ids[0]}, in its folder: {ids[1]}"
+        link_ids = f"read by title: {_called(by_title)}, in its folder: {_called(in_folder)}"
         why = f"its title leads to another entry, or the server does not report to which ({link_ids})"
     raise refuse(
         f"the fields of the link {change.key} cannot be set: {why}",
         change.source,
         "give the link a unique title, or set its fields by hand",
     )
+
+
+def _called(link_id: int | None) -> str:
+    return "no link_id" if link_id is None else str(link_id)

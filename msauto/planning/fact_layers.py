@@ -37,13 +37,15 @@ def listed_otherwise(listed: Mapping[str, Any], answer: Asset) -> dict[str, Any]
 
     What the answer does not report may be so.
     """
-    facts, differ = Facts(asset=answer), dict[str, Any]()
+    facts = Facts(asset=answer)
+    different: dict[str, Any] = {}
     for name, value in listed.items():
         with suppress(AttributeError):
             now = facts.get(name)
-            is_same = same_text(now, value) if isinstance(now, str) and isinstance(value, str) else now == value
-            differ |= {} if is_same else {name: now}
-    return differ
+            are_texts = isinstance(now, str) and isinstance(value, str)
+            if now != value and not (are_texts and same_text(now, value)):
+                different[name] = now
+    return different
 
 
 class XmpAnswers(Struct):
@@ -61,11 +63,13 @@ class XmpAnswers(Struct):
         """Return a warning for each task that used an empty answer, which may be incomplete."""
         if self.reports_all:
             return ()
-        return tuple(
-            f"{_name_of(source)} reads asset.xmp as a whole, and the server reported no fields of any asset this way: "
-            'it may report only fields that are read by name, asset.xmp["ns:name"]'
-            for source in self.doubted
-        )
+        warnings: list[str] = []
+        for source in self.doubted:
+            warnings.append(
+                f"{_name_of(source)} reads asset.xmp as a whole, and the server reported no fields of any asset this "
+                'way: it may report only fields that are read by name, asset.xmp["ns:name"]'
+            )
+        return tuple(warnings)
 
 
 class Layers:
@@ -134,9 +138,12 @@ class Layers:
         known = self.named.known if self.named is not None else None
         if known is None and self.xmp is None and self.links is None:
             return live
-        xmp = live.xmp if known is None else {**(live.xmp or {}), **known}
-        more = {"xmp": xmp if self.xmp is None else self.xmp, "links": self.links or live.links}
-        return structs.replace(live, **more, parts={})
+        xmp = live.xmp
+        if self.xmp is not None:
+            xmp = self.xmp
+        elif known is not None:
+            xmp = {**(live.xmp or {}), **known}
+        return structs.replace(live, xmp=xmp, links=self.links or live.links, parts={})
 
     def _facts(self, entry: Entry | None, answer: FoundClip | None) -> Facts:
         if not self._was_sought:
@@ -144,7 +151,8 @@ class Layers:
         if self._clip is None:
             return Facts(there=False)
         asset, _, title = answer or self._clip
-        asset = asset if asset.title is not None else structs.replace(asset, title=title)  # found by a key id
+        if asset.title is None:  # found by a key id
+            asset = structs.replace(asset, title=title)
         return Facts(entry=entry, asset=asset, xmp=self.xmp, named=self.named, links=self.links)
 
     async def _read_layer(self, need: Need, source: TaskSource) -> None:

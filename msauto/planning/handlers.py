@@ -73,35 +73,36 @@ def due_handlers(
     if the server does not report the value. A handler that runs before a deletion, and was sent by an earlier run, may
     have run: sending it again may run it twice, and deleting without it may lose data. So the user must decide.
     """
-    pending = {
-        item.removeprefix(PENDING_PREFIX): mapping(value)
-        for item, value in memory.items()
-        if item.startswith(PENDING_PREFIX)
-    }
+    pending: dict[str, Mapping[str, Json]] = {}
+    for item, value in memory.items():
+        if item.startswith(PENDING_PREFIX):
+            pending[item.removeprefix(PENDING_PREFIX)] = mapping(value)
     if not known and not pending:
         return DueHandlers()
     called = _notified(declared, merged, changes)
     waits = _why_deletion_waits(merged, called, pending)
     if waits:
         return DueHandlers(in_doubt=waits)
-    calls = {each.order: (each, "") for each in called}
-    sure = {each.name for each in _notified(declared, merged, certain(changes))}
+    calls = {handler.order: (handler, "") for handler in called}
+    notified_for_sure = {handler.name for handler in _notified(declared, merged, certain(changes))}
     warnings: list[str] = []
     for name, sent in pending.items():
-        mine = {each.order: (each, str(sent.get("run", ""))) for each in known if each.name == name}
-        if sent.get("unknown") and name in sure:
+        of_name = [handler for handler in known if handler.name == name]
+        if not sent.get("unknown"):
+            for handler in of_name:
+                calls[handler.order] = handler, str(sent.get("run", ""))
+            if not of_name:
+                warnings.append(_not_notified(name, sent))
+        elif name in notified_for_sure:
             warnings.append(_in_doubt(name, sent, "a change of this run notifies it again"))
-        elif sent.get("unknown"):
-            held = [calls.pop(order) for order in mine if order in calls]
-            others = f"\n{_OTHERS.format(len(mine))}" if len(mine) > 1 else ""
-            warnings.append(_in_doubt(name, sent, _HELD if held else _NOT_AGAIN) + others)
-        elif mine:
-            calls |= mine
         else:
-            warnings.append(
-                f"the handler {name!r} is pending since run {sent.get('run', '')}, and no task of this run notifies it"
-                "\nrun the playbook that defines it, or drop it with --forget-pending"
-            )
+            orders = {handler.order for handler in of_name}
+            why = _NOT_AGAIN if orders.isdisjoint(calls) else _HELD
+            for order in orders:
+                calls.pop(order, None)
+            if len(orders) > 1:
+                why += f"\n{_OTHERS.format(len(orders))}"
+            warnings.append(_in_doubt(name, sent, why))
     return DueHandlers([calls[order] for order in sorted(calls)], warnings)
 
 
@@ -111,8 +112,12 @@ def _why_deletion_waits(
     """Return which handlers that run before a deletion may have run already."""
     if merged is None or merged.present:
         return []
-    sent = {each.name: pending.get(each.name, {}) for each in called}
-    return [_in_doubt(name, item, _DELETION_WAITS) for name, item in sent.items() if item.get("before")]
+    waits: dict[str, str] = {}
+    for handler in called:
+        sent = pending.get(handler.name, {})
+        if sent.get("before"):
+            waits[handler.name] = _in_doubt(handler.name, sent, _DELETION_WAITS)
+    return list(waits.values())
 
 
 def _notified(
@@ -120,13 +125,16 @@ def _notified(
 ) -> list[Handler]:
     """Return the handlers that the changes notify, each once, in the order of the plays."""
     places = {change.source.place for change in changes}
-    for sourced in merged.sourced() if merged else ():
-        if sourced.source.place in places:
-            places.update(source.place for source in sourced.also)
+    if merged is not None:
+        for sourced in merged.sourced():
+            if sourced.source.place in places:
+                places.update([source.place for source in sourced.also])
     by_order: dict[tuple[int, ...], Handler] = {}
     for handlers, desired in declared:
-        mine = desired.places() if isinstance(desired, DesiredAsset) else [desired.source.place]
-        if handlers and not places.isdisjoint(mine):
+        if not handlers:
+            continue
+        declared_at = desired.places() if isinstance(desired, DesiredAsset) else [desired.source.place]
+        if not places.isdisjoint(declared_at):
             by_order |= {handler.order: handler for handler in handlers}
     return [by_order[order] for order in sorted(by_order)]
 
@@ -141,6 +149,13 @@ _DELETION_WAITS = (
     "it runs before the deletion: neither is sent\n"
     "check the server; --forget-pending sends the handler again, and then deletes"
 )
+
+
+def _not_notified(name: str, sent: Mapping[str, Json]) -> str:
+    return (
+        f"the handler {name!r} is pending since run {sent.get('run', '')}, and no task of this run notifies it"
+        "\nrun the playbook that defines it, or drop it with --forget-pending"
+    )
 
 
 def _in_doubt(name: str, sent: Mapping[str, Json], then: str) -> str:

@@ -36,8 +36,10 @@ _INVALID: Final = (MsautoError, TimecodeError, NoAssetError, Need)
 
 def protect_by_title(groups: Sequence[IntentGroup], left_out: Sequence[Intent]) -> None:
     """Give each group the tasks that are left out and name it by its title, a former one, or its channel."""
+    if not left_out:
+        return
     named: dict[tuple[str, str, str], list[IntentGroup]] = {}
-    for group in groups if left_out else ():
+    for group in groups:
         for name in {plain(name) for name in group.all_names}:
             named.setdefault((group.kind, group.database, name), []).append(group)
     for intent in left_out:
@@ -46,10 +48,15 @@ def protect_by_title(groups: Sequence[IntentGroup], left_out: Sequence[Intent]) 
             keys = [("asset", ref.database, title) for title in _titles_in(ref)]
             member = IntentGroupMember(intent, ref.title)
         elif isinstance(ref, ChannelRef):
-            keys, member = [("rss_channel", "", plain(ref.channel))], IntentGroupMember(intent)
+            keys = [("rss_channel", "", plain(ref.channel))]
+            member = IntentGroupMember(intent)
         else:
             continue
-        for group in {id(each): each for key in keys for each in named.get(key, ())}.values():
+        protected_groups: dict[int, IntentGroup] = {}
+        for key in keys:
+            for group in named.get(key, ()):
+                protected_groups[id(group)] = group
+        for group in protected_groups.values():
             group.protecting += (member,)
 
 
@@ -64,30 +71,52 @@ async def protect_otherwise(
     ``losing`` are assets of one database, ``others`` groups that are not planned. The tasks ``left_out`` that name a
     losing asset by its title, as a select does, are added to its group. Raises ``ServerError``.
     """
-    titles = set[str]()
+    titles: set[str] = set()
     for _, target in losing:
         titles |= await _titles_of(grouping.reader, target)
-    near = [each for each in others if each.by_id or not titles.isdisjoint(map(plain, each.all_names))]
-    asked = [each for each in left_out if not isinstance(each.ref, TitleRef) or titles & _titles_in(each.ref)]
+    near: list[IntentGroup] = []
+    for group in others:
+        if group.by_id or not titles.isdisjoint(_plain_names(group)):
+            near.append(group)
+    asked: list[Intent] = []
+    for intent in left_out:
+        if not isinstance(intent.ref, TitleRef) or not titles.isdisjoint(_titles_in(intent.ref)):
+            asked.append(intent)
     protecting: list[IntentGroup] = []
-    for group in await structs.replace(grouping, losing_titles=titles).groups(asked) if asked else ():
-        names = set(map(plain, group.all_names))
-        same = [each for each, _ in losing if not names.isdisjoint(map(plain, each.all_names))]
-        for each in same:
-            known = {id(member.intent) for member in each.protecting}
-            each.protecting += tuple(member for member in group.members if id(member.intent) not in known)
-        protecting += [] if same else [group]
+    if asked:
+        groups = await structs.replace(grouping, losing_titles=titles).groups(asked)
+        protecting = [group for group in groups if not _protect_same(losing, group)]
     await find_clips(grouping.reader, [*near, *protecting])
     for group in protecting:
         group.protecting, group.members = tuple(group.members), []
     return [*near, *protecting]
 
 
+def _protect_same(losing: Sequence[tuple[IntentGroup, Target]], group: IntentGroup) -> bool:
+    """Give the losing groups that a group names by a title its tasks; return whether there is one."""
+    names = _plain_names(group)
+    is_named = False
+    for losing_group, _ in losing:
+        if names.isdisjoint(_plain_names(losing_group)):
+            continue
+        is_named = True
+        known = {id(member.intent) for member in losing_group.protecting}
+        for member in group.members:
+            if id(member.intent) not in known:
+                losing_group.protecting += (member,)
+    return is_named
+
+
+def _plain_names(group: IntentGroup) -> set[str]:
+    return set(map(plain, group.all_names))
+
+
 async def find_clips(reader: Reader, groups: Sequence[IntentGroup]) -> None:
     """Find the clips of groups, to detect those of one clip."""
-    for group in (group for group in groups if group.clip is None):
-        with suppress(Exception):  # a clip that cannot be found is that of no other group
-            await ClipFinder(reader, group)()
+    for group in groups:
+        if group.clip is None:
+            with suppress(Exception):  # a clip that cannot be found is that of no other group
+                await ClipFinder(reader, group)()
 
 
 def asks_for_something(member: IntentGroupMember) -> bool:
@@ -96,7 +125,9 @@ def asks_for_something(member: IntentGroupMember) -> bool:
         desired = member.intent.evaluate(Facts(entry=member.entry))
     except Exception:  # noqa: BLE001 - the task that names it has the error
         return not member.intent.absent
-    return desired is not None and not (isinstance(desired, DesiredAsset) and not desired.present)
+    if isinstance(desired, DesiredAsset):
+        return desired.present
+    return desired is not None
 
 
 def _titles_in(ref: TitleRef) -> set[str]:
@@ -128,19 +159,24 @@ async def protected(
     declared: list[DesiredAsset] = []
     warnings, looked = finder.warnings, set(layers.looked)
     for member in protecting:
-        where, source, answer = member.where, member.intent.source, finder.answer_to(member)
+        answer = finder.answer_to(member)
+        evaluate = partial(layers.evaluate, entry=member.entry, source=member.intent.source, answer=answer, reads=reads)
         with suppress(*_INVALID):
-            choose = where and partial(may_choose, where)
-            if choose and not await layers.evaluate(choose, member.entry, source, answer=answer, reads=reads):
+            if member.where and not await evaluate(partial(may_choose, member.where)):
                 continue
-            desired = await layers.evaluate(member.intent.evaluate, member.entry, source, answer=answer, reads=reads)
-            mine, _ = await finder.divide([] if desired is None else [(member, desired)], renaming=here)
-            for each in (each for _, each in mine if isinstance(each, DesiredAsset)):
-                if each.folder is not None and answer is not None:
-                    check_guard(answer.asset, answer.title, each.folder)
-                declared.append(each)
+            desired = await evaluate(member.intent.evaluate)
+            if desired is None:
+                continue
+            mine, _ = await finder.divide([(member, desired)], renaming=here)
+            for _, part in mine:
+                if not isinstance(part, DesiredAsset):
+                    continue
+                if part.folder is not None and answer is not None:
+                    check_guard(answer.asset, answer.title, part.folder)
+                declared.append(part)
     finder.warnings = warnings
-    layers.looked = layers.looked if reads else looked
+    if not reads:
+        layers.looked = looked
     return declared
 
 
@@ -150,25 +186,28 @@ async def protected(
 def check_protected(plan: PlanContext, declared: Sequence[DesiredAsset], kept: Sequence[DesiredAsset]) -> None:
     """Raise ``PlanningError`` where what is planned for an asset contradicts what tasks that are left out declare."""
     merge = partial(merge_desired, asset=plan.asset, title=plan.live_title)
-    for each in kept:
-        if _error_of(merge, [each]) is not None:
+    for protecting in kept:
+        if _error_of(merge, [protecting]) is not None:
             continue
-        error = _error_of(merge, [*declared, each])
+        error = _error_of(merge, [*declared, protecting])
         if error is not None:
-            raise _still_protects(error, each.source)
-        for name, part in each.parts.items():
-            mine = [one.parts[name] for one in declared if name in one.parts]
-            if mine and isinstance(part, DesiredList) and not any(ASPECTS[name].reads(part, plan.asset, plan.title)):
-                check_items(mine, part, partial(_changes_of, plan, name), each.source)
+            raise _still_protects(error, protecting.source)
+        for name, part in protecting.parts.items():
+            planned = [desired.parts[name] for desired in declared if name in desired.parts]
+            if not planned or not isinstance(part, DesiredList):
+                continue
+            if not any(ASPECTS[name].reads(part, plan.asset, plan.title)):
+                check_items(planned, part, partial(_changes_of, plan, name), protecting.source)
 
 
 def _changes_of(plan: PlanContext, name: str, parts: Sequence[DesiredList[Any]]) -> Sequence[Change]:
     """Return the changes that tasks with these parts of one aspect would make."""
-    merging, scratch = Merging(plan.asset, plan.title), structs.replace(plan, builder=PlanBuilder(), lossy=True)
+    merging = Merging(plan.asset, plan.title)
     merged = ASPECTS[name].merge(merging, parts)
     merging.check()
-    ASPECTS[name].plan(scratch, merged)
-    return scratch.builder.changes
+    builder = PlanBuilder()
+    ASPECTS[name].plan(structs.replace(plan, builder=builder, lossy=True), merged)
+    return builder.changes
 
 
 def check_items(
@@ -180,13 +219,16 @@ def check_items(
     itself is not named.
     """
     if _error_of(changes_of, [kept]) is not None:
-        alone = [structs.replace(kept, items=(item,), exactly=None) for item in kept.items]
-        valid = tuple(each.items[0] for each in alone if _error_of(changes_of, [each]) is None)
-        kept = structs.replace(kept, items=valid, exactly=None)
+        valid: list[Any] = []
+        for item in kept.items:
+            alone = structs.replace(kept, items=(item,), exactly=None)
+            if _error_of(changes_of, [alone]) is None:
+                valid.append(item)
+        kept = structs.replace(kept, items=tuple(valid), exactly=None)
     error = _error_of(changes_of, [*declared, kept])
     if error is not None:
         raise _still_protects(error, source)
-    lost = {each.thing for each in losses(changes_of([*declared, kept]))}
+    lost = {change.thing for change in losses(changes_of([*declared, kept]))}
     for change in losses(changes_of(declared)):
         if change.thing not in lost:
             what = f"{change.aspect} {change.key} is removed by {change.source.description}, and another task names it"
@@ -196,7 +238,9 @@ def check_items(
 
 def losses(changes: Iterable[Change]) -> Iterator[Change]:
     """Yield the changes that remove something, or write over it without naming it."""
-    return (each for each in changes if each.action == "delete" or each.losses)
+    for change in changes:
+        if change.action == "delete" or change.losses:
+            yield change
 
 
 def _error_of(plan: Callable[[Any], object], declared: object) -> MsautoError | None:

@@ -45,8 +45,8 @@ class Rename(Struct, frozen=True):
     async def titles(self, read: Callable[[str], Awaitable[Asset | None]], source: TaskSource) -> Sequence[str]:
         """Return the titles to look for. Raises ``PostponedError`` where the new title is still taken."""
 
-        async def any_exists(titles: Sequence[str]) -> bool:
-            return any([await read(title) is not None for title in titles])
+        async def existing(titles: Sequence[str]) -> list[str]:
+            return [title for title in titles if await read(title) is not None]
 
         names = [self.title, *self.was]
         if not self.passed_on and not self.next_titles:
@@ -54,16 +54,17 @@ class Rename(Struct, frozen=True):
         is_taken = await read(self.title) is not None
         if is_taken:
             names = [name for name in names if name not in self.passed_on]
-        for name, oldest in self.passed_on.items():
-            if not is_taken and await read(name) is not None and not await any_exists(oldest):
-                raise refuse(
-                    f"{name!r} may be the clip to rename to {self.title!r}, or the one that had the title "
-                    f"{oldest[0]!r}: no clip with another of these titles exists",
-                    source,
-                    f"remove {name!r} from `was` where that clip is renamed already",
-                )
-        must_wait = is_taken and self.next_titles and await any_exists(self.was)
-        if must_wait and not all([await read(title) is not None for title in self.next_titles]):
+        else:
+            for name, oldest in self.passed_on.items():
+                if await read(name) is not None and not await existing(oldest):
+                    raise refuse(
+                        f"{name!r} may be the clip to rename to {self.title!r}, or the one that had the title "
+                        f"{oldest[0]!r}: no clip with another of these titles exists",
+                        source,
+                        f"remove {name!r} from `was` where that clip is renamed already",
+                    )
+        must_wait = is_taken and self.next_titles and await existing(self.was)
+        if must_wait and len(await existing(self.next_titles)) < len(self.next_titles):
             raise PostponedError(
                 f"{self.title}: left out of this run: another clip has this title until it is renamed to "
                 f"{self.next_titles[0]!r}, and targets of one run do not wait for each other; run the playbook twice"
@@ -80,72 +81,85 @@ class Renames:
         self._claims: dict[TitleKey, list[tuple[str, TaskSource]]] = {}
         for intent in intents:
             ref = intent.ref
-            if not isinstance(ref, TitleRef) or not any(title != ref.title for title in ref.was):
+            if not isinstance(ref, TitleRef) or not ref.was:
                 continue
-            mine = key(ref.database, ref.title)
-            was = self._was.setdefault(mine, [])
-            was += [title for title in dict.fromkeys(ref.was) if title != ref.title and title not in was]
-            # Another normalization form of the title is left out: the server may know only that one.
-            for former in (former for title in ref.was if (former := key(ref.database, title)) != mine):
-                self._claims.setdefault(former, []).append((ref.title, intent.source))
+            own_key = key(ref.database, ref.title)
+            for title in ref.was:
+                if title == ref.title:
+                    continue
+                was = self._was.setdefault(own_key, [])
+                if title not in was:
+                    was.append(title)
+                # Another normalization form of the title is left out: the server may know only that one.
+                former = key(ref.database, title)
+                if former != own_key:
+                    self._claims.setdefault(former, []).append((ref.title, intent.source))
 
     def current_title(self, database: str, title: str) -> str:
         """Return the title that a task gives to the clip that has this title."""
         if not self._was:
             return title
         key = self._key(database, title)
-        claims = self._claims.get(key)
-        return title if claims is None or key in self._was else claims[0][0]  # else it is given to another clip
+        if key in self._was or key not in self._claims:
+            return title
+        return self._claims[key][0][0]
 
     def of(self, database: str, title: str) -> Rename:
         """Return the titles of the clip that is to have a title."""
         if not self._was:
             return Rename(title)
-        mine = self._key(database, title)
-        was = self._was.get(mine, [])
-        oldest = {
-            name: tuple(old for old in self._followed_back(database, name) if self._key(database, old) not in self._was)
-            for name in was
-            if self._key(database, name) != mine
-        }
+        key = self._key(database, title)
+        was = self._was.get(key, [])
+        passed_on: dict[str, tuple[str, ...]] = {}
+        for former in was:
+            oldest = self._oldest(database, former) if self._key(database, former) != key else ()
+            if oldest:
+                passed_on[former] = oldest
         next_titles: list[str] = []
-        key = mine
         while key in self._was and key in self._claims:
             following = self._claims[key][0][0]
             if following in next_titles:
                 break  # an exchange, which is an error
             next_titles.append(following)
             key = self._key(database, following)
-        return Rename(title, tuple(was), {name: old for name, old in oldest.items() if old}, tuple(next_titles))
+        return Rename(title, tuple(was), passed_on, tuple(next_titles))
+
+    def _oldest(self, database: str, title: str) -> tuple[str, ...]:
+        """Return the former titles of a title, and theirs, that have no former title themselves."""
+        followed = self._followed_back(database, title)
+        return tuple([former for former in followed if self._key(database, former) not in self._was])
 
     def _followed_back(self, database: str, title: str) -> Iterator[str]:
         """Yield the former titles of a title, their former titles, and so on, each once."""
-        ahead, seen = [title], set[str]()
+        ahead = [title]
+        found: set[str] = set()
         while ahead:
             later = self._key(database, ahead.pop())
             for was in self._was.get(later, ()):
-                if was not in seen and self._key(database, was) != later:
-                    seen.add(was)
+                if was not in found and self._key(database, was) != later:
+                    found.add(was)
                     ahead.append(was)
                     yield was
 
     def error(self, database: str, title: str) -> PlanningError | None:
         """Return the error for titles that are exchanged, or for a former title of two titles."""
-        mine = self._key(database, title)
-        for was in self._was.get(mine, ()):
+        if not self._was:
+            return None
+        own_key = self._key(database, title)
+        for was in self._was.get(own_key, ()):
             former = self._key(database, was)
-            if former == mine:
+            if former == own_key:
                 continue
             claims = self._claims[former]
             source = claims[-1][1]
-            if any(self._key(database, name) == mine for name in self._followed_back(database, title)):
+            if any(self._key(database, name) == own_key for name in self._followed_back(database, title)):
                 return refuse(
                     f"{title!r} and {was!r} are swapped, and the interface renames one clip at a time by its title",
                     source,
                     "rename in two runs: give one of the clips a third title first, then both their new titles",
                 )
             if len({self._key(database, new) for new, _ in claims}) > 1:
-                places = " and ".join(str(source.place) for _, source in claims)
+                places = " and ".join([str(source.place) for _, source in claims])
                 return refuse(
                     f"the former title {was!r} is declared for more than one title ({places})",
                     source,

@@ -17,8 +17,9 @@ from msgspec import UNSET, Meta, Struct, structs
 from msauto.codec import LazyItems, describe_types, from_json, schema_document, to_json, to_key
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.desired import Batch, TaskSource
-from msauto.model.identity import ClipIdentity, compare_clips, is_another_clip, plain
+from msauto.model.identity import ClipIdentity, compare_clips, is_another_clip
 from msauto.model.plan import (
+    COUNTS,
     Change,
     InputHash,
     Plan,
@@ -70,7 +71,6 @@ _SHARED: Final = (
     "created", "msauto", "inputs", "settings", "refusals", "warnings", "servers", "targets", "batches", "settlements",
     "options",
 )  # fmt: skip
-_COUNTS: Final = ("unchanged", "kept", "skipped", "left_out", "reads")
 _REMEDY: Final = "make the plan again with `msauto plan --out`; a plan file is not meant to be edited"
 
 
@@ -97,7 +97,7 @@ def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:
         document = from_json(PlanDocument, data)
     except ValueError as error:
         raise _refuse(path, str(error), _REMEDY) from None
-    counts = {name: getattr(document.summary, name) for name in _COUNTS}
+    counts = {name: getattr(document.summary, name) for name in COUNTS}
     return Plan(**{name: getattr(document, name) for name in _SHARED}, **counts)
 
 
@@ -144,16 +144,16 @@ def digest(target: Target) -> str:
 def differences(agreed: Plan, now: Plan) -> dict[_Key, str]:
     """Return in words, without secrets, how each target differs from the one that was agreed to."""
     before, after = _by_key(agreed), _by_key(now)
-    different = [
-        key for key in {**before, **after} if key not in before or key not in after or _differ(before[key], after[key])
-    ]
+    different = [key for key in {**before, **after} if _differ(before.get(key), after.get(key))]
     if not different:
         return {}
     old, new = _by_key(redact_plan(agreed)), _by_key(redact_plan(now))
     return {key: "; ".join(_describe(old.get(key), new.get(key))) for key in different}
 
 
-def _differ(agreed: Target, now: Target) -> bool:
+def _differ(agreed: Target | None, now: Target | None) -> bool:
+    if agreed is None or now is None:
+        return True
     return digest(agreed) != digest(now) or is_another_clip(agreed.clip, now.clip)
 
 
@@ -163,29 +163,31 @@ def refuse_differences(plan: Plan, agreed: Plan) -> Plan:
     ``agreed`` holds no secrets.
     """
     different, before = differences(agreed, redact_plan(plan)), _by_key(agreed)
+    promised = {key for key, target in before.items() if target.error is None}
     targets: list[Target] = []
     for key, target in _by_key(plan).items():
         why = different.pop(key, None)
-        if why is None or (target.error is not None and target.server in plan.unreachable):
-            targets.append(target)
-        elif target.error is None:
-            targets.append(_stale(target, f"it has changed since the plan was made: {why}"))
-        elif key in before and before[key].error is None:
-            targets.append(_stale(target, f"it cannot be planned any more: {target.error}"))
-        else:
-            targets.append(target)
-    gone = [before[key] for key in different if before[key].error is None and key[0] not in plan.unreachable]
-    return structs.replace(plan, targets=(*targets, *(_stale(each, "it is no longer in the plan") for each in gone)))
-
-
-def _name_of(target: Target) -> tuple[str, str, str, str]:
-    return target.server, target.database, target.kind, plain(target.id.name)
+        is_unreachable = target.error is not None and target.server in plan.unreachable
+        if why is not None and not is_unreachable:
+            if target.error is None:
+                target = _stale(target, f"it has changed since the plan was made: {why}")
+            elif key in promised:
+                target = _stale(target, f"it cannot be planned any more: {target.error}")
+        targets.append(target)
+    for key in different:
+        if key in promised and key[0] not in plan.unreachable:
+            targets.append(_stale(before[key], "it is no longer in the plan"))
+    return structs.replace(plan, targets=tuple(targets))
 
 
 def stale_targets(plan: Plan) -> list[tuple[str, str]]:
     """Return the name of each target that is not as agreed, and why, in one line."""
-    errors = ((target.name, (target.error or "").partition("\n")[0]) for target in plan.targets)
-    return [(name, error.removeprefix(STALE)) for name, error in errors if error.startswith(STALE)]
+    stale: list[tuple[str, str]] = []
+    for target in plan.targets:
+        if target.error is not None and target.error.startswith(STALE):
+            reason = target.error.removeprefix(STALE)
+            stale.append((target.name, reason.partition("\n")[0]))
+    return stale
 
 
 def _stale(target: Target, why: str) -> Target:
@@ -210,9 +212,12 @@ def _describe(old: Target | None, new: Target | None) -> list[str]:
         return [new.error.partition("\n")[0]]
     if old is None:
         return ["it is new in the plan"]
-    was, now = (set(each.looked.items()) for each in (old, new))
-    looked = ", ".join(sorted({name.removeprefix(f"{FACT} ") for name, _ in was ^ now}))
-    return list(_differing_parts(old, new)) or [f"{looked or 'a request'} changed"]
+    parts = list(_differing_parts(old, new))
+    if not parts:
+        differing = set(old.looked.items()) ^ set(new.looked.items())
+        looked = {name.removeprefix(f"{FACT} ") for name, _ in differing}
+        parts.append(f"{', '.join(sorted(looked)) or 'a request'} changed")
+    return parts
 
 
 def _differing_parts(old: Target, new: Target) -> Iterator[str]:
@@ -220,12 +225,18 @@ def _differing_parts(old: Target, new: Target) -> Iterator[str]:
         yield _another_clip(old, new)
     if old.folder != new.folder:
         yield f"it was in {old.folder!r}, and is in {new.folder!r}"
-    yield from (f"{place} shows it, too" for place in new.places if place not in old.places)
-    was, now = ({f"{change.aspect} {change.key}": change for change in each.changes} for each in (old, new))
-    for name in {**was, **now}:
-        one, other = _values(was.get(name)), _values(now.get(name))
-        if one != other:
-            yield f"{name}: planned {one}, now {other}"
+    for place in new.places:
+        if place not in old.places:
+            yield f"{place} shows it, too"
+    planned, now = _changes_by_name(old), _changes_by_name(new)
+    for name in {**planned, **now}:
+        value_planned, value_now = _values(planned.get(name)), _values(now.get(name))
+        if value_planned != value_now:
+            yield f"{name}: planned {value_planned}, now {value_now}"
+
+
+def _changes_by_name(target: Target) -> Mapping[str, Change]:
+    return {f"{change.aspect} {change.key}": change for change in target.changes}
 
 
 def _values(change: Change | None) -> str:
@@ -237,9 +248,9 @@ def _values(change: Change | None) -> str:
 
 def _another_clip(old: Target, new: Target) -> str:
     """Return which values show that it is another clip."""
-    names = ("link_id", *compare_clips(old.clip, new.clip).different)
-    both = ((name.replace("_", " "), getattr(old.clip, name), getattr(new.clip, name)) for name in names)
-    differ = ", ".join(
-        f"{name} was {was}, and is {now}" for name, was, now in both if None not in (was, now) and was != now
-    )
-    return f"it is another clip: {differ}"
+    differences: list[str] = []
+    for name in ("link_id", *compare_clips(old.clip, new.clip).different):
+        was, now = getattr(old.clip, name), getattr(new.clip, name)
+        if was != now and was is not None and now is not None:
+            differences.append(f"{name.replace('_', ' ')} was {was}, and is {now}")
+    return f"it is another clip: {', '.join(differences)}"

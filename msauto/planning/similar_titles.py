@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Final
 
 from msauto.aspects.plan_builder import refuse
@@ -35,16 +34,16 @@ class SimilarTitles:
 
     def __init__(self) -> None:
         self._left = _MOST_TITLES
-        self._is_slow = False
+        self._seconds = _SECONDS
         self._by_link: dict[str, dict[int | None, Entry]] = {}
 
     async def _listed(self, reader: Reader, database: str) -> Sequence[Entry]:
         """Return the entries of a database; none if they cannot be read in time."""
         try:
-            async with asyncio.timeout(0 if self._is_slow else _SECONDS):
+            async with asyncio.timeout(self._seconds):
                 return await reader.read_select(SelectRef(database, recursive=True)) or ()
         except (MsautoError, TimeoutError):
-            self._is_slow = True  # the next one would wait as long
+            self._seconds = 0  # the next one would wait as long
             return ()
 
     async def title_today(self, reader: Reader, database: str, clips: Iterable[ClipIdentity]) -> str:
@@ -52,11 +51,16 @@ class SimilarTitles:
 
         It is empty where that is not known, or of several clips.
         """
-        known = [clip for clip in clips if clip.link_id is not None and clip.create_time]
-        if known and database not in self._by_link:
-            self._by_link[database] = {each.link_id: each for each in await self._listed(reader, database)}
-        there = ((clip, self._by_link[database].get(clip.link_id)) for clip in known)
-        titles = {each.title for clip, each in there if each and "create_time" in compare_clips(clip, each).equal}
+        titles: set[str] = set()
+        for clip in clips:
+            if clip.link_id is None or not clip.create_time:
+                continue
+            if database not in self._by_link:
+                listed = await self._listed(reader, database)
+                self._by_link[database] = {entry.link_id: entry for entry in listed}
+            entry = self._by_link[database].get(clip.link_id)
+            if entry is not None and "create_time" in compare_clips(clip, entry).equal:
+                titles.add(entry.title)
         return titles.pop() if len(titles) == 1 else ""
 
     async def remedy(self, reader: Reader, database: str, title: str, otherwise: str, today: str = "") -> str:
@@ -67,10 +71,14 @@ class SimilarTitles:
         """
         self._left -= 1
         entries = await self._listed(reader, database) if self._left >= 0 else ()
-        near = nearest_titles(title, (entry.title for entry in entries if entry.title != today))
-        *others, last = map(repr, near or ("",))
-        named = f"{', '.join(others)} or {last}" if others else last
-        remedy = f"did you mean {named}? Else {otherwise}" if near else otherwise
+        titles = [entry.title for entry in entries if entry.title != today]
+        remedy = otherwise
+        near = nearest_titles(title, titles)
+        if near:
+            named = repr(near[-1])
+            if len(near) > 1:
+                named = f"{', '.join(map(repr, near[:-1]))} or {named}"
+            remedy = f"did you mean {named}? Else {otherwise}"
         if not today:
             return remedy
         return f"to rename it back, add `was: {today!r}`; to follow it, write `title: {today!r}`. Else {remedy}"
@@ -87,7 +95,9 @@ async def not_found(
     if kind == "folder" and not await reader.has_database(database):
         kind, name, database = "database", database, ""
     called, otherwise = _NOT_FOUND[kind]
-    message = f"{called} {name!r} not found" + (f" in database {database}" if database else "")
+    message = f"{called} {name!r} not found"
+    if database:
+        message += f" in database {database}"
     known: tuple[str, ...] | None = ()
     is_another = False
     with suppress(MsautoError, TimeoutError):
@@ -97,8 +107,12 @@ async def not_found(
     if is_another:
         message += f": no media server answers at {server.url}"
         otherwise = "check the host and the port of `url`: a media server listens on 7901"
+    remedy = otherwise
     hint = nearest(name, known or ())
-    remedy = f"{hint} Else {otherwise}" if hint.endswith("?") else f"{hint}; {otherwise}" if hint else otherwise
+    if hint.endswith("?"):
+        remedy = f"{hint} Else {otherwise}"
+    elif hint:
+        remedy = f"{hint}; {otherwise}"
     return refuse(f"server {server.name}: {message}", source, remedy, MissingError)
 
 
@@ -127,14 +141,25 @@ def nearest_titles(title: str, titles: Iterable[str]) -> tuple[str, ...]:
     """
     if len(title) > _LONGEST:
         return ()
-    folded = _folded(title)
+    wanted = _folded(title)
     by_form: dict[str, list[str]] = {}
-    short = (each for each in titles if each != title and len(each) <= 4 * _LONGEST)
-    near = (each for each in short if _may_be_similar(folded, _folded(each)))
-    for each in islice(near, _MOST_COMPARED):
-        by_form.setdefault(_folded(each), []).append(each)
-    best = [folded] if folded in by_form else close_names(folded, [*by_form], _SHOWN, 0.75)
-    return tuple(dict.fromkeys(each for key in best for each in by_form[key]))[:_SHOWN]
+    compared = 0
+    for known in titles:
+        if known == title or len(known) > 4 * _LONGEST:
+            continue
+        form = _folded(known)
+        if _may_be_similar(wanted, form):
+            by_form.setdefault(form, []).append(known)
+            compared += 1
+        if compared == _MOST_COMPARED:
+            break
+    best = [wanted]
+    if wanted not in by_form:
+        best = close_names(wanted, list(by_form), _SHOWN, 0.75)
+    near: dict[str, None] = {}
+    for form in best:
+        near |= dict.fromkeys(by_form[form])
+    return tuple(near)[:_SHOWN]
 
 
 def _folded(title: str) -> str:

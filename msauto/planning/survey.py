@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
@@ -35,7 +35,7 @@ from msauto.model.events import Notify, ignore
 from msauto.model.facts import Facts
 from msauto.model.identity import compare_clips, plain
 from msauto.model.live import Asset, parse_folder, show_folder
-from msauto.model.plan import Address, InputHash, Limits, Plan, PlannedServer, Settlement, Target, TargetId
+from msauto.model.plan import COUNTS, Address, InputHash, Limits, Plan, PlannedServer, Settlement, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.timecode import TimecodeError
 from msauto.planning.asset_survey import (
@@ -52,7 +52,7 @@ from msauto.planning.left_out import asks_for_something, check_items, find_clips
 from msauto.planning.limits import refusals
 from msauto.planning.renames import PostponedError
 from msauto.planning.similar_titles import not_found
-from msauto.planning.target_groups import Grouping, IntentGroup, merge_groups, named_by
+from msauto.planning.target_groups import Grouping, IntentGroup, IntentGroupMember, merge_groups, named_by
 from msauto.secrets.redaction import HIDDEN, Secrets
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
@@ -79,30 +79,53 @@ class Survey(Struct, frozen=True):
 
 async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: int) -> Survey:
     """Plan one server, at most ``forks`` targets at once. An error of a target becomes its ``error``."""
-    server, of_databases, rest = context.server, list[Intent](), list[Intent]()
+    server = context.server
+    of_databases: list[Intent] = []
+    of_the_rest: list[Intent] = []
     for intent in intents:
-        (of_databases if isinstance(intent.ref, DatabaseRef) else rest).append(intent)
+        if isinstance(intent.ref, DatabaseRef):
+            of_databases.append(intent)
+        else:
+            of_the_rest.append(intent)
     context = structs.replace(context, pending=context.memory.pending(server.name))
-    databases = await Grouping(server, context.reader, 1, context.answers).groups(of_databases)
-    outcomes = [await _plan(context, group) for group in filter(_choice(context, databases), databases)]
-    loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
-    context = structs.replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
-    outcomes += await _plan_after_databases(context, rest, len(outcomes), forks)
-    targets = [each.target for each in outcomes if each.target is not None]
-    first = min((target.batch for target in targets), default=0)
-    states = Counter(each.state for each in outcomes)
-    warnings = [warning for outcome in outcomes for warning in outcome.warnings]
+    groups = await Grouping(server, context.reader, 1, context.answers).groups(of_databases)
+    outcomes = [await _plan(context, group) for group in filter(_choice(context, groups), groups)]
+    loaded: dict[str, TaskSource] = {}
+    for outcome in outcomes:
+        target = outcome.target
+        if target is not None and target.changes:
+            loaded[target.database] = target.changes[0].source
+    context = structs.replace(context, answers=XmpAnswers(loaded))
+    outcomes += await _plan_after_databases(context, of_the_rest, len(outcomes), forks)
+    return _survey_of(context, outcomes)
+
+
+def _survey_of(context: SurveyContext, outcomes: Sequence[SurveyedTarget]) -> Survey:
+    """Return the plan of one server, whose targets have these outcomes."""
+    targets: list[Target] = []
+    warnings: list[str] = []
+    settlements: list[Settlement] = []
+    states = Counter([outcome.state for outcome in outcomes])
+    for outcome in outcomes:
+        warnings += outcome.warnings
+        settlements += outcome.settlements
+        if outcome.target is not None:
+            targets.append(outcome.target)
+    # A database target is in the first batch: it precedes all assets of its server.
+    first = min([target.batch for target in targets], default=0)
+    for number, target in enumerate(targets):
+        if target.kind == "database":
+            targets[number] = structs.replace(target, batch=first)
     return Survey(
-        server.name,
-        # A database target is in the first batch: it precedes all assets of its server.
-        tuple([structs.replace(each, batch=first) if each.kind == "database" else each for each in targets]),
+        context.server.name,
+        tuple(targets),
         states["unchanged"] + states["kept"],
         states["kept"],
         states["skipped"],
         states["left out"],
         context.reader.reads,
         (*warnings, *context.answers.warnings()),
-        tuple([settlement for outcome in outcomes for settlement in outcome.settlements]),
+        tuple(settlements),
     )
 
 
@@ -114,52 +137,80 @@ async def _plan_after_databases(
     groups = await grouping.groups(intents)
     protect_by_title(groups, context.left_out)
     is_chosen = _choice(context, groups)
-    chosen = list(filter(is_chosen, groups))
+    chosen: list[IntentGroup] = []
+    others: list[IntentGroup] = []
+    for group in groups:
+        if is_chosen(group):
+            chosen.append(group)
+        else:
+            others.append(group)
     context.notify(events.TargetsFound(context.server.name, before + len(chosen)))
-    planned = list(zip(chosen, await concurrent_list(partial(_plan, context), chosen, limit=forks), strict=True))
-    others = [] if len(chosen) == len(groups) else [group for group in groups if not is_chosen(group)]
+    outcomes = await concurrent_list(partial(_plan, context), chosen, limit=forks)
+    planned = list(zip(chosen, outcomes, strict=True))
     planned, named = await _named_otherwise(context, planned, others, grouping)
     planned = await _with_one_target_a_clip(context, planned, named)
-    return _without_shared_places(context, await _without_named_links(context, planned, named))
+    planned = await _without_named_links(context, planned, named)
+    return _without_shared_places(context, planned)
 
 
 def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[IntentGroup], bool]:
     """Return whether to plan a group, as a function. What cannot be read may hold a chosen target, and is kept."""
     is_chosen = context.choice.among(name for group in groups for name in group.all_names)
-    return lambda group: is_chosen is None or is_chosen(group.all_names) or group.is_unknown
+    if is_chosen is None:
+        return lambda _: True
+    return lambda group: is_chosen(group.all_names) or group.is_unknown
 
 
 async def _named_otherwise(
-    context: SurveyContext, planned: Sequence[Planned], others: Sequence[IntentGroup], grouping: Grouping
+    context: SurveyContext, planned: list[Planned], others: Sequence[IntentGroup], grouping: Grouping
 ) -> tuple[list[Planned], list[IntentGroup]]:
     """Return the groups of ``others``, and of what is left out, that may name a clip which loses something, or a link.
 
     The clips of targets in error are found as well. What is left out and names a losing target by its title, as a
     select does, is added to it, and it is planned again: the outcomes are returned, too.
     """
-    lost = [(group, each.target) for group, each in planned if each.target is not None and each.target.loses]
-    lost = [(group, target) for group, target in lost if group.kind == "asset"]
-    in_error = [group for group, each in planned if lost and each.state == "error" and group.kind == "asset"]
-    await find_clips(context.reader, in_error)
-    unread = [group.members[0].intent for group in in_error if group.is_unknown]
-    known = {id(member.intent) for group, _ in planned if group.clip is not None for member in group.protecting}
-    left_out = [each for each in (*context.left_out, *unread) if id(each) not in known]
+    losing: dict[str, list[tuple[IntentGroup, Target]]] = {}
+    for group, outcome in planned:
+        target = outcome.target
+        if group.kind == "asset" and target is not None and target.loses:
+            losing.setdefault(group.database, []).append((group, target))
+    if not losing:
+        return planned, []
+    left_out = await _left_out_of(context, planned)
     named: list[IntentGroup] = []
-    again: dict[int, SurveyedTarget] = {}
-    for database in dict.fromkeys(group.database for group, _ in lost):
-        losing = [(group, target) for group, target in lost if group.database == database]
+    replanned: dict[int, SurveyedTarget] = {}
+    for database, losing_here in losing.items():
         groups = [group for group in others if (group.kind, group.database) == ("asset", database)]
-        intents = [each for each in left_out if getattr(each.ref, "database", "") == database]
+        intents = [intent for intent in left_out if getattr(intent.ref, "database", "") == database]
         if not groups and not intents:
             continue
-        before = [len(group.protecting) for group, _ in losing]
+        counts = [len(group.protecting) for group, _ in losing_here]
+        error: Exception | None = None
         try:
-            named += await protect_otherwise(grouping, losing, groups, intents)
-        except Exception as error:  # noqa: BLE001 - it is that of these targets, and of no other one
-            again |= {id(group): _failed(context, group, error) for group, _ in losing}
-        more = [group for (group, _), count in zip(losing, before, strict=True) if len(group.protecting) > count]
-        again |= {id(group): await plan_group(context, group) for group in more}
-    return [(group, again.get(id(group), each)) for group, each in planned], named
+            named += await protect_otherwise(grouping, losing_here, groups, intents)
+        except Exception as failure:  # noqa: BLE001 - it is that of these targets, and of no other one
+            error = failure
+        for (group, _), count in zip(losing_here, counts, strict=True):
+            if len(group.protecting) > count:
+                replanned[id(group)] = await plan_group(context, group)
+            elif error is not None:
+                replanned[id(group)] = _failed(context, group, error)
+    return [(group, replanned.get(id(group), outcome)) for group, outcome in planned], named
+
+
+async def _left_out_of(context: SurveyContext, planned: Sequence[Planned]) -> list[Intent]:
+    """Return what is left out and protects no clip so far, with the tasks in error of which no title is known."""
+    failed: list[IntentGroup] = []
+    for group, outcome in planned:
+        if outcome.state == "error" and group.kind == "asset":
+            failed.append(group)
+    await find_clips(context.reader, failed)
+    protecting: set[int] = set()
+    for group, _ in planned:
+        if group.clip is not None:
+            protecting.update([id(member.intent) for member in group.protecting])
+    unread = [group.members[0].intent for group in failed if group.is_unknown]
+    return [intent for intent in (*context.left_out, *unread) if id(intent) not in protecting]
 
 
 async def _with_one_target_a_clip(
@@ -174,36 +225,39 @@ async def _with_one_target_a_clip(
     for number, group in enumerate(groups):
         if group.clip is not None:
             clips.setdefault(group.clip, []).append(number)
-    outcomes: list[Planned | None] = [*planned, *(None for _ in others)]
-    # More names than MOST_LINKS for one clip means that the server reports the same for all clips.
-    for first, *more in (numbers for numbers in clips.values() if 1 < len(numbers) <= MOST_LINKS):
-        if outcomes[first] is None:
+    outcomes = dict(enumerate(planned))
+    for numbers in clips.values():
+        first = numbers[0]
+        # More names than MOST_LINKS for one clip means that the server reports the same for all clips.
+        is_one_clip = 1 < len(numbers) <= MOST_LINKS
+        if not is_one_clip or first not in outcomes:
             continue
         with suppress(DistinctClipsError):  # their answers only looked like one clip
-            merged = merge_groups([groups[number] for number in (first, *more)])
+            merged = merge_groups([groups[number] for number in numbers])
             outcomes[first] = merged, await plan_group(context, merged)
-            for number in more:
-                outcomes[number] = None
-    return [each for each in outcomes if each is not None]
+            for number in numbers[1:]:
+                outcomes.pop(number, None)
+    return list(outcomes.values())
 
 
 async def _without_named_links(
-    context: SurveyContext, planned: Sequence[Planned], others: Sequence[IntentGroup]
+    context: SurveyContext, planned: list[Planned], others: Sequence[IntentGroup]
 ) -> list[Planned]:
     """Return the groups and their outcomes; in error are deletions of a clip of which a task names what may be a link.
 
     What surely is a link of it is the same target, where such tasks contradict each other anyway. ``others`` are not
     planned, and still protect what they name.
     """
-    deletions = {
-        number: each.target
-        for number, (_, each) in enumerate(planned)
-        if each.target and each.target.places and any(change.aspect == DELETION.name for change in each.target.changes)
-    }
+    deletions: dict[int, Target] = {}
+    for number, (_, outcome) in enumerate(planned):
+        target = outcome.target
+        if target is not None and target.places and _deletes(target):
+            deletions[number] = target
     if not deletions:
-        return list(planned)
+        return planned
+    naming = [group for group, outcome in planned if outcome.state != "skipped"]
     named: dict[tuple[str, str], list[IntentGroup]] = {}
-    for group in (*(group for group, each in planned if each.state != "skipped"), *others):
+    for group in (*naming, *others):
         for name in {plain(name) for name in group.all_names}:
             named.setdefault((group.database, name), []).append(group)
     outcomes = list(planned)
@@ -212,44 +266,63 @@ async def _without_named_links(
         for place in target.places:
             *_, title = ("", *parse_folder(place))
             groups = named.get((target.database, plain(title)), ())
-            asking = (member for each in groups if each is not group for member in each.naming)
-            member = next(filter(asks_for_something, asking), None)
-            if member is None:
+            member = _asking(groups, group)
+            if member is None or await _shows_another_clip(context, target, title):
                 continue
-            answer = None
-            with suppress(Exception):  # the task that names it has the error
-                answer = await context.reader.read_asset(target.database, Address(title))
-            if answer is None or compare_clips(target.clip, answer).answer != "other":
-                error = refuse(
-                    f"{group.name!r} is to be deleted, and {member.intent.source.description} names {place}, which may "
-                    "be a link of it",
-                    target.changes[0].source,
-                    "remove one of the two tasks, or run the other one first, by itself",
-                )
-                outcomes[number] = group, _failed(context, group, error)
+            error = refuse(
+                f"{group.name!r} is to be deleted, and {member.intent.source.description} names {place}, which may "
+                "be a link of it",
+                target.changes[0].source,
+                "remove one of the two tasks, or run the other one first, by itself",
+            )
+            outcomes[number] = group, _failed(context, group, error)
     return outcomes
 
 
-def _without_shared_places(
-    context: SurveyContext, planned: Sequence[tuple[IntentGroup, SurveyedTarget]]
-) -> list[SurveyedTarget]:
+def _deletes(target: Target) -> bool:
+    return any(change.aspect == DELETION.name for change in target.changes)
+
+
+def _asking(groups: Sequence[IntentGroup], deleted: IntentGroup) -> IntentGroupMember | None:
+    """Return the first task that asks something of one of these groups, other than the one that is deleted."""
+    for group in groups:
+        if group is deleted:
+            continue
+        for member in group.naming:
+            if asks_for_something(member):
+                return member
+    return None
+
+
+async def _shows_another_clip(context: SurveyContext, target: Target, title: str) -> bool:
+    """Return whether a title surely leads to another clip than that of a target."""
+    with suppress(Exception):  # the task that names it has the error
+        answer = await context.reader.read_asset(target.database, Address(title))
+        return answer is not None and compare_clips(target.clip, answer).answer == "other"
+    return False
+
+
+def _without_shared_places(context: SurveyContext, planned: Sequence[Planned]) -> list[SurveyedTarget]:
     """Return the outcomes; in error are those that want one title in one folder, for a link or for the clip itself."""
     outcomes = [outcome for _, outcome in planned]
     wanted: dict[tuple[str, ...], dict[int, TaskSource]] = {}
     for number, outcome in enumerate(outcomes):
-        if outcome.target is not None:
-            for place, source in outcome.taken:
-                wanted.setdefault((outcome.target.database, *map(plain, place)), {})[number] = source
-    for (_, *names), sources in wanted.items():
+        if outcome.target is None:
+            continue
+        for place, source in outcome.taken:
+            key = outcome.target.database, *map(plain, place)
+            wanted.setdefault(key, {})[number] = source
+    for (_, *folder, title), sources in wanted.items():
         if len(sources) < 2:
             continue
-        *folder, title = names
-        named = " and ".join(f"{planned[number][0].name!r} by {each.description}" for number, each in sources.items())
-        what = f"several clips are to have the title {title!r} in {show_folder(tuple(folder)) or '/'}: {named}"
+        claims: list[str] = []
         for number, source in sources.items():
-            group = planned[number][0]
+            claims.append(f"{planned[number][0].name!r} by {source.description}")
+        where = show_folder(tuple(folder)) or "/"
+        what = f"several clips are to have the title {title!r} in {where}: {' and '.join(claims)}"
+        for number, source in sources.items():
             error = refuse(what, source, "give all but one of them another title or another folder")
-            outcomes[number] = _failed(context, group, error)
+            outcomes[number] = _failed(context, planned[number][0], error)
     return outcomes
 
 
@@ -257,19 +330,32 @@ async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     """Plan one group, and notify of it."""
     outcome = await plan_group(context, group)
     target = outcome.target or Target(context.server.name, group.database, group.kind, group.name)
-    named = target.server, target.database, target.kind, target.name
-    counts = len(target.changes), len(target.requests)
-    context.notify(events.TargetPlanned(*named, outcome.state, *counts, target.error or ""))
+    context.notify(
+        events.TargetPlanned(
+            target.server,
+            target.database,
+            target.kind,
+            target.name,
+            outcome.state,
+            len(target.changes),
+            len(target.requests),
+            target.error or "",
+        )
+    )
     return outcome
 
 
 async def plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     """Plan one group; an error becomes the error of its target."""
-    plan = {"rss_channel": _plan_channel, "database": _plan_database}.get(group.kind)
     try:
         if group.error is not None:
             raise group.error
-        outcome = await (plan(context, group) if plan else AssetSurvey(context, group)())
+        if group.kind == "rss_channel":
+            outcome = await _plan_channel(context, group)
+        elif group.kind == "database":
+            outcome = await _plan_database(context, group)
+        else:
+            outcome = await AssetSurvey(context, group)()
     except PostponedError as postponed:
         outcome = SurveyedTarget("left out", warnings=(str(postponed),))
     except DistinctClipsError:
@@ -282,8 +368,10 @@ async def plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarg
 
 
 def _failed(context: SurveyContext, group: IntentGroup, error: Exception) -> SurveyedTarget:
-    known = PlanningError(str(error)) if isinstance(error, TimecodeError) else described(error)
-    return SurveyedTarget("error", structs.replace(in_error(context, group, known), batch=group.batch))
+    if isinstance(error, TimecodeError):
+        error = PlanningError(str(error))
+    target = in_error(context, group, described(error))
+    return SurveyedTarget("error", structs.replace(target, batch=group.batch))
 
 
 def failed_survey(server: str, intents: Sequence[Intent], error: Exception, notify: Notify = ignore) -> Survey:
@@ -296,22 +384,24 @@ def failed_survey(server: str, intents: Sequence[Intent], error: Exception, noti
         if target.id not in targets:
             targets[target.id] = target
             notify(events.TargetPlanned(server, database, kind, name, "error", 0, 0, message))
-    is_unreachable = isinstance(error, UnreachableError)
-    return Survey(server, tuple(targets.values()), is_unreachable=is_unreachable)
+    return Survey(server, tuple(targets.values()), is_unreachable=isinstance(error, UnreachableError))
 
 
 # Channels and databases ----------------------------------------------------------------------------------------
 
 
 async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    declared = _evaluate(group, DesiredChannel)
+    declared = _evaluate(group.members, DesiredChannel)
     if not declared:
         return SurveyedTarget("skipped")
+    server = context.server
     channel = await context.reader.read_channel(group.name)
     if channel is None:
-        raise await not_found(context.reader, context.server, "channel", group.name, declared[0].source)
-    memory = context.memory.recall(TargetId(context.server.name, "", "rss_channel", channel.name))
-    title, address, live = f"channel {channel.name}", Address(channel.name), LiveTarget(channel=channel)
+        raise await not_found(context.reader, server, "channel", group.name, declared[0].source)
+    address = Address(channel.name)
+    target = Target(server.name, "", "rss_channel", channel.name, address=address, address_after=address)
+    memory = context.memory.recall(target.id)
+    title, live = f"channel {channel.name}", LiveTarget(channel=channel)
 
     def planned(channels: Sequence[DesiredChannel]) -> PlanBuilder:
         merging = Merging(None, "")
@@ -319,46 +409,46 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
         merging.check()
         builder = PlanBuilder()
         builder.warnings += desired.notes
-        plan = PlanContext(context.server, "", "", "", title, channel.name, Asset(None), live, builder, memory)
+        plan = PlanContext(server, "", "", "", title, channel.name, Asset(None), live, builder, memory)
         CHANNEL_ITEMS.plan(structs.replace(plan, still=desired.still, hide=context.secrets.mask), desired)
         return builder
 
     builder = planned(declared)
-    for kept in (member.intent.evaluate(Facts(there=False)) for member in group.protecting):
-        if isinstance(kept, DesiredChannel):
+    for member in group.protecting:
+        for kept in _evaluate([member], DesiredChannel):
             check_items(declared, kept, lambda channels: planned(channels).changes, kept.source)
-    target = Target(context.server.name, "", "rss_channel", channel.name, address=address, address_after=address)
     return finished(context, target, builder, live)
 
 
 async def _plan_database(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    batches = _evaluate(group, DesiredXmpBatch)
+    batches = _evaluate(group.members, DesiredXmpBatch)
     if not batches:
         return SurveyedTarget("skipped")
-    address = Address(group.database)
-    target = Target(
-        context.server.name, group.database, "database", group.database, address=address, address_after=address
-    )
+    server, name, live = context.server, group.database, LiveTarget()
+    address = Address(name)
+    target = Target(server.name, name, "database", name, address=address, address_after=address)
     recalled = recall(context.memory, [target.id], forget=context.forget)
-    builder, name = PlanBuilder(), group.database
-    plan = PlanContext(
-        context.server, name, "", "", name, name, Asset(None), LiveTarget(), builder, memory=recalled.items
-    )
+    builder = PlanBuilder()
+    plan = PlanContext(server, name, "", "", name, name, Asset(None), live, builder, recalled.items)
     distinct: dict[tuple[str, bytes], DesiredXmpBatch] = {}
     for batch in batches:
         distinct.setdefault((batch.connector, batch.content), batch)
     for batch in distinct.values():
         operation(batch).run(plan, batch, TASK)
-    outcome = finished(context, target, builder, LiveTarget(), recalled.settlements)
-    if outcome.target is not None and not await context.reader.has_database(group.database):
-        raise await not_found(context.reader, context.server, "database", group.database, batches[0].source)
+    outcome = finished(context, target, builder, live, recalled.settlements)
+    if outcome.target is not None and not await context.reader.has_database(name):
+        raise await not_found(context.reader, server, "database", name, batches[0].source)
     return outcome
 
 
-def _evaluate(group: IntentGroup, kind: type[D]) -> list[D]:
+def _evaluate(members: Sequence[IntentGroupMember], kind: type[D]) -> list[D]:
     """Return what the tasks declare of a target that is not an asset: no facts exist."""
-    evaluated = [member.intent.evaluate(Facts(there=False)) for member in group.members]
-    return [desired for desired in evaluated if isinstance(desired, kind)]
+    declared: list[D] = []
+    for member in members:
+        desired = member.intent.evaluate(Facts(there=False))
+        if isinstance(desired, kind):
+            declared.append(desired)
+    return declared
 
 
 # The whole plan ------------------------------------------------------------------------------------------------------
@@ -374,33 +464,41 @@ def assemble(
 ) -> Plan:
     """Return the plan of all surveys, with refusals. ``created`` is ISO 8601, ``version`` that of msauto."""
     urls = {work.server.name: work.server.url for work in resolved.work}
-    targets = (target for survey in surveys for target in survey.targets)
+    counts: dict[str, Any] = dict.fromkeys(COUNTS, 0)
+    targets: list[Target] = []
+    warnings = list(resolved.warnings)
+    servers: list[PlannedServer] = []
+    settlements: list[Settlement] = []
+    for survey in surveys:
+        for name in COUNTS:
+            counts[name] += getattr(survey, name)
+        targets += survey.targets
+        warnings += [f"{survey.server}: {warning}" for warning in survey.warnings]
+        servers.append(PlannedServer(survey.server, survey.unchanged, urls.get(survey.server, "")))
+        settlements += survey.settlements
+    targets.sort(key=lambda target: (target.batch, target.kind != "database"))
     plan = Plan(
         created=created,
         msauto=version,
-        inputs=tuple(_hash_of(file, resolved.secrets) for file in resolved.inputs),
-        targets=_refuse_shared_files(sorted(targets, key=lambda target: (target.batch, target.kind != "database"))),
-        unchanged=sum(survey.unchanged for survey in surveys),
-        kept=sum(survey.kept for survey in surveys),
-        skipped=sum(survey.skipped for survey in surveys),
-        left_out=sum(survey.left_out for survey in surveys),
-        reads=sum(survey.reads for survey in surveys),
-        warnings=(
-            *resolved.warnings,
-            *(f"{survey.server}: {warning}" for survey in surveys for warning in survey.warnings),
-        ),
-        servers=tuple(PlannedServer(each.server, each.unchanged, urls.get(each.server, "")) for each in surveys),
+        inputs=tuple([_hash_of(file, resolved.secrets) for file in resolved.inputs]),
+        targets=_refuse_shared_files(targets),
+        warnings=tuple(warnings),
+        servers=tuple(servers),
         batches=resolved.batches,
-        settlements=tuple(settlement for survey in surveys for settlement in survey.settlements),
+        settlements=tuple(settlements),
         secrets=resolved.secrets,
+        **counts,
     )
     return structs.replace(plan, refusals=refusals(plan, limits))
 
 
 def _hash_of(file: InputFile, secrets: Secrets) -> InputHash:
     """Return a file as the plan names it, without the hash if it holds a secret that could be guessed from it."""
-    may_hold = secrets and (file.content is None or secrets.occurs_in(file.content.decode("utf-8", "replace")))
-    return InputHash(file.path, HIDDEN if may_hold else file.sha256)
+    if secrets:
+        content = file.content
+        if content is None or secrets.occurs_in(content.decode("utf-8", "replace")):
+            return InputHash(file.path, HIDDEN)
+    return InputHash(file.path, file.sha256)
 
 
 def _refuse_shared_files(targets: Sequence[Target]) -> tuple[Target, ...]:
@@ -408,24 +506,38 @@ def _refuse_shared_files(targets: Sequence[Target]) -> tuple[Target, ...]:
 
     Some file systems take names for the same that differ in case, or in the composition of accents.
     """
-    writers: dict[str, list[tuple[int, str]]] = {}
-    shown_dests: dict[str, str] = {}
+    writers: dict[str, list[_FileTaken]] = {}
     for number, target in enumerate(targets):
-        for request in (each for each in target.requests if each.dest is not None):
+        for request in target.requests:
+            if request.dest is None:
+                continue
             place = str(target.changes[request.changes[0]].source.place)
-            full = os.path.abspath(request.dest or "")  # noqa: PTH100 - no link is followed
+            full = os.path.abspath(request.dest)  # noqa: PTH100 - no link is followed
             file = unicodedata.normalize("NFC", full).casefold()
-            shown_dests.setdefault(file, request.dest or "")
-            writers.setdefault(file, []).append((number, place))
+            writers.setdefault(file, []).append(_FileTaken(number, place, request.dest))
     refused = list(targets)
-    for file, those in writers.items():
-        shown = [f"{targets[number].server} {targets[number].name!r} ({place})" for number, place in those[:2]]
-        more = f" and {len(those) - 2} more" if len(those) > 2 else ""
-        dest = shown_dests[file]
+    for downloads in writers.values():
+        if len(downloads) < 2:
+            continue
+        shown: list[str] = []
+        for download in downloads[:2]:
+            target = targets[download.target]
+            shown.append(f"{target.server} {target.name!r} ({download.place})")
+        more = f" and {len(downloads) - 2} more" if len(downloads) > 2 else ""
         error = (
-            f"{those[0][1]}: {len(those)} downloads have the same destination {dest}: {' and '.join(shown)}{more}\n"
+            f"{downloads[0].place}: {len(downloads)} downloads have the same destination {downloads[0].dest}: "
+            f"{' and '.join(shown)}{more}\n"
             "  → make `dest` unique, with {{ asset.title }} or {{ inventory_hostname }}"
         )
-        for number in {number for number, _ in those} if len(those) > 1 else ():
+        for download in downloads:
+            number = download.target
             refused[number] = structs.replace(targets[number], changes=(), requests=(), error=error)
     return tuple(refused)
+
+
+class _FileTaken(NamedTuple):
+    """A download of a plan: the index of its target, where it is declared, and its file."""
+
+    target: int
+    place: str
+    dest: str

@@ -34,13 +34,16 @@ class TargetChoice:
 
         def is_chosen(names: Iterable[str]) -> bool:
             forms = {plain(name) for name in names}
-            matched = {
-                glob
-                for glob, form in self._globs.items()
-                if (form in forms if form in exact else any(fnmatchcase(name, form) for name in forms))
-            }
-            self._matched |= matched
-            return bool(matched)
+            is_matched = False
+            for glob, form in self._globs.items():
+                if form in exact:
+                    is_match = form in forms
+                else:
+                    is_match = any(fnmatchcase(name, form) for name in forms)
+                if is_match:
+                    self._matched.add(glob)
+                    is_matched = True
+            return is_matched
 
         return is_chosen
 
@@ -62,7 +65,5 @@ class TargetChoice:
         for glob, form in self._globs.items():
             if glob not in self._matched:
                 near = close_names(form, list(self._known), 1, 0.5)
-                raise MsautoError(
-                    f"--target {glob!r} matches no target of the playbooks",
-                    remedy=f"did you mean {near[0]!r}?" if near else "name a title, a channel or a glob such as 'EP*'",
-                )
+                remedy = f"did you mean {near[0]!r}?" if near else "name a title, a channel or a glob such as 'EP*'"
+                raise MsautoError(f"--target {glob!r} matches no target of the playbooks", remedy=remedy)

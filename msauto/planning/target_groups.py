@@ -75,9 +75,14 @@ class IntentGroup(Struct, eq=False):
     @property
     def names(self) -> tuple[str, ...]:
         """The titles that it may have, former ones last; empty if it is not named by a title."""
-        named = [self] if self.rename is not None else [part for part in self.merged if part.members]
-        renames = [part.rename for part in named if part.rename is not None]
-        return tuple(dict.fromkeys(name for each in renames for name in (each.title, *each.was)))
+        named = [self]
+        if self.rename is None:
+            named = [part for part in self.merged if part.members]
+        names: dict[str, None] = {}
+        for part in named:
+            if part.rename is not None:
+                names |= dict.fromkeys((part.rename.title, *part.rename.was))
+        return tuple(names)
 
     @property
     def is_unknown(self) -> bool:
@@ -87,9 +92,13 @@ class IntentGroup(Struct, eq=False):
     @property
     def all_names(self) -> tuple[str, ...]:
         """Every name that it is known by, the title in the answer to its key id included."""
-        answers = [part.by_id[1] for part in self.parts if part.by_id]
-        titles = [answer.title for answer in answers if answer and answer.title]
-        return (self.name, *(part.name for part in self.parts), *self.names, *titles)
+        names = [self.name]
+        titles: list[str] = []
+        for part in self.parts:
+            names.append(part.name)
+            if part.by_id and part.by_id[1] and part.by_id[1].title:
+                titles.append(part.by_id[1].title)
+        return (*names, *self.names, *titles)
 
     @property
     def naming(self) -> Sequence[IntentGroupMember]:
@@ -99,7 +108,7 @@ class IntentGroup(Struct, eq=False):
     @property
     def batch(self) -> int:
         """The index of its batch; the first, where several plays declare it."""
-        return min((member.intent.batch for member in self.members), default=0)
+        return min([member.intent.batch for member in self.members], default=0)
 
 
 _KeyedMember = tuple[_Key, IntentGroup | None, IntentGroupMember]
@@ -109,15 +118,12 @@ _KeyedMember = tuple[_Key, IntentGroup | None, IntentGroupMember]
 def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
     """Return one group for one clip that several groups declare under different names; the first one is planned."""
     first = groups[0]
-    return IntentGroup(
-        first.kind,
-        first.database,
-        first.name,
-        members=[member for group in groups for member in group.members],
-        error=next((group.error for group in groups if group.error is not None), None),
-        merged=tuple(groups),
-        protecting=tuple(member for group in groups for member in group.protecting),
-    )
+    merged = IntentGroup(first.kind, first.database, first.name, merged=tuple(groups))
+    for group in groups:
+        merged.members += group.members
+        merged.protecting += group.protecting
+        merged.error = merged.error or group.error
+    return merged
 
 
 class Grouping(Struct, frozen=True):
@@ -131,12 +137,16 @@ class Grouping(Struct, frozen=True):
 
     async def groups(self, intents: Sequence[Intent]) -> list[IntentGroup]:
         """Return the groups in the order of the playbooks."""
+        if not intents:
+            return []
         members: list[_KeyedMember] = []
         async for keyed_members in concurrent_map(self._members_of, intents, limit=self.forks):
             members.extend(keyed_members)
-        refs = [intent.ref for intent in intents if isinstance(intent.ref, TitleRef)]
         titles = [(key[1], key[2]) for key, group, _ in members if group is None]
-        keys = await TitleKeys.of(self.reader, [*titles, *((ref.database, was) for ref in refs for was in ref.was)])
+        for intent in intents:
+            if isinstance(intent.ref, TitleRef):
+                titles += [(intent.ref.database, former) for former in intent.ref.was]
+        keys = await TitleKeys.of(self.reader, titles)
         renames = Renames(intents, keys)
         groups: dict[_Key, IntentGroup] = {}
         async for key, group, member in in_turns(members):
@@ -144,9 +154,10 @@ class Grouping(Struct, frozen=True):
                 _, database, declared = key
                 title = renames.current_title(database, declared)
                 key = ("asset", *keys(database, title))
-                if (group := groups.get(key)) is None:
-                    group = IntentGroup("asset", database, title, renames.of(database, title))
-                    group.error = renames.error(database, title)
+                group = groups.get(key)
+                if group is None:
+                    error = renames.error(database, title)
+                    group = IntentGroup("asset", database, title, renames.of(database, title), error=error)
             merged = groups.setdefault(key, group)
             merged.members.append(member)
             merged.error = merged.error or group.error
@@ -182,8 +193,9 @@ class Grouping(Struct, frozen=True):
         in error, and so is the task. Of ``losing_titles``, from which something is removed, a ``where`` in error may
         have chosen any.
         """
-        losing = self.losing_titles
-        where = ref.where if losing is None or ref.where is None else partial(may_choose, ref.where)
+        losing, where = self.losing_titles, ref.where
+        if losing is not None and where is not None:
+            where = partial(may_choose, where)
         entries = await self.reader.read_select(ref)
         if entries is None:
             raise await not_found(
@@ -196,28 +208,22 @@ class Grouping(Struct, frozen=True):
             if losing is not None and plain(entry.title) not in losing:
                 continue
             try:
-                member = _chosen(intent, where, entry)
+                _add(members, failed, _chosen(intent, where, entry))
             except Need:
                 pending.append(entry)
-            except Exception as error:  # noqa: BLE001 - it is that of one clip, and of no other one
-                _add_failed(failed, _FailedEntry(entry, error))
-            else:
-                members += [] if member is None else [member]
 
         look = partial(self._look_at_clip, intent, ref, where)
         async for looked_at in concurrent_map(look, pending, limit=self.forks):
-            if isinstance(looked_at, _FailedEntry):
-                _add_failed(failed, looked_at)
-            elif looked_at is not None:
-                members.append(looked_at)
+            _add(members, failed, looked_at)
         is_counted = ref.expect_min or ref.expect_max is not None
         if failed and (is_counted or len(failed) == len(entries)):
             raise failed[0].error
         if losing is None and is_counted:
             _check_count(intent, ref, members)
-        keyed: list[_KeyedMember] = [each.as_target(intent, ref.database) for each in failed]
+        keyed: list[_KeyedMember] = [entry.as_target(intent, ref.database) for entry in failed]
         for member in members:
-            keyed += [] if member.title is None else [(("asset", ref.database, member.title), None, member)]
+            if member.title is not None:
+                keyed.append((("asset", ref.database, member.title), None, member))
         return keyed
 
     async def _look_at_clip(
@@ -248,10 +254,14 @@ class Grouping(Struct, frozen=True):
 
 def _check_count(intent: Intent, ref: SelectRef, members: Sequence[IntentGroupMember]) -> None:
     """Raise ``PlanningError`` where a select finds fewer or more clips than its task expects."""
-    low, high = ref.expect_min or 0, ref.expect_max
-    values = ((reported_values(each.entry), each.entry.title) for each in members if each.entry is not None)
-    count = len({plain(title) if None in known else known for known, title in values})
-    if not low <= count <= (count if high is None else high):
+    clips: set[object] = set()
+    for member in members:
+        if member.entry is not None:
+            known = reported_values(member.entry)
+            clips.add(plain(member.entry.title) if None in known else known)
+    low, high, count = ref.expect_min or 0, ref.expect_max, len(clips)
+    is_too_many = high is not None and count > high
+    if count < low or is_too_many:
         most = "any number" if high is None else high
         raise refuse(
             f"{_describe(ref)} finds {count} assets; expected: {low} to {most}",
@@ -260,12 +270,20 @@ def _check_count(intent: Intent, ref: SelectRef, members: Sequence[IntentGroupMe
         )
 
 
-def _chosen(intent: Intent, where: Callable[[Facts], bool] | None, entry: Entry) -> IntentGroupMember | None:
-    """Return the entry as a member if it fulfils ``where`` by what the listing shows of it."""
+def _chosen(
+    intent: Intent, where: Callable[[Facts], bool] | None, entry: Entry
+) -> IntentGroupMember | _FailedEntry | None:
+    """Return the entry as a member if it fulfils ``where`` by what the listing shows of it; raises ``Need``."""
     if where is None:
         return IntentGroupMember(intent, entry.title, entry)
     facts = Facts(entry=entry)
-    return IntentGroupMember(intent, entry.title, entry, facts.looked) if where(facts) else None
+    try:
+        is_chosen = where(facts)
+    except Need:
+        raise
+    except Exception as error:  # noqa: BLE001 - it is that of one clip, and of no other one
+        return _FailedEntry(entry, error)
+    return IntentGroupMember(intent, entry.title, entry, facts.looked) if is_chosen else None
 
 
 class _FailedEntry(NamedTuple):
@@ -282,11 +300,16 @@ class _FailedEntry(NamedTuple):
         return ("error", database, title, str(intent.source.place)), group, member
 
 
-def _add_failed(failed: list[_FailedEntry], entry: _FailedEntry) -> None:
-    """Add an entry of which a condition fails; raises its error where there are too many."""
-    failed.append(entry)
-    if len(failed) > _MOST_FAILED:
-        raise failed[0].error
+def _add(
+    members: list[IntentGroupMember], failed: list[_FailedEntry], found: IntentGroupMember | _FailedEntry | None
+) -> None:
+    """Add what became of an entry; raises the error of a condition that fails of too many."""
+    if isinstance(found, IntentGroupMember):
+        members.append(found)
+    elif found is not None:
+        failed.append(found)
+        if len(failed) > _MOST_FAILED:
+            raise failed[0].error
 
 
 class TitleKeys:
@@ -305,35 +328,44 @@ class TitleKeys:
         for database, title in titles:
             if not title.isascii():
                 forms.setdefault((database, plain(title)), set()).add(title)
-        several = {name: variants for name, variants in forms.items() if len(variants) > 1}
-        return cls({name for name, variants in several.items() if await _are_apart(reader, name[0], variants)})
+        apart: set[tuple[str, str]] = set()
+        for key, variants in forms.items():
+            if len(variants) < 2:
+                continue
+            if await _are_apart(reader, key[0], variants):
+                apart.add(key)
+        return cls(apart)
 
     def __call__(self, database: str, title: str) -> tuple[str, str]:
         """Return the key of a title."""
-        return database, title if (database, plain(title)) in self._apart else plain(title)
+        key = database, plain(title)
+        return (database, title) if key in self._apart else key
 
 
 async def _are_apart(reader: Reader, database: str, forms: Iterable[str]) -> bool:
     """Return whether several titles that are equal to these after Unicode NFC are live."""
-    answers: dict[str, Asset] = {}
+    answers: list[Asset] = []
+    is_open = False
     for form in sorted(forms):
         try:
             asset = await reader.read_asset(database, Address(form))
         except MsautoError:
             return True  # the error concerns this title alone
-        answers |= {} if asset is None else {form: asset}
+        if asset is not None:
+            answers.append(asset)
+            is_open = is_open or asset.title != form or len(answers) > 1
     # A server that finds both forms of one title may report none: then the answers have those that were asked for.
-    one, *others = (structs.replace(each, title=None) for each in answers.values()) if answers else (None,)
-    if any(each != one for each in others):
-        return True
-    is_open = others or any(asset.title != form for form, asset in answers.items())
-    return bool(is_open) and len(await titles_like(reader, database, next(iter(answers.values())))) > 1
+    for asset in answers[1:]:
+        if structs.replace(asset, title=None) != structs.replace(answers[0], title=None):
+            return True
+    return is_open and len(await titles_like(reader, database, answers[0])) > 1
 
 
 async def titles_like(reader: Reader, database: str, asset: Asset) -> list[str]:
     """Return the titles that the database lists and that are equal to the asset's after Unicode NFC."""
     entries = await reader.read_entries(database, asset)
-    return sorted({each.title for each in (*entries.same, *entries.namesakes) if same_text(each.title, asset.title)})
+    titles = {entry.title for entry in (*entries.same, *entries.namesakes)}
+    return sorted([title for title in titles if same_text(title, asset.title)])
 
 
 def named_by(ref: Ref) -> tuple[Kind, str, str]:
@@ -361,13 +393,14 @@ def check_entry(entry: Entry, asset: Asset, source: TaskSource) -> None:
     comparison = compare_clips(entry, asset)
     place = show_folder((*entry.folder, entry.title))
     home = "" if asset.folder is None else f" in {show_folder(asset.folder) or '/'}"
-    differ = ", ".join(
-        f"{name} is {entry.attributes[name]} in the listing and {asset.attributes[name]} in the answer"
-        for name in comparison.different
-    )
+    differences: list[str] = []
+    for name in comparison.different:
+        listed, answered = entry.attributes[name], asset.attributes[name]
+        differences.append(f"{name} is {listed} in the listing and {answered} in the answer")
+    differ = ", ".join(differences) or f"another link_id, {comparison.evidence}"
     raise refuse(
         f"two clips have the title {entry.title!r}: the listing shows the one in {place}, and the server answers with "
-        f"another one{home} ({differ or f'another link_id, {comparison.evidence}'})",
+        f"another one{home} ({differ})",
         source,
         "select another `folder:`, address the clip by a key field with `id:`, or rename one of the two",
     )

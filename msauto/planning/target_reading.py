@@ -20,7 +20,7 @@ from msauto.model.identity import plain
 from msauto.model.live import Asset, Entry, Folder, Listing
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
-from msauto.model.snapshot import Json, Part, Seen, Snapshot, Thing, canonical, digest, named_in, part_digest
+from msauto.model.snapshot import Json, Seen, Snapshot, Thing, canonical, digest, named_in, part_digest
 from msauto.secrets.redaction import Secrets
 
 _LONGEST = 60  # characters of a value that are shown
@@ -41,19 +41,20 @@ async def read_needed(
     names: set[str] = set()
     places: dict[Folder, None] = {}
     every = needs_links = False
-    for each in needed:
-        names |= each.xmp
-        places |= dict.fromkeys(each.places)
-        every = every or each.every_xmp
-        needs_links = needs_links or each.links
+    for reads in needed:
+        names |= reads.xmp
+        places |= dict.fromkeys(reads.places)
+        every = every or reads.every_xmp
+        needs_links = needs_links or reads.links
     if not (names or places or every or needs_links):
         return known
     xmp, links = known.xmp, known.links
-    if xmp is None and (names or every):
+    if xmp is None:
         with suppress(UnsupportedError):
             fields = await reader.read_xmp(database, address, frozenset()) if every else None
-            by_name = not fields and (names or not every)
-            xmp = await reader.read_xmp(database, address, frozenset(names)) if by_name else fields
+            if names and not fields:
+                fields = await reader.read_xmp(database, address, frozenset(names))
+            xmp = fields
     listed = await read_places(read_folder, database, places)
     if links is None and known.asset is not None and needs_links:
         links = await reader.read_links(database, known.asset)
@@ -64,12 +65,15 @@ async def read_places(
     read: ReadFolder, database: str, places: Collection[Folder]
 ) -> dict[Folder, Sequence[Entry] | None]:
     """Return the entries of each folder and title; ``None`` where the folder is missing."""
-    listings = {folder: await read(database, folder) for folder in dict.fromkeys(place[:-1] for place in places)}
-    listed = ((place, listings[place[:-1]]) for place in places)
-    return {
-        place: None if listing is None else entries_called(listing.entries, place[:-1], place[-1])
-        for place, listing in listed
-    }
+    listings: dict[Folder, Listing | None] = {}
+    listed: dict[Folder, Sequence[Entry] | None] = {}
+    for place in places:
+        folder = place[:-1]
+        if folder not in listings:
+            listings[folder] = await read(database, folder)
+        listing = listings[folder]
+        listed[place] = None if listing is None else entries_called(listing.entries, folder, place[-1])
+    return listed
 
 
 async def why_title_is_taken(target: Target, reader: Reader, live: Asset) -> str | None:
@@ -95,9 +99,14 @@ def shorten(value: Json) -> str:
 
 def snapshot_with_facts(live: LiveTarget, names: Iterable[str]) -> Snapshot:
     """Return what a reading shows of a target, and the facts among the names that planning looked at."""
-    facts = {name.partition(" ")[2] for name in names if name.startswith(f"{FACT} ")}
-    shown: Part = {name: _fact(live, name) for name in facts}
-    return {**snapshot_of(live), **({FACT: shown} if facts else {})}
+    facts: dict[str, Json] = {}
+    prefix = f"{FACT} "
+    for name in names:
+        if name.startswith(prefix):
+            fact = name.removeprefix(prefix)
+            facts[fact] = _fact(live, fact)
+    snapshot = snapshot_of(live)
+    return {**snapshot, FACT: facts} if facts else snapshot
 
 
 def _fact(live: LiveTarget, name: str) -> Any:
@@ -143,7 +152,9 @@ def seen(target: Target, live: LiveTarget, looked: Iterable[str], secrets: Secre
     )
 
 
-_NOTED: Final = frozenset(n for n, each in ASPECTS.items() if isinstance(each, ListAspect) or each.missing is UNSET)
+_NOTED: Final = frozenset(
+    name for name, aspect in ASPECTS.items() if isinstance(aspect, ListAspect) or aspect.missing is UNSET
+)
 """The aspects of which a change is noted where the target does not touch them: those that others edit."""
 
 

@@ -7,7 +7,7 @@ wrote is left alone, with a warning; what cannot be undone gives a warning as we
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -30,10 +30,11 @@ from msauto.model.desired import (
 )
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import ClipIdentity, is_another_clip
+from msauto.model.live import Asset
 from msauto.model.plan import Change
 from msauto.model.result import COUNTED_BY_SERVER, LEFT_CLIP, RequestState, RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import TITLE, Expected, predict
+from msauto.model.snapshot import TITLE, Effect, Expected, predict
 
 
 def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPlaybooks:
@@ -57,11 +58,11 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
             warnings.append(f"{target.server}: {target.name} cannot be undone: {one_line(error)}")
             continue
         _check_positions(context, details)
-        for each in made:
-            if each not in context.changes:
-                change = target.changes[each]
+        for index, sent in made.items():
+            if index not in context.changes:
+                change = target.changes[index]
                 called = f"{target.name}: {change.aspect} {change.key}".rstrip()
-                why = _why_not(change, made[each])
+                why = _why_not(change, sent)
                 warnings.append(f"{target.server}: {called} cannot be undone: {why}")
         if context.changes:
             work.setdefault(target.server, []).append(_intent(context, details, number))
@@ -71,18 +72,20 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
 
 def _context(record: TargetRecord, spec: ServerSpec, source: TaskSource) -> UndoContext:
     """Return what undoes one target of a run. It is made again where it is used: a run may have very many targets."""
+    target = record.target
     kept: dict[int, Change] = {}
     for number, states in _made(record).items():
-        change = record.target.changes[number]
+        change = target.changes[number]
         if _why_not(change, states) is None:
             kept[number] = change
-    effects = []
-    for request, known in zip(record.target.requests, record.requests, strict=False):
+    effects: list[Sequence[Effect]] = []
+    for request, known in zip(target.requests, record.requests, strict=False):
         if known.state == "done" and not kept.keys().isdisjoint(request.changes):
             effects.append(request.effects)
     things: dict[str, dict[str, Expected]] = defaultdict(dict)
-    for (aspect, key), each in predict(effects, len(effects)).items():
-        things[aspect][key] = each
+    predicted = predict(effects, len(effects))
+    for (aspect, key), expectation in predicted.items():
+        things[aspect][key] = expectation
     return UndoContext(record, kept, things, spec, source)
 
 
@@ -106,7 +109,8 @@ def may_have_changed(details: RunDetails) -> bool:
 
 def servers_of(details: RunDetails) -> tuple[str, ...]:
     """Return the names of the servers on which a run may have changed anything, in its order."""
-    return tuple(dict.fromkeys(record.target.server for record in details.targets if _made(record)))
+    changed = [record.target.server for record in details.targets if _made(record)]
+    return tuple(dict.fromkeys(changed))
 
 
 def _made(record: TargetRecord) -> dict[int, set[RequestState]]:
@@ -163,15 +167,18 @@ def _ref(context: UndoContext) -> Ref:
 
 
 def _parts(context: UndoContext) -> dict[str, Any]:
-    return {name: part for name, aspect in ASPECTS.items() if (part := aspect.undo(context)) is not None}
+    parts = {name: aspect.undo(context) for name, aspect in ASPECTS.items()}
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 def _undo_channel(details: RunDetails, spec: ServerSpec, source: TaskSource, number: int, _: Facts) -> DesiredChannel:
     """Return the items as they were before a run, of all that are still as the run left them."""
     context = _context(details.targets[number], spec, source)
-    items = tuple(item for part in _parts(context).values() for item in part.items)
-    notes = tuple(f"channel {context.record.target.name}: {note}" for note in context.notes)
-    return DesiredChannel(context.source, items, still=context.still, notes=notes)
+    items: list[Any] = []
+    for part in _parts(context).values():
+        items += part.items
+    notes = [f"channel {context.record.target.name}: {note}" for note in context.notes]
+    return DesiredChannel(context.source, tuple(items), still=context.still, notes=tuple(notes))
 
 
 def _undo_asset(details: RunDetails, spec: ServerSpec, source: TaskSource, number: int, facts: Facts) -> DesiredAsset:
@@ -181,17 +188,24 @@ def _undo_asset(details: RunDetails, spec: ServerSpec, source: TaskSource, numbe
         raise Need("clip")
     context = _context(details.targets[number], spec, source)
     target = context.record.target
-    if asset is None:
-        raise NoAssetError(target.name)
-    left = context.record.left.get(LEFT_CLIP)  # without it, the run ended before the clip was read again
-    clip, settled = (target.clip, set()) if left is None else (from_json(ClipIdentity, left), {"files", "orig_name"})
-    if is_another_clip(clip, asset, altered={*target.altered} - settled):
-        raise NoAssetError(target.name)  # the clip of the run is gone, and nothing of the other one is concerned
+    if asset is None or _is_replaced(context, asset):
+        raise NoAssetError(target.name)  # the clip of the run is gone, and nothing of another one is concerned
     return DesiredAsset(
         context.source,
         _parts(context),
         unfinalized="allow",
         lossy=True,  # what cannot be written back was lost by the run; a note names it
         still=context.still,
-        notes=tuple(f"{target.name}: {note}" for note in context.notes),
+        notes=tuple([f"{target.name}: {note}" for note in context.notes]),
     )
+
+
+def _is_replaced(context: UndoContext, asset: Asset) -> bool:
+    """Return whether the title of an asset leads to another clip than the one that the run left."""
+    target = context.record.target
+    clip, altered = target.clip, set(target.altered)
+    left = context.record.left.get(LEFT_CLIP)
+    if left is not None:  # without it, the run ended before the clip was read again
+        clip = from_json(ClipIdentity, left)
+        altered -= {"files", "orig_name"}
+    return is_another_clip(clip, asset, altered)
