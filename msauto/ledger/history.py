@@ -166,7 +166,7 @@ def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:
 def _with_status(runs: list[RunSummary], locks: Locks) -> list[RunSummary]:
     """Return the runs with their status now: the process of one that has not ended holds a lock."""
     alive = locks.alive([run.run for run in runs if run.status == "running"])
-    with_status: list[RunSummary] = []
+    with_status = []
     for run in runs:
         if run.status == "running" and run.run not in alive:
             run = structs.replace(run, status="died")
@@ -181,7 +181,7 @@ def read_targets(
     first, last = 0, _LAST
     if positions is not None:
         first, last = min(positions, default=0), max(positions, default=-1)
-    records: dict[int, TargetRecord] = {}
+    records = {}
     for row in _read_rows(store, number, first, last):
         position, _, began, *_ = row
         is_asked = positions is None or position in positions

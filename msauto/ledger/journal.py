@@ -205,7 +205,7 @@ class LedgerJournal:
 
     def _write_targets(self, run: int, first: int, targets: Sequence[Target]) -> None:
         """Write targets with positions from ``first`` on, and their requests."""
-        rows: list[Row] = []
+        rows = []
         for position, target in enumerate(targets, first):
             planned = dump(structs.replace(target, holding=UNSET))
             rows.append((run, position, target.server, target.database, target.kind, target.name, planned))
@@ -360,7 +360,7 @@ class LedgerMemory:
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items; a value of ``None`` forgets the item."""
         key, now = _key_of(target, self._urls), self._now()
-        rows: list[tuple[Row, Row | None]] = []
+        rows = []
         for item, value in items.items():
             values = None
             if value is not None:

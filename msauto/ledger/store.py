@@ -178,9 +178,6 @@ class Store(ABC):
 
         Of all that a transaction puts under one key, only the last is written.
         """
-        if self._depth:
-            self._put[table].update(rows)
-            return
         with self.together():
             self._put[table].update(rows)
 

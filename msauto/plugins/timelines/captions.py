@@ -73,7 +73,7 @@ def _add_cue(
 
 def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the blocks between empty lines, each with the number of its first line."""
-    block: list[str] = []
+    block = []
     for number, line in enumerate([*text.splitlines(), ""], 1):
         if line.strip():
             block.append(line)

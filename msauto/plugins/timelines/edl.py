@@ -56,17 +56,7 @@ def is_edl(text: str) -> bool:
 # Reading -------------------------------------------------------------------------------------------------------
 
 
-class _EditEvent(Struct, frozen=True):
-    """The line of an event."""
-
-    reel: str
-    track: str
-    edit: str
-    start: str
-    end: str
-
-
-def _event(line: str) -> _EditEvent | None:
+def _event(line: str, number: int = 0, *, drop: bool = False) -> _EditLine | None:
     """Read ``number reel track edit [frames] source source start end``; a reel may contain spaces."""
     times = _TIMES.search(line)
     if times is None or not line[0].isdigit():
@@ -78,10 +68,18 @@ def _event(line: str) -> _EditEvent | None:
     if len(parts) < 3:
         return None
     before, track, edit = parts[:3]
-    number, *reel = before.split(None, 1)
-    if not _NUMBER.fullmatch(number) or not _EDIT.fullmatch(edit):
+    event_number, *reel = before.split(None, 1)
+    if not _NUMBER.fullmatch(event_number) or not _EDIT.fullmatch(edit):
         return None
-    return _EditEvent("".join(reel), track, edit, times["start"], times["end"])
+    return _EditLine(
+        line=number,
+        drop=drop,
+        reel="".join(reel),
+        track=track,
+        edit=edit,
+        start=times["start"],
+        end=times["end"],
+    )
 
 
 class _ResolveMarker(Struct, frozen=True):
@@ -125,23 +123,26 @@ class _Locator(_Entry, kw_only=True):
 class _EditLine(_Entry, kw_only=True):
     """The line of an event, and the lines below it."""
 
-    event: _EditEvent
+    reel: str
+    track: str
+    edit: str
+    start: str
+    end: str
     names: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     marker: _ResolveMarker | None = None
 
     @property
     def is_video(self) -> bool:
-        return "V" in self.event.track or self.event.track == "B"
+        return "V" in self.track or self.track == "B"
 
     def title(self) -> str:
         """The clip that the event shows; of a transition, the one that it leads to."""
-        which = "FROM" if self.event.edit == "C" else "TO"
+        which = "FROM" if self.edit == "C" else "TO"
         named = self.names.get(which) or self.names.get("FROM")
         if named:
             return named
-        reel = self.event.reel
-        return "" if _NO_NAME.fullmatch(reel) else reel
+        return "" if _NO_NAME.fullmatch(self.reel) else self.reel
 
 
 def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
@@ -156,7 +157,7 @@ def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
             timeline.markers.append(_located(entry, clock))
         elif entry.marker is not None:
             _add_marker(timeline, entry, entry.marker, clock)
-        elif entry.event.reel != "BL" and entry.is_video == has_video:
+        elif entry.reel != "BL" and entry.is_video == has_video:
             _add_segment(timeline, entry, clock)
     return timeline
 
@@ -174,15 +175,15 @@ def _located(entry: _Locator, clock: TimelineClock) -> EditMarker:
 
 def _add_marker(timeline: EditTimeline, entry: _EditLine, marker: _ResolveMarker, clock: TimelineClock) -> None:
     """Add a marker of Resolve, or a segment if it lasts more than a frame."""
-    start = entry.frame(entry.event.start, clock)
+    start = entry.frame(entry.start, clock)
     notes = "\n".join(filter(None, (*entry.notes, marker.note)))
     color = marker.color.removeprefix("ResolveColor")
     timeline.add_lasting(EditMarker(start, marker.name, notes, color=color), int(marker.duration))
 
 
 def _add_segment(timeline: EditTimeline, entry: _EditLine, clock: TimelineClock) -> None:
-    start = entry.frame(entry.event.start, clock)
-    duration = entry.frame(entry.event.end, clock) - start
+    start = entry.frame(entry.start, clock)
+    duration = entry.frame(entry.end, clock) - start
     if duration < 0:
         remedy = "correct the record time codes"
         raise TimelineError("the event ends before it starts", remedy, entry.line)
@@ -202,9 +203,9 @@ def _entries(text: str, timeline: EditTimeline) -> list[_Locator | _EditLine]:
             drop = line.removeprefix("FCM:").strip().upper().startswith("DROP")
         elif line.startswith("TITLE:"):
             timeline.title = line.removeprefix("TITLE:").strip()
-        elif event := _event(line):
-            last = _EditLine(line=number, drop=drop, event=event)
-            entries.append(last)
+        elif event := _event(line, number, drop=drop):
+            last = event
+            entries.append(event)
         elif _LIKE_EVENT.match(line):
             raise TimelineError(f"invalid event: {line[:60]!r}", "export the EDL again as CMX3600", number)
         elif re.match(r"\*\s*LOC:", line):

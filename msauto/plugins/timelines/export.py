@@ -53,7 +53,7 @@ def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, t
     """Return the markers and segments of an asset, and what a timeline cannot hold."""
     asset = snapshot.asset
     timeline = timelines.EditTimeline(title=asset.title or snapshot.title)
-    warnings: list[str] = []
+    warnings = []
     for marker in asset.markers:
         frame = marker.frame
         is_behind = asset.frames is not None and frame >= asset.frames

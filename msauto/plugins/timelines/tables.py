@@ -105,7 +105,7 @@ def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
         if name not in named:
             why = f"the header has no column {columns[column]!r}"
             raise TimelineError(why, line=line, unknown=(name, named))
-    places: dict[str, int] = {}
+    places = {}
     for column, usual_names in COLUMNS.items():
         names = (own[column],) if column in own else usual_names
         for name in names:
@@ -166,7 +166,7 @@ def read_xlsx(content: bytes, clock: TimelineClock, columns: Mapping[str, str]) 
 
 def write_csv(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write a row for each segment and marker. It begins with a byte order mark: spreadsheets look for one."""
-    rows: list[tuple[int, tuple[str, ...]]] = []
+    rows = []
     for segment in timeline.segments:
         start = clock.show(segment.start)
         duration = clock.show_duration(segment.duration)
@@ -217,7 +217,7 @@ def read_marker_list(text: str, clock: TimelineClock) -> EditTimeline:
 
 def _marker_lines(text: str) -> list[tuple[int, list[str]]]:
     """Return the number of the line of each marker, and this line with those that its comment continues on."""
-    markers: list[tuple[int, list[str]]] = []
+    markers = []
     for number, line in enumerate(text.splitlines(), 1):
         if _MARKER.match(line):
             markers.append((number, [line]))
