@@ -258,12 +258,13 @@ class PackedRecords(Sequence[TargetRecord]):
 
 def _record(row: Row) -> TargetRecord:
     _, planned, began, requests, outcome, message, differences, left, notes = row
-    target, told = load(Target, planned), load(tuple[RequestRecord, ...], requests)
+    target = load(Target, planned)
+    recorded = load(tuple[RequestRecord, ...], requests)
     if began is not None:
         parse_time(began)
     return TargetRecord(
         target,
-        _whole(target, told),
+        _whole(target, recorded),
         began,
         outcome,
         message,

@@ -6,7 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from msgspec import structs
 
@@ -38,6 +38,7 @@ _PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
 }
 """The kinds of the children of a clip that hold more than a text, by their names in lower case."""
 Parts = defaultdict[str, list[xml.Element]]
+UnreadKind = Literal["marker", "segment"]
 
 T = TypeVar("T", Marker, Segment, UnreadItem)
 
@@ -173,21 +174,26 @@ def _marker(element: xml.Element, numbers: _Numbers) -> Marker | UnreadItem:
     uid = read_whole(own.get("uid"), MOST_LONG)
     frame = read_whole(own.get("pos"))
     if uid is None or frame is None:
-        return _unread_marker(uid, frame, own, fields)
+        shown: dict[str, int | str] = {**fields}
+        shown.pop("frame", None)  # a name that others may give an attribute
+        if frame is not None:
+            shown["frame"] = frame
+        if uid is None:
+            return _unnumbered("marker", "uid", own.get("uid"), shown)
+        return _misplaced("marker", uid, "position", own.get("pos"), shown)
     numbers.read(f"the rating of marker {uid}", fields.get("rating"))
     return Marker(uid, frame, fields)
 
 
-def _unread_marker(uid: int | None, frame: int | None, own: Mapping[str, str], fields: Mapping[str, str]) -> UnreadItem:
-    shown: dict[str, int | str] = {**fields}
-    shown.pop("frame", None)  # a name that others may give an attribute
-    if frame is not None:
-        shown["frame"] = frame
-    if uid is None:
-        unread = _unread("the uid of a marker", own.get("uid"))
-        return UnreadItem("marker", f"{_UNREAD_KEY}{unread.text}", unread, shown)
-    unread = _unread(f"the position of marker {uid}", own.get("pos"))
-    return UnreadItem("marker", str(uid), unread, shown)
+def _unnumbered(kind: UnreadKind, name: str, text: str | None, shown: Mapping[str, int | str]) -> UnreadItem:
+    unread = _unread(f"the {name} of a {kind}", text)
+    return UnreadItem(kind, f"{_UNREAD_KEY}{unread.text}", unread, shown)
+
+
+def _misplaced(
+    kind: UnreadKind, number: int, name: str, text: str | None, shown: Mapping[str, int | str]
+) -> UnreadItem:
+    return UnreadItem(kind, str(number), _unread(f"the {name} of {kind} {number}", text), shown)
 
 
 def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
@@ -208,7 +214,11 @@ def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
             shown["start"] = start
         if duration is not None:
             shown["duration"] = duration
-        return _unread_segment(number, own, start, shown)
+        if number is None:
+            return _unnumbered("segment", "number", own.get("seg_num"), shown)
+        if start is None:
+            return _misplaced("segment", number, "start", own.get("start_frame"), shown)
+        return _misplaced("segment", number, "duration", own.get("duration"), shown)
     numbers.read(f"the rating of segment {number}", texts.get("rating"))
     return Segment(
         number=number,
@@ -221,19 +231,6 @@ def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
         keywords=texts.get("keywords"),
         extra=_without(_without(own, _SEGMENT) | texts, _SEGMENT_TEXTS),
     )
-
-
-def _unread_segment(
-    number: int | None, own: Mapping[str, str], start: int | None, shown: Mapping[str, int | str]
-) -> UnreadItem:
-    if number is None:
-        unread = _unread("the number of a segment", own.get("seg_num"))
-        return UnreadItem("segment", f"{_UNREAD_KEY}{unread.text}", unread, shown)
-    if start is None:
-        unread = _unread(f"the start of segment {number}", own.get("start_frame"))
-    else:
-        unread = _unread(f"the duration of segment {number}", own.get("duration"))
-    return UnreadItem("segment", str(number), unread, shown)
 
 
 def _titled(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
@@ -274,7 +271,7 @@ def read_attrs(element: xml.Element, parts: Parts | None = None) -> dict[str, st
 
     With ``parts``, children that hold more than a text are added there, by their kind.
     """
-    texts: dict[str, str] = {}
+    texts = {}
     for child in element:
         if child.tag == "Attr" and (name := child.get("name")) is not None and not len(child):
             # The documented form, nearly always, and fast.
@@ -366,7 +363,7 @@ def _is_json(text: str) -> bool:
 
 
 def _values(shown: list[list[str]], separator: str) -> tuple[str, ...]:
-    flat: list[str] = []
+    flat = []
     for values in shown:
         flat += values
         if not values and len(shown) > 1:
@@ -566,7 +563,7 @@ def _extra(item: xml.Element) -> dict[str, str]:
         if name not in _OWN:
             by_name.setdefault(name, []).append(child)
     space = str(item.tag).removesuffix(xml.local(item))
-    extra: dict[str, str] = {}
+    extra = {}
     for name, elements in by_name.items():
         first = elements[0]
         is_alone = len(elements) == 1 and name not in _RESERVED

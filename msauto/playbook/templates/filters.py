@@ -38,13 +38,14 @@ if TYPE_CHECKING:
     from regex import Match
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Functions = dict[str, Callable[..., Any]]
 
-FILTERS: dict[str, Callable[..., Any]] = {}
-TESTS: dict[str, Callable[..., Any]] = {}
-LOOKUPS: dict[str, Callable[..., Any]] = {}
+FILTERS: Functions = {}
+TESTS: Functions = {}
+LOOKUPS: Functions = {}
 
 
-def _registrar(functions: dict[str, Callable[..., Any]]) -> Callable[[Function], Function]:
+def _registrar(functions: Functions) -> Callable[[Function], Function]:
     def register(function: Function) -> Function:
         functions[function.__name__.removeprefix("lookup_").strip("_")] = function
         return function

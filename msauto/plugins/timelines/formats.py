@@ -51,7 +51,8 @@ def read_timeline(
     """
     own_tracks = check_tracks(tracks or {})
     timeline = _read(content, name.rpartition(".")[2].casefold(), clock, columns or {}, encoding)
-    timeline.markers = sorted((with_track(each, own_tracks) for each in timeline.markers), key=lambda each: each.frame)
+    timeline.markers = [with_track(marker, own_tracks) for marker in timeline.markers]
+    timeline.markers.sort(key=lambda marker: marker.frame)
     timeline.segments.sort(key=lambda segment: segment.start)
     return timeline
 

@@ -365,7 +365,7 @@ def _color(marker: _Object) -> str:
 def _with_metadata(item: Item, source: _Object) -> Item:
     metadata = source.child("metadata")
     extra = "" if metadata is None else metadata.text("msauto")
-    return with_extra_values(item, extra, lambda each: each.title, 1)
+    return with_extra_values(item, extra, lambda edited: edited.title, 1)
 
 
 # Writing -------------------------------------------------------------------------------------------------------
