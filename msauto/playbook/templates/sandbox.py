@@ -51,12 +51,9 @@ MAX_PRODUCT = 50_000_000
 """The longest of two texts or lists times the other: what replacing, joining or searching may make or compare."""
 
 _ATTRIBUTES: tuple[tuple[Any, str], ...] = (
-    (
-        str,
-        """capitalize casefold center count endswith find index isalnum isalpha isdecimal isdigit islower isnumeric
-        isspace istitle isupper join ljust lower lstrip partition removeprefix removesuffix replace rfind rindex
-        rjust rpartition rsplit rstrip split splitlines startswith strip swapcase title upper zfill""",
-    ),
+    (str, "capitalize casefold center count endswith find index isalnum isalpha isdecimal isdigit islower isnumeric"),
+    (str, "isspace istitle isupper join ljust lower lstrip partition removeprefix removesuffix replace rfind rindex"),
+    (str, "rjust rpartition rsplit rstrip split splitlines startswith strip swapcase title upper zfill"),
     ((list, tuple), "count index"),
     (_GroupTuple, "grouper list"),
     (Mapping, "get items keys values"),
@@ -67,10 +64,12 @@ _ATTRIBUTES: tuple[tuple[Any, str], ...] = (
 )
 """The attributes and methods of each type that templates may use."""
 _OF_LISTS = words(
-    """!= == combine contains count d default defined dict2items dictsort difference eq first flatten groupby
-    in items2dict last length list map mapping max min ne none product reject rejectattr reverse select
-    selectattr sequence sort subelements sum ternary undefined unique zip"""
+    "!= == combine contains count d default defined dict2items dictsort difference eq first flatten groupby"
 )
+_OF_LISTS += words(
+    "in items2dict last length list map mapping max min ne none product reject rejectattr reverse select"
+)
+_OF_LISTS += words("selectattr sequence sort subelements sum ternary undefined unique zip")
 """Filters and tests that take large lists, and make no text."""
 
 
