@@ -158,9 +158,10 @@ def _redirect_remedy(reply: RawAnswer) -> str:
             "the redirect stays on the same server: a login page or a gateway answers there; check `auth`, and that "
             "`url` has the port of the media server itself"
         )
+    moved = f"set the server's `url` to {_origin(there)} if the media server is there"
     if asked.hostname == there.hostname and there.scheme == "https":
-        return f"set the server's `url` to {_origin(there)} if the media server is there, and `tls` to its authority"
-    return f"set the server's `url` to {_origin(there)} if the media server is there; if that is a login, check `auth`"
+        return f"{moved}, and `tls` to its authority"
+    return f"{moved}; if that is a login, check `auth`"
 
 
 def _parts(url: str, location: str = "") -> SplitResult | None:

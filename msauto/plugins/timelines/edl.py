@@ -103,7 +103,7 @@ def _resolve_marker(line: str) -> _ResolveMarker | None:
     return None
 
 
-class _Line(Struct, kw_only=True):
+class _EdlLine(Struct, kw_only=True):
     """An event, or a locator. ``drop``: its time codes are drop frame."""
 
     line: int
@@ -114,13 +114,13 @@ class _Line(Struct, kw_only=True):
         return clock.position(timecode, self.line, drop=self.drop)
 
 
-class _Locator(_Line, kw_only=True):
+class _Locator(_EdlLine, kw_only=True):
     """The line of a locator."""
 
     match: re.Match[str]
 
 
-class _EditLine(_Line, kw_only=True):
+class _EditLine(_EdlLine, kw_only=True):
     """The line of an event, and the lines below it."""
 
     reel: str
