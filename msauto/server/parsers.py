@@ -38,6 +38,8 @@ _PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
 }
 """The kinds of the children of a clip that hold more than a text, by their names in lower case."""
 Parts = defaultdict[str, list[xml.Element]]
+Shown = dict[str, int | str]
+"""The attributes of an item that could be read."""
 UnreadKind = Literal["marker", "segment"]
 
 T = TypeVar("T", Marker, Segment, UnreadItem)
@@ -174,7 +176,7 @@ def _marker(element: xml.Element, numbers: _Numbers) -> Marker | UnreadItem:
     uid = read_whole(own.get("uid"), MOST_LONG)
     frame = read_whole(own.get("pos"))
     if uid is None or frame is None:
-        shown: dict[str, int | str] = {**fields}
+        shown: Shown = {**fields}
         shown.pop("frame", None)  # a name that others may give an attribute
         if frame is not None:
             shown["frame"] = frame
@@ -185,14 +187,12 @@ def _marker(element: xml.Element, numbers: _Numbers) -> Marker | UnreadItem:
     return Marker(uid, frame, fields)
 
 
-def _unnumbered(kind: UnreadKind, name: str, text: str | None, shown: Mapping[str, int | str]) -> UnreadItem:
+def _unnumbered(kind: UnreadKind, name: str, text: str | None, shown: Shown) -> UnreadItem:
     unread = _unread(f"the {name} of a {kind}", text)
     return UnreadItem(kind, f"{_UNREAD_KEY}{unread.text}", unread, shown)
 
 
-def _misplaced(
-    kind: UnreadKind, number: int, name: str, text: str | None, shown: Mapping[str, int | str]
-) -> UnreadItem:
+def _misplaced(kind: UnreadKind, number: int, name: str, text: str | None, shown: Shown) -> UnreadItem:
     return UnreadItem(kind, str(number), _unread(f"the {name} of {kind} {number}", text), shown)
 
 
@@ -209,7 +209,7 @@ def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
     texts = read_attrs(element)
     if number is None or start is None or duration is None:
         title = titles[0] if titles else name or ""
-        shown: dict[str, int | str] = {"title": title}
+        shown: Shown = {"title": title}
         if start is not None:
             shown["start"] = start
         if duration is not None:

@@ -322,13 +322,9 @@ def _printed(_: Context, value: Any) -> Any:
     return value
 
 
-def _made(value: Any) -> Any:
-    return made(value)
-
-
 _OPERATIONS: Any = {
     "=each": each,
-    "=made": _made,
+    "=made": made,
     "=opened": _opened,
     "=touched": _touched,
 }
