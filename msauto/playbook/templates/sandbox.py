@@ -322,9 +322,14 @@ def _printed(_: Context, value: Any) -> Any:
     return value
 
 
+def _made(value: Any) -> Any:
+    """Count a value; ``texts`` is not for templates, whose ``map('=made', texts=…)`` leads here."""
+    return made(value)
+
+
 _OPERATIONS: Any = {
     "=each": each,
-    "=made": made,
+    "=made": _made,
     "=opened": _opened,
     "=touched": _touched,
 }
