@@ -32,6 +32,8 @@ Socket = Literal[
 SOCKETS: Final = get_args(Socket)
 GROUP: Final = "msauto.plugins"
 """The group of the entry points; each leads to a :class:`Plugin`."""
+Places = Mapping[str, str]
+"""Names, and where each of them is."""
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _WHAT: Final[Mapping[Socket, str]] = {
     "commands": "command",
@@ -69,16 +71,16 @@ class Plugin(NamedTuple):
 
     name: str
     commands: Mapping[str, PluginCommand] = _NOTHING
-    workplaces: Mapping[str, str] = _NOTHING
-    stores: Mapping[str, str] = _NOTHING
-    timeline_formats: Mapping[str, str] = _NOTHING
-    functions: Mapping[str, str] = _NOTHING
-    report_forms: Mapping[str, str] = _NOTHING
-    lookups: Mapping[str, str] = _NOTHING
-    filters: Mapping[str, str] = _NOTHING
-    schemas: Mapping[str, str] = _NOTHING
-    file_models: Mapping[str, str] = _NOTHING
-    records: Mapping[str, str] = _NOTHING
+    workplaces: Places = _NOTHING
+    stores: Places = _NOTHING
+    timeline_formats: Places = _NOTHING
+    functions: Places = _NOTHING
+    report_forms: Places = _NOTHING
+    lookups: Places = _NOTHING
+    filters: Places = _NOTHING
+    schemas: Places = _NOTHING
+    file_models: Places = _NOTHING
+    records: Places = _NOTHING
 
 
 @cache

@@ -62,28 +62,38 @@ _PRUNED = {
 def read_history(store: Store, locks: Locks) -> list[RunSummary]:
     """Return all runs, newest first."""
     rows = store.read(f"{_RUN} ORDER BY started DESC, id DESC")
-    notes: dict[int, dict[str, str]] = defaultdict(dict)
-    if rows:
-        same: dict[str, str] = {}  # most texts, such as the folder, are those of many runs
-        for number, name, text in store.read(_SHOWN_NOTES):
-            notes[number][same.setdefault(name, name)] = same.setdefault(text, text)
+    if not rows:
+        return []
+    notes = _shown_notes(store)
     open_runs = "run IN (SELECT id FROM run WHERE ended IS NULL)"
-    sent: dict[int, int] = dict(store.read(f"{_COUNT_SENT} WHERE {open_runs} GROUP BY run")) if rows else {}
+    sent: dict[int, int] = dict(store.read(f"{_COUNT_SENT} WHERE {open_runs} GROUP BY run"))
     with store.decoding():
         runs = [_summary(row, notes[row[6]], sent.get(row[6], 0)) for row in rows]
     return _with_status(runs, locks)
+
+
+def _shown_notes(store: Store) -> Mapping[int, Mapping[str, str]]:
+    """Return the notes of each run; most texts, such as the folder, are those of many runs, and held once."""
+    notes: dict[int, dict[str, str]] = defaultdict(dict)
+    held: dict[str, str] = {}
+    for number, name, text in store.read(_SHOWN_NOTES):
+        notes[number][held.setdefault(name, name)] = held.setdefault(text, text)
+    return notes
 
 
 def read_run(store: Store, locks: Locks, name: str) -> RunDetails:
     """Return everything about one run of the ledger."""
     (row,) = store.read(f"{_RUN} WHERE name = ?", (name,))
     number, host, pid, msauto = row[6:]
-    notes: dict[str, str] = dict(store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (number,)))
+    named_texts = store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (number,))
+    notes: dict[str, str] = dict(named_texts)
     with store.decoding():
         if OPTIONS in notes:
             load(PlanOptions, notes[OPTIONS])
-        (summary,) = _with_status([_summary(row, notes, count_sent(store, number))], locks)
-        return RunDetails(summary, pid, host, msauto, PackedRecords(_read_rows(store, number, 0, _LAST)), notes)
+        summary = _summary(row, notes, count_sent(store, number))
+        (summary,) = _with_status([summary], locks)
+        records = PackedRecords(_read_rows(store, number, 0, _LAST))
+        return RunDetails(summary, pid, host, msauto, records, notes)
 
 
 def run_id(store: Store, name: str) -> int:
@@ -107,10 +117,11 @@ def read_attempts(store: Store) -> list[RunSummary]:
 
 def read_batches(store: Store, locks: Locks) -> list[tuple[RunSummary, str]]:
     """Return all batches with their records, newest first."""
+    rows = store.read(_READ_BATCHES)
     with store.decoding():
-        rows = [(load(RunSummary, summary), record) for summary, record in store.read(_READ_BATCHES)]
-    summaries = _with_status([summary for summary, _ in rows], locks)
-    return [(summary, record) for summary, (_, record) in zip(summaries, rows, strict=True)]
+        summaries = [load(RunSummary, summary) for summary, _ in rows]
+    records = [record for _, record in rows]
+    return list(zip(_with_status(summaries, locks), records, strict=True))
 
 
 def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int | None) -> int:
@@ -133,63 +144,78 @@ def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:
     run, started, ended, status, playbooks, summary, _, host, *_ = row
     counts = {"sent": sent} | json.loads(summary)  # a run that is in progress, or died, has not counted them
     code = int(notes[CODE]) if CODE in notes else None
-    told = {
+    attempt = int(notes[ATTEMPT]) if ATTEMPT in notes else None
+    if code == REFUSED:
+        status = "refused"
+    values = {
         "run": run,
         "started": started,
         "ended": ended,
-        "status": "refused" if code == REFUSED else status,
+        "status": status,
         "playbooks": json.loads(playbooks),
         "summary": counts,
         "code": code,
         "host": host,
-        "attempt": int(notes[ATTEMPT]) if ATTEMPT in notes else None,
-        **{name: notes.get(name, "") for name in (REASON, USER, FOLDER, REPOSITORY, SETTINGS, BATCH, JOB)},
+        "attempt": attempt,
     }
-    return from_json(RunSummary, told)  # which checks the types
+    for name in (REASON, USER, FOLDER, REPOSITORY, SETTINGS, BATCH, JOB):
+        values[name] = notes.get(name, "")
+    return from_json(RunSummary, values)  # which checks the types
 
 
 def _with_status(runs: list[RunSummary], locks: Locks) -> list[RunSummary]:
     """Return the runs with their status now: the process of one that has not ended holds a lock."""
     alive = locks.alive([run.run for run in runs if run.status == "running"])
-    return [
-        structs.replace(run, status="died") if run.status == "running" and run.run not in alive else run for run in runs
-    ]
+    with_status = []
+    for run in runs:
+        if run.status == "running" and run.run not in alive:
+            run = structs.replace(run, status="died")
+        with_status.append(run)
+    return with_status
 
 
 def read_targets(
     store: Store, number: Value, positions: Collection[int] | None = None, *, begun: bool = False
 ) -> dict[int, TargetRecord]:
     """Return the targets of a run by their positions: these, or all; ``begun``: only those that began."""
-    first, last = (0, _LAST) if positions is None else (min(positions, default=0), max(positions, default=-1))
-    rows = _read_rows(store, number, first, last)
-    return {
-        row[0]: _record(row)
-        for row in rows
-        if (positions is None or row[0] in positions) and (row[2] is not None or not begun)
-    }
+    first, last = 0, _LAST
+    if positions is not None:
+        first, last = min(positions, default=0), max(positions, default=-1)
+    records = {}
+    for row in _read_rows(store, number, first, last):
+        position, _, began, *_ = row
+        is_asked = positions is None or position in positions
+        if is_asked and (began is not None or not begun):
+            records[position] = _record(row)
+    return records
 
 
 def _read_rows(store: Store, number: Value, first: int, last: int) -> list[Row]:
     """Return the targets at these positions of a run, with the requests of those in progress."""
     rows = store.read(_TARGETS, (number, first, last))
-    begun: dict[int, dict[int, str]] = {}
+    begun: dict[int, dict[int, str]] = defaultdict(dict)
     for target, position, known in store.read(_BEGUN, (number, first, last)):
-        begun.setdefault(target, {})[position] = known
-    if not begun:
-        return rows
-    return [_in_progress(row, begun[row[0]]) if row[0] in begun else row for row in rows]
+        begun[target][position] = known
+    for index, row in enumerate(rows):
+        position = row[0]
+        if position in begun:
+            rows[index] = _in_progress(row, begun[position])
+    return rows
 
 
 def _in_progress(row: Row, known: Mapping[int, str]) -> Row:
     """Return the row of a target in progress with its requests; one that an older msauto began has some already."""
     position, planned, begun, requests, *rest = row
-    texts = [dump(each) for each in _whole(load(Target, planned), load(tuple[RequestRecord, ...], requests))]
+    records = _whole(load(Target, planned), load(tuple[RequestRecord, ...], requests))
+    texts = list(map(dump, records))
     for index, text in known.items():
         if not 0 <= index < len(texts):
             raise ValueError(f"request {index} of a target with {len(texts)}")
         texts[index] = text
-    begun = begun or load(RequestRecord, known[min(known)]).sent
-    return position, planned, begun, f"[{','.join(texts)}]", *rest
+    if not begun:
+        begun = load(RequestRecord, known[min(known)]).sent
+    together = ",".join(texts)
+    return position, planned, begun, f"[{together}]", *rest
 
 
 def _whole(target: Target, known: tuple[RequestRecord, ...]) -> tuple[RequestRecord, ...]:
@@ -232,12 +258,13 @@ class PackedRecords(Sequence[TargetRecord]):
 
 def _record(row: Row) -> TargetRecord:
     _, planned, began, requests, outcome, message, differences, left, notes = row
-    target, told = load(Target, planned), load(tuple[RequestRecord, ...], requests)
+    target = load(Target, planned)
+    recorded = load(tuple[RequestRecord, ...], requests)
     if began is not None:
         parse_time(began)
     return TargetRecord(
         target,
-        _whole(target, told),
+        _whole(target, recorded),
         began,
         outcome,
         message,

@@ -107,10 +107,10 @@ class LedgerJournal:
 
     def keep(self, run: str, lock: Lock) -> bool:
         """Hold another lock until a run is ended or left; return whether it was free."""
-        taken = lock.try_hold(this_process(run, self._time()))
-        if taken:
+        was_free = lock.try_hold(this_process(run, self._time()))
+        if was_free:
             self._runs[run].kept.append(lock)
-        return taken
+        return was_free
 
     def leave(self, run: str) -> None:
         """Release a run that was reopened and is not closed, or to which this process is attached."""
@@ -119,58 +119,75 @@ class LedgerJournal:
     def sending(self, run: str, target: Target, index: int) -> None:
         """Record that a request is about to be sent. With its first one, a target is begun."""
         position, progress = self._progress(run, target)
-        now, known = self._time(), progress.requests[index]
+        now = self._time()
         progress.begun = progress.begun or now
-        known = structs.replace(known, state="sending", tries=known.tries + 1, sent=now)
-        self._write_request(run, position, progress, index, known)
+        record = progress.requests[index]
+        record = structs.replace(record, state="sending", tries=record.tries + 1, sent=now)
+        self._write_request(run, position, progress, index, record)
 
     def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
         """Record the outcome of a request."""
         position, progress = self._progress(run, target)
-        known = structs.replace(
+        record = structs.replace(
             progress.requests[index],
             state=result.outcome,
             status=result.status,
             message=result.message,
             settled=self._time(),
         )
-        self._write_request(run, position, progress, index, known)
+        self._write_request(run, position, progress, index, record)
 
     def _write_request(
-        self, run: str, position: int, progress: _JournalledTarget, index: int, known: RequestRecord
+        self, run: str, position: int, progress: _JournalledTarget, index: int, record: RequestRecord
     ) -> None:
         journalled = self._runs[run]
         journalled.in_progress[position] = progress
-        progress.requests[index] = known
+        progress.requests[index] = record
         progress.written.add(index)
-        self._store.put(_REQUEST, ((journalled.id, position, index), (dump(known),)))
+        self._store.put(_REQUEST, ((journalled.id, position, index), (dump(record),)))
 
     def finished(self, run: str, result: TargetResult) -> None:
         """Record the outcome of a target, and of its requests that are not settled yet."""
         position, progress = self._progress(run, result.target)
         journalled = self._runs[run]
         journalled.in_progress.pop(position, None)
-        requests, sent = progress.requests, 0
-        for index, each in enumerate(result.requests):  # a target that was not begun may have none
-            if each.outcome == "not sent" and requests[index].state in {"planned", "sending"}:
-                requests[index] = structs.replace(requests[index], state="not sent", message=each.message)
-        for known in requests:
-            sent += known.tries > 0 and known.state != "not sent"
-        told = dump(result.differences), dump(result.left), dump(result.notes)
-        values = (progress.begun, sent, dump(requests), result.outcome, result.message, *told)
+        requests = progress.requests
+        for index, settled in enumerate(result.requests):  # a target that was not begun may have none
+            is_open = requests[index].state in {"planned", "sending"}
+            if settled.outcome == "not sent" and is_open:
+                requests[index] = structs.replace(requests[index], state="not sent", message=settled.message)
+        sent = 0
+        for request in requests:
+            sent += request.tries > 0 and request.state != "not sent"
+        values = (
+            progress.begun,
+            sent,
+            dump(requests),
+            result.outcome,
+            result.message,
+            dump(result.differences),
+            dump(result.left),
+            dump(result.notes),
+        )
         self._store.put(_RECORD, ((journalled.id, position), values))
-        self._store.put(_REQUEST, *(((journalled.id, position, index), None) for index in progress.written))
+        written = [((journalled.id, position, index), None) for index in progress.written]
+        self._store.put(_REQUEST, *written)
 
     def end(self, run: str, result: Result) -> None:
         """Close the run."""
         number = self._runs[run].id
-        status = "interrupted" if result.interrupted else "ok" if result.ok else "failed"
+        status = "ok" if result.ok else "failed"
+        if result.interrupted:
+            status = "interrupted"
         with self._store.together():
             for target in result.targets:
                 if target.outcome == "not attempted":
                     self.finished(run, target)
-            counts = {name: number for name, number in result.counts.items() if name != "unchanged"}
-            summary: dict[str, int] = to_json(result.plan.summary) | {"sent": count_sent(self._store, number)} | counts
+            summary: dict[str, int] = to_json(result.plan.summary)
+            summary["sent"] = count_sent(self._store, number)
+            for outcome, count in result.counts.items():
+                if outcome != "unchanged":
+                    summary[outcome] = count
             self._store.write(
                 "UPDATE run SET ended = ?, status = ?, summary = ? WHERE id = ?",
                 (self._time(), status, json.dumps(summary), number),
@@ -188,13 +205,13 @@ class LedgerJournal:
 
     def _write_targets(self, run: int, first: int, targets: Sequence[Target]) -> None:
         """Write targets with positions from ``first`` on, and their requests."""
+        rows = []
+        for position, target in enumerate(targets, first):
+            planned = dump(structs.replace(target, holding=UNSET))
+            rows.append((run, position, target.server, target.database, target.kind, target.name, planned))
         self._store.write(
             "INSERT INTO target (run, position, server, database, kind, name, planned) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            *(
-                (run, position, each.server, each.database, each.kind, each.name, dump(kept))
-                for position, each in enumerate(targets, first)
-                for kept in [structs.replace(each, holding=UNSET)]
-            ),
+            *rows,
         )
 
     def _progress(self, run: str, target: Target) -> tuple[int, _JournalledTarget]:
@@ -343,7 +360,7 @@ class LedgerMemory:
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items; a value of ``None`` forgets the item."""
         key, now = _key_of(target, self._urls), self._now()
-        rows: list[tuple[Row, Row | None]] = []
+        rows = []
         for item, value in items.items():
             values = None
             if value is not None:
@@ -380,12 +397,18 @@ class ServerMemory:
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         """Return database and title of the assets that have a ``pending:…`` item."""
         url = self._urls.get(server, server)
-        kept = (key for key, items in self._items.items() if any(item.startswith("pending:") for item in items))
-        return frozenset((key[1], key[3]) for key in kept if (key[0], key[2]) == (url, "asset"))
+        assets: set[tuple[str, str]] = set()
+        for key, items in self._items.items():
+            its_server, database, kind, name = key[:4]
+            is_asset = its_server == url and kind == "asset"
+            if is_asset and any(item.startswith("pending:") for item in items):
+                assets.add((database, name))
+        return frozenset(assets)
 
     def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
         """Return the clips of which something is remembered under a title."""
-        return self._clips.get(_key_of(TargetId(server, database, "asset", title), self._urls)[:4], ())
+        key = _key_of(TargetId(server, database, "asset", title), self._urls)
+        return self._clips.get(key[:4], ())
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Raise ``LedgerError``."""

@@ -107,7 +107,7 @@ class Ledger:
         """Return all attempts to apply, newest first: the runs, the attempts that wrote nothing, and the batches."""
         batches = [summary for summary, _ in self.batches()]
         all_of_them = [*self.history(), *history.read_attempts(self._store), *batches]
-        return sorted(all_of_them, key=lambda each: each.started, reverse=True)
+        return sorted(all_of_them, key=lambda attempt: attempt.started, reverse=True)
 
     def find(self, name: str, repository: Path | None = None) -> RunSummary:
         """Return the attempt of that name, or with the only name that starts so.
@@ -118,12 +118,12 @@ class Ledger:
         attempts = self.attempts()
         if name == "last":
             return self._newest(attempts, repository)
-        matching = [each for each in attempts if each.run == name]
-        matching = matching or [each for each in attempts if each.run.startswith(name)]
+        matching = [attempt for attempt in attempts if attempt.run == name]
+        matching = matching or [attempt for attempt in attempts if attempt.run.startswith(name)]
         if len(matching) == 1:
             return matching[0]
         if matching and name:
-            some = ", ".join(each.run for each in matching[:3])
+            some = ", ".join(attempt.run for attempt in matching[:3])
             raise LedgerError(f"{name} matches {len(matching)} runs: {some}", remedy="give more characters of the name")
         raise LedgerError(f"run {name} not found in the ledger {self.name}", remedy=history.HISTORY)
 
@@ -179,9 +179,9 @@ class Ledger:
             self._store.put(_NOTE, *(((number, name), (text,)) for name, text in notes.items()))
 
     def _newest(self, runs: list[RunSummary], repository: Path | None) -> RunSummary:
-        mine = [each for each in runs if repository is None or each.is_of(repository)]
-        if mine:
-            return mine[0]
+        for run in runs:
+            if repository is None or run.is_of(repository):
+                return run
         remedy = "to use another ledger, give its folder with --state-dir"
         if runs:
             why = f"the ledger {self.name} contains no runs of the repository {repository}"
@@ -205,7 +205,7 @@ class Ledger:
             ledger=self.name,
             rows=count_rows(self._store),
             commit_seconds=commit_seconds(self._store, monotonic),
-            locks=tuple(HeldLock(*each) for each in self._locks.held()),
+            locks=tuple(HeldLock(lock, holder) for lock, holder in self._locks.held()),
             died=tuple(run.run for run in self.history() if run.status == "died"),
         )
 

@@ -192,9 +192,12 @@ class FileLocks:
         """Return the locks of scopes and batches that are held now, and by whom. Writes nothing."""
         paths = sorted((self._folder / "locks").glob("*.lock"))
         held = [FileLock(path) for path in paths if is_held(path)]
-        return [
-            (lock.path.name.removesuffix(".lock").rpartition(".")[0] or lock.path.stem, lock.holder()) for lock in held
-        ]
+        return [(_shown(lock.path), lock.holder()) for lock in held]
+
+
+def _shown(path: Path) -> str:
+    """Return what the file of a lock is for, without what distinguishes like names."""
+    return path.stem.rpartition(".")[0] or path.stem
 
 
 def is_held(path: Path) -> bool:
@@ -292,7 +295,8 @@ def _flock(file: int, *, shared: bool = False) -> bool:
     import fcntl
 
     try:
-        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -147,13 +147,13 @@ def _check_place(path: Path) -> None:
     require_known_home(folder)
     if "\0" in str(folder):
         raise OSError(errno.EINVAL, "not a valid folder name")
-    for each in (folder, *folder.parents):
-        if each.is_dir():
+    for parent in (folder, *folder.parents):
+        if parent.is_dir():
             break
-        if each.is_symlink():
-            raise NotADirectoryError(errno.ENOTDIR, f"{each} is a link to a folder that does not exist")
-        if each.exists():
-            raise NotADirectoryError(errno.ENOTDIR, f"{each} is not a folder")
+        if parent.is_symlink():
+            raise NotADirectoryError(errno.ENOTDIR, f"{parent} is a link to a folder that does not exist")
+        if parent.exists():
+            raise NotADirectoryError(errno.ENOTDIR, f"{parent} is not a folder")
     require_own_folder(folder)
     for ending in _ENDINGS:
         require_own_file(path.with_name(f"{path.name}{ending}"))

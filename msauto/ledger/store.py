@@ -42,12 +42,12 @@ def table_statements() -> list[str]:
     """Return the statements that make the tables."""
     lines = Path(__file__).with_name("tables.sql").read_text(encoding="utf-8").splitlines()
     text = "\n".join(line for line in lines if not line.startswith("--"))
-    return [each for each in map(str.strip, text.split(";")) if each]
+    return list(filter(None, map(str.strip, text.split(";"))))
 
 
 def table_of_requests() -> str:
     """Return the statement that makes the table ``request``."""
-    return next(each for each in table_statements() if each.startswith("CREATE TABLE request "))
+    return next(statement for statement in table_statements() if statement.startswith("CREATE TABLE request "))
 
 
 NOTE_OF_OLDER_RUNS = f"INSERT INTO note SELECT id, '{COUNTED_BY_SERVER}', 'as the server counts' FROM run"  # noqa: S608
@@ -178,9 +178,6 @@ class Store(ABC):
 
         Of all that a transaction puts under one key, only the last is written.
         """
-        if self._depth:
-            self._put[table].update(rows)
-            return
         with self.together():
             self._put[table].update(rows)
 

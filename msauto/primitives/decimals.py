@@ -50,7 +50,9 @@ def read_whole(text: str | None, most: int = MOST, *, least: int | None = None) 
     if match is None:
         return None
     number = int(match[1])
-    return number if (-most if least is None else least) <= number <= most else None
+    if least is None:
+        least = -most
+    return number if least <= number <= most else None
 
 
 def read_based(text: str, base: int) -> int | None:

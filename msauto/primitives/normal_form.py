@@ -17,7 +17,7 @@ def normal_form(text: str, form: Literal["NFC", "NFD", "NFKC"] = "NFC") -> str:
     """
     if text.isascii() or unicodedata.is_normalized(form, text):
         return text
-    parts: list[str] = []
+    parts = []
     start = 0
     marks = 0
     for place, sign in enumerate(text):

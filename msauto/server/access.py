@@ -62,9 +62,10 @@ async def check_addresses(servers: Sequence[ServerSpec]) -> None:
 
     A name that cannot be resolved is left out.
     """
-    reached = [each for each in servers if each.transport is None]
+    networked = [server for server in servers if server.transport is None]
+    keys_of_each = await asyncio.gather(*map(_keys_of, networked))
     server_of: dict[str, ServerSpec] = {}
-    for server, keys in zip(reached, await asyncio.gather(*map(_keys_of, reached)), strict=True):
+    for server, keys in zip(networked, keys_of_each, strict=True):
         for key in keys:
             other = server_of.setdefault(key, server)
             if other is not server:
@@ -96,7 +97,9 @@ def spec_with(
 
     Raises ``AddressError`` for a value of another type.
     """
-    spec = spec_of(server) if isinstance(server, str) else _expected("server", server, ServerSpec, "an address")
+    if isinstance(server, str):
+        server = spec_of(server)
+    spec = _expected("server", server, ServerSpec, "an address")
     if spec.connections < 1:
         raise AddressError(f"connections must be at least 1, not {spec.connections}", remedy="leave it out: it is 16")
     if transport is not None:
@@ -104,24 +107,39 @@ def spec_with(
             raise AddressError("transport must be a transport of httpx2", remedy="see help(MediaServer)")
         spec = replace(spec, transport=transport)
     if auth is not None:
-        texts: object = auth  # from a caller who may not check types
-        if isinstance(texts, tuple | list) and [type(text) for text in texts] == [str, str]:
-            auth = Auth(username=texts[0], password=Secret(texts[1]))
-        spec = replace(spec, auth=_expected("auth", auth, Auth, "a user name and a password"))
+        spec = replace(spec, auth=_auth(auth))
     if timeout is not None:
-        if isinstance(timeout, int | float):
-            timeout = Timeouts(*[timeout] * len(Timeouts.__struct_fields__))
-        seconds = structs.astuple(_expected("timeout", timeout, Timeouts, "a number of seconds"))
-        if not all(each > 0 for each in seconds):
-            raise AddressError("a time-out must be more than 0 seconds", remedy="give the seconds, such as timeout=10")
-        spec = replace(spec, timeouts=timeout)
+        spec = replace(spec, timeouts=_timeouts(timeout))
+    if verify is not True:
+        spec = replace(spec, tls=_tls(verify, spec.tls))
+    return spec
+
+
+def _auth(given: object) -> Auth:
+    if isinstance(given, tuple | list) and [type(text) for text in given] == [str, str]:
+        username, password = given
+        return Auth(username=username, password=Secret(password))
+    return _expected("auth", given, Auth, "a user name and a password")
+
+
+def _timeouts(given: object) -> Timeouts:
+    if isinstance(given, int | float):
+        given = Timeouts(*[given] * len(Timeouts.__struct_fields__))
+    timeouts = _expected("timeout", given, Timeouts, "a number of seconds")
+    if not all(seconds > 0 for seconds in structs.astuple(timeouts)):
+        raise AddressError("a time-out must be more than 0 seconds", remedy="give the seconds, such as timeout=10")
+    return timeouts
+
+
+def _tls(verify: object, own: Tls) -> Tls:
     if isinstance(verify, Tls):
-        return replace(spec, tls=verify)
-    if isinstance(verify, bool):
-        return spec if verify else replace(spec, tls=structs.replace(spec.tls, verify=False))
-    if not isinstance(verify, Path):
-        _expected("verify", verify, str, "True, False, the path of a PEM file, or a Tls")
-    return replace(spec, tls=structs.replace(spec.tls, ca=str(verify)))
+        return verify
+    if verify is False:
+        return structs.replace(own, verify=False)
+    if isinstance(verify, Path):
+        verify = str(verify)
+    path = _expected("verify", verify, str, "True, False, the path of a PEM file, or a Tls")
+    return structs.replace(own, ca=path)
 
 
 def _expected(name: str, value: object, kind: type[T], also: str) -> T:
@@ -153,15 +171,16 @@ def headers(spec: ServerSpec) -> list[tuple[str, str]]:
         made.append(("Authorization", f"Basic {basic_credentials(auth.username, auth.password)}"))
     if auth.bearer is not None:
         made.append(("Authorization", f"Bearer {_header_value(auth.bearer, 'bearer', spec)}"))
-    made.extend(
-        (name.encode("ascii", "replace").decode(), _header_value(value, name, spec)) for name, value in auth.headers
-    )
+    for name, secret in auth.headers:
+        value = _header_value(secret, name, spec)
+        made.append((name.encode("ascii", "replace").decode(), value))
     return made
 
 
 def basic_credentials(username: str, password: Secret | None) -> str:
     """Return user name and password as HTTP basic authentication sends them."""
-    return base64.b64encode(f"{username}:{password.reveal() if password else ''}".encode()).decode()
+    revealed = password.reveal() if password else ""
+    return base64.b64encode(f"{username}:{revealed}".encode()).decode()
 
 
 def secrets_of(spec: ServerSpec) -> Secrets:
@@ -171,7 +190,11 @@ def secrets_of(spec: ServerSpec) -> Secrets:
     texts = [secret.reveal() for secret in held if secret is not None]
     if auth.username is not None and auth.password is not None:
         texts.append(basic_credentials(auth.username, auth.password))
-    shapes = [shape for text in texts for shape in (text, clean(text), show_body(text.encode()))]
+    shapes = []
+    for text in texts:
+        shapes.append(text)
+        shapes.append(clean(text))
+        shapes.append(show_body(text.encode()))
     return Secrets(shapes, shortest=3)  # what cannot be chosen longer is hidden as well
 
 
@@ -202,25 +225,36 @@ def tls(spec: ServerSpec) -> ssl.SSLContext | bool:
             # Without a password callback OpenSSL would ask for one on the terminal, and wait.
             context.load_cert_chain(own.cert, own.key, password=lambda: password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        named = {key: path for key in ("ca", "cert", "key") if (path := getattr(own, key))}
-        missing = {key: path for key, path in named.items() if not Path(path).is_file()}
-        files = ", ".join(
-            f"{key}: {path}" + (f", {path.place}" if isinstance(path, PlacedPath) else "")
-            for key, path in (missing or named).items()
-        )
-        why = "no such file" if missing else re.sub(r"^\[.*?\] | \(_ssl.*\)$", "", str(error))
-        remedy = (
-            "`tls` needs PEM files: ca, and cert with its key in the same file or as key; `key_password` for a key "
-        )
-        raise NotSentError(
-            f"the TLS files cannot be used ({files}): {why}",
-            server=spec.name,
-            remedy="correct the path, which starts beside the inventory" if missing else f"{remedy}that is encrypted",
-        ) from None
+        raise _tls_error(spec, error) from None
     if not own.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _tls_error(spec: ServerSpec, error: Exception) -> NotSentError:
+    named = []
+    missing = []
+    for key in ("ca", "cert", "key"):
+        path = getattr(spec.tls, key)
+        if not path:
+            continue
+        shown = f"{key}: {path}"
+        if isinstance(path, PlacedPath):
+            shown += f", {path.place}"
+        named.append(shown)
+        if not Path(path).is_file():
+            missing.append(shown)
+    why = re.sub(r"^\[.*?\] | \(_ssl.*\)$", "", str(error))
+    remedy = (
+        "`tls` needs PEM files: ca, and cert with its key in the same file or as key; "
+        "`key_password` for a key that is encrypted"
+    )
+    if missing:
+        why = "no such file"
+        remedy = "correct the path, which starts beside the inventory"
+    files = ", ".join(missing or named)
+    return NotSentError(f"the TLS files cannot be used ({files}): {why}", server=spec.name, remedy=remedy)
 
 
 @cache

@@ -54,6 +54,8 @@ from msauto.server.parsers import parse_channel, parse_channels, parse_clip, par
 from msauto.server.xml import unreadable
 
 T = TypeVar("T")
+AssetName = str | Address
+"""A title, or an address with a namespace."""
 Position = int | str
 """Frames, or a time code in any form that a playbook takes."""
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -98,7 +100,7 @@ class AsyncMediaServer(HttpClient):
     async def databases(self) -> tuple[Database, ...]:
         """List the databases. The server describes all its content, so this may take long."""
         request = requests.get_databases()
-        return await self.read(request, lambda reply: parse_databases(reply.data, reply.charset), listing=True)
+        return await self.read(request, _parsed_by(parse_databases), listing=True)
 
     async def list(
         self,
@@ -136,19 +138,21 @@ class AsyncMediaServer(HttpClient):
         mimetype: str | None = None,
     ) -> tuple[MamAsset, ...]:
         """List assets as a plain list (format=mam); ``recursive`` as for :meth:`list`."""
-        asked, moment = _folder(folder), _iso(created_after)
+        asked = _folder(folder)
+        moment = _iso(created_after)
         request = requests.get_listing(database, asked, format="mam", datetime=moment, mimetype=_mimetype(mimetype))
-        assets = await self.read(request, lambda reply: parse_mam(reply.data, reply.charset), listing=True)
+        assets = await self.read(request, _parsed_by(parse_mam), listing=True)
         if _is_deep(asked, recursive):
             return assets
-        return tuple(each for each in assets if each.folder in (asked, (database, *asked)))
+        folders = (asked, (database, *asked))
+        return tuple(asset for asset in assets if asset.folder in folders)
 
-    async def asset(self, database: str, asset: str | Address) -> Asset:
+    async def asset(self, database: str, asset: AssetName) -> Asset:
         """Describe one asset; raises ``NotFoundError``."""
         request = requests.get_asset(self.path(database, asset))
-        return await self.read(request, lambda reply: parse_clip(reply.data, reply.charset, database=database))
+        return await self.read(request, _parsed_by(partial(parse_clip, database=database)))
 
-    async def xmp(self, database: str, asset: str | Address, field: str | None = None) -> Xmp | None:
+    async def xmp(self, database: str, asset: AssetName, field: str | None = None) -> Xmp | None:
         """Read XMP fields, or one; ``None`` if the answer cannot be read."""
         require(self.spec, Feature.GET_USER_FIELDS)
         request = requests.get_user_fields(self.path(database, asset), field)
@@ -157,7 +161,7 @@ class AsyncMediaServer(HttpClient):
     async def thumbnail(
         self,
         database: str,
-        asset: str | Address,
+        asset: AssetName,
         *,
         pos: Position | None = None,
         dur: Position | None = None,
@@ -168,18 +172,19 @@ class AsyncMediaServer(HttpClient):
         """Return a PNG; ``w`` and ``h`` in pixels, ``pos`` from the IN point."""
         require(self.spec, Feature.THUMBNAIL)
         path = self.path(database, asset)
-        at, length = [None if each is None else (await self._frames(database, asset, each))[0] for each in (pos, dur)]
+        at = await self._frame(database, asset, pos)
+        length = await self._frame(database, asset, dur)
         request = requests.get_thumbnail(path, pos=at, dur=length, w=w, h=h, params=_mapping("params", params))
         return await self.read(request, _png_of)
 
     async def download_proxy(
-        self, database: str, asset: str | Address, profile: str, dest: str | Path, *, preview: bool = False
+        self, database: str, asset: AssetName, profile: str, dest: str | Path, *, preview: bool = False
     ) -> int:
         """Save a web proxy, which the server may first have to create; return its size in bytes."""
         request = requests.get_proxy(self.path(database, asset), profile, preview=preview)
         return await self.download(request, Path(dest), seconds=self.spec.timeouts.proxy)
 
-    async def delete(self, database: str, asset: str | Address) -> Answer:
+    async def delete(self, database: str, asset: AssetName) -> Answer:
         """Delete the asset."""
         return await self.send(requests.delete_asset(self.path(database, asset)))
 
@@ -191,25 +196,26 @@ class AsyncMediaServer(HttpClient):
     # Commands --------------------------------------------------------------------------------------------------
 
     async def command(
-        self, database: str, asset: str | Address, name: str, params: Mapping[str, str] | None = None
+        self, database: str, asset: AssetName, name: str, params: Mapping[str, str] | None = None
     ) -> Answer:
         """Run any command, also one that the interface does not list."""
         feature = requests.feature_of_command(name)
         if feature is not None:
             require(self.spec, feature)
-        return await self.send(requests.command(self.path(database, asset), name, _mapping("params", params).items()))
+        path = self.path(database, asset)
+        return await self.send(requests.command(path, name, _mapping("params", params).items()))
 
-    async def restore(self, database: str, asset: str | Address) -> Answer:
+    async def restore(self, database: str, asset: AssetName) -> Answer:
         """Start restoring the high-resolution file from the archive; it is available later."""
         require(self.spec, Feature.RESTORE)
         return await self.send(requests.restore(self.path(database, asset)))
 
-    async def copy_link(self, database: str, asset: str | Address, title: str, folder: str | Folder) -> Answer:
+    async def copy_link(self, database: str, asset: AssetName, title: str, folder: str | Folder) -> Answer:
         """Create a new link to the asset."""
         path = self.path(database, asset)
         return await self.send(requests.copy_link(path, title, _folder(folder)))
 
-    async def set_field(self, database: str, asset: str | Address, name: str, value: str | int) -> Answer:
+    async def set_field(self, database: str, asset: AssetName, name: str, value: str | int) -> Answer:
         """Change a link field, or the title (``clip_name``); an empty value clears it.
 
         ``first_frame``, ``last_frame`` and ``icon_pos`` take positions, ``layer`` a number.
@@ -218,22 +224,25 @@ class AsyncMediaServer(HttpClient):
         requests.require_field(self.spec, name)
         path = self.path(database, asset)
         if text and _FIELDS[name].kind == "position":
-            text = str((await self._frames(database, asset, text))[0])
+            (frame,) = await self._frames(database, asset, text)
+            text = str(frame)
         return await self.send(requests.set_field(path, name, text))
 
     async def set_user_fields(
-        self, database: str, asset: str | Address, fields: Mapping[str, str | Sequence[str]]
+        self, database: str, asset: AssetName, fields: Mapping[str, str | Sequence[str]]
     ) -> Answer:
         """Change XMP fields, named ``ns:name``, each to a text or a list of texts; an empty list clears it."""
         require(self.spec, Feature.SET_USER_FIELDS)
         separator = self.spec.dialect.list_separator
-        values = {name: _xmp_values(name, each, separator) for name, each in _mapping("fields", fields).items()}
+        values = {}
+        for name, texts in _mapping("fields", fields).items():
+            values[name] = _xmp_values(name, texts, separator)
         return await self.send(requests.set_user_fields(self.path(database, asset), values, separator))
 
     async def create_segment(
         self,
         database: str,
-        asset: str | Address,
+        asset: AssetName,
         number: int,
         start: Position,
         duration: Position,
@@ -243,27 +252,29 @@ class AsyncMediaServer(HttpClient):
     ) -> Answer:
         """Add a segment."""
         path = self.path(database, asset)
-        texts = (("title", title), ("keywords", keywords))
-        fields = {name: _text(name, text) for name, text in texts if text is not None}
+        fields = {}
+        for name, text in (("title", title), ("keywords", keywords)):
+            if text is not None:
+                fields[name] = _text(name, text)
         first, length = await self._frames(database, asset, start, duration)
         return await self.send(requests.create_segment(path, _number("number", number), first, length, fields))
 
     async def create_segmentation(
-        self, database: str, asset: str | Address, duration: Position, *, title: str | None = None
+        self, database: str, asset: AssetName, duration: Position, *, title: str | None = None
     ) -> Answer:
         """Divide the whole asset into segments of this duration."""
         path = self.path(database, asset)
         (length,) = await self._frames(database, asset, duration)
         return await self.send(requests.create_segmentation(path, length, title and _text("title", title)))
 
-    async def delete_segment(self, database: str, asset: str | Address, number: int) -> Answer:
+    async def delete_segment(self, database: str, asset: AssetName, number: int) -> Answer:
         """Delete a segment."""
         return await self.send(requests.delete_segment(self.path(database, asset), _number("number", number)))
 
     async def create_marker(
         self,
         database: str,
-        asset: str | Address,
+        asset: AssetName,
         uid: int = requests.NEW_MARKER,
         *,
         frame: Position | None = None,
@@ -280,32 +291,31 @@ class AsyncMediaServer(HttpClient):
             raise AddressError("a new marker needs a position", remedy="give frame=, or the uid of a marker")
         if track is not None:
             _known(track, TRACKS, "marker type")
-        texts = {
-            name: _value(name, value, _MARKER_FIELDS, "marker field")
-            for name, value in _mapping("fields", fields).items()
-        }
-        at = None if frame is None else (await self._frames(database, asset, frame))[0]
+        texts = {}
+        for name, value in _mapping("fields", fields).items():
+            texts[name] = _value(name, value, _MARKER_FIELDS, "marker field")
+        at = await self._frame(database, asset, frame)
         return await self.send(requests.create_marker(path, _number("uid", uid), at, track, texts))
 
-    async def delete_marker(self, database: str, asset: str | Address, uid: int) -> Answer:
+    async def delete_marker(self, database: str, asset: AssetName, uid: int) -> Answer:
         """Delete a marker."""
         require(self.spec, Feature.DELETE_MARKER)
         return await self.send(requests.delete_marker(self.path(database, asset), _number("uid", uid)))
 
     async def export_version(
-        self, database: str, asset: str | Address, *, ns: str | None = None, id: str | None = None
+        self, database: str, asset: AssetName, *, ns: str | None = None, id: str | None = None
     ) -> Answer:
         """PARTNER_EXPORT_VERSION: export the version's description to the partner system."""
         return await self.command(database, asset, "PARTNER_EXPORT_VERSION", dict(requests.given(ns=ns, id=id)))
 
     async def copy_program_fields(
-        self, database: str, asset: str | Address, *, ns: str | None = None, id: str | None = None
+        self, database: str, asset: AssetName, *, ns: str | None = None, id: str | None = None
     ) -> Answer:
         """PARTNER_COPY_PROGRAM_FIELDS: copy XMP fields from the program card."""
         return await self.command(database, asset, "PARTNER_COPY_PROGRAM_FIELDS", dict(requests.given(ns=ns, id=id)))
 
     async def move_to_asset(
-        self, database: str, asset: str | Address, asset_id: str, *, house_number: str | None = None
+        self, database: str, asset: AssetName, asset_id: str, *, house_number: str | None = None
     ) -> Answer:
         """PARTNER_MOVE_TO_ASSET: move the media file to the folder linked with the card."""
         params = dict(requests.given(asset_id=asset_id, house_number=house_number))
@@ -315,7 +325,7 @@ class AsyncMediaServer(HttpClient):
 
     async def channels(self) -> tuple[str, ...]:
         """List the names of the RSS channels."""
-        return await self.read(requests.get_channels(), lambda reply: parse_channels(reply.data, reply.charset))
+        return await self.read(requests.get_channels(), _parsed_by(parse_channels))
 
     async def channel(self, name: str) -> RssChannel:
         """Read a channel; raises ``NotFoundError``."""
@@ -324,9 +334,10 @@ class AsyncMediaServer(HttpClient):
 
     async def put_rss(self, channel: str, file: str, content: bytes | str, media_type: str | None = None) -> Answer:
         """Add data to a channel."""
-        data = content.encode() if isinstance(content, str) else content
-        kind = media_type or ("text/xml" if file.lower().endswith(".xml") else "text/plain; charset=utf-8")
-        return await self.send(requests.put_rss(channel, file, Body.of(data, kind)))
+        if isinstance(content, str):
+            content = content.encode()
+        usual_type = "text/xml" if file.lower().endswith(".xml") else "text/plain; charset=utf-8"
+        return await self.send(requests.put_rss(channel, file, Body.of(content, media_type or usual_type)))
 
     async def delete_rss(self, channel: str, guid: str) -> Answer:
         """Delete an item of a channel."""
@@ -334,15 +345,22 @@ class AsyncMediaServer(HttpClient):
 
     # Shared ----------------------------------------------------------------------------------------------------
 
-    def path(self, database: str, asset: str | Address) -> str:
+    def path(self, database: str, asset: AssetName) -> str:
         """Return the escaped path of an asset; ``NS:ID`` needs a product version that knows it."""
-        address = Address(asset) if isinstance(asset, str) else asset
-        if not isinstance(address, Address):
+        if isinstance(asset, str):
+            asset = Address(asset)
+        if not isinstance(asset, Address):
             raise AddressError(f"an asset cannot be named by {asset!r}", remedy="give its title, or an Address")
-        requests.require_address(self.spec, address)
-        return requests.asset_path(database, address, dialect=self.spec.dialect)
+        requests.require_address(self.spec, asset)
+        return requests.asset_path(database, asset, dialect=self.spec.dialect)
 
-    async def _frames(self, database: str, asset: str | Address, *positions: Position) -> tuple[int, ...]:
+    async def _frame(self, database: str, asset: AssetName, position: Position | None) -> int | None:
+        if position is None:
+            return None
+        (frame,) = await self._frames(database, asset, position)
+        return frame
+
+    async def _frames(self, database: str, asset: AssetName, *positions: Position) -> tuple[int, ...]:
         """Return positions in frames; the clip is read if one is a time code, because only it shows the rate."""
         try:
             codes = [Timecode.parse(_position(position)) for position in positions]
@@ -362,13 +380,18 @@ class AsyncMediaServer(HttpClient):
         if _is_deep(folder, recursive):
             return listing
         entries = tuple(entry for entry in listing.entries if entry.folder == folder)
-        return Listing(folder, entries, tuple(each for each in listing.folders if each[:-1] == folder))
+        folders = tuple(child for child in listing.folders if child[:-1] == folder)
+        return Listing(folder, entries, folders)
 
     def _parse_xmp(self, reply: RawAnswer, field: str | None) -> Xmp | None:
         fields = parse_xmp(reply.data, self.spec.dialect.list_separator, reply.charset, asked=field)
         if not fields:  # it may be an error text
             judge_body(reply, self.spec.dialect)
         return fields
+
+
+def _parsed_by(parse: Callable[[bytes, str | None], T]) -> Callable[[RawAnswer], T]:
+    return lambda reply: parse(reply.data, reply.charset)
 
 
 def _png_of(reply: RawAnswer) -> bytes:
@@ -461,7 +484,8 @@ def _xmp_values(name: str, values: str | Sequence[str], separator: str) -> tuple
         raise AddressError(f"{name!r} is not the name of an XMP field", remedy="write ns:name, such as dc:subject")
     if not isinstance(values, Sequence):
         raise AddressError(f"{name} must be a text or a list of texts, not {values!r}", remedy="give a str or a list")
-    texts = tuple(_text(name, each) for each in ([values] if isinstance(values, str) else values))
+    given = [values] if isinstance(values, str) else values
+    texts = tuple(_text(name, value) for value in given)
     for text in texts:
         if separator in text:
             raise AddressError(

@@ -56,7 +56,10 @@ async def save_body(
     file must begin, and no folder on the way of ``dest`` may have become a link. Raises ``InDoubtError`` for another
     length, ``UnreadableError`` for an empty file, and ``DownloadError``.
     """
-    size, digest, waiting, head = 0, hashlib.sha256(), bytearray(), bytearray()
+    size = 0
+    digest = hashlib.sha256()
+    waiting = bytearray()
+    head = bytearray()
     with _download_errors(dest):
         _check_place(dest, planned)
         file = await asyncio.to_thread(_new_file, dest)
@@ -71,7 +74,7 @@ async def save_body(
             if len(waiting) >= _PIECE:
                 await _write(file, dest, bytes(waiting))
                 waiting.clear()
-        if size != (total if total is not None else size):
+        if total is not None and size != total:
             raise InDoubtError(
                 f"the download was interrupted: {size} of {total} bytes arrived",
                 remedy="check the server's log and the network",
@@ -103,13 +106,17 @@ async def hash_file(path: str) -> str | None:
 
 
 def _check_place(dest: Path, planned: Path | None) -> None:
-    why = why_not_in_place(dest) if dest == planned else ""
+    if dest != planned:
+        return
+    why = why_not_in_place(dest)
     if why:
         raise DownloadError(f"{dest} is not written: {why}", remedy="remove the link, or name its folder in `dest`")
 
 
 def _check_content(dest: Path, planned: Path | None, head: bytes) -> None:
-    why = "" if planned is None else why_not_media(planned.suffix, head)
+    if planned is None:
+        return
+    why = why_not_media(planned.suffix, head)
     if why:
         raise DownloadError(
             f"{dest} is not written: {why}", remedy="let `dest` end as the server's format: see `profile`, and its log"

@@ -105,7 +105,9 @@ def read_retry_after(text: str | None, now: datetime) -> float | None:
         when = parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError):
         return None
-    return max(0.0, ((when if when.tzinfo else when.replace(tzinfo=UTC)) - now).total_seconds())
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return max(0.0, (when - now).total_seconds())
 
 
 @lru_cache(maxsize=64)
@@ -123,20 +125,27 @@ def _error(reply: RawAnswer, failure: Failure, dialect: Dialect) -> RejectedErro
     by_status = reply.status == HTTPStatus.NOT_FOUND and dialect.not_found != "text"
     by_text = failure.not_found and dialect.not_found != "status"
     kind = NotFoundError if by_status or by_text else RejectedError
-    status = "" if reply.status < 300 else f" {reply.status}"
-    remedy = _REMEDIES.get(reply.status, "check the server's log" if reply.status >= 500 else _WHAT_TO_DO[kind])
+    usual_remedy = "check the server's log" if reply.status >= 500 else _WHAT_TO_DO[kind]
+    remedy = _REMEDIES.get(reply.status, usual_remedy)
     if reply.status == HTTPStatus.BAD_REQUEST and _PLAIN_HTTP.search(text):
         remedy = "write https:// in the server's `url`"
-    seconds = reply.retry_after
-    if seconds and reply.status in BUSY_STATUSES:
-        long = f"{seconds / _HOUR:.0f} hours" if seconds < _YEAR else "more than a year"
-        remedy += f" (it asks to wait {long if seconds >= _HOUR else f'{seconds:.0f} seconds'})"
+    if reply.retry_after and reply.status in BUSY_STATUSES:
+        remedy += f" (it asks to wait {_show_wait(reply.retry_after)})"
+    status = "" if reply.status < 300 else f" {reply.status}"
     return kind(
         f"the server answered{status}: {text}",
         status=reply.status,
         retry_after=reply.retry_after,
         remedy=remedy,
     )
+
+
+def _show_wait(seconds: float) -> str:
+    if seconds < _HOUR:
+        return f"{seconds:.0f} seconds"
+    if seconds < _YEAR:
+        return f"{seconds / _HOUR:.0f} hours"
+    return "more than a year"
 
 
 def _redirect_remedy(reply: RawAnswer) -> str:
@@ -149,9 +158,10 @@ def _redirect_remedy(reply: RawAnswer) -> str:
             "the redirect stays on the same server: a login page or a gateway answers there; check `auth`, and that "
             "`url` has the port of the media server itself"
         )
+    moved = f"set the server's `url` to {_origin(there)} if the media server is there"
     if asked.hostname == there.hostname and there.scheme == "https":
-        return f"set the server's `url` to {_origin(there)} if the media server is there, and `tls` to its authority"
-    return f"set the server's `url` to {_origin(there)} if the media server is there; if that is a login, check `auth`"
+        return f"{moved}, and `tls` to its authority"
+    return f"{moved}; if that is a login, check `auth`"
 
 
 def _parts(url: str, location: str = "") -> SplitResult | None:
@@ -165,7 +175,9 @@ def _parts(url: str, location: str = "") -> SplitResult | None:
 
 def _origin(parts: SplitResult) -> str:
     host = parts.hostname or ""
-    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _PORTS[parts.scheme]}"
+    if ":" in host:
+        host = f"[{host}]"
+    return f"{parts.scheme}://{host}:{parts.port or _PORTS[parts.scheme]}"
 
 
 # Error texts and error documents: the interface does not specify the body of an error ---------------------------
@@ -198,13 +210,19 @@ def parse_failure(data: bytes, charset: str | None = None) -> Failure | None:
         return None
     text = xml.decode_text(data[:65536], charset).lstrip("\ufeff").strip()
     if not text.startswith("<"):
-        return _failure_in_texts([text]) if _NOT_FOUND.match(text) or _ERROR.match(text) else None
+        return _failure_in_text(text)
     if len(data) > ERROR_BYTES:
         return None
     try:
         return _failure_in_document(xml.unwrap(xml.parse_document(data, charset)))
     except UnreadableError:
         return None
+
+
+def _failure_in_text(text: str) -> Failure | None:
+    if _NOT_FOUND.match(text) or _ERROR.match(text):
+        return _failure([text])
+    return None
 
 
 def is_error_document(root: xml.Element) -> bool:
@@ -215,7 +233,9 @@ def is_error_document(root: xml.Element) -> bool:
 def show_body(data: bytes, charset: str | None = None) -> str:
     """Return a body as one short line for a message: no tags, no control characters."""
     text = xml.decode_text(data[:_SHOWN_BYTES], charset)
-    return clean(_TAGS.sub(" ", text) if "<" in text else text)
+    if "<" in text:
+        text = _TAGS.sub(" ", text)
+    return clean(text)
 
 
 def clean(text: str) -> str:
@@ -225,15 +245,14 @@ def clean(text: str) -> str:
 
 
 def _failure_in_document(root: xml.Element) -> Failure | None:
-    pieces = [str(piece).strip() for piece in root.itertext() if str(piece).strip()]
+    texts = [text for piece in root.itertext() if (text := str(piece).strip())]
     if is_error_document(root):
-        values = [value for element in root.iter() for value in xml.attributes(element).values() if value.strip()]
-        return _failure_in_texts([*pieces, *values] or [xml.local(root)])
-    single = len(pieces) == 1 and xml.local(root).lower() not in _SHAPES
-    if single and (_NOT_FOUND.match(pieces[0]) or _ERROR.match(pieces[0])):
-        return _failure_in_texts(pieces)
-    return None
+        for element in root.iter():
+            texts += filter(str.strip, xml.attributes(element).values())
+        return _failure(texts or [xml.local(root)])
+    is_one_text = len(texts) == 1 and xml.local(root).lower() not in _SHAPES
+    return _failure_in_text(texts[0]) if is_one_text else None
 
 
-def _failure_in_texts(pieces: list[str]) -> Failure:
-    return Failure(clean(" ".join(pieces)), any(_NOT_FOUND.match(piece) for piece in pieces))
+def _failure(texts: list[str]) -> Failure:
+    return Failure(clean(" ".join(texts)), any(map(_NOT_FOUND.match, texts)))

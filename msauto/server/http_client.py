@@ -7,8 +7,8 @@ How often a read is tried: :mod:`msauto.server.read_retries`. The typed calls:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
@@ -86,11 +86,11 @@ class HttpClient:
             False: transport.TimeLimits(times.connect, times.read, "read", total=_WHOLE * times.read),
             True: transport.TimeLimits(times.connect, times.listing, "listing", total=_WHOLE * times.listing),
         }
-        self._transport: transport.ExactTransport | transport.HttpxTransport = (
-            transport.HttpxTransport(self._base, spec.transport)
-            if spec.transport is not None
-            else transport.ExactTransport(self._base, tls=tls(self.spec))
-        )
+        self._transport: transport.ExactTransport | transport.HttpxTransport
+        if spec.transport is not None:
+            self._transport = transport.HttpxTransport(self._base, spec.transport)
+        else:
+            self._transport = transport.ExactTransport(self._base, tls=tls(self.spec))
 
     async def __aenter__(self) -> Self:
         return self
@@ -113,27 +113,24 @@ class HttpClient:
 
         The content of the answer is ignored, except that an error text or an error document is an error.
         """
-        is_read = request.method in transport.READS
-        reply = await (self.read(request, lambda reply: reply) if is_read else self.write(request))
-        return Answer(reply.status, self._secrets.redact_message(error_answers.show_body(reply.data, reply.charset)))
+        if request.method in transport.READS:
+            reply = await self.read(request, lambda reply: reply)
+        else:
+            reply = await self.write(request)
+        shown = error_answers.show_body(reply.data, reply.charset)
+        return Answer(reply.status, self._secrets.redact_message(shown))
 
     async def write(self, request: Request, permit: Permit | None = None) -> RawAnswer:
         """Send a write as :meth:`send` does, with a permit, or with the next one."""
-        self._check(request)
         # A batch of metadata may take as long as a large listing.
         is_batch = request.method == "PUT" and request.path.startswith("/storage/")
-        try:
+        with self._noted(request):
             try:
                 reply = await self._exchange(request, listing=is_batch, permit=permit)
             except errors.UnreadableError as error:  # it was sent, and may have been done
                 raise errors.InDoubtError(error.message, remedy=error.remedy) from error
             error_answers.judge_status(reply, self.spec.dialect)
             error_answers.judge_write(reply, self.spec.dialect)
-        except errors.ServerError as error:
-            self._note(error, request)
-            raise
-        if self._breaker.failures:
-            self._breaker = self._breaker.answered()
         return reply
 
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
@@ -232,20 +229,28 @@ class HttpClient:
     # One exchange ----------------------------------------------------------------------------------------------
 
     async def _read(self, request: Request, attempt: Callable[[], Awaitable[T]], *, once: bool = False) -> T:
+        with self._noted(request):
+            self.reads += 1
+            if once:
+                return await attempt()
+            return await read_with_retries(attempt, self._clock)
+
+    @contextmanager
+    def _noted(self, request: Request) -> Iterator[None]:
+        """Check a request before it is sent, and report to the circuit breaker what becomes of it."""
         self._check(request)
-        self.reads += 1
         try:
-            answer = await (attempt() if once else read_with_retries(attempt, self._clock))
+            yield
         except errors.ServerError as error:
             self._note(error, request)
             raise
         if self._breaker.failures:
             self._breaker = self._breaker.answered()
-        return answer
 
     async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:
+        most = MAX_BYTES if listing else ANSWER_BYTES
         async with aclosing(await self._send(request, self._limits[listing], permit=permit)) as response:
-            return await self._reply(response, MAX_BYTES if listing else ANSWER_BYTES)
+            return await self._reply(response, most)
 
     async def _send(
         self,
@@ -255,10 +260,10 @@ class HttpClient:
         permit: Permit | None = None,
     ) -> _Arriving:
         headers = [*self._headers, *more]
-        body = request.body
-        if body is not None:
-            headers.append(("Content-Type", body.media_type))
-        content = body.content if body else None
+        content: bytes | None = None
+        if request.body is not None:
+            headers.append(("Content-Type", request.body.media_type))
+            content = request.body.content
         permit = permit or await self.pacer.permit()
         if request.method not in transport.READS:
             try:
@@ -268,18 +273,20 @@ class HttpClient:
                 raise
         response = await self._transport.send(request.method, request.path, headers, content, limits, permit)
         self._answered = True
-        status = response.status
-        permit.answered(status, None if status < 300 else self._retry_after(response))
+        retry_after = None if response.status < 300 else self._retry_after(response)
+        permit.answered(response.status, retry_after)
         return response
 
     async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
         """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""
         failed = response.status >= 300
-        most = error_answers.ERROR_BYTES if failed else most
+        if failed:
+            most = error_answers.ERROR_BYTES
         length = read_whole(response.header("content-length"), MOST_LONG)
         if not failed and length is not None and length > most:
             raise too_large(most)
-        chunks, size = [], 0
+        chunks = []
+        size = 0
         while size <= most and (chunk := await response.read()):
             chunks.append(chunk)
             size += len(chunk)
@@ -341,11 +348,15 @@ class HttpClient:
         if isinstance(error, errors.UnreachableError | errors.InDoubtError):
             error.url = self.spec.url
         if isinstance(error, errors.InDoubtError):
-            error.remedy += _MAYBE_TLS if self.spec.url.startswith("https:") else "" if self._answered else _MAYBE_HTTPS
+            if self.spec.url.startswith("https:"):
+                error.remedy += _MAYBE_TLS
+            elif not self._answered:
+                error.remedy += _MAYBE_HTTPS
         if isinstance(error, errors.RejectedError):
             asked: Asked = "read" if request.method in transport.READS else "write"
             has_account = self.spec.auth != Auth() or self.spec.tls.cert is not None
-            error.remedy = account_remedy(error.status, asked, has_account=has_account) or error.remedy
+            remedy = account_remedy(error.status, asked, has_account=has_account)
+            error.remedy = remedy or error.remedy
         self._secrets.redact_error(error)
         self._breaker = self._breaker.after_read(error)
         if self._gives_up and self._breaker.open:
@@ -375,5 +386,7 @@ class SendingPermit:
 
 
 def _shown(request: Request) -> str:
-    path = request.path if len(request.path) <= 200 else f"{request.path[:199]}…"
+    path = request.path
+    if len(path) > 200:
+        path = f"{path[:199]}…"
     return f"{request.method} {path}"

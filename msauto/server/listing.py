@@ -118,14 +118,17 @@ class _Tree:
 
     def _begin(self, tag: str, own: Mapping[str, str]) -> None:
         """Begin a clip, or an element around clips."""
-        kind, parent = xml.name_of(tag), self._open[-1] if self._open else None
+        kind = xml.name_of(tag)
+        parent = self._open[-1] if self._open else None
         node: FolderNode | None = None
         self._size = 0
         if parent is not None and kind in {"Clip", "Folder"}:
             self._count("clips and folders", _MOST_CLIPS)
             named = xml.by_local_name(own)
             if kind == "Clip":
-                self._parent, self._clip, self._named_texts = parent, named, {}
+                self._parent = parent
+                self._clip = named
+                self._named_texts = {}
                 return
             self._count("folders", _MOST_FOLDERS)
             around = sum(folder is not None for folder in self._open)  # with the StoredTree, and perhaps a nameless top
@@ -177,7 +180,8 @@ def _asked_node(tree: FolderNode, database: str, asked: Folder) -> FolderNode:
         return end
     if root is not tree:
         return root
-    return _single_child(tree, asked[-1] if asked else database) or tree
+    top_name = asked[-1] if asked else database
+    return _single_child(tree, top_name) or tree
 
 
 def _single_child(node: FolderNode, name: str) -> FolderNode | None:
@@ -192,16 +196,24 @@ def _fold(name: str) -> str:
 
 
 def _collected(top: FolderNode, asked: Folder) -> Listing:
-    entries: list[Entry] = []
-    folders: list[Folder] = []
+    entries = []
+    folders = []
     waiting = [(top, asked)]
     while waiting:
         node, path = waiting.pop()
-        entries += [structs.replace(clip, folder=path) for clip in node.clips] if path else node.clips
+        if path:
+            entries += [structs.replace(clip, folder=path) for clip in node.clips]
+        else:
+            entries += node.clips
         node.clips = []
-        below = [(child, (*path, child.name) if child.name else path) for child in node.folders]
-        folders.extend(child_path for child, child_path in below if child.name)
-        waiting.extend(reversed(below))
+        below = []
+        for child in node.folders:
+            child_path = path
+            if child.name:
+                child_path = (*path, child.name)
+                folders.append(child_path)
+            below.append((child, child_path))
+        waiting += reversed(below)
     return Listing(asked, tuple(entries), tuple(folders))
 
 
@@ -212,43 +224,57 @@ def parse_mam(data: bytes, charset: str | None = None) -> tuple[MamAsset, ...]:
     """Read a linear asset list (format=mam)."""
     document = xml.parse_document(data, charset, most=xml.MAX_LISTED_NODES)
     root, *_ = xml.find_roots(document, "mam", "a linear asset list")
-    assets = (read_attrs(child) for child in root if xml.local(child) == "asset")
-    return tuple(
-        MamAsset(
-            title=texts.get("id", ""),
-            folder=parse_folder(texts.get("dir", "")),
-            length=texts.get("length", "").strip(),
-            hires=texts.get("hires", ""),
-            proxy=texts.get("proxy"),
-        )
-        for texts in assets
+    assets = []
+    for child in root:
+        if xml.local(child) == "asset":
+            assets.append(_mam_asset(read_attrs(child)))
+    return tuple(assets)
+
+
+def _mam_asset(texts: Mapping[str, str]) -> MamAsset:
+    return MamAsset(
+        title=texts.get("id", ""),
+        folder=parse_folder(texts.get("dir", "")),
+        length=texts.get("length", "").strip(),
+        hires=texts.get("hires", ""),
+        proxy=texts.get("proxy"),
     )
 
 
 def parse_databases(data: bytes, charset: str | None = None) -> tuple[Database, ...]:
     """Read the list of databases. The interface does not show its format, so any named element is one."""
     root = xml.parse_document(data, charset)
-    known = (element for element in root.iter() if xml.local(element).lower() in {"database", "db", "storage"})
-    named = list(filter(_name, known)) or list(filter(_name, root))
-    if not named and xml.local(root).lower() not in {"databases", "storage", "xml", "list"}:
+    described = [element for element in root.iter() if xml.local(element).lower() in _DATABASES]
+    named = list(filter(_name, described)) or list(filter(_name, root))
+    if not named and xml.local(root).lower() not in _DATABASE_LISTS:
         raise xml.unreadable(f"the answer is not a list of databases: its root is <{xml.local(root)}>")
-    return tuple(_database(element) for element in named)
+    return tuple(map(_database, named))
+
+
+_DATABASES: Final = frozenset({"database", "db", "storage"})
+
+_DATABASE_LISTS: Final = frozenset({"databases", "storage", "xml", "list"})
 
 
 def _name(element: xml.Element) -> str:
     own = xml.attributes(element)
-    return own.get("name") or own.get("title") or ("" if len(element) else xml.text_of(element).strip())
+    name = own.get("name") or own.get("title")
+    if name or len(element):
+        return name or ""
+    return xml.text_of(element).strip()
 
 
 def _database(element: xml.Element) -> Database:
     name = _name(element)
-    tree = next((child for child in element if xml.local(child) == "StoredTree"), None)
     is_inside_another = any(xml.local(above) == "StoredTree" for above in element.iterancestors())
-    if tree is None or is_inside_another:
+    if is_inside_another:
         return Database(name)
-    reading = ListingReading(name, ())
-    reading.feed(xml.serialized(tree))
-    return Database(name, reading.close())
+    for child in element:
+        if xml.local(child) == "StoredTree":
+            reading = ListingReading(name, ())
+            reading.feed(xml.serialized(child))
+            return Database(name, reading.close())
+    return Database(name)
 
 
 async def read_arriving(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Literal, TypeVar
 
 from msgspec import structs
 
@@ -29,13 +31,18 @@ from msauto.server.error_answers import is_error_document, parse_failure
 
 _ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"})
 _SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})
-_SEGMENT_TEXTS = ("track", "rating", "keywords")
+_SEGMENT_TEXTS = ("title", "track", "rating", "keywords")
 _PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
     "parameter": "param",
     **dict.fromkeys(("markers", "segments", "links", "attrs", "attributes", "params", "parameters"), "container"),
 }
 """The kinds of the children of a clip that hold more than a text, by their names in lower case."""
-Parts = dict[str, list[xml.Element]]
+Parts = defaultdict[str, list[xml.Element]]
+Shown = dict[str, int | str]
+"""The attributes of an item that could be read."""
+UnreadKind = Literal["marker", "segment"]
+
+T = TypeVar("T", Marker, Segment, UnreadItem)
 
 _MOST_DESCRIBED = 5
 _UNREAD_KEY = "?"
@@ -53,44 +60,65 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
     ``database`` is the database asked, which some servers put in front of the folder: ``folder_otherwise`` includes it.
     Raises ``UnreadableError`` for anything else, for several clips, and for a marker or segment without its key.
     """
-    clip, *others = xml.find_roots(xml.parse_document(data, charset), "Clip", "the description of an asset")
-    if others:
-        shown = [_describe(each) for each in (clip, *others[: _MOST_DESCRIBED - 1])]
+    clips = xml.find_roots(xml.parse_document(data, charset), "Clip", "the description of an asset")
+    if len(clips) > 1:
+        shown = "; ".join(map(_describe, clips[:_MOST_DESCRIBED]))
         raise xml.unreadable(
-            f"the answer holds {len(others) + 1} clips instead of one: {'; '.join(shown)}",
+            f"the answer holds {len(clips)} clips instead of one: {shown}",
             "address the clip by a key field with `id:`, or rename all but one of them",
         )
+    (clip,) = clips
     own = xml.attributes(clip)
-    parts: Parts = {}
-    texts = {name: value for name, value in own.items() if name not in _ROOT} | read_attrs(clip, parts)
-    holders = tuple(parts.get("container", ()))
+    parts: Parts = defaultdict(list)
+    texts = _without(own, _ROOT) | read_attrs(clip, parts)
+    holders = tuple(parts["container"])
     for holder in holders:
         texts |= read_attrs(holder, parts)
-    folder = _home(own["folder"]) if "folder" in own else None
     numbers = _Numbers()
-    links = tuple(_link(each, numbers) for each in parts.get("link", ()))
-    markers = [_marker(each, numbers) for each in parts.get("marker", ())]
-    segments = [_segment(each, numbers) for each in parts.get("segment", ())]
-    in_front = folder is not None and folder[:1] == (database,)
+    links = [_link(element, numbers) for element in parts["link"]]
+    markers = [_marker(element, numbers) for element in parts["marker"]]
+    segments = [_segment(element, numbers) for element in parts["segment"]]
+    shows_links = bool(links) or any(xml.local(holder).lower() == "links" for holder in holders)
+    folder, folder_otherwise = _folders(own.get("folder"), database)
     return Asset(
         title=texts.get("title", texts.get("clip_name")),
-        folder=folder[1:] if folder and in_front else folder,
+        folder=folder,
         hires=own.get("hires"),
         proxy=own.get("proxy"),
         archive=own.get("archive"),
         link_id=numbers.read("link_id", own.get("link_id"), MOST_LONG),
         finalized=read_finalized(own.get("finalized")),
         attributes=numbers.readable(texts),
-        markers=tuple(each for each in markers if isinstance(each, Marker)),
-        segments=_titled(tuple(each for each in segments if isinstance(each, Segment))),
-        links=links if links or any(xml.local(each).lower() == "links" for each in holders) else None,
-        parameters=tuple(
-            xml.attributes(each).get("name", "") or xml.text_of(each).strip() for each in parts.get("param", ())
-        ),
-        folder_otherwise=folder if in_front else None,
+        markers=_of_kind(markers, Marker),
+        segments=_titled(_of_kind(segments, Segment)),
+        links=tuple(links) if shows_links else None,
+        parameters=tuple(map(_parameter, parts["param"])),
+        folder_otherwise=folder_otherwise,
         unread=tuple(numbers.unread),
-        unread_items=tuple(each for each in (*markers, *segments) if isinstance(each, UnreadItem)),
+        unread_items=_of_kind([*markers, *segments], UnreadItem),
     )
+
+
+def _without(texts: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+    return {name: text for name, text in texts.items() if name not in names}
+
+
+def _of_kind(items: Iterable[object], kind: type[T]) -> tuple[T, ...]:
+    return tuple(item for item in items if isinstance(item, kind))
+
+
+def _folders(text: str | None, database: str) -> tuple[Folder | None, Folder | None]:
+    """Return the folder of a clip, and the same with the database in front, if the answer has it there."""
+    if text is None:
+        return None, None
+    folder = _home(text)
+    if folder[:1] == (database,):
+        return folder[1:], folder
+    return folder, None
+
+
+def _parameter(element: xml.Element) -> str:
+    return xml.attributes(element).get("name") or xml.text_of(element).strip()
 
 
 class _Numbers:
@@ -128,8 +156,8 @@ def _describe(clip: xml.Element) -> str:
     """Return what distinguishes a clip from another one, as far as it is shown."""
     texts = xml.attributes(clip) | read_attrs(clip)
     title = repr(texts.get("title", texts.get("clip_name", "a clip without a title")))
-    known = [f"{name} {texts[name]}" for name in ("folder", "link_id", "create_time") if texts.get(name)]
-    return f"{title} ({', '.join(known)})" if known else title
+    shown = [f"{name} {texts[name]}" for name in ("folder", "link_id", "create_time") if texts.get(name)]
+    return f"{title} ({', '.join(shown)})" if shown else title
 
 
 def _home(text: str) -> Folder:
@@ -137,66 +165,72 @@ def _home(text: str) -> Folder:
 
     Without a slash, a backslash that escapes nothing is the separator.
     """
-    separates = "/" not in text and _LONE.search(text.replace("\\\\", ""))
-    return parse_folder(text.replace("\\", "/") if separates else text)
+    if "/" not in text and _LONE.search(text.replace("\\\\", "")):
+        text = text.replace("\\", "/")
+    return parse_folder(text)
 
 
 def _marker(element: xml.Element, numbers: _Numbers) -> Marker | UnreadItem:
     own = xml.attributes(element)
-    fields = {name: value for name, value in own.items() if name not in {"uid", "pos"}} | read_attrs(element)
-    uid, frame = read_whole(own.get("uid"), MOST_LONG), read_whole(own.get("pos"))
+    fields = _without(own, ("uid", "pos")) | read_attrs(element)
+    uid = read_whole(own.get("uid"), MOST_LONG)
+    frame = read_whole(own.get("pos"))
     if uid is None or frame is None:
-        return _unread_marker(uid, frame, own, fields)
+        shown: Shown = {**fields}
+        shown.pop("frame", None)  # a name that others may give an attribute
+        if frame is not None:
+            shown["frame"] = frame
+        if uid is None:
+            return _unnumbered("marker", "uid", own.get("uid"), shown)
+        return _misplaced("marker", uid, "position", own.get("pos"), shown)
     numbers.read(f"the rating of marker {uid}", fields.get("rating"))
     return Marker(uid, frame, fields)
 
 
-def _unread_marker(uid: int | None, frame: int | None, own: Mapping[str, str], fields: Mapping[str, str]) -> UnreadItem:
-    shown: dict[str, int | str] = {**fields}
-    shown.pop("frame", None)  # a name that others may give an attribute
-    if frame is not None:
-        shown["frame"] = frame
-    if uid is None:
-        unread = _unread("the uid of a marker", own.get("uid"))
-        return UnreadItem("marker", f"{_UNREAD_KEY}{unread.text}", unread, shown)
-    unread = _unread(f"the position of marker {uid}", own.get("pos"))
-    return UnreadItem("marker", str(uid), unread, shown)
+def _unnumbered(kind: UnreadKind, name: str, text: str | None, shown: Shown) -> UnreadItem:
+    unread = _unread(f"the {name} of a {kind}", text)
+    return UnreadItem(kind, f"{_UNREAD_KEY}{unread.text}", unread, shown)
+
+
+def _misplaced(kind: UnreadKind, number: int, name: str, text: str | None, shown: Shown) -> UnreadItem:
+    return UnreadItem(kind, str(number), _unread(f"the {name} of {kind} {number}", text), shown)
 
 
 def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
     own = xml.attributes(element)
+    name = own.get("seg_name")
+    titles: list[str] = []
+    for child in element:
+        if _name(child) == "title":
+            titles.append(xml.text_of(child) or _value(child))
     number = read_whole(own.get("seg_num"), MOST_LONG)
-    start, duration = read_whole(own.get("start_frame")), read_whole(own.get("duration"), least=0)
+    start = read_whole(own.get("start_frame"))
+    duration = read_whole(own.get("duration"), least=0)
     texts = read_attrs(element)
-    titles = [xml.text_of(each) or xml.attributes(each).get("value", "") for each in element if _name(each) == "title"]
-    extra = {name: value for name, value in own.items() if name not in _SEGMENT} | texts
     if number is None or start is None or duration is None:
-        shown: dict[str, int | str] = {"title": titles[0] if titles else own.get("seg_name", "")}
+        title = titles[0] if titles else name or ""
+        shown: Shown = {"title": title}
         if start is not None:
             shown["start"] = start
         if duration is not None:
             shown["duration"] = duration
-        return _unread_segment(number, own, start, shown)
+        if number is None:
+            return _unnumbered("segment", "number", own.get("seg_num"), shown)
+        if start is None:
+            return _misplaced("segment", number, "start", own.get("start_frame"), shown)
+        return _misplaced("segment", number, "duration", own.get("duration"), shown)
     numbers.read(f"the rating of segment {number}", texts.get("rating"))
     return Segment(
         number=number,
         start=start,
         duration=duration,
-        name=own.get("seg_name"),
+        name=name,
         titles=tuple(titles),
-        **{name: texts.get(name) for name in _SEGMENT_TEXTS},
-        extra={name: value for name, value in extra.items() if name not in {*_SEGMENT_TEXTS, "title"}},
+        track=texts.get("track"),
+        rating=texts.get("rating"),
+        keywords=texts.get("keywords"),
+        extra=_without(_without(own, _SEGMENT) | texts, _SEGMENT_TEXTS),
     )
-
-
-def _unread_segment(
-    number: int | None, own: Mapping[str, str], start: int | None, shown: Mapping[str, int | str]
-) -> UnreadItem:
-    if number is None:
-        unread = _unread("the number of a segment", own.get("seg_num"))
-        return UnreadItem("segment", f"{_UNREAD_KEY}{unread.text}", unread, shown)
-    name, called = ("start_frame", "start") if start is None else ("duration", "duration")
-    return UnreadItem("segment", str(number), _unread(f"the {called} of segment {number}", own.get(name)), shown)
 
 
 def _titled(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
@@ -207,11 +241,16 @@ def _titled(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     """
     if not any(segment.titles for segment in segments):
         return segments
-    return tuple(segment if segment.titles else structs.replace(segment, titles=("",)) for segment in segments)
+    return tuple(structs.replace(segment, titles=segment.titles or ("",)) for segment in segments)
 
 
 def _name(element: xml.Element) -> str:
-    return xml.attributes(element).get("name", "") if xml.local(element).lower() == "attr" else xml.local(element)
+    kind = xml.local(element)
+    return xml.attributes(element).get("name", "") if kind.lower() == "attr" else kind
+
+
+def _value(element: xml.Element) -> str:
+    return xml.attributes(element).get("value", "")
 
 
 def _link(element: xml.Element, numbers: _Numbers) -> Link:
@@ -232,15 +271,16 @@ def read_attrs(element: xml.Element, parts: Parts | None = None) -> dict[str, st
 
     With ``parts``, children that hold more than a text are added there, by their kind.
     """
-    texts: dict[str, str] = {}
+    texts = {}
     for child in element:
         if child.tag == "Attr" and (name := child.get("name")) is not None and not len(child):
             # The documented form, nearly always, and fast.
             texts[_KNOWN.get(name, name)] = child.text or child.get("value") or ""
             continue
         kind = xml.local(child)
-        if parts is not None and (part := _PARTS.get(kind.lower())) is not None:
-            parts.setdefault(part, []).append(child)
+        part = _PARTS.get(kind.lower())
+        if parts is not None and part is not None:
+            parts[part].append(child)
             continue
         add_attr(texts, kind, xml.attributes(child), xml.text_of(child), is_leaf=not len(child))
     return texts
@@ -295,13 +335,19 @@ def parse_xmp(data: bytes, separator: str = ",", charset: str | None = None, *, 
     text = xml.decode_text(data, charset).lstrip("\ufeff").strip()
     if not text:
         return {}
-    if any(sign < " " and sign not in "\t\r\n" for sign in text) or _is_json(text):
+    has_control = any(sign < " " and sign not in "\t\r\n" for sign in text)
+    if has_control or _is_json(text):
         return None
     try:
-        fields = _fields_in_xml(data, charset, asked) if text.startswith("<") else _fields_in_lines(text, asked)
+        if text.startswith("<"):
+            fields = _fields_in_xml(data, charset, asked)
+        else:
+            fields = _fields_in_lines(text, asked)
     except UnreadableError:
         return None
-    return None if fields is None else {name: _values(shown, separator) for name, shown in fields.items()}
+    if fields is None:
+        return None
+    return {name: _values(shown, separator) for name, shown in fields.items()}
 
 
 def _is_json(text: str) -> bool:
@@ -317,17 +363,20 @@ def _is_json(text: str) -> bool:
 
 
 def _values(shown: list[list[str]], separator: str) -> tuple[str, ...]:
-    # An empty field that occurs once has no value. If it occurs several times, each occurrence is a value.
-    flat = [value for values in shown for value in (values or [""] * (len(shown) > 1))]
-    if len(flat) > 1:
+    flat = []
+    for values in shown:
+        flat += values
+        if not values and len(shown) > 1:
+            flat.append("")  # an empty field that occurs once has no value; of several, each is one
+    if len(flat) != 1:
         return tuple(flat)
-    parts = flat[0].split(separator) if flat and separator else flat
+    parts = flat[0].split(separator) if separator else flat
     stripped = [part.strip() for part in parts]
-    return () if stripped in ([""], []) else tuple(stripped)
+    return () if stripped == [""] else tuple(stripped)
 
 
 def _fields_in_lines(text: str, asked: str | None) -> Fields | None:
-    found: dict[str, list[list[str]]] = {}  # the lines of each value
+    found: Fields = {}  # the lines of each value
     last: list[str] | None = None
     for line in _LINE_END.split(text):  # other line separators, such as U+2028, are part of a value
         match = _LINE.fullmatch(line)
@@ -338,15 +387,18 @@ def _fields_in_lines(text: str, asked: str | None) -> Fields | None:
             last.append(line)  # a value of several lines
         elif line.strip():
             return _field_in_text(text, asked)
-    fields = {name: [["\n".join(lines).strip()] for lines in shown] for name, shown in found.items()}
-    own = {asked, (asked or "").rpartition(":")[2]}
-    are_fields = not asked or not fields or any(name in own or _NAME.fullmatch(name) for name in fields)
-    return fields if are_fields else _field_in_text(text, asked)  # a bare value may contain a ``=`` as well
+    if found and asked:
+        own = {asked, asked.rpartition(":")[2]}
+        if not any(name in own or _NAME.fullmatch(name) for name in found):
+            return _field_in_text(text, asked)  # a bare value may contain a ``=`` as well
+    return {name: [["\n".join(lines).strip()] for lines in shown] for name, shown in found.items()}
 
 
 def _field_in_text(text: str, asked: str | None) -> Fields | None:
     """Read a bare text as the value of the field that was asked for."""
-    return {asked: [[text]]} if asked and parse_failure(text.encode()) is None else None
+    if asked and parse_failure(text.encode()) is None:
+        return {asked: [[text]]}
+    return None
 
 
 def _fields_in_xml(data: bytes, charset: str | None, asked: str | None) -> Fields | None:
@@ -355,63 +407,88 @@ def _fields_in_xml(data: bytes, charset: str | None, asked: str | None) -> Field
         return None
     fields: Fields = {}
     _read(root, "", fields, top=True)
-    if asked and asked not in fields:  # it is that of the only value without a name, or without its namespace
-        same = [name for name in fields if name.rpartition(":")[2] == asked.rpartition(":")[2]]
-        if len(same) == 1:
-            fields[asked] = fields.pop(same[0])
-        elif not fields and (shown := _nested(root)):
-            fields[asked] = [shown]
+    if not asked or asked in fields:
+        return fields
+    # It is that of the only value without a name, or without its namespace.
+    local = asked.rpartition(":")[2]
+    same = [name for name in fields if name.rpartition(":")[2] == local]
+    if len(same) == 1:
+        fields[asked] = fields.pop(same[0])
+    elif not fields and (shown := _nested(root)):
+        fields[asked] = [shown]
     return fields
 
 
 def _read(element: xml.Element, prefix: str, fields: Fields, *, top: bool = False) -> None:
     name = _named(element, prefix)
     below = list(element)
-    named_below = any(_named(child, "") is not None for child in below)
-    if _is_description(element):  # RDF writes simple properties as its attributes
-        xml.attributes(element)  # raises where there are too many
-        prefixes = {uri: prefix for prefix, uri in reversed(element.nsmap.items()) if prefix}  # the first one counts
-        for key, value in element.attrib.items():
-            uri = str(key).rpartition("}")[0].removeprefix("{")
-            space = prefixes.get(uri, "")
-            if uri and space and space not in {"rdf", "xml"}:
-                fields.setdefault(f"{space}:{xml.name_of(str(key))}", []).append([str(value)])
-    if name is not None and not named_below:
+    has_named = any(_named(child, "") is not None for child in below)
+    is_description = xml.local(element) == "Description" and element.prefix == "rdf"
+    if is_description:
+        _read_properties(element, fields)
+    if name is not None and not has_named:
         fields.setdefault(name, []).append(_nested(element))
-    elif below and not named_below and not top and all(xml.local(child).lower() in _VALUES for child in below):
+        return
+    if below:
+        is_field = not has_named and all(_is_value(child) for child in below)
+    else:
+        is_field = not is_description and not _is_value(element)
+    if is_field and not top:
         fields.setdefault(_qualified(element), []).append(_nested(element))
-    elif below:
-        inside = f"{name}:" if name is not None and ":" not in name else prefix
-        for child in below:
-            _read(child, inside, fields)
-    elif not top and xml.local(element).lower() not in _VALUES and not _is_description(element):
-        fields.setdefault(_qualified(element), []).append(_nested(element))
+        return
+    if name is not None and ":" not in name:
+        prefix = f"{name}:"
+    for child in below:
+        _read(child, prefix, fields)
 
 
-def _is_description(element: xml.Element) -> bool:
-    return xml.local(element) == "Description" and element.prefix == "rdf"
+def _read_properties(element: xml.Element, fields: Fields) -> None:
+    """Read simple properties, which RDF writes as attributes of a description."""
+    prefixes: dict[str, str] = {}
+    for prefix, uri in element.nsmap.items():
+        if prefix:
+            prefixes.setdefault(uri, prefix)
+    for key, value in element.attrib.items():
+        uri = str(key).rpartition("}")[0].removeprefix("{")
+        prefix = prefixes.get(uri)
+        if uri and prefix not in {None, "rdf", "xml"}:
+            fields.setdefault(f"{prefix}:{xml.name_of(str(key))}", []).append([str(value)])
+
+
+def _is_value(element: xml.Element) -> bool:
+    return xml.local(element).lower() in _VALUES
 
 
 def _named(element: xml.Element, prefix: str) -> str | None:
     """Return the name of a field that has it in an attribute or in a child."""
     own = xml.attributes(element)
-    generic = xml.local(element).lower() in _NAMED
-    if element.prefix and not (generic and own.get("name")):
+    is_generic = xml.local(element).lower() in _NAMED
+    if element.prefix and not (is_generic and own.get("name")):
         return None  # <dc:subject>: the element itself is the name
-    keys = _NAME_KEYS if generic else _NAME_KEYS[:1]
-    name = next((own[key] for key in keys if own.get(key)), None)
-    if name is None and generic:
-        name = next((xml.text_of(child).strip() for child in element if xml.local(child) in _NAME_KEYS), None)
+    name = own.get("name") or None
+    if is_generic and name is None:
+        name = _generic_name(element, own)
     if name is None or ":" in name:
         return name
     space = own.get("ns") or own.get("namespace") or prefix.rstrip(":")
     return f"{space}:{name}" if space else name
 
 
+def _generic_name(element: xml.Element, own: Mapping[str, str]) -> str | None:
+    for key in _NAME_KEYS:
+        if own.get(key):
+            return own[key]
+    for child in element:
+        if xml.local(child) in _NAME_KEYS:
+            return xml.text_of(child).strip()
+    return None
+
+
 def _qualified(element: xml.Element) -> str:
+    name = xml.local(element)
     uri = str(element.tag).rpartition("}")[0].removeprefix("{")
-    prefix = element.prefix or _PREFIXES.get(uri, "")
-    return f"{prefix}:{xml.local(element)}" if prefix else xml.local(element)
+    prefix = element.prefix or _PREFIXES.get(uri)
+    return f"{prefix}:{name}" if prefix else name
 
 
 def _nested(element: xml.Element) -> list[str]:
@@ -419,8 +496,9 @@ def _nested(element: xml.Element) -> list[str]:
     if below:
         return [value for child in below for value in _nested(child)]
     text = "" if len(element) else xml.text_of(element)
-    value = text or xml.attributes(element).get("value", "")
-    return [value] if value.strip() or xml.local(element).lower() in {"li", "value"} else []
+    value = text or _value(element)
+    is_kept = value.strip() or xml.local(element).lower() in {"li", "value"}
+    return [value] if is_kept else []
 
 
 _ROOTS = frozenset({"rss", "rdf", "feed", "channel", "items", "entries", "item", "entry", "data"})
@@ -435,19 +513,22 @@ def parse_channel(data: bytes, name: str, charset: str | None = None) -> RssChan
     """Read a channel; its items in the order shown. Raises ``UnreadableError`` for anything else."""
     root = xml.parse_document(data, charset)
     inner = xml.unwrap(root)
-    kind, below = xml.local(inner).lower(), [xml.local(child).lower() for child in inner]
-    are_items = len(below) > 1 and not _ITEMS.isdisjoint(below)
-    is_empty = kind == "xml" and not below
-    if kind not in _ROOTS and not are_items and not is_empty:
+    kind = xml.local(inner).lower()
+    kinds_below = [xml.local(child).lower() for child in inner]
+    has_items = len(kinds_below) > 1 and not _ITEMS.isdisjoint(kinds_below)
+    is_empty = kind == "xml" and not kinds_below
+    is_channel = kind in _ROOTS or has_items or is_empty
+    if not is_channel:
         raise xml.unreadable(f"the answer is not an RSS channel: its root is <{xml.local(root)}>")
-    return RssChannel(name, tuple(map(_item, xml.outermost(inner, _ITEMS))))
+    items = map(_item, xml.outermost(inner, _ITEMS))
+    return RssChannel(name, tuple(items))
 
 
 def parse_channels(data: bytes, charset: str | None = None) -> tuple[str, ...]:
     """Read the names of the channels: of elements with a ``name``, of an OPML, or the texts of a plain list."""
     root = xml.parse_document(data, charset)
-    named = [name for element in root.iter() if element is not root and (name := _channel_name(element))]
-    return tuple(dict.fromkeys(named))
+    names = filter(None, map(_channel_name, root.iterdescendants()))
+    return tuple(dict.fromkeys(names))
 
 
 def _channel_name(element: xml.Element) -> str:
@@ -478,16 +559,19 @@ def _extra(item: xml.Element) -> dict[str, str]:
     """Return the other elements of an item; what is more than one plain text is ``<name>``, with its XML."""
     by_name: dict[str, list[xml.Element]] = {}
     for child in item:
-        if xml.local(child) not in _OWN:
-            by_name.setdefault(xml.local(child), []).append(child)
+        name = xml.local(child)
+        if name not in _OWN:
+            by_name.setdefault(name, []).append(child)
     space = str(item.tag).removesuffix(xml.local(item))
-    extra: dict[str, str] = {}
-    for name, same in by_name.items():
-        (first, *more), is_plain = same, str(same[0].tag) == f"{space}{name}"
-        if is_plain and name not in _RESERVED and not (more or len(first) or first.attrib):
+    extra = {}
+    for name, elements in by_name.items():
+        first = elements[0]
+        is_alone = len(elements) == 1 and name not in _RESERVED
+        is_text = not len(first) and not first.attrib
+        if is_alone and is_text and str(first.tag) == f"{space}{name}":
             extra[name] = _text(first)
         else:
-            extra[f"<{name}>"] = "".join(xml.serialized(each).decode() for each in same)
+            extra[f"<{name}>"] = "".join(xml.serialized(element).decode() for element in elements)
     return extra
 
 
@@ -499,4 +583,7 @@ def _text(element: xml.Element) -> str:
 
 
 def _first(texts: dict[str, str], *names: str) -> str | None:
-    return next((texts[name] for name in names if name in texts), None)
+    for name in names:
+        if name in texts:
+            return texts[name]
+    return None

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from datetime import UTC, date, datetime, time
 from functools import partial
+from itertools import chain
 from typing import TypeVar, cast
 from zoneinfo import ZoneInfo
 
@@ -100,10 +101,10 @@ class ServerReader:
         if self._one_by_one and names:
             return await self._each_field(database, address, names)
         fields = await self._once(("xmp", database, address), lambda: self._field(database, address, None))
-        if fields or not names:
-            bare = {name: name.rpartition(":")[2] for name in names if name not in (fields or ())}
-            # ``dc:subject``, where the server shows only ``subject``.
-            return fields and {**fields, **{name: fields[plain] for name, plain in bare.items() if plain in fields}}
+        if fields:
+            return _with_names(fields, names)
+        if not names:
+            return fields
         named = await self._each_field(database, address, names)
         # An asset may have no fields. Only an error, or a field shown only by name, shows what the server needs.
         if named is not None and (fields is None or any(named.values())):
@@ -155,16 +156,21 @@ class ServerReader:
         """
         self._now = self._now or self._clock.now()  # one moment for all of a run
         bounds = bounds_of(select, self._now, self._client.spec.timezone)
-        listings: list[Listing] = []
+        listed = []
         for mimetype in select.mimetypes or (None,):
             listing = await self._tree(select.database, select.folder, bounds.asked, mimetype, deep=select.recursive)
             if listing is None:
                 return None
-            listings.append(listing)
-        # The entries of a single listing are not copied, because it may be large.
-        entries = listings[0].entries if len(listings) == 1 else [each for one in listings for each in one.entries]
-        deep, here = select.recursive, select.folder
-        return await pick(entries, lambda entry: (deep or entry.folder == here) and within(entry, bounds))
+            listed.append(listing.entries)
+        entries = listed[0]  # not copied if there is no other one, because it may be large
+        if len(listed) > 1:
+            entries = list(chain.from_iterable(listed))
+
+        def is_selected(entry: Entry) -> bool:
+            is_there = select.recursive or entry.folder == select.folder
+            return is_there and within(entry, bounds)
+
+        return await pick(entries, is_selected)
 
     async def _tree(
         self, database: str, folder: Folder, after: str | None, mimetype: str | None, *, deep: bool
@@ -177,15 +183,13 @@ class ServerReader:
         async def below(child: Folder) -> Listing | None:
             return await self._tree(database, child, after, mimetype, deep=True)
 
-        children = [child for child in top.folders if len(child) == len(folder) + 1]
-        lists = await concurrent_list(below, children, limit=max(1, self._client.spec.connections))
-        known = [listing for listing in lists if listing is not None]
+        folders = [child for child in top.folders if len(child) == len(folder) + 1]
         entries = [entry for entry in top.entries if entry.folder == folder]
-        return Listing(
-            folder,
-            (*entries, *(entry for listing in known for entry in listing.entries)),
-            (*children, *(child for listing in known for child in listing.folders)),
-        )
+        for listing in await concurrent_list(below, folders, limit=max(1, self._client.spec.connections)):
+            if listing is not None:
+                entries += listing.entries
+                folders += listing.folders
+        return Listing(folder, tuple(entries), tuple(folders))
 
     def _shallow(self, listing: Listing) -> bool:
         """Return whether the sub-folders must be listed one by one."""
@@ -223,7 +227,7 @@ class ServerReader:
 
         async def index() -> LinkIndex:
             whole = await self._tree(database, (), None, None, deep=True)
-            return await index_links(whole.entries if whole is not None else ())
+            return await index_links(() if whole is None else whole.entries)
 
         return (await self._once(("links", database), index)).entries_of(asset, in_doubt=in_doubt)
 
@@ -244,7 +248,7 @@ class ServerReader:
                     return await self._unless_missing(self._client.channels())
                 if kind == "database":
                     databases = await self._unless_missing(self._client.databases())
-                    return None if databases is None else tuple(each.name for each in databases)
+                    return None if databases is None else tuple(found.name for found in databases)
                 listing = await self._unless_missing(self._client.list_folders(database))
                 return None if listing is None else tuple(map(show_folder, listing.folders))
             except UnreadableError:
@@ -285,10 +289,23 @@ class ServerReader:
             raise
         future.set_result(answer)
         if len(self._answers) > 2 * _KEPT:
-            old = [key for key, each in self._answers.items() if each.done() and key[0] in {"asset", "xmp"}]
-            for dropped in old[:-_KEPT]:
-                del self._answers[dropped]
+            self._drop_old()
         return answer
+
+    def _drop_old(self) -> None:
+        old = [key for key, future in self._answers.items() if future.done() and key[0] in {"asset", "xmp"}]
+        for key in old[:-_KEPT]:
+            del self._answers[key]
+
+
+def _with_names(fields: Xmp, names: frozenset[str]) -> Xmp:
+    """Return XMP fields with ``dc:subject`` where the server shows only ``subject``."""
+    named = dict(fields)
+    for name in names:
+        bare = name.rpartition(":")[2]
+        if bare in fields:
+            named.setdefault(name, fields[bare])
+    return named
 
 
 def counted_from_the_file(asset: Asset, dialect: Dialect) -> Asset:
@@ -319,9 +336,9 @@ class Bounds(Struct, frozen=True):
         """The ``datetime`` parameter: whole seconds, rounded down, because msauto filters exactly afterwards."""
         if self.after is None:
             return None
-        return (
-            self.after.date().isoformat() if self.after.time() == time() else self.after.isoformat(timespec="seconds")
-        )
+        if self.after.time() == time():
+            return self.after.date().isoformat()
+        return self.after.isoformat(timespec="seconds")
 
 
 def bounds_of(select: SelectRef, now: datetime, zone: str | None) -> Bounds:
@@ -330,10 +347,14 @@ def bounds_of(select: SelectRef, now: datetime, zone: str | None) -> Bounds:
     ``zone`` is the server's IANA time zone; without one, the zone of this machine is used.
     """
     place = ZoneInfo(zone) if zone else None
-    after = [_on_server(select.created_after, place)] if select.created_after is not None else []
+    after = []
+    before: datetime | None = None
+    if select.created_after is not None:
+        after.append(_on_server(select.created_after, place))
     if select.created_within is not None:
         after.append(_on_server(now.astimezone(UTC) - select.created_within, place))
-    before = _on_server(select.created_before, place) if select.created_before is not None else None
+    if select.created_before is not None:
+        before = _on_server(select.created_before, place)
     return Bounds(max(after, default=None), before, place)
 
 
@@ -360,8 +381,7 @@ async def pick(entries: Sequence[Entry], holds: Callable[[Entry], bool]) -> list
     picked: dict[object, Entry] = {}
     async for entry in in_turns(entries):
         if holds(entry):
-            place = entry.folder, entry.title
-            picked.setdefault(place if entry.link_id is None else (entry.link_id, *place), entry)
+            picked.setdefault((entry.link_id, entry.folder, entry.title), entry)
     return list(picked.values())
 
 

@@ -107,7 +107,7 @@ class SnapshotReading(Struct, frozen=True):
         if links is None and self.links:
             entries = await reader.read_entries(self.database, asset)
             links = entries.links
-            strangers = tuple(live.Link(each.folder, each.title, each.link_id) for each in entries.namesakes)
+            strangers = tuple(live.Link(entry.folder, entry.title, entry.link_id) for entry in entries.namesakes)
         try:
             xmp = await reader.fresh().read_xmp(self.database, Address(title), frozenset())
         except UnsupportedError:
@@ -143,7 +143,7 @@ class Snapshots:
         """Return what a folder lists, by folder and title. Raises ``MsautoError`` for an unknown folder."""
         reading = self._reading
         select = SelectRef(reading.database, folder, recursive=recursive)
-        (entries,) = [each async for each in self._read_each(ServerReader.read_select, [select])]
+        (entries,) = [listed async for listed in self._read_each(ServerReader.read_select, [select])]
         if entries is None:
             raise MsautoError(
                 f"{reading.server.name} has no folder {live.show_folder(folder) or '/'} in {reading.database}",
@@ -155,26 +155,26 @@ class Snapshots:
         """Yield the assets of these titles; raises ``MsautoError`` for an unknown one."""
         async for snapshot in self._read_each(self._reading.titled, titles):
             self._note_xmp(snapshot)
-            if not self._seen(snapshot):
+            if not self._was_yielded(snapshot):
                 yield snapshot
 
     async def of_listed(self, entries: Sequence[live.ListedEntry]) -> AsyncIterator[live.Snapshot]:
         """Yield what was listed, in that order: assets in their own folders, and skipped entries with a reason."""
         async for snapshot in self._read_each(self._reading.listed, entries):
             self._note_xmp(snapshot)
-            if isinstance(snapshot, live.AssetSnapshot) and self._seen(snapshot):
+            if isinstance(snapshot, live.AssetSnapshot) and self._was_yielded(snapshot):
                 home = snapshot.asset.folder or ()
                 why = "two assets have this title, and only one of them can be read by it"
                 yield live.SkippedEntry(self._reading.database, home, snapshot.title, why, broken=True)
             else:
                 yield snapshot
 
-    def _seen(self, snapshot: live.Snapshot) -> bool:
+    def _was_yielded(self, snapshot: live.Snapshot) -> bool:
         """Return whether an asset of this title (after Unicode NFC) was yielded before."""
         name = normal_form(snapshot.title)
-        seen = name in self._done
+        was_yielded = name in self._done
         self._done.add(name)
-        return seen
+        return was_yielded
 
     def _note_xmp(self, snapshot: live.Snapshot) -> None:
         if isinstance(snapshot, live.AssetSnapshot):

@@ -85,7 +85,10 @@ class ExactTransport:
     def __init__(self, url: str, *, tls: ssl.SSLContext | bool = True) -> None:
         self._origin = str(yarl.URL(url).origin())
         # The zone of a link-local address is a name of this machine: no server gets it (RFC 6874).
-        self._host = [("Host", re.sub("%[^]]*", "", self._origin.partition("//")[2]))] if "%" in self._origin else []
+        self._host: list[tuple[str, str]] = []
+        if "%" in self._origin:
+            host = self._origin.partition("//")[2]
+            self._host.append(("Host", re.sub("%[^]]*", "", host)))
         self._tls = tls
         self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether their connections are kept
         self._sockets: WeakSet[socket.socket] = WeakSet()
@@ -123,11 +126,11 @@ class ExactTransport:
             if isinstance(error, TimeoutError):
                 permit.overloaded()
             permit.release()
-            known = _classified(error, limits) if isinstance(error, _FAILURES) else error
-            self._drops = self._drops or (isinstance(known, InDoubtError) and not new_sockets)
-            if known is error:
+            ours = _classified(error, limits) if isinstance(error, _FAILURES) else error
+            self._drops = self._drops or (isinstance(ours, InDoubtError) and not new_sockets)
+            if ours is error:
                 raise
-            raise known from error
+            raise ours from error
         answer = ArrivingAnswer(response, permit, limits, deadline, response.status)
         if not self._keeps:
             self._learn(answer, new_sockets, is_kept=is_kept)
@@ -155,7 +158,7 @@ class ExactTransport:
             await asyncio.sleep(0)  # plain sockets close their transports before the loop ends
             self._sessions.clear()
         for _ in range(_CLOSING_STEPS):
-            if all(each.fileno() < 0 for each in self._sockets):
+            if all(open_socket.fileno() < 0 for open_socket in self._sockets):
                 break
             await asyncio.sleep(_CLOSING_SECONDS / _CLOSING_STEPS)
 
@@ -235,7 +238,10 @@ class ArrivingAnswer:
         if self.is_closed:
             return
         self.is_closed = True
-        self._response.release() if self._response.content.at_eof() else self._response.close()
+        if self._response.content.at_eof():
+            self._response.release()
+        else:
+            self._response.close()
         self._permit.release()
 
 
@@ -318,7 +324,8 @@ def _classified(error: Exception, limits: TimeLimits | None = None) -> MsautoErr
     if isinstance(error, _NOT_SENT):
         return _not_sent(error)
     if isinstance(error, aiohttp.ServerTimeoutError) or (isinstance(error, TimeoutError) and error.errno is not None):
-        remedy = f"check the server; raise `timeouts.{limits.setting if limits else 'read'}` if the server is slow"
+        setting = limits.setting if limits else "read"
+        remedy = f"check the server; raise `timeouts.{setting}` if the server is slow"
         return InDoubtError("no answer within the time allowed", remedy=remedy)
     if isinstance(error, TimeoutError) and limits is not None:
         message = f"the answer was incomplete after {limits.total or 0:g} s, although bytes of it kept arriving"
@@ -363,14 +370,21 @@ _ALERT: Final = re.compile(r"\[SSL: (\w+ALERT\w+)\]")
 
 def _reason(error: Exception) -> str:
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
-    if alert := _ALERT.search(str(inner)):  # its errno belongs to OpenSSL, too
+    text = str(inner)
+    alert = _ALERT.search(text)
+    if alert:  # its errno belongs to OpenSSL, too
         return alert[1]
     if isinstance(inner, ssl.SSLError):  # its errno belongs to OpenSSL, not to the system
-        return _short(getattr(inner, "verify_message", "") or inner.reason or str(inner))
-    number = getattr(inner, "errno", None)  # asyncio's own text is about its calls; name resolution has numbers below 0
-    text = os.strerror(number) if number and number > 0 else getattr(inner, "strerror", None) or str(inner)
-    inside = _PARSER.search(str(text)[:_LONGEST_REASON])
-    return _short(inside[1] if inside else str(text)) or type(error).__name__
+        return _short(getattr(inner, "verify_message", "") or inner.reason or text)
+    number = getattr(inner, "errno", None)
+    if number and number > 0:  # asyncio's own text is about its calls; name resolution has numbers below 0
+        text = os.strerror(number)
+    else:
+        text = str(getattr(inner, "strerror", None) or text)
+    inside = _PARSER.search(text[:_LONGEST_REASON])
+    if inside:
+        text = inside[1]
+    return _short(text) or type(error).__name__
 
 
 def _short(text: str) -> str:

@@ -85,19 +85,19 @@ def _codecs(charset: str | None, declared: bytes | None) -> tuple[str, ...]:
     A declared UTF-8 precedes the HTTP header, because text that is valid UTF-8 is almost always UTF-8. The default
     charset of a web server is often wrong, and any bytes are valid in an eight-bit encoding.
     """
-    named = [_codec(charset), _codec(declared.decode("ascii", "replace") if declared else None)]
-    known = [name for name in named if name]
-    if named[1] == "utf-8":
-        known.reverse()
-    return tuple(dict.fromkeys([*known, "utf-8"]))
+    codecs_named = [_codec(charset or ""), _codec((declared or b"").decode("ascii", "replace"))]
+    if codecs_named[1] == "utf-8":
+        codecs_named.reverse()
+    return tuple(dict.fromkeys(filter(None, [*codecs_named, "utf-8"])))
 
 
-def _codec(name: str | None) -> str | None:
+def _codec(name: str) -> str:
+    """Return the codec of a name; empty if it is not one of texts."""
     try:
-        codec = codecs.lookup(name.strip("\"' ")).name if name else None
+        codec = codecs.lookup(name.strip("\"' ")).name
     except (LookupError, ValueError):
-        return None
-    return codec if codec and _TEXT_CODEC.fullmatch(codec) else None
+        return ""
+    return codec if _TEXT_CODEC.fullmatch(codec) else ""
 
 
 # Documents -----------------------------------------------------------------------------------------------------
@@ -178,7 +178,10 @@ def _check_namespaces(root: Element) -> None:
     """Bound the declarations that are in scope of an element."""
     in_scope = 0
     for event, _ in etree.iterwalk(root, events=("start-ns", "end-ns")):
-        in_scope += 1 if event == "start-ns" else -1
+        if event == "end-ns":
+            in_scope -= 1
+            continue
+        in_scope += 1
         if in_scope > _MOST_NAMESPACES:
             raise unreadable(f"an element of the answer has more than {_MOST_NAMESPACES} namespaces")
 
@@ -370,7 +373,10 @@ def _refuse_html(data: bytes) -> None:
     if not looks_like_html(data):
         return
     title = _HTML_TITLE.search(data[:4096])
-    shown = f" titled {title[1].decode('utf-8', 'replace').strip()[:100]!r}" if title else ""
+    shown = ""
+    if title:
+        text = title[1].decode("utf-8", "replace").strip()
+        shown = f" titled {text[:100]!r}"
     raise unreadable(
         f"the server answered with an HTML page{shown}",
         "check the server's address and port: something else answers there, such as a proxy or a login page",

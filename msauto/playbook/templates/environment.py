@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -71,12 +71,12 @@ def _expression_alone(tree: nodes.Template, text: str) -> nodes.Expr | None:
 def _names_needed(text: str, expression: bool) -> frozenset[str]:
     """Return the names that a template needs, without those that it tests or gives a default for."""
     tree = _SANDBOX.parse(_as_template(text) if expression else text)
-    guarded = {
-        node.node.name
-        for node in tree.find_all((nodes.Filter, nodes.Test))
-        if node.name in {"default", "d", "defined", "undefined"} and isinstance(node.node, nodes.Name)
-    }
-    return frozenset(meta.find_undeclared_variables(tree)) - guarded - set(_SANDBOX.globals)
+    names = meta.find_undeclared_variables(tree).difference(_SANDBOX.globals)
+    for node in tree.find_all((nodes.Filter, nodes.Test)):
+        is_guard = node.name in {"default", "d", "defined", "undefined"}
+        if is_guard and isinstance(node.node, nodes.Name):
+            names.discard(node.node.name)
+    return frozenset(names)
 
 
 def check_names(text: str, names: TemplateNames, node: SourceNode, *, expression: bool = False) -> None:
@@ -93,13 +93,13 @@ def compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
     except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
         message = getattr(error, "message", None) or "it is nested too deep"
         if isinstance(text, MarkedTemplate):
-            raise node.error(
-                "invalid template; it is marked as secret, so the reason is not shown", _CORRECT, kind="template"
-            ) from None
+            why = "invalid template; it is marked as secret, so the reason is not shown"
+            raise node.error(why, _CORRECT, kind="template") from None
         why, remedy = _explain_name(message)
         if not why:
-            why, remedy = _explain_syntax(message, text)
-            why = f"invalid {'expression' if expression else 'template'}: {why}"
+            reason, remedy = _explain_syntax(message, text)
+            what = "expression" if expression else "template"
+            why = f"invalid {what}: {reason}"
         raise node.error(why, remedy or _CORRECT, kind="template") from error
 
 
@@ -129,7 +129,9 @@ def render_text(text: str, names: TemplateNames, node: SourceNode) -> Any:
     value, touched = _evaluate(text, names, node, expression=False)
     if isinstance(text, MarkedTemplate):
         return mark_text(value, names.tracker, node)
-    return names.tracker.marked(value, node) if touched and value is not OMIT else value
+    if touched and value is not OMIT:
+        return names.tracker.marked(value, node)
+    return value
 
 
 def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> Any:
@@ -144,14 +146,13 @@ def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: 
     try:
         return budgeted(_run, text, names, node, expression=expression), tracker.touched
     except InputError as error:
-        own = any(problem.place == node.place for problem in error.problems)  # else a variable redacted it
-        if tracker.touched and own and tracker.unknown and not expression:
+        is_own = any(problem.place == node.place for problem in error.problems)  # else a variable redacted it
+        if not (tracker.touched and is_own):
+            raise
+        if tracker.unknown and not expression:
             return MarkedText(HIDDEN), True
-        if tracker.touched and own:
-            raise node.error(
-                _REASON_REDACTED, "check what the template does with the secret", kind="template"
-            ) from None
-        raise
+        remedy = "check what the template does with the secret"
+        raise node.error(_REASON_REDACTED, remedy, kind="template") from None
     finally:
         tracker.touched = outer
 
@@ -261,19 +262,34 @@ def _explain_syntax(message: str, text: str) -> tuple[str, str]:
     if message == "unexpected '}'" and text.count("{{") > text.count("}}"):
         return "unexpected '}'", "close it with }}"
     if message.startswith(("expected token", "unexpected ")):
-        bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", text)
-        sign = next((sign for sign in _FOREIGN if sign in bare and (sign != "!" or "!=" not in bare)), None)
-        if sign is not None:
-            return f"unexpected {sign!r}", _FOREIGN[sign]
+        foreign = _foreign_sign(text)
+        if foreign:
+            return f"unexpected {foreign!r}", _FOREIGN[foreign]
     for pattern, instead, advice in _SYNTAX:
         match = re.fullmatch(pattern, message, re.DOTALL)
         if match is None:
             continue
         if instead == _TOO_SOON:
-            unclosed = [end for start, end in (("{{", "}}"), ("{%", "%}")) if text.count(start) > text.count(end)]
-            return instead, f"close it with {unclosed[0]}" if unclosed else "complete it, and close its brackets"
+            return instead, _how_to_complete(text)
         return match.expand(instead), match.expand(advice)
     return message.rstrip("."), ""
+
+
+def _foreign_sign(text: str) -> str:
+    """Return the first sign of another language outside of quotes; empty without one."""
+    bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", text)
+    for sign in _FOREIGN:
+        is_comparison = sign == "!" and "!=" in bare
+        if sign in bare and not is_comparison:
+            return sign
+    return ""
+
+
+def _how_to_complete(text: str) -> str:
+    for start, end in (("{{", "}}"), ("{%", "%}")):
+        if text.count(start) > text.count(end):
+            return f"close it with {end}"
+    return "complete it, and close its brackets"
 
 
 _KINDS: Final = {
@@ -341,16 +357,23 @@ def _explain_failure(error: BaseException) -> tuple[str, str]:
         return why, f"{remedy}; for an attribute of the items: {attribute}"
     for pattern, what, remedy in _FAILURES:
         match = re.fullmatch(pattern, message, re.DOTALL)
-        if match is not None:
-            shown = {name: _KINDS.get(kind.removeprefix("Written").lower(), "such a value")
-                     for name, kind in match.groupdict().items()}  # fmt: skip
-            if what == _OPERANDS:
-                shown["sign"] = match["sign"] or "+"
-                kinds = {shown["left"], shown["right"]}
-                if "nothing (null)" in kinds:
-                    remedy = "give it a default: | default(…, true)"
-                elif kinds == {"a number", "text"}:
-                    joins = "; ~ joins texts" if shown["sign"] == "+" else ""
-                    remedy = f"convert one of them: | int or | string{joins}"
-            return what.format(**shown) or message, remedy
+        if match is None:
+            continue
+        shown = {}
+        for name, kind in match.groupdict().items():
+            shown[name] = _KINDS.get(kind.removeprefix("Written").lower(), "such a value")
+        if what == _OPERANDS:
+            shown["sign"] = match["sign"] or "+"
+            remedy = _how_to_convert(shown) or remedy
+        return what.format(**shown) or message, remedy
     return message[:400] or type(error).__name__, ""
+
+
+def _how_to_convert(shown: Mapping[str, str]) -> str:
+    kinds = {shown["left"], shown["right"]}
+    if "nothing (null)" in kinds:
+        return "give it a default: | default(…, true)"
+    if kinds != {"a number", "text"}:
+        return ""
+    joins = "; ~ joins texts" if shown["sign"] == "+" else ""
+    return f"convert one of them: | int or | string{joins}"

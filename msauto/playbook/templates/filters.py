@@ -38,13 +38,14 @@ if TYPE_CHECKING:
     from regex import Match
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Functions = dict[str, Callable[..., Any]]
 
-FILTERS: dict[str, Callable[..., Any]] = {}
-TESTS: dict[str, Callable[..., Any]] = {}
-LOOKUPS: dict[str, Callable[..., Any]] = {}
+FILTERS: Functions = {}
+TESTS: Functions = {}
+LOOKUPS: Functions = {}
 
 
-def _registrar(functions: dict[str, Callable[..., Any]]) -> Callable[[Function], Function]:
+def _registrar(functions: Functions) -> Callable[[Function], Function]:
     def register(function: Function) -> Function:
         functions[function.__name__.removeprefix("lookup_").strip("_")] = function
         return function
@@ -102,20 +103,23 @@ def matches(value: Any, find: str, ignorecase: bool = False, multiline: bool = F
     """Yield the matches of a regular expression; raises if it or its text is too long, or it takes too long."""
     import regex  # only if a template has one: it takes 30 ms
 
-    text, subject = str(value), str(find)
-    check_length(len(subject), "a regular expression", MAX_PATTERN)
+    text = str(value)
+    expression = str(find)
+    check_length(len(expression), "a regular expression", MAX_PATTERN)
     check_length(len(text), "the text of a regular expression", MAX_SUBJECT)
-    if unlike := _UNLIKE_PYTHON.search(subject):
+    if unlike := _UNLIKE_PYTHON.search(expression):
         raise ValueError(f"{unlike[0]!r} is not allowed in a regular expression")
-    flags = (regex.IGNORECASE if ignorecase else 0) | (regex.MULTILINE if multiline else 0)
+    flags = regex.IGNORECASE if ignorecase else 0
+    if multiline:
+        flags |= regex.MULTILINE
     try:
-        for found in regex.compile(subject, flags).finditer(text, timeout=MAX_SECONDS):
+        for found in regex.compile(expression, flags).finditer(text, timeout=MAX_SECONDS):
             spend(sum(map(len, found.groups(""))))
             yield found
     except (regex.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"invalid regular expression {subject[:60]!r}: {error}") from error
+        raise ValueError(f"invalid regular expression {expression[:60]!r}: {error}") from error
     except TimeoutError as error:
-        why = f"the regular expression {subject[:60]!r} takes more than {MAX_SECONDS:g} seconds"
+        why = f"the regular expression {expression[:60]!r} takes more than {MAX_SECONDS:g} seconds"
         raise TemplateFunctionError(why, "do not repeat what is repeated already, as in (a+)+") from error
 
 
@@ -127,12 +131,16 @@ def regex_replace(
 
     Example: 'EP 12' | regex_replace('EP (.*)', '\\1/30')
     """
-    text, new = str(value), str(replace)
+    text = str(value)
+    new = str(replace)
+    most_groups = new.count("\\")
     made = ""
     end = 0
     for found in itertools.islice(matches(text, find, ignorecase, multiline), count or None):
-        spend(new.count("\\") * len(max(found[0], *found.groups(""), key=len)))
-        made += text[end : found.start()] + found.expand(new)
+        longest = max(found[0], *found.groups(""), key=len)
+        spend(most_groups * len(longest))
+        made += text[end : found.start()]
+        made += found.expand(new)
         end = found.end()
     return made + text[end:]
 
@@ -163,8 +171,11 @@ def regex_findall(value: Any, find: str, multiline: bool = False, ignorecase: bo
 
     Example: 'EP 12 of 30' | regex_findall('[0-9]+')
     """
-    found = [[*match.groups("")] or [match[0]] for match in matches(value, find, ignorecase, multiline)]
-    return [texts if len(texts) > 1 else texts[0] for texts in found]
+    found: list[Any] = []
+    for match in matches(value, find, ignorecase, multiline):
+        texts = match.groups("") or (match[0],)
+        found.append(texts[0] if len(texts) == 1 else list(texts))
+    return found
 
 
 @template_filter
@@ -203,7 +214,9 @@ def items_of(value: Any, name: str) -> list[Any]:
 
 def _as_key(value: Any) -> Any:
     """Return a value as a key of a mapping: for a list or mapping, its JSON."""
-    return (to_json(value, sort_keys=True),) if isinstance(value, list | tuple | Mapping) else value
+    if isinstance(value, list | tuple | Mapping):
+        return (to_json(value, sort_keys=True),)
+    return value
 
 
 @template_filter
@@ -216,8 +229,10 @@ def unique(environment: Environment, value: Any, case_sensitive: bool = True, at
     getter = make_attrgetter(environment, attribute)
     first_by_key: dict[Any, Any] = {}
     for item in items_of(value, "unique"):
-        key = getter(item)
-        first_by_key.setdefault(key.lower() if isinstance(key, str) and not case_sensitive else _as_key(key), item)
+        key = _as_key(getter(item))
+        if isinstance(key, str) and not case_sensitive:
+            key = key.lower()
+        first_by_key.setdefault(key, item)
     return list(first_by_key.values())
 
 
@@ -243,11 +258,12 @@ def flatten(value: Any, levels: int | None = None, skip_nulls: bool = True) -> l
     Example: [1, [2, [3]]] | flatten(levels=1)
     """
     flat: list[Any] = []
-    for each in items_of(value, "flatten"):
-        if isinstance(each, list | tuple) and (levels is None or levels > 0):
-            flat.extend(flatten(each, None if levels is None else levels - 1, skip_nulls))
-        elif not (skip_nulls and each in (None, "None", "null")):
-            flat.append(each)
+    for item in items_of(value, "flatten"):
+        if isinstance(item, list | tuple) and (levels is None or levels > 0):
+            deeper = None if levels is None else levels - 1
+            flat.extend(flatten(item, deeper, skip_nulls))
+        elif not (skip_nulls and item in (None, "None", "null")):
+            flat.append(item)
     return flat
 
 
@@ -257,7 +273,8 @@ def zip_(*lists: Any, strict: bool = False) -> list[list[Any]]:
 
     Example: words | zip([1, 2])
     """
-    return [list(each) for each in zip(*(items_of(each, "zip") for each in lists), strict=strict)]
+    given = [items_of(value, "zip") for value in lists]
+    return list(map(list, zip(*given, strict=strict)))
 
 
 @template_filter
@@ -266,9 +283,9 @@ def product(*lists: Any) -> list[list[Any]]:
 
     Example: words | product([1, 2])
     """
-    given = [items_of(each, "product") for each in lists]
+    given = [items_of(value, "product") for value in lists]
     check_length(len(given) * math.prod(map(len, given)), "the result of product")
-    return [list(each) for each in itertools.product(*given)]
+    return list(map(list, itertools.product(*given)))
 
 
 @template_filter
@@ -279,18 +296,22 @@ def subelements(value: Any, keys: Any, skip_missing: bool = False) -> list[list[
 
     Example: [{'title': 'EP1', 'cues': [10, 20]}] | subelements('cues')
     """
+    if isinstance(value, Mapping):
+        value = list(value.values())
     pairs: list[list[Any]] = []
-    for item in items_of(list(value.values()) if isinstance(value, Mapping) else value, "subelements"):
+    for item in items_of(value, "subelements"):
+        way = keys.split(".") if isinstance(keys, str) else items_of(keys, "subelements")
         inner = item
-        for key in keys.split(".") if isinstance(keys, str) else items_of(keys, "subelements"):
-            if isinstance(inner, Mapping) and skip_missing and key not in inner:
+        for key in way:
+            if isinstance(inner, Mapping) and key in inner:
+                inner = inner[key]
+            elif isinstance(inner, Mapping) and skip_missing:
                 inner = []
                 break
-            if not isinstance(inner, Mapping) or key not in inner:
+            else:
                 known = nearest(str(key), map(str, inner)) if isinstance(inner, Mapping) else ""
                 raise TemplateFunctionError(f"subelements: an item has no {key!r}", known or "use a list of mappings")
-            inner = inner[key]
-        pairs += ([item, each] for each in items_of(inner, f"subelements ({keys})"))
+        pairs += ([item, element] for element in items_of(inner, f"subelements ({keys})"))
     return pairs
 
 
@@ -303,10 +324,10 @@ def combine(first: Any, *others: Any, recursive: bool = False, list_merge: str =
     if list_merge not in {"replace", "append"}:
         raise ValueError(f"unknown list_merge {list_merge!r}: replace, append")
     result: dict[str, Any] = {}
-    for each in flatten([first, *others]):
-        if not isinstance(each, Mapping):
-            raise TypeError(f"combine needs mappings, not {type(each).__name__}")
-        for key, value in each.items():
+    for mapping in flatten([first, *others]):
+        if not isinstance(mapping, Mapping):
+            raise TypeError(f"combine needs mappings, not {type(mapping).__name__}")
+        for key, value in mapping.items():
             old = result.get(key)
             if recursive and isinstance(value, Mapping) and isinstance(old, Mapping):
                 result[key] = combine(old, value, recursive=True, list_merge=list_merge)
@@ -325,7 +346,7 @@ def dict2items(value: Any, key_name: str = "key", value_name: str = "value") -> 
     """
     if not isinstance(value, Mapping):
         raise TypeError("dict2items needs a mapping")
-    return [{key_name: key, value_name: each} for key, each in value.items()]
+    return [{key_name: key, value_name: item} for key, item in value.items()]
 
 
 @template_filter
@@ -335,10 +356,10 @@ def items2dict(value: Any, key_name: str = "key", value_name: str = "value") -> 
     Example: [{'key': 'a', 'value': 1}] | items2dict
     """
     mapping: dict[str, Any] = {}
-    for each in items_of(value, "items2dict"):
-        if not isinstance(each, Mapping) or not {key_name, value_name} <= each.keys():
+    for item in items_of(value, "items2dict"):
+        if not isinstance(item, Mapping) or not {key_name, value_name} <= item.keys():
             raise TypeError(f"items2dict needs mappings with {key_name!r} and {value_name!r}")
-        mapping[str(each[key_name])] = each[value_name]
+        mapping[str(item[key_name])] = item[value_name]
     return mapping
 
 
@@ -348,7 +369,9 @@ def ternary(value: Any, yes: Any, no: Any, none: Any = None) -> Any:
 
     Example: (1 > 2) | ternary('yes', 'no')
     """
-    return none if value is None and none is not None else (yes if value else no)
+    if value is None and none is not None:
+        return none
+    return yes if value else no
 
 
 _WORDS = {
@@ -521,15 +544,20 @@ def shift(context: Context, value: Any, by: Any, fps: Any = None) -> Any:
     Example: '00:01:00:00' | shift(-25, 25)
     """
     if isinstance(value, int) and isinstance(by, int):
-        moved, rate = value + by, None
-    else:
-        rate = _rate(context, fps)
-        moved = _frames_of(value, rate) + (by if isinstance(by, int) else _frames_of(by, rate))
-    if moved < 0:
-        raise ValueError("the position would be before the start")
-    if rate is None or isinstance(value, int) or read_whole(str(value)) is not None:
+        return _not_before_start(value + by)
+    rate = _rate(context, fps)
+    moved = _frames_of(value, rate)
+    moved += by if isinstance(by, int) else _frames_of(by, rate)
+    _not_before_start(moved)
+    if isinstance(value, int) or read_whole(str(value)) is not None:
         return moved
     return show_timecode(moved, rate, drop=";" in str(value))
+
+
+def _not_before_start(frame: int) -> int:
+    if frame < 0:
+        raise ValueError("the position would be before the start")
+    return frame
 
 
 # Dates and times: now is that of the run, so that every template of a plan sees the same one -----------------------
@@ -553,7 +581,8 @@ def strftime(context: Context, value: Any, form: Any = None, utc: bool = False) 
     Example: '%Y-%m-%d' | strftime(86400)
     """
     if isinstance(value, str):
-        value, form = (context.resolve("now") if form is None else form), value
+        moment = context.resolve("now") if form is None else form
+        value, form = moment, value
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = datetime.fromtimestamp(value, UTC)
     if not isinstance(value, date) or not isinstance(form, str):
@@ -643,16 +672,18 @@ def version(value: Any, other: Any, operator: str = "==") -> bool:
     """
     if operator not in _ORDER:
         raise ValueError(f"unknown operator {operator!r}; {nearest(operator, _ORDER)}")
-    left, right = _version_key(value), _version_key(other)
-    length = max(len(left), len(right))
-    one, two = (key + (0,) * (length - len(key)) for key in (left, right))
-    return (one > two) - (one < two) in _ORDER[operator]
+    left = _version_key(value)
+    right = _version_key(other)
+    return (left > right) - (left < right) in _ORDER[operator]
 
 
 def _version_key(value: Any) -> tuple[int, ...]:
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", str(value)):
         raise ValueError(f"{str(value)[:40]!r} is not a valid version")
-    return tuple(int(part) for part in str(value).split("."))
+    parts = [int(part) for part in str(value).split(".")]
+    while parts and not parts[-1]:
+        parts.pop()  # 2.0 is 2
+    return tuple(parts)
 
 
 @template_test

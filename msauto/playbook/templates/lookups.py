@@ -64,14 +64,17 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding:
 
     Example: lookup('csv', 'promos.csv')
     """
-    content, place, line = context.read(name), context.shown(name), 1
-    rows: list[tuple[int, list[str]]] = []
+    content = context.read(name)
+    place = context.shown(name)
+    line = 1
+    rows = []
     try:
         text = decode(content, str(encoding))
         between = str(delimiter) or header_delimiter(text)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=between)
         for cells in reader:
-            rows += [(line, [*map(as_written, cells)])] if cells else []
+            if cells:
+                rows.append((line, list(map(as_written, cells))))
             line = reader.line_num + 1
     except TextFileError as error:
         raise TemplateFunctionError(f"{place}:{error.line or 1}: {error}", error.remedy) from error
@@ -81,10 +84,10 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding:
     if not rows:
         return []
     first, header = rows[0]
-    twice = next((name for name, number in Counter(header).items() if name and number > 1), None)
-    if twice is not None:
-        remedy = "rename or remove one of the columns"
-        raise TemplateFunctionError(f"{place}:{first}: the header has the name {twice!r} twice", remedy)
+    for column, number in Counter(header).items():
+        if column and number > 1:
+            why = f"{place}:{first}: the header has the name {column!r} twice"
+            raise TemplateFunctionError(why, "rename or remove one of the columns")
     for line, cells in rows:
         if len(cells) != len(header):
             why = f"{place}:{line}: the row has {len(cells)} values, and the header {len(header)} names"

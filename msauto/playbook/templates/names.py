@@ -46,7 +46,8 @@ class SecretTracker:
         """Return a text marked as secret; raises :class:`TemplateFunctionError` for other values and short texts."""
         if value == HIDDEN:
             return MarkedText(HIDDEN)  # redacted already: `msauto vars` does not know the environment
-        if isinstance(value, bool | Mapping | None) or (not isinstance(value, str) and hasattr(value, "__iter__")):
+        is_list = hasattr(value, "__iter__") and not isinstance(value, str)
+        if is_list or isinstance(value, bool | None):
             raise TemplateFunctionError("only a text can be secret", "mark each text separately: | map('secret')")
         text = str(value)
         if not can_redact(text):
@@ -63,11 +64,11 @@ class SecretTracker:
     def marked(self, value: Any, node: SourceNode) -> Any:
         """Return the result of a template that touched a secret, marked; note in ``lost`` what cannot be marked."""
         if isinstance(value, list):
-            return [self.marked(each, node) for each in value]
+            return [self.marked(item, node) for item in value]
         if isinstance(value, dict):
             if any(map(self.secrets.occurs_in, value)):
                 self.lost.append(node)
-            return {key: self.marked(each, node) for key, each in value.items()}
+            return {key: self.marked(item, node) for key, item in value.items()}
         if isinstance(value, bool | None):
             self.lost.append(node)
             return value
@@ -172,7 +173,7 @@ def as_path_parts(value: Any) -> Any:
 
 
 def _safe_text(text: str) -> str:
-    return safe_name(text) if text else text
+    return text and safe_name(text)
 
 
 def _safe_key(key: Any) -> Any:

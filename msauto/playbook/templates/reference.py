@@ -70,32 +70,46 @@ class _SampleFiles(Files):
 @lru_cache(maxsize=1)
 def _scope() -> TemplateScope:
     node = outside_node("reference")
-    variables = tuple(read_variables(_TEXTS["sample"]["variables"], Level.PLAY, node))
-    inventory = Inventory({"studio-a": Host(node, variables)}, dict.fromkeys(("all", "playout"), ("studio-a",)))
-    now = datetime(2026, 11, 20, 18, tzinfo=UTC)
+    sample = _TEXTS["sample"]
+    variables = tuple(read_variables(sample["variables"], Level.PLAY, node))
+    groups = dict.fromkeys(("all", "playout"), ("studio-a",))
+    inventory = Inventory({"studio-a": Host(node, variables)}, groups)
     secrets = SecretCommands({"partner": SecretCommand((), "", node.place)}, allowed=None)
-    hosts = Hosts(
-        inventory, (), ResolveOptions((), env={"HOME": "/home/ops"}, now=now, secrets=secrets), _SampleFiles()
+    options = ResolveOptions(
+        (),
+        env={"HOME": "/home/ops"},
+        now=datetime(2026, 11, 20, 18, tzinfo=UTC),
+        secrets=secrets,
     )
-    facts = Facts(asset=SAMPLE, xmp={"dc:subject": ("news", "evening")}, links=(Link(("Playout",), "Evening News"),))
-    return hosts.scope("studio-a", "/srv/automation/playbooks").with_given(asset=AssetView(facts))
+    hosts = Hosts(inventory, (), options, _SampleFiles())
+    facts = Facts(
+        asset=SAMPLE,
+        xmp={"dc:subject": ("news", "evening")},
+        links=(Link(("Playout",), "Evening News"),),
+    )
+    scope = hosts.scope("studio-a", "/srv/automation/playbooks")
+    return scope.with_given(asset=AssetView(facts))
 
 
 def _evaluated(name: str, words: str, example: str) -> ReferenceEntry:
-    value = evaluate_expression(example.removeprefix("{{ ").removesuffix(" }}"), _scope(), outside_node(name))
-    return ReferenceEntry(name, words, example, "the key is left out" if value is OMIT else show(value))
+    expression = example.removeprefix("{{ ").removesuffix(" }}")
+    value = evaluate_expression(expression, _scope(), outside_node(name))
+    result = "the key is left out" if value is OMIT else show(value)
+    return ReferenceEntry(name, words, example, result)
 
 
 def show(value: Any) -> str:
     """Return a value in one line, as JSON; times and exact numbers as templates print them."""
-    return str(value) if isinstance(value, Fraction | date) else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, Fraction | date):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _documented(functions: Mapping[str, Callable[..., Any]]) -> Iterator[ReferenceEntry]:
     for name, function in functions.items():
-        lines = (inspect.getdoc(function) or "").splitlines()
-        words = " ".join(filter(None, map(str.strip, lines[:-1]))).removesuffix(".").replace("``", "`")
-        yield _evaluated(name, words[:1].lower() + words[1:], lines[-1].removeprefix("Example: "))
+        *description, example = map(str.strip, (inspect.getdoc(function) or "").splitlines())
+        words = " ".join(filter(None, description)).removesuffix(".").replace("``", "`")
+        yield _evaluated(name, words[:1].lower() + words[1:], example.removeprefix("Example: "))
 
 
 def _all(kind: str, functions: Mapping[str, Callable[..., Any]]) -> list[ReferenceEntry]:
@@ -145,10 +159,11 @@ _FORMS = (
 
 def positions() -> list[ReferenceEntry]:
     """Return the forms of a position, each with an example in frames at two rates."""
-    return [
-        ReferenceEntry(name, words, text, ", ".join(f"{_frames(text, rate)} at {show_rate(rate)}" for rate in _RATES))
-        for name, words, text in _FORMS
-    ]
+    entries = []
+    for name, words, text in _FORMS:
+        at_rates = [f"{_frames(text, rate)} at {show_rate(rate)}" for rate in _RATES]
+        entries.append(ReferenceEntry(name, words, text, ", ".join(at_rates)))
+    return entries
 
 
 def _frames(text: str, rate: Fraction) -> str:

@@ -83,8 +83,11 @@ def shown(data: Any, node: SourceNode) -> Any:
     secrets = secret_paths(data)
     if not secrets:
         return data
-    remedy = "write the value directly, or use another variable"
-    Problems(*(node.child(*way).problem(NOT_ALLOWED, remedy, kind="secret") for way, _ in secrets)).check()
+    problems = Problems()
+    for path, _ in secrets:
+        remedy = "write the value directly, or use another variable"
+        problems.add(node.child(*path).problem(NOT_ALLOWED, remedy, kind="secret"))
+    problems.check()
     return data
 
 
@@ -101,7 +104,7 @@ def render_shown(data: Any, names: TemplateNames, node: SourceNode, why: str = "
 
 def undecided(conditions: Sequence[SourceText], scope: TemplateNames) -> tuple[SourceText, ...] | None:
     """Return the conditions that need the asset; ``None`` if another one is false."""
-    remaining: list[SourceText] = []
+    remaining = []
     for condition in conditions:
         try:
             if not holds(condition, scope):
@@ -125,9 +128,10 @@ def holds(condition: SourceText, scope: TemplateNames) -> bool:
 def refuse_pending(data: Any, node: SourceNode, why: str) -> None:
     """Raise for each template of ``data`` that uses the asset where it cannot."""
     message = f"asset cannot be used here: {why}"
-    Problems(
-        *(node.child(*path).problem(message, "use a variable", kind="template") for path, _ in pending_templates(data))
-    ).check()
+    problems = Problems()
+    for path, _ in pending_templates(data):
+        problems.add(node.child(*path).problem(message, "use a variable", kind="template"))
+    problems.check()
 
 
 class Where(Struct, frozen=True):

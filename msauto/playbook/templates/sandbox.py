@@ -192,13 +192,18 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return super().call(__context, __obj, *args, **kwargs)
         name = __obj.__name__
         owner = getattr(__obj, "__self__", None)
-        texts = _check_texts(f"{name}()", (None if isinstance(owner, Mapping) else owner, *args, *kwargs.values()))
+        weighed = None if isinstance(owner, Mapping) else owner
+        texts = _check_texts(f"{name}()", (weighed, *args, *kwargs.values()))
         if isinstance(owner, str):
-            check_length(max((value for value in args if isinstance(value, int)), default=0), f"the result of {name}()")
+            for value in args:
+                if isinstance(value, int):
+                    check_length(value, f"the result of {name}()")
         if name == "strftime":
             check_time_format(*args)
         result = super().call(__context, __obj, *args, **kwargs)
-        return result if name == "lookup" else made(result, texts)  # what is in a file is bounded where it is read
+        if name == "lookup":
+            return result  # what is in a file is bounded where it is read
+        return made(result, texts)
 
 
 # The tree -------------------------------------------------------------------------------------------------------
@@ -245,17 +250,21 @@ class _Guards(NodeTransformer):
 
     def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802
         """Count it as a list, unless it is assigned to."""
-        return self.visit_List(node) if node.ctx == "load" else node
+        if node.ctx != "load":
+            return node
+        return self.visit_List(node)
 
     def visit_Assign(self, node: nodes.Assign) -> nodes.Node:  # noqa: N802
         """Skip a value that is passed on unchanged."""
-        unchanged = isinstance(node.target, nodes.Name) and node.target.name == RESULT
-        node.node = self._inside(node.node) if unchanged else self.visit(node.node)
+        is_unchanged = isinstance(node.target, nodes.Name) and node.target.name == RESULT
+        node.node = self._inside(node.node) if is_unchanged else self.visit(node.node)
         return node
 
     def visit_Name(self, node: nodes.Name) -> nodes.Node:  # noqa: N802
         """Watch a name."""
-        return _through("touched", node) if node.ctx == "load" else node
+        if node.ctx != "load":
+            return node
+        return _through("touched", node)
 
     def visit_Call(self, node: nodes.Call | nodes.Getattr | nodes.Getitem) -> nodes.Node:  # noqa: N802
         """Watch a lookup, or the result of a call and its object."""
@@ -280,7 +289,9 @@ class _Guards(NodeTransformer):
             is_slice = isinstance(node.arg, nodes.Slice)
             node.arg = self.visit(node.arg)
             return _through("made", node) if is_slice else node
-        return self.generic_visit(node) if isinstance(node, nodes.Call) else self.visit(node)
+        if isinstance(node, nodes.Call):
+            return self.generic_visit(node)
+        return self.visit(node)
 
 
 # Operations -----------------------------------------------------------------------------------------------------
@@ -312,6 +323,7 @@ def _printed(_: Context, value: Any) -> Any:
 
 
 def _made(value: Any) -> Any:
+    """Count a value; ``texts`` is not for templates, whose ``map('=made', texts=…)`` leads here."""
     return made(value)
 
 

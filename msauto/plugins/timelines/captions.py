@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from itertools import groupby
 
 from msauto.plugins.timelines.timeline import (
     EditMarker,
@@ -35,54 +34,79 @@ def read_captions(text: str, clock: TimelineClock) -> EditTimeline:
     timeline = EditTimeline()
     extra = ""
     for number, lines in _blocks(text):
-        at = next((at for at, line in enumerate(lines[:2]) if "-->" in line), None)
-        if at is None:
-            extra = lines[0].removeprefix(_EXTRA) if lines[0].startswith(_EXTRA) else ""
-            if not lines[0].startswith(("WEBVTT", "NOTE", "STYLE", "REGION")):
-                raise TimelineError(f"the block has no times: {lines[0][:60]!r}", "add 00:00:00.000 --> …", number)
+        name, *below = lines
+        if "-->" in name:
+            name, below = "", lines
+        elif not below or "-->" not in below[0]:
+            if not name.startswith(("WEBVTT", "NOTE", "STYLE", "REGION")):
+                raise TimelineError(f"the block has no times: {name[:60]!r}", "add 00:00:00.000 --> …", number)
+            extra = ""
+            if name.startswith(_EXTRA):
+                extra = name.removeprefix(_EXTRA)
             continue
-        times, number = _TIMES.fullmatch(lines[at].strip()), number + at
-        if times is None:
-            raise TimelineError(f"invalid times of a cue: {lines[at][:60]!r}", "write 00:00:00.000 --> …", number)
-        start, end = (clock.position(times[name], number) for name in ("start", "end"))
-        if end < start:
-            raise TimelineError("the cue ends before it starts", "correct its times", number)
-        name = lines[0] if at else ""
-        words = one_line(html.unescape(_TAG.sub("", " ".join(lines[at + 1 :]))))
-        if name.startswith("marker ") or (end - start <= 1 and not name.startswith("segment ")):
-            timeline.markers.append(with_extra_values(EditMarker(start, words), extra, shown_text, number))
-        else:
-            timeline.segments.append(
-                with_extra_values(EditSegment(start, end - start, words), extra, shown_text, number)
-            )
+        _add_cue(timeline, name, below, extra, number + len(lines) - len(below), clock)
         extra = ""
     return timeline
 
 
+def _add_cue(
+    timeline: EditTimeline, name: str, lines: list[str], extra: str, number: int, clock: TimelineClock
+) -> None:
+    """Add a cue of these lines, the first of which has its times and this number."""
+    times = _TIMES.fullmatch(lines[0].strip())
+    if times is None:
+        raise TimelineError(f"invalid times of a cue: {lines[0][:60]!r}", "write 00:00:00.000 --> …", number)
+    start = clock.position(times["start"], number)
+    duration = clock.position(times["end"], number) - start
+    if duration < 0:
+        raise TimelineError("the cue ends before it starts", "correct its times", number)
+    marked_up = " ".join(lines[1:])
+    words = one_line(html.unescape(_TAG.sub("", marked_up)))
+    is_short = duration <= 1 and not name.startswith("segment ")
+    if is_short or name.startswith("marker "):
+        marker = EditMarker(start, words)
+        timeline.markers.append(with_extra_values(marker, extra, shown_text, number))
+    else:
+        segment = EditSegment(start, duration, words)
+        timeline.segments.append(with_extra_values(segment, extra, shown_text, number))
+
+
 def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the blocks between empty lines, each with the number of its first line."""
-    for is_block, numbered in groupby(enumerate(text.splitlines(), 1), lambda each: bool(each[1].strip())):
-        lines = list(numbered)
-        if is_block:
-            yield lines[0][0], [line for _, line in lines]
+    block = []
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        if line.strip():
+            block.append(line)
+        elif block:
+            yield number - len(block), block
+            block = []
 
 
 def write_vtt(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write segments and markers as cues; a marker lasts one frame. WebVTT counts from the first frame."""
     title = one_line(timeline.title).replace("-->", "->")
     lines = [f"WEBVTT {title}".rstrip(), ""]
-    items: list[tuple[int, int, EditMarker | EditSegment]] = [
-        *((each.start, each.duration, each) for each in timeline.segments),
-        *((each.frame, 1, each) for each in timeline.markers),
-    ]
-    for number, (start, duration, item) in enumerate(sorted(items, key=lambda each: each[0]), 1):
+    items: list[EditMarker | EditSegment] = [*timeline.segments, *timeline.markers]
+    items.sort(key=_start)
+    for number, item in enumerate(items, 1):
+        start = _start(item)
+        kind, duration = "marker", 1
+        if isinstance(item, EditSegment):
+            kind, duration = "segment", item.duration
         shown = shown_text(item)
-        if extra := extra_values(item, shown, colored=False):
+        extra = extra_values(item, shown, colored=False)
+        if extra:
             lines += [f"{_EXTRA}{extra}", ""]
-        lines.append(f"{'marker' if isinstance(item, EditMarker) else 'segment'} {number}")
+        lines.append(f"{kind} {number}")
         lines.append(f"{_time(start, clock)} --> {_time(start + duration, clock)}")
-        lines += [html.escape(shown, quote=False), ""] if shown else [""]
+        if shown:
+            lines.append(html.escape(shown, quote=False))
+        lines.append("")
     return WrittenTimeline("\n".join(lines))
+
+
+def _start(item: EditMarker | EditSegment) -> int:
+    return item.frame if isinstance(item, EditMarker) else item.start
 
 
 def _time(frame: int, clock: TimelineClock) -> str:

@@ -56,17 +56,7 @@ def is_edl(text: str) -> bool:
 # Reading -------------------------------------------------------------------------------------------------------
 
 
-class _EditEvent(Struct, frozen=True):
-    """The line of an event."""
-
-    reel: str
-    track: str
-    edit: str
-    start: str
-    end: str
-
-
-def _event(line: str) -> _EditEvent | None:
+def _event(line: str, number: int = 0, *, drop: bool = False) -> _EditLine | None:
     """Read ``number reel track edit [frames] source source start end``; a reel may contain spaces."""
     times = _TIMES.search(line)
     if times is None or not line[0].isdigit():
@@ -78,10 +68,18 @@ def _event(line: str) -> _EditEvent | None:
     if len(parts) < 3:
         return None
     before, track, edit = parts[:3]
-    number, *reel = before.split(None, 1)
-    if not _NUMBER.fullmatch(number) or not _EDIT.fullmatch(edit):
+    event_number, *reel = before.split(None, 1)
+    if not _NUMBER.fullmatch(event_number) or not _EDIT.fullmatch(edit):
         return None
-    return _EditEvent("".join(reel), track, edit, times["start"], times["end"])
+    return _EditLine(
+        line=number,
+        drop=drop,
+        reel="".join(reel),
+        track=track,
+        edit=edit,
+        start=times["start"],
+        end=times["end"],
+    )
 
 
 class _ResolveMarker(Struct, frozen=True):
@@ -98,31 +96,53 @@ def _resolve_marker(line: str) -> _ResolveMarker | None:
     color, _, rest = rest.partition("|M:")
     name, _, duration = rest.rpartition("|D:")
     color = color.rstrip()
-    is_marker = duration.isdecimal() and len(duration) < 10 and len(color.split()) <= 1 and not color[:1].isspace()
-    return _ResolveMarker(note.rstrip(), color, name.rstrip(), duration) if is_marker else None
+    is_length = duration.isdecimal() and len(duration) < 10
+    is_color = len(color.split()) <= 1 and not color[:1].isspace()
+    if is_length and is_color:
+        return _ResolveMarker(note.rstrip(), color, name.rstrip(), duration)
+    return None
 
 
-class _EditLine(Struct):
-    """An event with the lines below it, or a locator."""
+class _EdlLine(Struct, kw_only=True):
+    """An event, or a locator. ``drop``: its time codes are drop frame."""
 
     line: int
-    event: _EditEvent | None
-    locator: re.Match[str] | None
     drop: bool
+    extra: str = ""
+
+    def frame(self, timecode: str, clock: TimelineClock) -> int:
+        return clock.position(timecode, self.line, drop=self.drop)
+
+
+class _Locator(_EdlLine, kw_only=True):
+    """The line of a locator."""
+
+    match: re.Match[str]
+
+
+class _EditLine(_EdlLine, kw_only=True):
+    """The line of an event, and the lines below it."""
+
+    reel: str
+    track: str
+    edit: str
+    start: str
+    end: str
     names: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     marker: _ResolveMarker | None = None
-    extra: str = ""
 
     @property
     def is_video(self) -> bool:
-        return self.event is not None and ("V" in self.event.track or self.event.track == "B")
+        return "V" in self.track or self.track == "B"
 
-    def title(self, event: _EditEvent) -> str:
-        """The clip that its event shows; of a transition, the one that it leads to."""
-        which = "FROM" if event.edit == "C" else "TO"
-        reel = event.reel
-        return self.names.get(which) or self.names.get("FROM", "") or ("" if _NO_NAME.fullmatch(reel) else reel)
+    def title(self) -> str:
+        """The clip that the event shows; of a transition, the one that it leads to."""
+        which = "FROM" if self.edit == "C" else "TO"
+        named = self.names.get(which) or self.names.get("FROM")
+        if named:
+            return named
+        return "" if _NO_NAME.fullmatch(self.reel) else self.reel
 
 
 def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
@@ -131,46 +151,61 @@ def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
     entries = _entries(text, timeline)
     if not entries and not is_edl(text):
         raise TimelineError("no event and no locator found", "export it as a CMX3600 EDL")
-    video = any(each.is_video for each in entries)
+    has_video = any(isinstance(entry, _EditLine) and entry.is_video for entry in entries)
     for entry in entries:
-        event, locator, resolve = entry.event, entry.locator, entry.marker
-        if locator is not None:
-            color, words = locator["color"] or "", locator["text"] or ""
-            if color.casefold() not in COLORS:
-                color, words = "", f"{color} {words}".strip()
-            frame = clock.position(locator["at"], entry.line, drop=entry.drop)
-            marker = EditMarker(frame, words, color=color)
-            timeline.markers.append(with_extra_values(marker, entry.extra, _text, entry.line))
-        elif event is not None and resolve is not None:
-            start = clock.position(event.start, entry.line, drop=entry.drop)
-            notes = "\n".join(filter(None, (*entry.notes, resolve.note)))
-            marker = EditMarker(start, resolve.name, notes, color=resolve.color.removeprefix("ResolveColor"))
-            frames = int(resolve.duration)
-            timeline.add(marker, frames if frames > 1 else 0)
-        elif event is not None and (entry.is_video or not video) and event.reel != "BL":
-            start, end = (clock.position(at, entry.line, drop=entry.drop) for at in (event.start, event.end))
-            if end < start:
-                raise TimelineError("the event ends before it starts", "correct the record time codes", entry.line)
-            if end > start:  # the outgoing side of a transition has no length
-                segment = EditSegment(start, end - start, entry.title(event))
-                timeline.segments.append(with_extra_values(segment, entry.extra, _text, entry.line))
+        if isinstance(entry, _Locator):
+            timeline.markers.append(_located(entry, clock))
+        elif entry.marker is not None:
+            _add_marker(timeline, entry, entry.marker, clock)
+        elif entry.reel != "BL" and entry.is_video == has_video:
+            _add_segment(timeline, entry, clock)
     return timeline
 
 
-def _entries(text: str, timeline: EditTimeline) -> list[_EditLine]:
+def _located(entry: _Locator, clock: TimelineClock) -> EditMarker:
+    """Return the marker of a locator; what should be its color may be the first word of its text."""
+    color = entry.match["color"] or ""
+    words = entry.match["text"] or ""
+    if color.casefold() not in COLORS:
+        words = f"{color} {words}".strip()
+        color = ""
+    marker = EditMarker(entry.frame(entry.match["at"], clock), words, color=color)
+    return with_extra_values(marker, entry.extra, _text, entry.line)
+
+
+def _add_marker(timeline: EditTimeline, entry: _EditLine, marker: _ResolveMarker, clock: TimelineClock) -> None:
+    """Add a marker of Resolve, or a segment if it lasts more than a frame."""
+    start = entry.frame(entry.start, clock)
+    notes = "\n".join(filter(None, (*entry.notes, marker.note)))
+    color = marker.color.removeprefix("ResolveColor")
+    timeline.add_lasting(EditMarker(start, marker.name, notes, color=color), int(marker.duration))
+
+
+def _add_segment(timeline: EditTimeline, entry: _EditLine, clock: TimelineClock) -> None:
+    start = entry.frame(entry.start, clock)
+    duration = entry.frame(entry.end, clock) - start
+    if duration < 0:
+        remedy = "correct the record time codes"
+        raise TimelineError("the event ends before it starts", remedy, entry.line)
+    if duration:  # the outgoing side of a transition has none
+        segment = EditSegment(start, duration, entry.title())
+        timeline.segments.append(with_extra_values(segment, entry.extra, _text, entry.line))
+
+
+def _entries(text: str, timeline: EditTimeline) -> list[_Locator | _EditLine]:
     """Return events and locators in their order; set the title of the timeline."""
     drop = False
-    entry: _EditLine | None = None  # the last event
-    entries: list[_EditLine] = []
+    last: _EditLine | None = None
+    entries: list[_Locator | _EditLine] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         if line.startswith("FCM:"):
             drop = line.removeprefix("FCM:").strip().upper().startswith("DROP")
         elif line.startswith("TITLE:"):
             timeline.title = line.removeprefix("TITLE:").strip()
-        elif event := _event(line):
-            entry = _EditLine(number, event, None, drop)
-            entries.append(entry)
+        elif event := _event(line, number, drop=drop):
+            last = event
+            entries.append(event)
         elif _LIKE_EVENT.match(line):
             raise TimelineError(f"invalid event: {line[:60]!r}", "export the EDL again as CMX3600", number)
         elif re.match(r"\*\s*LOC:", line):
@@ -178,18 +213,22 @@ def _entries(text: str, timeline: EditTimeline) -> list[_EditLine]:
             if match is None:
                 remedy = "write * LOC: 01:00:00:00 RED text"
                 raise TimelineError(f"the locator has no time code: {line!r}", remedy, number)
-            entries.append(_EditLine(number, None, match, drop))
+            entries.append(_Locator(line=number, drop=drop, match=match))
         elif (match := _EXTRA.fullmatch(line)) and entries:
             entries[-1].extra += match["json"]
-        elif entry is None:
-            continue
-        elif match := _CLIP_NAME.fullmatch(line):
-            entry.names[match["which"]] = match["name"].strip()
-        elif marker := _resolve_marker(line):
-            entry.marker = marker
-        elif line and entry.marker is None and not line.startswith(("*", "M2", ">")):
-            entry.notes.append(line)
+        elif last is not None:
+            _add_line(last, line)
     return entries
+
+
+def _add_line(entry: _EditLine, line: str) -> None:
+    """Add a line that belongs to the event above it."""
+    if match := _CLIP_NAME.fullmatch(line):
+        entry.names[match["which"]] = match["name"].strip()
+    elif marker := _resolve_marker(line):
+        entry.marker = marker
+    elif line and entry.marker is None and not line.startswith(("*", "M2", ">")):
+        entry.notes.append(line)
 
 
 # Writing -------------------------------------------------------------------------------------------------------
@@ -198,24 +237,43 @@ def _entries(text: str, timeline: EditTimeline) -> list[_EditLine]:
 def write_edl(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write segments as events and markers as locators below the event that they are in, else above all events."""
     segments = sorted(timeline.segments, key=lambda segment: segment.start)
-    locators: list[list[str]] = [[] for _ in (None, *segments)]  # above all events, then below each of them
+    above: list[str] = []
+    below: list[list[str]] = [[] for _ in segments]
     # The first segment that ends after a marker is where the latest end so far first lies behind the marker.
     ends = list(accumulate((segment.start + segment.duration for segment in segments), max))
     for marker in sorted(timeline.markers, key=lambda marker: marker.frame):
         place = bisect_right(ends, marker.frame)
-        is_inside = place < len(segments) and segments[place].start <= marker.frame
-        text = _text(marker)
-        line = f"* LOC: {clock.show(marker.frame)} {color_of(marker.track).upper():7} {text}".rstrip()
-        locators[place + 1 if is_inside else 0] += [line, *_extra_lines(extra_values(marker, text))]
-    lines = [f"TITLE: {_shortened(timeline.title)}", f"FCM: {'DROP' if clock.drop else 'NON-DROP'} FRAME", ""]
-    lines += [*locators[0], ""] if locators[0] else []
-    for number, (segment, below) in enumerate(zip(segments, locators[1:], strict=True), 1):
-        times = f"{clock.show(segment.start)} {clock.show(segment.start + segment.duration)}"
-        lines.append(f"{number:03}  AX       V     C        {times} {times}")
-        text = _text(segment)
-        lines += [f"* FROM CLIP NAME: {text}"] if text else []
-        lines += [*_extra_lines(extra_values(segment, text)), *below, ""]
-    return WrittenTimeline("\n".join(lines).rstrip("\n") + "\n", tuple(_warnings(timeline)))
+        locators = above
+        if place < len(segments) and segments[place].start <= marker.frame:
+            locators = below[place]
+        locators += _locator_lines(marker, clock)
+    frame_code = "DROP" if clock.drop else "NON-DROP"
+    lines = [f"TITLE: {_shortened(timeline.title)}"]
+    lines.append(f"FCM: {frame_code} FRAME")
+    if above:
+        lines += ["", *above]
+    for number, (segment, locators) in enumerate(zip(segments, below, strict=True), 1):
+        lines.append("")
+        lines += _event_lines(number, segment, clock)
+        lines += locators
+    text = "\n".join(lines)
+    return WrittenTimeline(f"{text}\n", tuple(_warnings(timeline)))
+
+
+def _locator_lines(marker: EditMarker, clock: TimelineClock) -> list[str]:
+    text = _text(marker)
+    color = color_of(marker.track).upper()
+    line = f"* LOC: {clock.show(marker.frame)} {color:7} {text}".rstrip()
+    return [line, *_extra_lines(extra_values(marker, text))]
+
+
+def _event_lines(number: int, segment: EditSegment, clock: TimelineClock) -> list[str]:
+    times = f"{clock.show(segment.start)} {clock.show(segment.start + segment.duration)}"
+    lines = [f"{number:03}  AX       V     C        {times} {times}"]
+    text = _text(segment)
+    if text:
+        lines.append(f"* FROM CLIP NAME: {text}")
+    return [*lines, *_extra_lines(extra_values(segment, text))]
 
 
 def _extra_lines(values: str) -> list[str]:
@@ -228,7 +286,9 @@ def _text(item: EditMarker | EditSegment) -> str:
 
 def _shortened(text: str) -> str:
     flat = one_line(text)
-    return flat if len(flat) <= _LONGEST_TEXT else f"{flat[: _LONGEST_TEXT - 3].rstrip()}..."
+    if len(flat) <= _LONGEST_TEXT:
+        return flat
+    return f"{flat[: _LONGEST_TEXT - 3].rstrip()}..."
 
 
 def _warnings(timeline: EditTimeline) -> Iterator[str]:

@@ -56,18 +56,11 @@ def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, t
     warnings = []
     for marker in asset.markers:
         frame = marker.frame
-        if frame < 0 or (asset.frames is not None and frame >= asset.frames):
+        is_behind = asset.frames is not None and frame >= asset.frames
+        if frame < 0 or is_behind:
             warnings.append(f"marker {marker.uid} is left out: it lies outside the clip, at frame {frame}")
-            continue
-        texts: dict[str, Any] = {name: marker.fields.get(name, "") for name in timelines.MARKER_TEXTS}
-        track, rating = registry.track_named(marker.track), read_whole(marker.fields.get("rating")) or 0
-        known = track if track in registry.TRACKS else registry.DEFAULT_TRACK
-        timeline.markers.append(timelines.EditMarker(frame, **texts, rating=rating, track=known))
-        if known != track:
-            warnings.append(f"track of marker {marker.uid}, which no task can set: {marker.track}")
-        others = [name for name, text in marker.fields.items() if text and name not in _HELD]
-        if others:
-            warnings.append(f"marker {marker.uid} has attributes that no timeline holds: {', '.join(sorted(others))}")
+        else:
+            timeline.markers.append(_edit_marker(marker, warnings))
     for segment in asset.segments:
         start = segment.start
         if start < 0 or segment.duration <= 0:
@@ -76,5 +69,25 @@ def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, t
             continue
         texts = {name: segment.text(name) or "" for name in timelines.SEGMENT_TEXTS}
         number = segment.number if segment.number >= 0 else None
-        timeline.segments.append(timelines.EditSegment(start, segment.duration, **texts, number=number))
+        edit_segment = timelines.EditSegment(start, segment.duration, **texts, number=number)
+        timeline.segments.append(edit_segment)
     return timeline, tuple(warnings)
+
+
+def _edit_marker(marker: live.Marker, warnings: list[str]) -> timelines.EditMarker:
+    track = registry.track_named(marker.track)
+    if track not in registry.TRACKS:
+        track = registry.DEFAULT_TRACK
+        warnings.append(f"track of marker {marker.uid}, which no task can set: {marker.track}")
+    others = []
+    for name, text in marker.fields.items():
+        if text and name not in _HELD:
+            others.append(name)
+    if others:
+        names = ", ".join(sorted(others))
+        warnings.append(f"marker {marker.uid} has attributes that no timeline holds: {names}")
+    texts: dict[str, Any] = {}
+    for name in timelines.MARKER_TEXTS:
+        texts[name] = marker.fields.get(name, "")
+    rating = read_whole(marker.fields.get("rating")) or 0
+    return timelines.EditMarker(marker.frame, **texts, rating=rating, track=track)

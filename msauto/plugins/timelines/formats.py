@@ -51,7 +51,8 @@ def read_timeline(
     """
     own_tracks = check_tracks(tracks or {})
     timeline = _read(content, name.rpartition(".")[2].casefold(), clock, columns or {}, encoding)
-    timeline.markers = sorted((with_track(each, own_tracks) for each in timeline.markers), key=lambda each: each.frame)
+    timeline.markers = [with_track(marker, own_tracks) for marker in timeline.markers]
+    timeline.markers.sort(key=lambda marker: marker.frame)
     timeline.segments.sort(key=lambda segment: segment.start)
     return timeline
 
@@ -64,19 +65,22 @@ def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[st
         raise TimelineError("the file is empty", "export it again")
     if ending in {"csv", "tsv"} and not is_marker_list(text):
         return read_csv(text, clock, columns)
-    if '"OTIO_SCHEMA"' not in text[:10_000] and ending != "otio" and not (columns or is_table(text)):
+    is_otio = '"OTIO_SCHEMA"' in text[:10_000]
+    is_sheet = bool(columns) or is_table(text)
+    has_long_lines = is_otio or is_sheet or ending == "otio"
+    if not has_long_lines:
         check_lines(text)
     if ending in _READERS:
         return _READERS[ending](text, clock)
     if text.startswith("WEBVTT") or " --> " in text[:1000]:
         return read_captions(text, clock)
-    if '"OTIO_SCHEMA"' in text[:10_000]:
+    if is_otio:
         return read_otio(text, clock)
     if is_marker_list(text):
         return read_marker_list(text, clock)
     if is_edl(text):
         return read_edl(text, clock)
-    if is_table(text) or columns:
+    if is_sheet:
         return read_csv(text, clock, columns)
     raise TimelineError(
         "the format is not known",

@@ -33,7 +33,9 @@ def lookup_timeline(
     try:
         if rate is None:
             raise TimelineError("the frame rate is missing", "add rate=asset.rate")
-        clock = TimelineClock(parse_rate(rate), parse_origin(origin) if str(origin) else None)
+        exact_rate = parse_rate(rate)
+        first = parse_origin(origin) if str(origin) else None
+        clock = TimelineClock(exact_rate, first)
         timeline = read_timeline(content, name, clock, tracks=tracks, columns=columns, encoding=str(encoding))
     except TimecodeError as error:
         raise TemplateFunctionError(f"{name}: {error}", error.remedy) from error
@@ -41,6 +43,6 @@ def lookup_timeline(
         place = f"{name}:{error.line}" if error.line else name
         raise TemplateFunctionError(f"{place}: {error}", error.remedy or nearest(*error.unknown)) from error
     return {
-        "markers": [each.as_item() for each in joined(timeline.markers)],
-        "segments": [each.as_item() for each in timeline.segments],
+        "markers": [marker.as_item() for marker in joined(timeline.markers)],
+        "segments": [segment.as_item() for segment in timeline.segments],
     }

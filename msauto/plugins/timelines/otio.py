@@ -27,6 +27,8 @@ from msauto.plugins.timelines.timeline import (
     with_extra_values,
 )
 
+JsonObject = dict[str, Any]
+
 # Reading -------------------------------------------------------------------------------------------------------
 
 _KINDS: Final[Mapping[str, str]] = {
@@ -365,7 +367,7 @@ def _color(marker: _Object) -> str:
 def _with_metadata(item: Item, source: _Object) -> Item:
     metadata = source.child("metadata")
     extra = "" if metadata is None else metadata.text("msauto")
-    return with_extra_values(item, extra, lambda each: each.title, 1)
+    return with_extra_values(item, extra, lambda edited: edited.title, 1)
 
 
 # Writing -------------------------------------------------------------------------------------------------------
@@ -400,11 +402,11 @@ def write_otio(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     return WrittenTimeline(f"{json.dumps(root, indent=4, ensure_ascii=False)}\n")
 
 
-def _named(schema: str, name: str, metadata: Mapping[str, str]) -> dict[str, Any]:
+def _named(schema: str, name: str, metadata: Mapping[str, str]) -> JsonObject:
     return {"OTIO_SCHEMA": schema, "metadata": metadata, "name": name}
 
 
-def _item_json(schema: str, name: str, metadata: Mapping[str, str], place: dict[str, Any] | None) -> dict[str, Any]:
+def _item_json(schema: str, name: str, metadata: Mapping[str, str], place: JsonObject | None) -> JsonObject:
     return {
         **_named(schema, name, metadata),
         "source_range": place,
@@ -415,12 +417,12 @@ def _item_json(schema: str, name: str, metadata: Mapping[str, str], place: dict[
     }
 
 
-def _no_media() -> dict[str, Any]:
+def _no_media() -> JsonObject:
     missing = _named("MissingReference.1", "", {}) | {"available_range": None, "available_image_bounds": None}
     return {"media_references": {"DEFAULT_MEDIA": missing}, "active_media_reference_key": "DEFAULT_MEDIA"}
 
 
-def _marker_json(marker: EditMarker, rate: float) -> dict[str, Any]:
+def _marker_json(marker: EditMarker, rate: float) -> JsonObject:
     return {
         **_named("Marker.2", marker.title, _metadata(marker)),
         "color": color_of(marker.track).upper(),
@@ -429,12 +431,12 @@ def _marker_json(marker: EditMarker, rate: float) -> dict[str, Any]:
     }
 
 
-def _range_json(start: int, duration: int, rate: float) -> dict[str, Any]:
+def _range_json(start: int, duration: int, rate: float) -> JsonObject:
     times = {"duration": _time_json(duration, rate), "start_time": _time_json(start, rate)}
     return {"OTIO_SCHEMA": "TimeRange.1", **times}
 
 
-def _time_json(frames: int, rate: float) -> dict[str, Any]:
+def _time_json(frames: int, rate: float) -> JsonObject:
     return {"OTIO_SCHEMA": "RationalTime.1", "rate": rate, "value": float(frames)}
 
 

@@ -75,39 +75,49 @@ def read_csv(text: str, clock: TimelineClock, columns: Mapping[str, str]) -> Edi
 
 def read_rows(rows: Iterable[Row], clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
     """Read rows, the first of which is the header: a row with a duration is a segment, any other one a marker."""
-    filled = [(line, row) for line, row in rows if any(cell.strip() for cell in row)]
-    timeline = EditTimeline()
+    filled = [(line, row) for line, row in rows if any(map(str.strip, row))]
     if not filled:
         raise TimelineError("the table is empty", "add a header with a column Start")
-    places = _places(filled[0], columns)
-    for line, row in filled[1:]:
-        if len(row) > len(filled[0][1]) and any(row[len(filled[0][1]) :]):
-            raise TimelineError("the row has more cells than the header", "quote cells that hold the separator", line)
-        cells = {name: as_written(row[at]) if at < len(row) else "" for name, at in places.items()}
-        _add_row(timeline, dict.fromkeys(COLUMNS, "") | cells, line, clock)
+    header, *below = filled
+    width = len(header[1])
+    places = _places(header, columns)
+    timeline = EditTimeline()
+    for line, row in below:
+        if any(row[width:]):
+            remedy = "quote cells that hold the separator"
+            raise TimelineError("the row has more cells than the header", remedy, line)
+        cells = dict.fromkeys(COLUMNS, "")
+        for column, place in places.items():
+            if place < len(row):
+                cells[column] = as_written(row[place])
+        _add_row(timeline, cells, line, clock)
     return timeline
 
 
 def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
     """Return where each column is; raises :class:`TimelineError` without one for the start."""
-    named = [cell.strip().casefold() for cell in header[1]]
+    line, cells = header
+    named = [cell.strip().casefold() for cell in cells]
     own = {str(column): str(name).strip().casefold() for column, name in columns.items()}
     for column, name in own.items():
         if column not in COLUMNS:
             raise TimelineError(f"columns: unknown column {column!r}", unknown=(column, COLUMNS))
         if name not in named:
-            raise TimelineError(f"the header has no column {columns[column]!r}", line=header[0], unknown=(name, named))
+            why = f"the header has no column {columns[column]!r}"
+            raise TimelineError(why, line=line, unknown=(name, named))
     places = {}
-    for column, names in COLUMNS.items():
-        header_name = next((name for name in ([own[column]] if column in own else names) if name in named), None)
-        if header_name is not None:
-            places[column] = named.index(header_name)
+    for column, usual_names in COLUMNS.items():
+        names = (own[column],) if column in own else usual_names
+        for name in names:
+            if name in named:
+                places[column] = named.index(name)
+                break
     if "start" not in places:
-        shown = ", ".join(header[1][:12])
+        shown = ", ".join(cells[:12])
         raise TimelineError(
             f"the header has no column for the start: {shown}",
             "name it Start, or set columns={'start': 'its name'}",
-            header[0],
+            line,
         )
     return places
 
@@ -115,29 +125,32 @@ def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
 def _add_row(timeline: EditTimeline, row: Mapping[str, str], line: int, clock: TimelineClock) -> None:
     if not row["start"].strip():
         raise TimelineError("the row has no position", "add a time code, or delete the row", line)
-    start, duration = clock.position(row["start"], line), 0
+    start = clock.position(row["start"], line)
+    duration = 0
     if row["duration"].strip():
         duration = clock.duration(row["duration"], line)
     elif row["end"].strip():
         duration = clock.position(row["end"], line) - start
         if duration < 0:
             raise TimelineError("the row ends before it starts", "correct its time codes", line)
-    numbers: dict[str, int | None] = {"rating": None, "number": None}
-    for column in numbers:
-        if text := row[column].strip():
-            if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
-                raise TimelineError(f"{column} {text[:40]!r} is not a whole number", "write digits", line)
-            numbers[column] = int(text)
+    rating = _number(row, "rating", line)
+    number = _number(row, "number", line)
+    texts = {name: row[name] for name in MARKER_TEXTS}
+    color = row["color"].strip()
     track = row["track"].strip()
-    marker = EditMarker(
-        start,
-        **{name: row[name] for name in MARKER_TEXTS},
-        rating=numbers["rating"] or 0,
-        track="" if _EDIT_TRACK.fullmatch(track) else track,
-        color=row["color"].strip(),
-        line=line,
-    )
-    timeline.add(marker, duration, numbers["number"])
+    if _EDIT_TRACK.fullmatch(track):
+        track = ""
+    marker = EditMarker(start, **texts, rating=rating or 0, track=track, color=color, line=line)
+    timeline.add(marker, duration, number)
+
+
+def _number(row: Mapping[str, str], column: str, line: int) -> int | None:
+    text = row[column].strip()
+    if not text:
+        return None
+    if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
+        raise TimelineError(f"{column} {text[:40]!r} is not a whole number", "write digits", line)
+    return int(text)
 
 
 # Cue sheets as XLSX ---------------------------------------------------------------------------------------------
@@ -153,14 +166,27 @@ def read_xlsx(content: bytes, clock: TimelineClock, columns: Mapping[str, str]) 
 
 def write_csv(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write a row for each segment and marker. It begins with a byte order mark: spreadsheets look for one."""
-    rows: list[tuple[int, tuple[str, ...]]] = []
+    rows = []
     for segment in timeline.segments:
-        times = (clock.show(segment.start), clock.show_duration(segment.duration))
+        start = clock.show(segment.start)
+        duration = clock.show_duration(segment.duration)
         number = "" if segment.number is None else str(segment.number)
-        rows.append((segment.start, (*times, segment.title, "", "", "", "", segment.keywords, "", number)))
+        cells = (start, duration, segment.title, "", "", "", "", segment.keywords, "", number)
+        rows.append((segment.start, cells))
     for marker in timeline.markers:
-        texts = (marker.title, marker.comment, color_of(marker.track), marker.track, marker.user, marker.keywords)
-        rows.append((marker.frame, (clock.show(marker.frame), "", *texts, str(marker.rating or ""), "")))
+        cells = (
+            clock.show(marker.frame),
+            "",
+            marker.title,
+            marker.comment,
+            color_of(marker.track),
+            marker.track,
+            marker.user,
+            marker.keywords,
+            str(marker.rating or ""),
+            "",
+        )
+        rows.append((marker.frame, cells))
     rows.sort(key=lambda row: row[0])
     lines = [csv_line(cells) for _, cells in rows]
     return WrittenTimeline("".join(("\ufeff", csv_line(_WRITTEN), *lines)))
@@ -176,22 +202,32 @@ def is_marker_list(text: str) -> bool:
 
 def read_marker_list(text: str, clock: TimelineClock) -> EditTimeline:
     """Read markers; one of more than one frame becomes a segment."""
-    lines: list[tuple[int, list[str]]] = []  # each with those that its comment continues on
+    timeline = EditTimeline()
+    for number, marker_lines in _marker_lines(text):
+        cells = " ".join(marker_lines).split("\t", 6)
+        user, at, _, color, comment, length = [*cells, "", "", ""][:6]
+        duration = 0
+        if length.strip():
+            duration = clock.duration(length, number)
+        frame = clock.position(at, number)
+        marker = EditMarker(frame, comment.strip(), user=user.strip(), color=color.strip())
+        timeline.add_lasting(marker, duration)
+    return timeline
+
+
+def _marker_lines(text: str) -> list[tuple[int, list[str]]]:
+    """Return the number of the line of each marker, and this line with those that its comment continues on."""
+    markers = []
     for number, line in enumerate(text.splitlines(), 1):
         if _MARKER.match(line):
-            lines.append((number, [line]))
-        elif line.strip() and lines:
-            lines[-1][1].append(line.strip(" "))
+            markers.append((number, [line]))
+        elif line.strip() and markers:
+            _, marker_lines = markers[-1]
+            marker_lines.append(line.strip(" "))
         elif line.strip():
             raise TimelineError(
                 f"the line is not a marker of Avid: {line[:60]!r}",
                 "export the markers as text again: user, time code, track, color, comment",
                 number,
             )
-    timeline = EditTimeline()
-    for number, parts in lines:
-        user, at, _, color, comment, length = [*" ".join(parts).split("\t", 6), "", "", ""][:6]
-        frames = clock.duration(length, number) if length.strip() else 1
-        marker = EditMarker(clock.position(at, number), comment.strip(), user=user.strip(), color=color.strip())
-        timeline.add(marker, frames if frames > 1 else 0)
-    return timeline
+    return markers

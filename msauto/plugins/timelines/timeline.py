@@ -59,12 +59,13 @@ class EditSegment:
 
     def as_item(self) -> dict[str, Any]:
         """Return the item of ``segments:`` in an ``asset`` task, without empty values."""
-        number = {} if self.number is None else {"number": self.number}
-        return {**number, "start": self.start, "duration": self.duration, **_filled(self, SEGMENT_TEXTS)}
+        item = {"start": self.start, "duration": self.duration, **_filled(self, SEGMENT_TEXTS)}
+        return item if self.number is None else {"number": self.number, **item}
 
 
 def _texts(kind: type, attributes: tuple[registry.Attribute, ...]) -> tuple[str, ...]:
-    return tuple(name for name in registry.names(attributes, "text") if name in {each.name for each in fields(kind)})
+    held = {attribute.name for attribute in fields(kind)}
+    return tuple(name for name in registry.names(attributes, "text") if name in held)
 
 
 MARKER_TEXTS = _texts(EditMarker, registry.MARKER_ATTRIBUTES)
@@ -93,19 +94,28 @@ class EditTimeline:
         title = marker.title or one_line(marker.comment)
         self.segments.append(EditSegment(marker.frame, duration, title, marker.keywords, number))
 
+    def add_lasting(self, marker: EditMarker, duration: int) -> None:
+        """Add a marker of a program whose markers last one frame at least."""
+        if duration == 1:
+            duration = 0
+        self.add(marker, duration)
+
 
 def joined(markers: Iterable[EditMarker]) -> list[EditMarker]:
     """Return one marker for each frame and track, with the texts of all: a clip has no more of them."""
     places: dict[tuple[int, str], list[EditMarker]] = {}
     for marker in markers:
-        places.setdefault((marker.frame, marker.track or registry.DEFAULT_TRACK), []).append(marker)
+        place = (marker.frame, marker.track or DEFAULT_TRACK)
+        places.setdefault(place, []).append(marker)
     markers_joined = []
     for together in places.values():
         texts: dict[str, Any] = {}
         for name in MARKER_TEXTS:
-            values = dict.fromkeys(getattr(each, name) for each in together)
-            texts[name] = ("\n" if name == "comment" else " / ").join(filter(None, values))
-        markers_joined.append(replace(together[0], **texts, rating=max(each.rating for each in together)))
+            separator = "\n" if name == "comment" else " / "
+            values = dict.fromkeys(getattr(marker, name) for marker in together)
+            texts[name] = separator.join(filter(None, values))
+        rating = max(marker.rating for marker in together)
+        markers_joined.append(replace(together[0], **texts, rating=rating))
     return markers_joined
 
 
@@ -133,6 +143,8 @@ def shown_text(item: EditMarker | EditSegment) -> str:
 
 T = TypeVar("T")
 _LONGEST_LINE = 10_000
+_KINDS: Final = {"drop": "drop frame", "non_drop": "non-drop frame", "seconds": "in seconds", "frames": "frames"}
+_EXAMPLES: Final = {"drop": "10:00:00;00", "non_drop": "10:00:00:00", "seconds": "10:00:00.0"}
 _CLOCK_TIME = re.compile(r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII)
 
 
@@ -174,19 +186,20 @@ class TimelineClock:
         timecode = self._on_line(lambda: _parse(text, drop=drop), line)
         if timecode.kind == "frames":
             return timecode.frames
-        origin, is_counted = self.origin, self.rate.denominator != 1 and self.first != 0
-        if origin is not None and is_counted and origin.kind != timecode.kind:  # the same digits are seconds apart
-            names = {"drop": "drop frame", "non_drop": "non-drop frame", "seconds": "in seconds", "frames": "frames"}
-            example = {"drop": "10:00:00;00", "non_drop": "10:00:00:00", "seconds": "10:00:00.0"}[timecode.kind]
+        origin = self.origin
+        counts_from_origin = self.rate.denominator != 1 and self.first != 0
+        if origin is not None and counts_from_origin and origin.kind != timecode.kind:
+            # The same digits are seconds apart.
+            example = _EXAMPLES[timecode.kind]
             raise TimelineError(
-                f"{timecode} is {names[timecode.kind]}, but origin {origin} is {names[origin.kind]}",
+                f"{timecode} is {_KINDS[timecode.kind]}, but origin {origin} is {_KINDS[origin.kind]}",
                 f"write origin= as the file does, for example {example!r}",
                 line,
             )
         frame = self._on_line(lambda: timecode.to_frames(self.rate), line) - self.first
         if frame < 0:
             raise TimelineError(
-                f"{text} is before the first frame of the clip, {self.origin or '00:00:00:00'}",
+                f"{text} is before the first frame of the clip, {origin or '00:00:00:00'}",
                 "set origin= to the time code of the first frame",
                 line,
             )
@@ -223,7 +236,9 @@ def _parse(text: str, *, drop: bool = False) -> Timecode:
         return Timecode.parse(f"{clock}.{decimals or '0'}")
     if not hours:
         return Timecode.parse(text)  # MM:SS:FF is ambiguous: raises, with the valid forms
-    return Timecode.parse(f"{clock}{';' if drop or separator == ';' else ':'}{frames}")
+    if drop:
+        separator = ";"
+    return Timecode.parse(f"{clock}{separator}{frames}")
 
 
 TRACK_OF_COLOR: Final[Mapping[str, str]] = {
@@ -257,22 +272,26 @@ def check_tracks(tracks: Mapping[str, str]) -> dict[str, str]:
     checked = {str(color).casefold(): track_named(str(track)) for color, track in tracks.items()}
     for color, track in checked.items():
         if track not in TRACKS:
-            raise TimelineError(f"tracks: {color!r} has the unknown track {track!r}", unknown=(track, TRACKS))
+            why = f"tracks: {color!r} has the unknown track {track!r}"
+            raise TimelineError(why, unknown=(track, TRACKS))
     return checked
 
 
 def with_track(marker: EditMarker, tracks: Mapping[str, str]) -> EditMarker:
     """Return a marker with its track: by name, else by color; raises :class:`TimelineError` for an unknown name."""
-    named, color = marker.track, marker.color.casefold()
-    if named.casefold() in tracks and named:
+    named = marker.track
+    if named and named.casefold() in tracks:
         return replace(marker, track=tracks[named.casefold()])
     if named:
         track = track_named(named)
         if track not in TRACKS:
-            raise TimelineError(f"unknown track {named!r}", line=marker.line or None, unknown=(named, TRACKS))
+            line = marker.line or None
+            raise TimelineError(f"unknown track {named!r}", line=line, unknown=(named, TRACKS))
         return replace(marker, track=track)
-    default = tracks.get(OTHERS) or TRACK_OF_COLOR.get(color, DEFAULT_TRACK if color else "")
-    return replace(marker, track=tracks.get(color, default))
+    color = marker.color.casefold()
+    usual = DEFAULT_TRACK if color else ""
+    of_others = tracks.get(OTHERS) or TRACK_OF_COLOR.get(color, usual)
+    return replace(marker, track=tracks.get(color, of_others))
 
 
 Item = TypeVar("Item", EditMarker, EditSegment)
@@ -293,15 +312,21 @@ def extra_values(item: EditMarker | EditSegment, shown: str, *, colored: bool = 
 
     ``colored``: the file shows the color of its track.
     """
-    values = {each.name: getattr(item, each.name) for each in fields(item) if each.name not in _NATIVE}
-    further = {name: value for name, value in values.items() if value or (name == "number" and value is not None)}
+    further: dict[str, Any] = {}
+    for name, value in asdict(item).items():
+        is_numbered_zero = name == "number" and value == 0
+        if name not in _NATIVE and (value or is_numbered_zero):
+            further[name] = value
     if item.title == shown:
         further.pop("title", None)
     elif shown:
         further["title"] = item.title
-    if colored and TRACK_OF_COLOR.get(color_of(further.get("track", ""))) == further.get("track"):
+    track = further.get("track", "")
+    if colored and TRACK_OF_COLOR[color_of(track)] == track:
         further.pop("track", None)
-    return json.dumps(further, separators=(",", ":")).replace(">", "\\u003e") if further else ""
+    if not further:
+        return ""
+    return json.dumps(further, separators=(",", ":")).replace(">", "\\u003e")
 
 
 def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: int) -> Item:
@@ -310,13 +335,20 @@ def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: 
         return item
     try:
         values = parse_json(text)
-        known = {each.name for each in fields(item)} - _NATIVE
-        for name, value in values.items():
-            if name not in known or not isinstance(value, int if name in {"rating", "number"} else str):
-                raise TypeError(name)
-            str(value).encode()  # refuses half of a character
+        _check_values(item, values)
         changed = replace(item, **values)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         remedy = "remove the MSAUTO values, or export again"
         raise TimelineError("the MSAUTO values are not as msauto writes them", remedy, line) from error
-    return changed if show(changed) == item.title else replace(changed, title=item.title)
+    if show(changed) == item.title:
+        return changed
+    return replace(changed, title=item.title)
+
+
+def _check_values(item: EditMarker | EditSegment, values: dict[str, Any]) -> None:
+    names = {attribute.name for attribute in fields(item)} - _NATIVE
+    for name, value in values.items():
+        kind = int if name in {"rating", "number"} else str
+        if name not in names or not isinstance(value, kind):
+            raise TypeError(name)
+        str(value).encode()  # refuses half of a character
