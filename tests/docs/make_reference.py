@@ -29,9 +29,8 @@ _MADE = "<!-- Made from the code by `python -m tests.docs.make_reference`: chang
 _LOOKUPS = """
 ## Lookups
 
-Files are searched for beside the playbook, inside its repository (the nearest folder above with `.git` or
-`msauto.toml`; without one, see [security](../explanation/safety.md#playbooks)). `[lookup] folders` in `msauto.toml`
-opens others.
+Files are searched for beside the playbook, inside [its repository](files.md). `[lookup] folders` in `msauto.toml` opens
+others.
 
 """
 
