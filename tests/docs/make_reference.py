@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any, get_args, get_type_hints
 
 import click
+from msgspec.structs import replace
 
 from msauto.cli import flags as cli_flags
 from msauto.cli.help import SECTIONS, in_sections
@@ -39,10 +40,25 @@ def modules_page() -> str:
     """Return the page of plays, tasks and modules."""
     intro = (
         "# Plays, tasks and modules: every key\n\n"
-        "Every value may be a template, except those marked (no template). A key without a value is an error: write\n"
-        '`""` to clear, or omit the key. `[]` in a key means: of each item of the list.\n\n'
+        "Every value may be a template, except those marked †. `[]` in a key means: of each item of the list.\n"
+        "`msauto doc NAME` has examples, which together use every key.\n\n"
     )
-    return _MADE + intro + "\n".join(render_topic(module(name)) for name in TOPICS)
+    return _MADE + intro + "\n".join(_topic(name) for name in TOPICS)
+
+
+def _topic(name: str) -> str:
+    """Return a topic without its examples; what a module has in common with ``asset`` is described there."""
+    topic = module(name)
+    if name not in {"play", "task", "asset"}:
+        shared = {key.path for key in topic.keys if key in module("asset").keys}
+        text = render_topic(
+            replace(topic, examples=(), keys=tuple(key for key in topic.keys if key.path not in shared))
+        )
+        if shared:
+            text += f"| {', '.join(f'`{path}`' for path in sorted(shared))} | as of `asset` | |\n"
+    else:
+        text = render_topic(replace(topic, examples=()))
+    return text.replace(" (no template) |", " † |")
 
 
 def filters_page() -> str:
@@ -97,16 +113,14 @@ PAGES: Mapping[str, Callable[[], str]] = {"modules": modules_page, "filters": fi
 
 BATCH_RESULT = """
 The summary of a batch: `msauto batch run --format json`, and `msauto report` and `msauto history` of a batch. Its JSON
-Schema: `msauto schema batch-result`.
+Schema, `msauto schema batch-result`, describes every key; this is the batch itself.
+
 """
-PARTS = {"JobResult": "Jobs", "Cause": "Causes", "DifferingTarget": "Drift", "SentMessage": "Deliveries"}
 
 
 def batch_result_section() -> str:
     """Return the section about the summary of a batch, from its schema."""
-    schema = batch_result_schema()
-    parts = [("A batch", schema), *((PARTS[name], part) for name, part in schema["$defs"].items())]
-    return BATCH_RESULT + "".join(f"\n### {heading}\n\n{_keys(part)}" for heading, part in parts)
+    return BATCH_RESULT + _keys(batch_result_schema())
 
 
 EVENTS = """
@@ -209,13 +223,17 @@ def shared_flags_table() -> str:
     return table
 
 
+_BASES = {"apply": ("plan",), "rehearse": ("plan", "apply")}
+"""The commands whose flags the table of a command does not repeat."""
+
+
 def flags_table(name: str) -> str:
     """Return the table of the flags of a command, in the sections of its help; without those that commands share.
 
-    ``apply`` has most flags of ``plan``: only its own ones are in its table.
+    ``apply`` and ``rehearse`` have most flags of ``plan``: only their own ones are in their tables.
     """
     left_out = {each.name for each in _shared.params}
-    others = {_row(each) for command in _named("plan") for each in _options(command)} if name == "apply" else set()
+    others = {_row(each) for other in _BASES.get(name, ()) for each in _options(*_named(other))}
     found: dict[str, dict[str, None]] = {section: {} for section in SECTIONS}
     for command in _named(name):
         own = (each for each in _options(command) if each.name not in left_out and _row(each) not in others)
