@@ -1,7 +1,7 @@
 """What a GET costs below the client: ``python -m bench.transports 2000``.
 
-The same GETs of one asset, one after the other, by aiohttp and by ``httpx2.AsyncHTTPTransport``; nothing is parsed. The CPU
-is that of this process, the lowest of three rounds.
+The same GETs of one asset, one after the other, by aiohttp and by ``httpx2.AsyncHTTPTransport``. Nothing is parsed.
+The CPU is that of this process, the lowest of three rounds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from itertools import groupby
@@ -76,7 +75,7 @@ def filters_page() -> str:
         + "## Filters\n\n"
         + _entries(reference.filters())
         + '\n## Tests\n\nFor `when`, `where`, `that` and `if`: `asset.title is match("EP")`.\n\n'
-        + _entries(reference.tests())
+        + table(("name", "means"), [(f"`{each.name}`", each.words) for each in reference.tests()])
         + _LOOKUPS
         + _entries(reference.lookups())
         + "\n## Removed on purpose\n\n"
@@ -125,14 +124,14 @@ def batch_result_section() -> str:
 
 EVENTS = """
 `msauto plan`, `apply` and `undo` write what happens to a file with `--events FILE`, for programs that follow a run: one
-JSON object for each line. The JSON Schema of a line: `msauto schema events`.
+JSON object for each line. The JSON Schema of a line, `msauto schema events`, describes every key.
 
 - `command_ended` is the last line. Without it the command was killed: `msauto history` shows what it did.
 - The file is created for its owner only, and replaced by the next command that writes to it. A file that holds
   something else is not overwritten.
 - `--events -` writes to stdout. The plan and the result then go to stderr.
+- Messages of more than 500 characters are cut.
 - If events cannot be written, stderr has one warning; the run and its exit code do not change.
-- Secrets are shown as `***`. Messages of more than 500 characters are cut.
 - A new version of msauto may add keys and types of events within version 1: ignore what you do not know.
 
 To follow a run in another terminal:
@@ -144,24 +143,19 @@ tail -F run.jsonl | jq -r 'select(.type == "target_finished") | "\\(.outcome) \\
 
 
 def events_section() -> str:
-    """Return the section about the events, from their schema; what several events have is described once."""
+    """Return the section about the events, from their schema, which describes every key."""
     parts = events_schema()["$defs"]
     begin = {name: key for name, key in parts["TargetStartedLine"]["properties"].items() if name != "target"}
     begin["type"] = {"description": begin["type"]["description"]}
     own = {kind.__name__: _without(parts[kind.__name__]["properties"], begin) for kind in LINES.values()}
-    told = Counter((name, _description(key)) for keys in own.values() for name, key in keys.items())
-    common = {name: key for keys in own.values() for name, key in keys.items() if told[name, _description(key)] > 1}
     text = EVENTS + f"\n### Keys of every line\n\n{_keys({'properties': begin})}"
-    text += f"\n### Keys of several events\n\n{_keys({'properties': common})}"
-    text += f"\n`target` has these keys:\n\n{_keys(parts['EventTarget'])}"
-    text += "\n`total` of `run_started`, and `done` while applying, have the keys `targets` and `requests`.\n"
-    rows = (_event_row(parts[name], keys, common) for name, keys in own.items())
+    rows = (_event_row(parts[name], keys) for name, keys in own.items())
     return text + "\n### The events\n\n| event | when | keys |\n|---|---|---|\n" + "".join(rows)
 
 
-def _event_row(part: dict[str, Any], keys: dict[str, Any], common: dict[str, Any]) -> str:
-    told = [f"`{name}`" if key == common.get(name) else f"`{name}`: {_description(key)}" for name, key in keys.items()]
-    return f"| `{part['properties']['type']['enum'][0]}` | {part['description'].rstrip('.')} | {'. '.join(told)} |\n"
+def _event_row(part: dict[str, Any], keys: dict[str, Any]) -> str:
+    event = part["properties"]["type"]["enum"][0]
+    return f"| `{event}` | {part['description'].rstrip('.')} | {', '.join(f'`{key}`' for key in keys)} |\n"
 
 
 def _without(keys: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
