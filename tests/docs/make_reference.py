@@ -93,12 +93,13 @@ def facts_page() -> str:
         "it does not report is an error, except with `| default(...)` or `is defined`.\n\n"
     )
     names = "\n## Given names\n\nIn addition to the variables of the playbook, and `item` in a loop:\n\n"
-    return _MADE + intro + _entries(reference.facts(), "fact") + names + _entries(reference.variables(), "name")
+    found = [(f"`{each.name}`", each.words, _code(each.result)) for each in reference.facts()]
+    return _MADE + intro + table(("fact", "means", "gives"), found) + names + _entries(reference.variables())
 
 
-def _entries(entries: Iterable[reference.ReferenceEntry], head: str = "name") -> str:
+def _entries(entries: Iterable[reference.ReferenceEntry]) -> str:
     rows = [(f"`{each.name}`", each.words, _code(each.example), _code(each.result)) for each in entries]
-    return table((head, "means", "example", "gives"), rows)
+    return table(("name", "means", "example", "gives"), rows)
 
 
 def _code(text: str) -> str:
@@ -199,21 +200,12 @@ def _named(name: str) -> list[click.Command]:
     return [*found[0].commands.values()] if isinstance(found[0], click.Group) else found
 
 
-_SHARING = ("plan", "apply", "undo", "validate", "show", "export", "probe", "history", "report", "vars")
-
-
 def shared_flags_table() -> str:
-    """Return the table of the flags that commands share, in the sections of the help, with who shows each."""
-    table = "| flag | meaning | used by |\n|---|---|---|\n"
-    used = {
-        name: {each.name for command in _named(name) for each in _options(command) if not each.hidden}
-        for name in _SHARING
-    }
+    """Return the table of the flags that commands share, in the sections of the help."""
+    table = "| flag | meaning |\n|---|---|\n"
     for section, options in in_sections(_options(_shared)).items():
-        table += f"| **{section}** | | |\n"
-        for option in options:
-            users = [name for name in _SHARING if option.name in used[name]]
-            table += f"{_row(option)} {'all' if len(users) == len(_SHARING) else ', '.join(users)} |\n"
+        table += f"| **{section}** | |\n"
+        table += "".join(f"{_row(option)}\n" for option in options)
     return table
 
 
