@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from itertools import groupby
 from typing import Any, get_args, get_type_hints
 
 import click
@@ -17,7 +16,6 @@ from msauto.cli.main import group
 from msauto.model.server import Dialect
 from msauto.playbook.reference import TOPICS, module, render_topic, table
 from msauto.playbook.templates import reference
-from msauto.playbook.templates.filters import REMOVED
 from msauto.plugins.batch.batch_result import batch_result_schema
 from msauto.report.event_lines import LINES, events_schema
 from tests.docs.error_index import error_index_page
@@ -57,6 +55,7 @@ def _topic(name: str) -> str:
             text += f"| {', '.join(f'`{path}`' for path in sorted(shared))} | as of `asset` | |\n"
     else:
         text = render_topic(replace(topic, examples=()))
+    text = re.sub(r"(\| a time code or frames[^|]*\| [^|]*): a time code or frames", r"\1", text)
     return text.replace(" (no template) |", " † |")
 
 
@@ -67,8 +66,6 @@ def filters_page() -> str:
         "As in Ansible and Jinja, and more for time codes. All are deterministic: the same playbook gives the same\n"
         "plan. `words` is `[news, evening]`, `shows` a list of mappings with `title` and `kind`.\n\n"
     )
-    reasons = groupby(sorted(REMOVED, key=lambda name: (REMOVED[name], name)), REMOVED.__getitem__)
-    gone = [(", ".join(f"`{name}`" for name in names_of), why) for why, names_of in reasons]
     return (
         _MADE
         + intro
@@ -78,8 +75,7 @@ def filters_page() -> str:
         + table(("name", "means"), [(f"`{each.name}`", each.words) for each in reference.tests()])
         + _LOOKUPS
         + _entries(reference.lookups())
-        + "\n## Removed on purpose\n\n"
-        + table(("filter or test", "why"), gone)
+        + "\nOne of Ansible or Jinja that is not here is answered with what does the same.\n"
     )
 
 
