@@ -18,8 +18,7 @@ While a plan is applied, each of a thousand targets of a dead server would use u
 - *open for one kind of request*: the server answered it with the same rejection for three targets in a row, whether or
   not it names the target. It gets no more of it: targets that need it are not attempted, the others continue.
 
-Every other failure concerns its target alone, and stops no other (how-it-works, «A server that becomes unreachable, or
-rejects everything»).
+Every other failure concerns its target alone, and stops no other (inventory, «While applying»).
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def folder_value(folder: Folder) -> str:
     """
     for name in folder:
         named(name, "a folder's name")
-    return show_folder(folder)
+    return show_folder(tuple(folder))
 
 
 @lru_cache(maxsize=4096)  # a title is in several requests of its asset, a constant value in all assets

@@ -1,4 +1,4 @@
-"""Classifying an answer: what was asked for, an error, or neither (interface, «Errors» and «Answers»)."""
+"""Classifying an answer: what was asked for, an error, or neither (interface, «Errors» and «What is not specified»)."""
 
 from __future__ import annotations
 

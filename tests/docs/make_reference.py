@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from itertools import groupby
 from typing import Any, get_args, get_type_hints
 
 import click
+from msgspec.structs import replace
 
 from msauto.cli import flags as cli_flags
 from msauto.cli.help import SECTIONS, in_sections
@@ -17,7 +16,6 @@ from msauto.cli.main import group
 from msauto.model.server import Dialect
 from msauto.playbook.reference import TOPICS, module, render_topic, table
 from msauto.playbook.templates import reference
-from msauto.playbook.templates.filters import REMOVED
 from msauto.plugins.batch.batch_result import batch_result_schema
 from msauto.report.event_lines import LINES, events_schema
 from tests.docs.error_index import error_index_page
@@ -29,9 +27,8 @@ _MADE = "<!-- Made from the code by `python -m tests.docs.make_reference`: chang
 _LOOKUPS = """
 ## Lookups
 
-Files are searched for beside the playbook, inside its repository (the nearest folder above with `.git` or
-`msauto.toml`; without one, see [security](../explanation/safety.md#playbooks)). `[lookup] folders` in `msauto.toml`
-opens others.
+Files are searched for beside the playbook, inside [its repository](files.md). `[lookup] folders` in `msauto.toml` opens
+others.
 
 """
 
@@ -40,10 +37,26 @@ def modules_page() -> str:
     """Return the page of plays, tasks and modules."""
     intro = (
         "# Plays, tasks and modules: every key\n\n"
-        "Every value may be a template, except those marked (no template). A key without a value is an error: write\n"
-        '`""` to clear, or omit the key. `[]` in a key means: of each item of the list.\n\n'
+        "Every value may be a template, except those marked †. `[]` in a key means: of each item of the list.\n"
+        "`msauto doc NAME` has examples, which together use every key.\n\n"
     )
-    return _MADE + intro + "\n".join(render_topic(module(name)) for name in TOPICS)
+    return _MADE + intro + "\n".join(_topic(name) for name in TOPICS)
+
+
+def _topic(name: str) -> str:
+    """Return a topic without its examples; what a module has in common with ``asset`` is described there."""
+    topic = module(name)
+    if name not in {"play", "task", "asset"}:
+        shared = {key.path for key in topic.keys if key in module("asset").keys}
+        text = render_topic(
+            replace(topic, examples=(), keys=tuple(key for key in topic.keys if key.path not in shared))
+        )
+        if shared:
+            text += f"| {', '.join(f'`{path}`' for path in sorted(shared))} | as of `asset` | |\n"
+    else:
+        text = render_topic(replace(topic, examples=()))
+    text = re.sub(r"(\| a time code or frames[^|]*\| [^|]*): a time code or frames", r"\1", text)
+    return text.replace(" (no template) |", " † |")
 
 
 def filters_page() -> str:
@@ -53,19 +66,16 @@ def filters_page() -> str:
         "As in Ansible and Jinja, and more for time codes. All are deterministic: the same playbook gives the same\n"
         "plan. `words` is `[news, evening]`, `shows` a list of mappings with `title` and `kind`.\n\n"
     )
-    reasons = groupby(sorted(REMOVED, key=lambda name: (REMOVED[name], name)), REMOVED.__getitem__)
-    gone = [(", ".join(f"`{name}`" for name in names_of), why) for why, names_of in reasons]
     return (
         _MADE
         + intro
         + "## Filters\n\n"
         + _entries(reference.filters())
         + '\n## Tests\n\nFor `when`, `where`, `that` and `if`: `asset.title is match("EP")`.\n\n'
-        + _entries(reference.tests())
+        + table(("name", "means"), [(f"`{each.name}`", each.words) for each in reference.tests()])
         + _LOOKUPS
         + _entries(reference.lookups())
-        + "\n## Removed on purpose\n\n"
-        + table(("filter or test", "why"), gone)
+        + "\nOne of Ansible or Jinja that is not here is answered with what does the same.\n"
     )
 
 
@@ -79,12 +89,13 @@ def facts_page() -> str:
         "it does not report is an error, except with `| default(...)` or `is defined`.\n\n"
     )
     names = "\n## Given names\n\nIn addition to the variables of the playbook, and `item` in a loop:\n\n"
-    return _MADE + intro + _entries(reference.facts(), "fact") + names + _entries(reference.variables(), "name")
+    found = [(f"`{each.name}`", each.words, _code(each.result)) for each in reference.facts()]
+    return _MADE + intro + table(("fact", "means", "gives"), found) + names + _entries(reference.variables())
 
 
-def _entries(entries: Iterable[reference.ReferenceEntry], head: str = "name") -> str:
+def _entries(entries: Iterable[reference.ReferenceEntry]) -> str:
     rows = [(f"`{each.name}`", each.words, _code(each.example), _code(each.result)) for each in entries]
-    return table((head, "means", "example", "gives"), rows)
+    return table(("name", "means", "example", "gives"), rows)
 
 
 def _code(text: str) -> str:
@@ -98,28 +109,26 @@ PAGES: Mapping[str, Callable[[], str]] = {"modules": modules_page, "filters": fi
 
 BATCH_RESULT = """
 The summary of a batch: `msauto batch run --format json`, and `msauto report` and `msauto history` of a batch. Its JSON
-Schema: `msauto schema batch-result`.
+Schema, `msauto schema batch-result`, describes every key; this is the batch itself.
+
 """
-PARTS = {"JobResult": "Jobs", "Cause": "Causes", "DifferingTarget": "Drift", "SentMessage": "Deliveries"}
 
 
 def batch_result_section() -> str:
     """Return the section about the summary of a batch, from its schema."""
-    schema = batch_result_schema()
-    parts = [("A batch", schema), *((PARTS[name], part) for name, part in schema["$defs"].items())]
-    return BATCH_RESULT + "".join(f"\n### {heading}\n\n{_keys(part)}" for heading, part in parts)
+    return BATCH_RESULT + _keys(batch_result_schema())
 
 
 EVENTS = """
 `msauto plan`, `apply` and `undo` write what happens to a file with `--events FILE`, for programs that follow a run: one
-JSON object for each line. The JSON Schema of a line: `msauto schema events`.
+JSON object for each line. The JSON Schema of a line, `msauto schema events`, describes every key.
 
 - `command_ended` is the last line. Without it the command was killed: `msauto history` shows what it did.
 - The file is created for its owner only, and replaced by the next command that writes to it. A file that holds
   something else is not overwritten.
 - `--events -` writes to stdout. The plan and the result then go to stderr.
+- Messages of more than 500 characters are cut.
 - If events cannot be written, stderr has one warning; the run and its exit code do not change.
-- Secrets are shown as `***`. Messages of more than 500 characters are cut.
 - A new version of msauto may add keys and types of events within version 1: ignore what you do not know.
 
 To follow a run in another terminal:
@@ -131,24 +140,19 @@ tail -F run.jsonl | jq -r 'select(.type == "target_finished") | "\\(.outcome) \\
 
 
 def events_section() -> str:
-    """Return the section about the events, from their schema; what several events have is described once."""
+    """Return the section about the events, from their schema, which describes every key."""
     parts = events_schema()["$defs"]
     begin = {name: key for name, key in parts["TargetStartedLine"]["properties"].items() if name != "target"}
     begin["type"] = {"description": begin["type"]["description"]}
     own = {kind.__name__: _without(parts[kind.__name__]["properties"], begin) for kind in LINES.values()}
-    told = Counter((name, _description(key)) for keys in own.values() for name, key in keys.items())
-    common = {name: key for keys in own.values() for name, key in keys.items() if told[name, _description(key)] > 1}
     text = EVENTS + f"\n### Keys of every line\n\n{_keys({'properties': begin})}"
-    text += f"\n### Keys of several events\n\n{_keys({'properties': common})}"
-    text += f"\n`target` has these keys:\n\n{_keys(parts['EventTarget'])}"
-    text += "\n`total` of `run_started`, and `done` while applying, have the keys `targets` and `requests`.\n"
-    rows = (_event_row(parts[name], keys, common) for name, keys in own.items())
+    rows = (_event_row(parts[name], keys) for name, keys in own.items())
     return text + "\n### The events\n\n| event | when | keys |\n|---|---|---|\n" + "".join(rows)
 
 
-def _event_row(part: dict[str, Any], keys: dict[str, Any], common: dict[str, Any]) -> str:
-    told = [f"`{name}`" if key == common.get(name) else f"`{name}`: {_description(key)}" for name, key in keys.items()]
-    return f"| `{part['properties']['type']['enum'][0]}` | {part['description'].rstrip('.')} | {'. '.join(told)} |\n"
+def _event_row(part: dict[str, Any], keys: dict[str, Any]) -> str:
+    event = part["properties"]["type"]["enum"][0]
+    return f"| `{event}` | {part['description'].rstrip('.')} | {', '.join(f'`{key}`' for key in keys)} |\n"
 
 
 def _without(keys: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
@@ -192,31 +196,26 @@ def _named(name: str) -> list[click.Command]:
     return [*found[0].commands.values()] if isinstance(found[0], click.Group) else found
 
 
-_SHARING = ("plan", "apply", "undo", "validate", "show", "export", "probe", "history", "report", "vars")
-
-
 def shared_flags_table() -> str:
-    """Return the table of the flags that commands share, in the sections of the help, with who shows each."""
-    table = "| flag | meaning | used by |\n|---|---|---|\n"
-    used = {
-        name: {each.name for command in _named(name) for each in _options(command) if not each.hidden}
-        for name in _SHARING
-    }
+    """Return the table of the flags that commands share, in the sections of the help."""
+    table = "| flag | meaning |\n|---|---|\n"
     for section, options in in_sections(_options(_shared)).items():
-        table += f"| **{section}** | | |\n"
-        for option in options:
-            users = [name for name in _SHARING if option.name in used[name]]
-            table += f"{_row(option)} {'all' if len(users) == len(_SHARING) else ', '.join(users)} |\n"
+        table += f"| **{section}** | |\n"
+        table += "".join(f"{_row(option)}\n" for option in options)
     return table
+
+
+_BASES = {"apply": ("plan",), "rehearse": ("plan", "apply")}
+"""The commands whose flags the table of a command does not repeat."""
 
 
 def flags_table(name: str) -> str:
     """Return the table of the flags of a command, in the sections of its help; without those that commands share.
 
-    ``apply`` has most flags of ``plan``: only its own ones are in its table.
+    ``apply`` and ``rehearse`` have most flags of ``plan``: only their own ones are in their tables.
     """
     left_out = {each.name for each in _shared.params}
-    others = {_row(each) for command in _named("plan") for each in _options(command)} if name == "apply" else set()
+    others = {_row(each) for other in _BASES.get(name, ()) for each in _options(*_named(other))}
     found: dict[str, dict[str, None]] = {section: {} for section in SECTIONS}
     for command in _named(name):
         own = (each for each in _options(command) if each.name not in left_out and _row(each) not in others)

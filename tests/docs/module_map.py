@@ -10,7 +10,7 @@ from tests.docs.pages import ROOT
 
 PAGE = ROOT / "CONTRIBUTING.md"
 HEADING = "## Where does my change go?\n"
-NEXT = "\n## How many files one change touches\n"
+NEXT = "\n## States of a target\n"
 INTRO = """
 The first line of each module describes it. `python -m tests.docs.module_map` makes this list from those lines, so a
 change begins with a search in it.

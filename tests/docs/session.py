@@ -134,7 +134,8 @@ class Session:
         )
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *plugins, *words],
-            env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+            capture_output=True, text=True,
         )  # fmt: skip
         return done.stdout
 

@@ -13,8 +13,6 @@ import pytest
 from pydantic import BaseModel, RootModel
 
 import msauto
-from msauto import sockets
-from msauto.cli.main import COMMANDS as OF_KERNEL
 from msauto.cli.main import group
 from msauto.errors import ProblemKind
 from msauto.model import facts
@@ -72,8 +70,6 @@ SHARED = {
     schema_batch.JobKeys,
     schema_inventory.ServerKeys,
 }  # what others inherit, described with them. The models of playbooks are in modules.md, which is made from them
-
-COMMANDS = {*OF_KERNEL, *sockets.names_of("commands")}
 
 
 def page(name: str) -> str:
@@ -171,6 +167,8 @@ def test_the_page_of_the_interface_has_each_command_and_value() -> None:
 
 
 # Commands ---------------------------------------------------------------------------------------------------------
+
+COMMANDS = group.list_commands(click.Context(group))
 
 
 def commands(name: str) -> list[click.Command]:

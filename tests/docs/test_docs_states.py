@@ -8,7 +8,7 @@ from msauto.applying.states import State
 from tests.crash.test_every_path import ALL
 from tests.docs.pages import ROOT
 
-PAGE = (ROOT / "docs/explanation/how-it-works.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 _ROW = re.compile(r"^\| ([a-z ]+) \| ([a-z ]+) \| ([A-Z][A-Za-z, ]+) \| .+ \|$", re.MULTILINE)
 
 
@@ -22,5 +22,5 @@ def test_the_table_of_a_target_is_the_state_machine() -> None:
 
 
 def test_every_state_is_drawn() -> None:
-    drawing = PAGE.partition("## A target")[2]
+    drawing = PAGE.partition("## States of a target")[2]
     assert [state.value for state in State if state.value not in drawing] == []

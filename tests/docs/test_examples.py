@@ -48,7 +48,8 @@ def example(name: str) -> ModuleType:
     return module
 
 
-def test_the_tests_of_a_playbook() -> None:
+def test_the_tests_of_a_playbook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # the fixture is an entry point, too
     flags = (
         "-p",
         "msauto.plugins.simulator.pytest_fixture",

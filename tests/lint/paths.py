@@ -17,8 +17,8 @@ from tests.lint.prose import comments, docstrings, without_examples
 from tests.lint.source import ROOT, Finding, Source
 
 FOLDERS = ("msauto", "tests", "bench", "docs", ".ci", ".github")
-MAPS = frozenset({"CONTRIBUTING.md", "docs/explanation/how-it-works.md"})
-"""The pages that describe which module does what."""
+MAPS = frozenset({"CONTRIBUTING.md"})
+"""The page that describes which module does what."""
 
 _PATH = re.compile(rf"(?<![\w./~<>{{}}-])(?:{'|'.join(map(re.escape, FOLDERS))})/(?:[\w./*<>-]*[\w/>])?")
 _PART = re.compile(rf"{_PATH.pattern}|(?<=`)(?:\w+/|[\w./*<>]+\.(?:py|j2|js|css))(?=`)")

@@ -169,14 +169,14 @@ def test_no_failure_on_the_way_makes_a_secret_show(way: str, tmp_path: Path) -> 
 
 
 def test_probe_shows_no_secret_that_a_server_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
-    from msauto.plugins.simulator.embedded import wire
+    from msauto.plugins.simulator.embedded import server, wire
 
     secret = "geheim-und-lang"
 
     def talkative(dialect: Any) -> wire.HttpAnswer:
         return wire.text_answer(f"Object not found; you are {secret}", 404, done=False)
 
-    monkeypatch.setattr(wire, "not_found_answer", talkative)
+    monkeypatch.setattr(server, "not_found_answer", talkative)
     with Simulator(state_from_seed("sample")) as sim:
         findings = asyncio.run(probe(spec_with(secret, "bearer", sim.url), "NEWS"))
     assert "you are ***" in str(findings)

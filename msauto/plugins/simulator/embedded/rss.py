@@ -1,4 +1,4 @@
-"""RSS channels: a channel is a folder of files, each file an item (interface, «RSS channel» and «RSS items»)."""
+"""RSS channels: a channel is a folder of files, each file an item (interface, «RSS channel»)."""
 
 from __future__ import annotations
 
