@@ -168,7 +168,7 @@ def test_the_page_of_the_interface_has_each_command_and_value() -> None:
 
 # Commands ---------------------------------------------------------------------------------------------------------
 
-COMMANDS = group.list_commands(click.Context(group))
+COMMANDS = {*group.list_commands(click.Context(group))}
 
 
 def commands(name: str) -> list[click.Command]:
