@@ -254,7 +254,7 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
         """Return the index of the first request that has an effect on a thing."""
         for index, request in enumerate(self.requests):
             for effect in request.effects:
-                if (effect.aspect, effect.key) == thing:
+                if effect.thing == thing:
                     return index
         return None
 

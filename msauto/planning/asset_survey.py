@@ -605,7 +605,7 @@ def shown_context(live: LiveTarget, sent: Sequence[Request]) -> TargetContext | 
     touched: set[Thing] = set()
     for request in sent:
         for effect in request.effects:
-            touched.add((effect.aspect, effect.key))
+            touched.add(effect.thing)
     untouched: list[ShownItem] = []
     if not _ON_TIMELINES.keys().isdisjoint([aspect for aspect, _ in touched]):
         for aspect in _ON_TIMELINES.values():

@@ -130,7 +130,7 @@ def seen(target: Target, live: LiveTarget, looked: Iterable[str], secrets: Secre
     for request in target.requests:
         for effect in request.effects:
             changed.setdefault(effect.aspect, set()).add(effect.key)
-            known_before.append(((effect.aspect, effect.key), effect.before))
+            known_before.append((effect.thing, effect.before))
     others: dict[str, Any] = {}
     digests: dict[str, str] = {}
     for aspect, part in snapshot.items():

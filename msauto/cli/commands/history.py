@@ -187,7 +187,8 @@ def _journal_lines(past: PastTarget) -> Iterator[str]:
         notes = "; ".join(change_notes(change, target.rate))
         if notes:
             notes = f"({notes})"
-        columns = (change.aspect, show_key(change), ", ".join(parts), notes)
+        shown_parts = ", ".join(parts)
+        columns = [change.aspect, show_key(change), shown_parts, notes]
         sign = SIGNS[change.action]
         line = "  ".join(filter(None, columns))
         yield f"    {sign} {line}"

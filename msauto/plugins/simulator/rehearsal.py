@@ -444,9 +444,14 @@ class _Copying:
         if found.home is None and is_elsewhere:
             home = Link(asset.folder or (), f"{own.title} (home)")
         number = self._take(home.link_id)
-        shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
-        snapshot = AssetSnapshot(home.title, shown)
-        return clip_from_content(self._database, clip_content(snapshot))
+        shown = structs.replace(
+            asset,
+            title=home.title,
+            folder=home.folder,
+            link_id=number,
+        )
+        content = clip_content(AssetSnapshot(home.title, shown))
+        return clip_from_content(self._database, content)
 
     def _add_entry(self, clip: SimClip, entry: Entry | Link, attributes: Mapping[str, str] | None) -> None:
         """Add an entry that is missing; ``attributes`` are those of its answer, if it was read."""
