@@ -53,7 +53,8 @@ def repository_of(folder: Path) -> Path:
 
 def _unmarked_repository(folder: Path) -> Path:
     here = Path.cwd()
-    if here in folder.parents and here not in {Path(here.anchor), Path(os.path.expanduser("~")).resolve()}:  # noqa: PTH111 - no error where there is no home
+    home = Path(os.path.expanduser("~")).resolve()  # noqa: PTH111 - no error where there is none
+    if here in folder.parents and here not in {Path(here.anchor), home}:
         return here
     return folder.parent if folder.name == "playbooks" else folder
 

@@ -199,7 +199,12 @@ class TextExport(ExportOutput):
 
     def __init__(self) -> None:
         super().__init__()
-        self._file: IO[str] = tempfile.SpooledTemporaryFile(1 << 20, "w+", encoding="utf-8", newline="\n")  # noqa: SIM115
+        self._file: IO[str] = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - closed by `close`
+            1 << 20,
+            "w+",
+            encoding="utf-8",
+            newline="\n",
+        )
         self._plays = 0
 
     def begin(self, play: ExportedPlay, head: Iterable[str]) -> None:

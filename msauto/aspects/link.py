@@ -310,9 +310,8 @@ class Links(ListAspect):
                 context.warn(f"link {key} cannot be undone: {why}")
                 return
         if not context.server.dialect.removes_links:
-            remedy = (
-                "remove it by hand; or, tried on a scratch clip, set `link_delete: by_title` in the server's dialect"
-            )
+            by_title = "set `link_delete: by_title` in the server's dialect"
+            remedy = f"remove it by hand; or, tried on a scratch clip, {by_title}"
             raise refuse(f"the link {key} cannot be removed: {_NO_WAY}", source, remedy)
         if same_text(title, context.title):
             raise refuse(f"the link {key} has the asset's own title: {_OWN}", source, "remove it by hand")

@@ -67,7 +67,8 @@ class Upsert(NamedTuple):
         changed = ", ".join(f"{name} = excluded.{name}" for name in others)
         insert = f"INSERT INTO {table} ({key}, {values}) VALUES ({places})"  # noqa: S608 - our own names
         same = " AND ".join(f"{name} = ?" for name in keys)
-        return cls(f"{insert} ON CONFLICT ({key}) DO UPDATE SET {changed}", f"DELETE FROM {table} WHERE {same}")  # noqa: S608
+        delete = f"DELETE FROM {table} WHERE {same}"  # noqa: S608 - our own names
+        return cls(f"{insert} ON CONFLICT ({key}) DO UPDATE SET {changed}", delete)
 
 
 class Properties(Struct, frozen=True):

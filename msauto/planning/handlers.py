@@ -159,6 +159,5 @@ def _not_notified(name: str, sent: Mapping[str, Json]) -> str:
 
 
 def _in_doubt(name: str, sent: Mapping[str, Json], then: str) -> str:
-    return (
-        f"the handler {name!r} was sent by run {sent.get('run')} and {answer_told(sent)}: it may have run, and {then}"
-    )
+    sent_by = f"was sent by run {sent.get('run')} and {answer_told(sent)}"
+    return f"the handler {name!r} {sent_by}: it may have run, and {then}"
