@@ -41,6 +41,8 @@ _MOST_DESCRIBED = 5
 _UNREAD_KEY = "?"
 """How the key of an item begins whose own key cannot be read: no other item has such a key."""
 _KEPT = 100  # characters of a number that cannot be read
+_MOST_UNREAD = 1000
+"""Each number that cannot be read is a warning."""
 _LONE = re.compile(r"\\(?![/\\])")
 
 
@@ -94,16 +96,17 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
 
 
 class _Numbers:
-    """Reads the numbers of one answer; ``unread`` are those that it cannot read."""
+    """Reads the numbers of one answer; ``unread`` are those that it cannot read and that belong to no unread item."""
 
     def __init__(self) -> None:
         self.unread: list[UnreadNumber] = []
+        self._count = 0
 
     def read(self, name: str, text: str | None, most: int = MOST) -> int | None:
         """Read a whole number; ``None`` where it is not reported, or cannot be read."""
         number = read_whole(text, most)
         if number is None and text is not None and text.strip():
-            self.unread.append(_unread(name, text))
+            self.unread.append(self.cannot_read(name, text))
         return number
 
     def readable(self, texts: Mapping[str, str]) -> dict[str, str]:
@@ -112,16 +115,18 @@ class _Numbers:
         for name, text in texts.items():
             attribute = ATTRIBUTE_OF_CLIP.get(name)
             if attribute is not None and attribute.cannot_read(text):
-                self.unread.append(_unread(name, text))
+                self.unread.append(self.cannot_read(name, text))
                 del readable[name]
         return readable
 
-
-def _unread(name: str, text: str | None) -> UnreadNumber:
-    """Return a number that cannot be read. Raises ``UnreadableError`` if it is missing."""
-    if text is None:
-        raise xml.unreadable(f"{name} is missing")
-    return UnreadNumber(name, text[:_KEPT])
+    def cannot_read(self, name: str, text: str | None) -> UnreadNumber:
+        """Return a number that cannot be read. Raises ``UnreadableError`` if it is missing, or one of too many."""
+        if text is None:
+            raise xml.unreadable(f"{name} is missing")
+        self._count += 1
+        if self._count > _MOST_UNREAD:
+            raise xml.unreadable(f"more than {_MOST_UNREAD:,} numbers of the answer cannot be read, the last is {name}")
+        return UnreadNumber(name, text[:_KEPT])
 
 
 def _describe(clip: xml.Element) -> str:
@@ -146,20 +151,22 @@ def _marker(element: xml.Element, numbers: _Numbers) -> Marker | UnreadItem:
     fields = {name: value for name, value in own.items() if name not in {"uid", "pos"}} | read_attrs(element)
     uid, frame = read_whole(own.get("uid"), MOST_LONG), read_whole(own.get("pos"))
     if uid is None or frame is None:
-        return _unread_marker(uid, frame, own, fields)
+        return _unread_marker(uid, frame, own, fields, numbers)
     numbers.read(f"the rating of marker {uid}", fields.get("rating"))
     return Marker(uid, frame, fields)
 
 
-def _unread_marker(uid: int | None, frame: int | None, own: Mapping[str, str], fields: Mapping[str, str]) -> UnreadItem:
+def _unread_marker(
+    uid: int | None, frame: int | None, own: Mapping[str, str], fields: Mapping[str, str], numbers: _Numbers
+) -> UnreadItem:
     shown: dict[str, int | str] = {**fields}
     shown.pop("frame", None)  # a name that others may give an attribute
     if frame is not None:
         shown["frame"] = frame
     if uid is None:
-        unread = _unread("the uid of a marker", own.get("uid"))
+        unread = numbers.cannot_read("the uid of a marker", own.get("uid"))
         return UnreadItem("marker", f"{_UNREAD_KEY}{unread.text}", unread, shown)
-    unread = _unread(f"the position of marker {uid}", own.get("pos"))
+    unread = numbers.cannot_read(f"the position of marker {uid}", own.get("pos"))
     return UnreadItem("marker", str(uid), unread, shown)
 
 
@@ -176,7 +183,7 @@ def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
             shown["start"] = start
         if duration is not None:
             shown["duration"] = duration
-        return _unread_segment(number, own, start, shown)
+        return _unread_segment(number, own, start, shown, numbers)
     numbers.read(f"the rating of segment {number}", texts.get("rating"))
     return Segment(
         number=number,
@@ -190,13 +197,14 @@ def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
 
 
 def _unread_segment(
-    number: int | None, own: Mapping[str, str], start: int | None, shown: Mapping[str, int | str]
+    number: int | None, own: Mapping[str, str], start: int | None, shown: Mapping[str, int | str], numbers: _Numbers
 ) -> UnreadItem:
     if number is None:
-        unread = _unread("the number of a segment", own.get("seg_num"))
+        unread = numbers.cannot_read("the number of a segment", own.get("seg_num"))
         return UnreadItem("segment", f"{_UNREAD_KEY}{unread.text}", unread, shown)
     name, called = ("start_frame", "start") if start is None else ("duration", "duration")
-    return UnreadItem("segment", str(number), _unread(f"the {called} of segment {number}", own.get(name)), shown)
+    unread = numbers.cannot_read(f"the {called} of segment {number}", own.get(name))
+    return UnreadItem("segment", str(number), unread, shown)
 
 
 def _titled(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
