@@ -169,7 +169,8 @@ class ListAspect(Aspect):
             is_surplus = source is exactly
             going = matching.surplus if is_surplus else matching.removed
             going[key] = source
-        return structs.replace(matching, live=live) if twins else matching
+        matching.live = live
+        return matching
 
     def _note_emptied(self, context: PlanContext, desired: Any, matching: Matching) -> None:
         """Note how many items go, where ``exactly`` leaves none of those that it concerns."""
