@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import AsyncExitStack, aclosing, contextmanager
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
@@ -78,6 +78,7 @@ class HttpClient:
         self._admit = admit
         self._clock = clock or SystemClock()
         self.pacer = Pacer(self.spec, self._clock)
+        self._large = asyncio.Lock()  # held while a large answer arrives and is parsed, which takes hundreds of MiB
         self._headers = headers(self.spec)
         self._base = base_url(self.spec)
         self._secrets = secrets_of(self.spec)
@@ -141,15 +142,16 @@ class HttpClient:
         """
 
         async def attempt() -> T:
-            reply = await self._exchange(request, listing=listing)
-            error_answers.judge_status(reply, self.spec.dialect)
-            try:
-                if len(reply.data) < _LARGE:
-                    return parse(reply)
-                return await asyncio.to_thread(parse, reply)
-            except errors.UnreadableError:
-                error_answers.judge_body(reply, self.spec.dialect)
-                raise
+            async with AsyncExitStack() as turn:
+                reply = await self._exchange(request, listing=listing, turn=turn)
+                error_answers.judge_status(reply, self.spec.dialect)
+                try:
+                    if len(reply.data) < _LARGE:
+                        return parse(reply)
+                    return await asyncio.to_thread(parse, reply)
+                except errors.UnreadableError:
+                    error_answers.judge_body(reply, self.spec.dialect)
+                    raise
 
         return await self._read(request, attempt)
 
@@ -247,10 +249,17 @@ class HttpClient:
         if self._breaker.failures:
             self._breaker = self._breaker.answered()
 
-    async def _exchange(self, request: Request, *, listing: bool = False, permit: Permit | None = None) -> RawAnswer:
+    async def _exchange(
+        self,
+        request: Request,
+        *,
+        listing: bool = False,
+        permit: Permit | None = None,
+        turn: AsyncExitStack | None = None,
+    ) -> RawAnswer:
         most = MAX_BYTES if listing else ANSWER_BYTES
         async with aclosing(await self._send(request, self._limits[listing], permit=permit)) as response:
-            return await self._reply(response, most)
+            return await self._reply(response, most, turn)
 
     async def _send(
         self,
@@ -277,8 +286,11 @@ class HttpClient:
         permit.answered(response.status, retry_after)
         return response
 
-    async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
-        """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""
+    async def _reply(self, response: _Arriving, most: int, turn: AsyncExitStack | None = None) -> RawAnswer:
+        """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one.
+
+        With ``turn``, what is large arrives one answer at a time, until that is closed.
+        """
         failed = response.status >= 300
         if failed:
             most = error_answers.ERROR_BYTES
@@ -290,6 +302,9 @@ class HttpClient:
         while size <= most and (chunk := await response.read()):
             chunks.append(chunk)
             size += len(chunk)
+            if turn is not None and size >= _LARGE:
+                await turn.enter_async_context(self._large)
+                turn = None
         if size > most and not failed:
             raise too_large(most)
         data = b"".join(chunks)[:most]
@@ -342,7 +357,12 @@ class HttpClient:
             raise self.given_up.with_traceback(None)
 
     def _note(self, error: errors.ServerError, request: Request) -> None:
-        """Set the server and the request of an error, and report it to the circuit breaker."""
+        """Set the server and the request of an error, and report it to the circuit breaker.
+
+        A plan keeps the error of each target: the frames that it came through hold the answer, and are let go.
+        """
+        error.__traceback__ = None
+        error.__context__ = None
         error.server = error.server or self.spec.name
         error.request = error.request or _shown(request)
         if isinstance(error, errors.UnreachableError | errors.InDoubtError):

@@ -48,6 +48,8 @@ _MOST_DESCRIBED = 5
 _UNREAD_KEY = "?"
 """How the key of an item begins whose own key cannot be read: no other item has such a key."""
 _KEPT = 100  # characters of a number that cannot be read
+_MOST_UNREAD = 1000
+"""Each number that cannot be read is a warning."""
 _LONE = re.compile(r"\\(?![/\\])")
 
 
@@ -122,16 +124,17 @@ def _parameter(element: xml.Element) -> str:
 
 
 class _Numbers:
-    """Reads the numbers of one answer; ``unread`` are those that it cannot read."""
+    """Reads the numbers of one answer; ``unread`` are those that it cannot read and that belong to no unread item."""
 
     def __init__(self) -> None:
         self.unread: list[UnreadNumber] = []
+        self._count = 0
 
     def read(self, name: str, text: str | None, most: int = MOST) -> int | None:
         """Read a whole number; ``None`` where it is not reported, or cannot be read."""
         number = read_whole(text, most)
         if number is None and text is not None and text.strip():
-            self.unread.append(_unread(name, text))
+            self.unread.append(self.cannot_read(name, text))
         return number
 
     def readable(self, texts: Mapping[str, str]) -> dict[str, str]:
@@ -140,16 +143,18 @@ class _Numbers:
         for name, text in texts.items():
             attribute = ATTRIBUTE_OF_CLIP.get(name)
             if attribute is not None and attribute.cannot_read(text):
-                self.unread.append(_unread(name, text))
+                self.unread.append(self.cannot_read(name, text))
                 del readable[name]
         return readable
 
-
-def _unread(name: str, text: str | None) -> UnreadNumber:
-    """Return a number that cannot be read. Raises ``UnreadableError`` if it is missing."""
-    if text is None:
-        raise xml.unreadable(f"{name} is missing")
-    return UnreadNumber(name, text[:_KEPT])
+    def cannot_read(self, name: str, text: str | None) -> UnreadNumber:
+        """Return a number that cannot be read. Raises ``UnreadableError`` if it is missing, or one of too many."""
+        if text is None:
+            raise xml.unreadable(f"{name} is missing")
+        self._count += 1
+        if self._count > _MOST_UNREAD:
+            raise xml.unreadable(f"more than {_MOST_UNREAD:,} numbers of the answer cannot be read, the last is {name}")
+        return UnreadNumber(name, text[:_KEPT])
 
 
 def _describe(clip: xml.Element) -> str:
@@ -181,19 +186,22 @@ def _marker(element: xml.Element, numbers: _Numbers) -> Marker | UnreadItem:
         if frame is not None:
             shown["frame"] = frame
         if uid is None:
-            return _unnumbered("marker", "uid", own.get("uid"), shown)
-        return _misplaced("marker", uid, "position", own.get("pos"), shown)
+            return _unnumbered(numbers, "marker", "uid", own.get("uid"), shown)
+        return _misplaced(numbers, "marker", uid, "position", own.get("pos"), shown)
     numbers.read(f"the rating of marker {uid}", fields.get("rating"))
     return Marker(uid, frame, fields)
 
 
-def _unnumbered(kind: UnreadKind, name: str, text: str | None, shown: Shown) -> UnreadItem:
-    unread = _unread(f"the {name} of a {kind}", text)
+def _unnumbered(numbers: _Numbers, kind: UnreadKind, name: str, text: str | None, shown: Shown) -> UnreadItem:
+    unread = numbers.cannot_read(f"the {name} of a {kind}", text)
     return UnreadItem(kind, f"{_UNREAD_KEY}{unread.text}", unread, shown)
 
 
-def _misplaced(kind: UnreadKind, number: int, name: str, text: str | None, shown: Shown) -> UnreadItem:
-    return UnreadItem(kind, str(number), _unread(f"the {name} of {kind} {number}", text), shown)
+def _misplaced(
+    numbers: _Numbers, kind: UnreadKind, number: int, name: str, text: str | None, shown: Shown
+) -> UnreadItem:
+    unread = numbers.cannot_read(f"the {name} of {kind} {number}", text)
+    return UnreadItem(kind, str(number), unread, shown)
 
 
 def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
@@ -215,10 +223,10 @@ def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
         if duration is not None:
             shown["duration"] = duration
         if number is None:
-            return _unnumbered("segment", "number", own.get("seg_num"), shown)
+            return _unnumbered(numbers, "segment", "number", own.get("seg_num"), shown)
         if start is None:
-            return _misplaced("segment", number, "start", own.get("start_frame"), shown)
-        return _misplaced("segment", number, "duration", own.get("duration"), shown)
+            return _misplaced(numbers, "segment", number, "start", own.get("start_frame"), shown)
+        return _misplaced(numbers, "segment", number, "duration", own.get("duration"), shown)
     numbers.read(f"the rating of segment {number}", texts.get("rating"))
     return Segment(
         number=number,

@@ -139,6 +139,8 @@ _ROOT = re.compile(_PROLOG + rb"<([^\s/>?]+)", re.DOTALL)
 """The name of the root; it begins with ``!`` for a DTD, and for a comment that does not end."""
 _HTML = re.compile(rb"(?:\xef\xbb\xbf)?" + _PROLOG + rb"<(?:!doctype )?html", re.DOTALL | re.IGNORECASE)
 _STRAY_END = re.compile(rb"</xml\s*+>\s*+", re.IGNORECASE)
+_MOST_STRAY: Final = 2**16
+"""Bytes of stray ends behind the root: those at the end of a piece are looked at again with the next one."""
 _MAYBE_STRAY = re.compile(rb"</xml\s*+>\s*+|<(?:/(?:x(?:m(?:l\s*+)?)?)?)?", re.IGNORECASE)
 _USED_PREFIX = re.compile(rb"(?:</?|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 _HTML_TITLE = re.compile(rb"<title[^>]*>([^<]*)", re.IGNORECASE)
@@ -403,10 +405,15 @@ def _start_of_document(clean: bytes) -> tuple[bytes, bytes]:
 def _before_stray_ends(clean: bytes, stray: re.Pattern[bytes] = _STRAY_END) -> int:
     """Return the length of a document without stray ends at its end.
 
-    A published sample ends with a stray </xml>. Parsing still checks that the root is complete.
+    A published sample ends with a stray </xml>. Parsing still checks that the root is complete, and refuses what
+    precedes the last ``_MOST_STRAY`` bytes.
     """
     end = len(clean)
-    while (start := clean.rfind(b"<", max(0, end - 4096), end)) >= 0 and stray.fullmatch(clean, start, end):
+    first = end - _MOST_STRAY
+    while end > first:
+        start = clean.rfind(b"<", max(0, end - 4096), end)
+        if start < 0 or not stray.fullmatch(clean, start, end):
+            break
         end = start
     return end
 

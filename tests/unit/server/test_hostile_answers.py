@@ -70,6 +70,13 @@ NAMESPACES = b" ".join(b'xmlns:a%d="u"' % number for number in range(257))
     [
         (parse_clip, b"<Clip>" + b"<a>" * 64 + b"</a>" * 64 + b"</Clip>", "the elements of the answer are nested"),
         (parse_clip, b"<Clip " + NAMESPACES + b"/>", "more than 256 namespaces"),
+        (
+            parse_clip,
+            b"<Clip>" + b"<Marker uid='x' pos='1'/>" * 1001 + b"</Clip>",
+            "1,000 numbers of the answer",
+        ),
+        (parse_clip, b"<Clip>" + b"<Segment seg_num='1'/>" * 1001 + b"</Clip>", "the start of segment 1 is missing"),
+        (parse_clip, b"<Clip>" + b"<Link link_id='x'/>" * 1001 + b"</Clip>", "1,000 numbers of the answer"),
         (parse_clip, b"<!--" + b"a" * 70_000 + b"--><!DOCTYPE a><Clip/>", "more than 64 KiB of comments precede"),
         (
             lambda data: parse_listing(data, "NEWS", ()),
@@ -77,7 +84,7 @@ NAMESPACES = b" ".join(b'xmlns:a%d="u"' % number for number in range(257))
             "the folders of the answer are nested to a depth of more than 32",
         ),
     ],
-    ids=["depth", "namespaces", "comments", "folders"],
+    ids=["depth", "namespaces", "markers", "segments", "links", "comments", "folders"],
 )
 def test_what_no_answer_needs_is_refused(parse: Callable[[bytes], object], document: bytes, message: str) -> None:
     with pytest.raises(UnreadableError, match=message):

@@ -17,6 +17,7 @@ from msauto.model.clip_entries import LinkIndex, entries_of
 from msauto.model.identity import compare_clips
 from msauto.model.live import Asset, Entry, Listing, parse_folder, show_folder
 from msauto.server.listing import ListingReading, parse_databases
+from msauto.server.xml import parse_document
 from tests.entries import listed_entry
 from tests.listing_bytes import parse_listing
 
@@ -192,6 +193,15 @@ def test_small_things_that_take_much_room_are_bounded_by_their_number(
 def test_a_stray_end_behind_a_large_document(stray: bytes, size: int) -> None:
     data = HEAD + b"<Clip title='T'/>" * 5_000 + TAIL + stray
     assert len(read(pieces(data, size), piece=1024).entries) == 5_000
+
+
+@pytest.mark.parametrize("stray", [b"</xml>", b"</xml>" + b" " * 100])
+def test_many_stray_ends_are_refused(stray: bytes) -> None:
+    """They are held back until the document ends, and the time would grow with their square."""
+    many = HEAD + TAIL + stray * (2**18 // len(stray))
+    for parse in (lambda: read([many]), lambda: parse_document(many)):
+        with pytest.raises(UnreadableError, match="not XML"):
+            parse()
 
 
 def test_prefixes_without_a_declaration_are_forgiven_wherever_they_come() -> None:
