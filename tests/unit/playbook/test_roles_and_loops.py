@@ -187,3 +187,12 @@ def test_a_loop_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(InputError, match="the loop takes more than -1000 seconds") as caught:
         resolve(options("tasks: [{asset: {title: '{{ nowhere }}'}, loop: [1, 2]}]"))
     assert len(caught.value.problems) == 1
+
+
+def test_imports_that_multiply_are_an_error() -> None:
+    """Twelve files that each import the next one three times are 797,160 imports."""
+    for number in range(12):
+        Path(f"t{number}.yml").write_text(f"- import_tasks: t{number + 1}.yml\n" * 3, encoding="utf-8")
+    Path("t12.yml").write_text("[]\n", encoding="utf-8")
+    with pytest.raises(InputError, match="more than 2,000 imports"):
+        resolve(options("tasks: [{import_tasks: t0.yml}]"))
