@@ -53,6 +53,30 @@ def decode(content: bytes, encoding: str = "") -> str:
         raise TextFileError(f"unknown encoding {encoding!r}", "write encoding='cp1252' or 'mac_roman'") from error
 
 
+_MOST_VALUES: Final = 3_000_000
+"""The most values of a table or of JSON: each takes some 100 bytes of memory."""
+_VALUES_OF_ROW: Final = 4
+"""As many values as a row takes memory of its own."""
+
+
+def check_table_size(text: str, between: str) -> None:
+    """Raise :class:`TextFileError` for a table that takes too much memory, before it is read."""
+    rows = text.count("\n") + text.count("\r") - text.count("\r\n")
+    _check_values(text.count(between) + _VALUES_OF_ROW * rows)
+
+
+def check_json_size(text: str) -> None:
+    """Raise :class:`TextFileError` for JSON that takes too much memory, before it is read."""
+    _check_values(sum(map(text.count, "[{,:")))
+
+
+def _check_values(number: int) -> None:
+    """Raise for too many values. Signs in texts are counted, too: the number is never too low."""
+    if number > _MOST_VALUES:
+        why = f"the file has more than {_MOST_VALUES:,} values; each row of a table counts as {_VALUES_OF_ROW} more"
+        raise TextFileError(why, "split the file")
+
+
 def header_delimiter(text: str) -> str:
     """Return what separates the names of a CSV header: the most frequent of comma, semicolon and tab outside quotes."""
     header = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field, structs
 
@@ -31,6 +32,9 @@ _REF_KEYS = ("title", "id", "was", "select", "missing")
 """The arguments that name the asset: rendered before any server is asked."""
 _NO_SERVER_READ = "handlers are resolved before any server is read"
 MAX_LOOP = 100_000
+_LOOP_SECONDS: Final = 10
+"""The most time that a loop may take of the processor, besides that of each of its items."""
+_ITEM_SECONDS: Final = 0.005
 
 
 Order = tuple[int, ...]
@@ -108,29 +112,51 @@ def task_handlers(task: Task, context: TaskContext, order: Order) -> Iterator[mo
 def _scopes(
     inherited: InheritedKeys, scope: TemplateScope, problems: Problems
 ) -> Iterator[tuple[Order, TemplateScope]]:
-    """Yield the names that a task uses on one host, for each item of its loops, the outer loop first."""
+    """Yield the names that a task uses on one host, for each item of its loops, the outer loop first.
+
+    A loop ends where it has too many items or takes too long, so that those around it end, too.
+    """
     if inherited.loop is None:
         yield (), scope.with_variables(inherited.variables, inherited.role)
         return
     loop = inherited.loop
+    written = loop.node.child("loop")
     total = 0
+    end = time.thread_time() + _LOOP_SECONDS
     inner = inherited.variables[len(loop.around.variables) :]
     for order, outer in _scopes(loop.around, scope, problems):
         with suppress(InputError):  # reported for the task, whose own variables it may need
             if rendering.undecided(loop.guard, outer) is None:
                 continue
+        items: list[Any] = []
         with problems.gather():
             items = _items(loop, outer)
-            total += len(items)
-            if total > MAX_LOOP:
-                remedy = "choose the assets with select, or split the list"
-                raise loop.node.child("loop").error(f"the loop has more than {MAX_LOOP:,} items", remedy)
-            for index, item in enumerate(items):
-                values = ((item, loop.node.child("loop", index)), (index, loop.node.child("loop")))
-                variables: list[Variable] = []
-                for (name, _), (value, node) in zip(loop.variables(), values, strict=False):
-                    variables.append(Variable(name, value, Level.LOOP, node))
-                yield (*order, loop.number, index), outer.with_variables((*inner, *variables), inherited.role)
+        total += len(items)
+        if total > MAX_LOOP:
+            remedy = "choose the assets with select, or split the list"
+            problems.add(written.problem(f"the loop has more than {MAX_LOOP:,} items", remedy))
+            return
+        for index, item in enumerate(items):
+            end += _ITEM_SECONDS
+            if _is_too_slow(written, end, problems):
+                return
+            values = ((item, loop.node.child("loop", index)), (index, written))
+            variables: list[Variable] = []
+            for (name, _), (value, node) in zip(loop.variables(), values, strict=False):
+                variables.append(Variable(name, value, Level.LOOP, node))
+            names = (*inner, *variables)
+            yield (*order, loop.number, index), outer.with_variables(names, inherited.role)
+        if _is_too_slow(written, end, problems):
+            return
+
+
+def _is_too_slow(loop: SourceNode, end: float, problems: Problems) -> bool:
+    """Return whether a loop takes longer than it may, which is a problem."""
+    if time.thread_time() <= end:
+        return False
+    why = f"the loop takes more than {_LOOP_SECONDS} seconds"
+    problems.add(loop.problem(why, "loop over less, or simplify the templates of the task"))
+    return True
 
 
 def _items(loop: Loop, scope: TemplateScope) -> list[Any]:

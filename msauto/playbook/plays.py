@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -123,6 +124,8 @@ class Play(Struct, frozen=True):
 
 
 MAX_IMPORTS = 32
+_MOST_IMPORTS = 2000
+"""The most imports of one playbook, each counted as often as it is reached."""
 
 
 class _Part(Struct, frozen=True):
@@ -179,6 +182,7 @@ class Loader:
         self._problems = files.problems
         self._role_folders = role_folders
         self._numbers = count()
+        self._imports: Counter[str] = Counter()
         self.loaded: set[str] = set()
         """The folders of roles and the files of tasks that were loaded."""
         self._begin(_NOTHING)
@@ -246,6 +250,11 @@ class Loader:
         if target in inherited.files or len(inherited.files) > MAX_IMPORTS:
             chain = " → ".join([*inherited.files, target])
             raise node.error(f"circular import: {chain}", "remove one of these imports", kind="file")
+        self._imports[inherited.files[0]] += 1
+        if self._imports[inherited.files[0]] > _MOST_IMPORTS:
+            raise node.error(
+                f"more than {_MOST_IMPORTS:,} imports", "import fewer files, or each only once", kind="file"
+            )
         self._files.check_named(target, inherited.files[0], node)
         try:
             self._files.read(target)

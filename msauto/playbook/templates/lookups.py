@@ -17,7 +17,13 @@ from msauto.codec import parse_json
 from msauto.documents.csv_cells import as_written
 from msauto.documents.document import shallow
 from msauto.documents.loader import load_yaml, plain
-from msauto.documents.text_files import TextFileError, decode, header_delimiter
+from msauto.documents.text_files import (
+    TextFileError,
+    check_json_size,
+    check_table_size,
+    decode,
+    header_delimiter,
+)
 from msauto.errors import InputError, nearest
 from msauto.playbook.input_files import LookupContext
 from msauto.playbook.templates.filters import LOOKUPS, template_lookup
@@ -71,6 +77,7 @@ def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding:
     try:
         text = decode(content, str(encoding))
         between = str(delimiter) or header_delimiter(text)
+        check_table_size(text, between)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=between)
         for cells in reader:
             if cells:
@@ -135,8 +142,12 @@ def lookup_json(context: LookupContext, name: str) -> Any:
 
     Example: lookup('json', 'show.json').title
     """
+    text = context.text(name)
     try:
-        return shallow(parse_json(context.text(name)))
+        check_json_size(text)
+        return shallow(parse_json(text))
+    except TextFileError as error:
+        raise TemplateFunctionError(f"{name!r}: {error}", error.remedy) from error
     except (ValueError, RecursionError) as error:
         raise TemplateFunctionError(f"the file {name!r} is not valid JSON: {error}") from error
 

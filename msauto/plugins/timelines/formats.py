@@ -11,6 +11,7 @@ from msauto.plugins.timelines.edl import is_edl, read_edl, write_edl
 from msauto.plugins.timelines.otio import read_otio, write_otio
 from msauto.plugins.timelines.tables import is_marker_list, is_table, read_csv, read_marker_list, read_xlsx, write_csv
 from msauto.plugins.timelines.timeline import (
+    MOST_CHARACTERS,
     EditTimeline,
     TimelineClock,
     TimelineError,
@@ -63,12 +64,13 @@ def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[st
     text = decode(content, encoding)
     if not text.strip():
         raise TimelineError("the file is empty", "export it again")
+    is_otio = ending == "otio" or '"OTIO_SCHEMA"' in text[:10_000]
+    if not is_otio and len(text) > MOST_CHARACTERS:
+        raise TimelineError(f"the file has more than {MOST_CHARACTERS:,} characters", "split the timeline")
     if ending in {"csv", "tsv"} and not is_marker_list(text):
         return read_csv(text, clock, columns)
-    is_otio = '"OTIO_SCHEMA"' in text[:10_000]
     is_sheet = bool(columns) or is_table(text)
-    has_long_lines = is_otio or is_sheet or ending == "otio"
-    if not has_long_lines:
+    if not is_otio and not is_sheet:
         check_lines(text)
     if ending in _READERS:
         return _READERS[ending](text, clock)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, TypeVar
 
+from msauto.documents.text_files import check_json_size
 from msauto.model.timecode import MOST_FRAMES_PER_SECOND, exact_rate
 from msauto.plugins.timelines.timeline import (
     EditMarker,
@@ -60,6 +61,7 @@ def read_otio(text: str, clock: TimelineClock) -> EditTimeline:
 
     Without an origin, positions count from the start of the timeline. Disabled items count, and effects change no time.
     """
+    check_json_size(text)
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msauto.documents.csv_cells import as_written, csv_line
-from msauto.documents.text_files import header_delimiter
+from msauto.documents.text_files import check_table_size, header_delimiter
 from msauto.plugins.timelines.sheets import read_sheet
 from msauto.plugins.timelines.timeline import (
     MARKER_TEXTS,
@@ -65,7 +65,9 @@ def is_table(text: str) -> bool:
 
 def read_csv(text: str, clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
     """Read a text with a header; ``columns``: headers by column, in addition to :data:`COLUMNS`."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=header_delimiter(text), strict=True)
+    between = header_delimiter(text)
+    check_table_size(text, between)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=between, strict=True)
     try:
         rows = [(reader.line_num, row) for row in reader]
     except csv.Error as error:

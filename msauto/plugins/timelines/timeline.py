@@ -145,6 +145,9 @@ T = TypeVar("T")
 _LONGEST_LINE = 10_000
 _KINDS: Final = {"drop": "drop frame", "non_drop": "non-drop frame", "seconds": "in seconds", "frames": "frames"}
 _EXAMPLES: Final = {"drop": "10:00:00;00", "non_drop": "10:00:00:00", "seconds": "10:00:00.0"}
+_MOST_LINES = 250_000
+MOST_CHARACTERS = 16 * 2**20
+"""The longest text of a timeline but OTIO, which has many words for each item."""
 _CLOCK_TIME = re.compile(r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII)
 
 
@@ -300,8 +303,10 @@ _NATIVE = frozenset({"frame", "start", "duration", "color", "line"})
 
 
 def check_lines(text: str) -> None:
-    """Raise :class:`TimelineError` for a line that is longer than any of a timeline; cells of tables may be longer."""
+    """Raise :class:`TimelineError` for too many lines, and for one that is too long; cells of tables may be longer."""
     for number, line in enumerate(text.splitlines(), 1):
+        if number > _MOST_LINES:
+            raise TimelineError(f"the file has more than {_MOST_LINES:,} lines", "split the timeline", number)
         if len(line) > _LONGEST_LINE:
             why = f"the line has {len(line):,} characters, more than {_LONGEST_LINE:,}"
             raise TimelineError(why, "export the timeline again, or shorten its texts", number)

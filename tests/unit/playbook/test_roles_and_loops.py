@@ -10,6 +10,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.desired import Intent
 from msauto.model.facts import Facts
+from msauto.playbook import intents as intents_module
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.validate import validate
@@ -168,3 +169,30 @@ def test_validate_finds_what_a_role_imports_beside_it(monkeypatch: pytest.Monkey
     for folder in (".", "library", "one"):
         monkeypatch.chdir(folder)
         assert validate(["."], ResolveOptions(())) == []
+
+
+LOOPS = "tasks: [{loop: '{{ range(40000) }}', loop_control: {loop_var: n}, block: ["
+ENDLESS = LOOPS + "{asset: {title: x}, when: false, loop: '{{ range(60000) }}'}]}]"
+
+
+def test_a_loop_with_too_many_items_ends_those_around_it() -> None:
+    """The loop is not evaluated for each of the other 39,998 items."""
+    with pytest.raises(InputError) as caught:
+        resolve(options(ENDLESS))
+    assert len(caught.value.problems) == 1
+
+
+def test_a_loop_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intents_module, "_LOOP_SECONDS", -1000)
+    with pytest.raises(InputError, match="the loop takes more than -1000 seconds") as caught:
+        resolve(options("tasks: [{asset: {title: '{{ nowhere }}'}, loop: [1, 2]}]"))
+    assert len(caught.value.problems) == 1
+
+
+def test_imports_that_multiply_are_an_error() -> None:
+    """Twelve files that each import the next one three times are 797,160 imports."""
+    for number in range(12):
+        Path(f"t{number}.yml").write_text(f"- import_tasks: t{number + 1}.yml\n" * 3, encoding="utf-8")
+    Path("t12.yml").write_text("[]\n", encoding="utf-8")
+    with pytest.raises(InputError, match="more than 2,000 imports"):
+        resolve(options("tasks: [{import_tasks: t0.yml}]"))

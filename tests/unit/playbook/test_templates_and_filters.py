@@ -292,6 +292,13 @@ def test_lookups(folder: Path, render: Render) -> None:
     assert render("{{ lookup('env', 'NOPE', default='x') }}") == "x"
 
 
+@pytest.mark.parametrize(("kind", "text"), [("csv", "a\n" * 750_001), ("json", "[" + "{}," * 1_500_001 + "{}]")])
+def test_a_file_that_takes_too_much_memory_is_not_read(folder: Path, render: Render, kind: str, text: str) -> None:
+    write(folder, [("large", text)])
+    with pytest.raises(InputError, match="more than 3,000,000 values"):
+        render(f"{{{{ lookup('{kind}', 'large') }}}}")
+
+
 @table("playbook/lookups_that_fail", "text", "message")
 def test_lookups_that_fail(text: str, message: str, folder: Path, render: Render) -> None:
     (folder / "link").symlink_to("/etc/hostname")

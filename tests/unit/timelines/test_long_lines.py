@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from msauto.documents.text_files import TextFileError
 from msauto.model.timecode import parse_rate
 from msauto.plugins.timelines import edl
 from msauto.plugins.timelines.formats import read_timeline
@@ -37,6 +38,24 @@ def test_a_line_above_10000_characters_is_an_error_of_the_file(name: str, text: 
     with pytest.raises(TimelineError, match=r"the line has 1\d,\d+ characters, more than 10,000") as caught:
         read_timeline(text.encode(), name, CLOCK)
     assert caught.value.line == 2
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("a.edl", EVENT + "x\n" * 250_000, "more than 250,000 lines"),
+        ("a.srt", "1\n" * 250_001, "more than 250,000 lines"),
+        ("a.vtt", "WEBVTT\n" + "x" * 2**24, "more than 16,777,216 characters"),
+        ("a.csv", "Start\n" + "1\n" * 750_000, "more than 3,000,000 values"),
+        ("a.csv", "Start\n" + "1\r" * 750_000, "more than 3,000,000 values"),
+        ("a.csv", "Start\n" + "," * 3_000_000, "more than 3,000,000 values"),
+        ("a.otio", '{"OTIO_SCHEMA": [' + "{}," * 1_500_000, "more than 3,000,000 values"),
+    ],
+)
+def test_a_file_that_takes_too_much_memory_is_not_read(name: str, text: str, why: str) -> None:
+    with pytest.raises(TextFileError, match=why) as caught:
+        read_timeline(text.encode(), name, CLOCK)
     assert caught.value.remedy
 
 
