@@ -44,25 +44,37 @@ def line(case: Case, found: dict[str, float]) -> str:
     )
 
 
-def slower(found: dict[str, dict[str, float]], earlier: dict[str, dict[str, float]]) -> Iterable[str]:
+def slower(
+    found: dict[str, dict[str, float]], earlier: dict[str, dict[str, float]]
+) -> Iterable[str]:
     """Name the cases that became slower beyond the noise, or take more reads."""
     for name, now in found.items():
         before = earlier.get(name, {})
         key = "ratio" if "ratio" in now and "ratio" in before else "msauto"
-        if key in before and now[key] > before[key] * NOISE and now[key] - before[key] > before.get("spread", 0):
+        if (
+            key in before
+            and now[key] > before[key] * NOISE
+            and now[key] - before[key] > before.get("spread", 0)
+        ):
             yield f"slower: {name}: {before[key]:.2f} -> {now[key]:.2f} ({key})"
         if now.get("reads", 0) > before.get("reads", now.get("reads", 0)):
             yield f"more reads: {name}: {before['reads']:.0f} -> {now['reads']:.0f}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Print all ratios, msauto : baseline.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Print all ratios, msauto : baseline."
+    )
     parser.add_argument("cases", nargs="*", help="parts of the names of cases; all without one")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", metavar="FILE", help="write the figures")
-    parser.add_argument("--against", metavar="FILE", help="name what is slower than in an earlier --json FILE")
+    parser.add_argument(
+        "--against", metavar="FILE", help="name what is slower than in an earlier --json FILE"
+    )
     flags = parser.parse_args()
-    print(f"{'':36}{'baseline':>11}{'msauto':>11} {'':8}{'ratio':>8}{'':7}{'target':>7}{'MiB':>9}{'reads/least':>16}")
+    print(
+        f"{'':36}{'baseline':>11}{'msauto':>11} {'':8}{'ratio':>8}{'':7}{'target':>7}{'MiB':>9}{'reads/least':>16}"
+    )
     found: dict[str, Any] = {}
     for case in CASES:
         chosen = any(part in case.name for part in flags.cases) if flags.cases else True

@@ -34,11 +34,17 @@ class Sampler:
             name = frame.f_globals.get("__name__", "")
             parts = name.split(".")
             if parts[0] == "msauto":
-                self.samples[".".join(parts[:3]) if parts[1:2] == ["server"] else ".".join(parts[:2])] += 1
+                self.samples[
+                    ".".join(parts[:3]) if parts[1:2] == ["server"] else ".".join(parts[:2])
+                ] += 1
                 return
             if parts[0] in LIBRARIES:
                 self.samples[
-                    "asyncio" if parts[0] == "asyncio" else "aiohttp, yarl" if parts[0] != "httpx2" else name
+                    "asyncio"
+                    if parts[0] == "asyncio"
+                    else "aiohttp, yarl"
+                    if parts[0] != "httpx2"
+                    else name
                 ] += 1
                 return
             frame = frame.f_back
@@ -66,7 +72,9 @@ def main() -> None:
     print(f"{name}, {count} assets: {cpu / count * 1e6:.0f} µs each, start included")
     for package, samples in sampler.samples.most_common(30):
         print(f"{package:36}{samples / total * cpu / count * 1e6:8.0f} µs{samples / total:8.1%}")
-    print(f"{'(of these: collections)':36}{sampler.collecting / count * 1e6:8.0f} µs{sampler.collecting / cpu:8.1%}")
+    print(
+        f"{'(of these: collections)':36}{sampler.collecting / count * 1e6:8.0f} µs{sampler.collecting / cpu:8.1%}"
+    )
 
 
 if __name__ == "__main__":

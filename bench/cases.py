@@ -17,7 +17,13 @@ from bench.sides import named
 
 Figures = dict[str, float]
 MSAUTO = str(Path(sys.executable).with_name("msauto"))
-COMPLETE = ("/usr/bin/env", "_MSAUTO_COMPLETE=bash_complete", "COMP_WORDS=msauto plan -l st", "COMP_CWORD=3", MSAUTO)
+COMPLETE = (
+    "/usr/bin/env",
+    "_MSAUTO_COMPLETE=bash_complete",
+    "COMP_WORDS=msauto plan -l st",
+    "COMP_CWORD=3",
+    MSAUTO,
+)
 HISTORY = (MSAUTO, "history", "--state-dir", "{folder}")
 
 CLIP = """<Clip link_id="{n}" finalized="true">
@@ -59,7 +65,17 @@ def measure(case: Case) -> Figures:
 @contextmanager
 def media_server(count: int, *flags: str) -> Iterator[str]:
     """Run the embedded media server in its own process; yield its URL."""
-    command = [sys.executable, "-m", "msauto", "simulate", "--port", "0", "--seed", f"bulk:{count}", *flags]
+    command = [
+        sys.executable,
+        "-m",
+        "msauto",
+        "simulate",
+        "--port",
+        "0",
+        "--seed",
+        f"bulk:{count}",
+        *flags,
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
@@ -77,7 +93,10 @@ def least_reads(name: str, size: int) -> int:
 def side(name: str, size: int, source: str) -> Figures:
     """Run one side in its own process."""
     done = subprocess.run(
-        [sys.executable, "-m", "bench.sides", name, str(size), source], check=True, capture_output=True, text=True
+        [sys.executable, "-m", "bench.sides", name, str(size), source],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     figures: Figures = json.loads(done.stdout)
     return figures
@@ -90,8 +109,16 @@ def marginal(name: str, sizes: tuple[int, int]) -> Figures:
         with media_server(size) as url:
             found.append(side(name, size, url))
     small, large = found
-    reads = {"reads": large["count"], "least": least_reads(name, sizes[1])} if name.startswith("plan") else {}
-    return {"us": (large["cpu"] - small["cpu"]) / (sizes[1] - sizes[0]) * 1e6, "mib": large["mib"], **reads}
+    reads = (
+        {"reads": large["count"], "least": least_reads(name, sizes[1])}
+        if name.startswith("plan")
+        else {}
+    )
+    return {
+        "us": (large["cpu"] - small["cpu"]) / (sizes[1] - sizes[0]) * 1e6,
+        "mib": large["mib"],
+        **reads,
+    }
 
 
 def compared(name: str, baseline: str, sizes: tuple[int, int] = (500, 4000)) -> Figures:
@@ -117,7 +144,12 @@ def waiting(name: str, baseline: str, size: int, milliseconds: int) -> Case:
 
     def run() -> Figures:
         base, ours = (span(each, size, milliseconds / 1e3) for each in (baseline, name))
-        return {"base": base["ms"], "msauto": ours["ms"], "ratio": ours["ms"] / base["ms"], "mib": ours["mib"]}
+        return {
+            "base": base["ms"],
+            "msauto": ours["ms"],
+            "ratio": ours["ms"] / base["ms"],
+            "mib": ours["mib"],
+        }
 
     return Case(f"{name}: wall of {size:,} at {milliseconds} ms", "ms", run, goal=1.15)
 
@@ -136,7 +168,12 @@ def night(size: int) -> Figures:
         side("change", size, url)
         reads = side("plan changed", size, url)["count"]
         found = side("apply select", size, url)
-    return {"msauto": found["cpu"], "mib": found["mib"], "reads": reads, "least": least_reads("select", size)}
+    return {
+        "msauto": found["cpu"],
+        "mib": found["mib"],
+        "reads": reads,
+        "least": least_reads("select", size),
+    }
 
 
 def ansible(size: int) -> Figures:
@@ -173,13 +210,20 @@ def repeated(times: int, *command: str) -> Figures:
 def start() -> Figures:
     base = repeated(20, sys.executable, "-c", "pass")
     ours = repeated(20, MSAUTO, "--version")
-    return {"base": base["ms"], "msauto": ours["ms"], "ratio": ours["ms"] / base["ms"], "mib": ours["mib"]}
+    return {
+        "base": base["ms"],
+        "msauto": ours["ms"],
+        "ratio": ours["ms"] / base["ms"],
+        "mib": ours["mib"],
+    }
 
 
 def started(*arguments: str) -> Figures:
     """Return the CPU milliseconds and peak memory of a command in a small repository, ``{folder}``."""
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "inventory.yml").write_text("all: {hosts: {studio-a: {server: {url: 'http://studio-a:7901'}}}}")
+        Path(folder, "inventory.yml").write_text(
+            "all: {hosts: {studio-a: {server: {url: 'http://studio-a:7901'}}}}"
+        )
         Path(folder, "one.yml").write_text("".join(named(1)))
         Path(folder, "own.toml").write_text("[limits]\nremove_items = 5")
         ours = repeated(10, *(each.format(folder=folder) for each in arguments))
@@ -191,8 +235,15 @@ def one_asset() -> Figures:
     with media_server(10) as url, tempfile.TemporaryDirectory() as folder:
         book = Path(folder) / "one.yml"
         book.write_text("".join(named(1)))
-        ours = repeated(5, MSAUTO, "plan", str(book), "--server", url, "--state-dir", f"{folder}/state")
-    return {"base": base["ms"], "msauto": ours["ms"], "ratio": ours["ms"] / base["ms"], "mib": ours["mib"]}
+        ours = repeated(
+            5, MSAUTO, "plan", str(book), "--server", url, "--state-dir", f"{folder}/state"
+        )
+    return {
+        "base": base["ms"],
+        "msauto": ours["ms"],
+        "ratio": ours["ms"] / base["ms"],
+        "mib": ours["mib"],
+    }
 
 
 def load(size: int) -> Figures:
@@ -238,16 +289,35 @@ CASES = (
     Case("start: plan --help", "ms", lambda: started(MSAUTO, "plan", "--help"), goal=150),
     Case("start: completion", "ms", lambda: started(*COMPLETE), goal=100),
     Case("start: history", "ms", lambda: started(*HISTORY), goal=150),
-    Case("start: history, settings", "ms", lambda: started(*HISTORY, "--config", "{folder}/own.toml"), goal=150),
-    Case("start: vars", "ms", lambda: started(MSAUTO, "vars", "studio-a", "-i", "{folder}/inventory.yml"), goal=150),
+    Case(
+        "start: history, settings",
+        "ms",
+        lambda: started(*HISTORY, "--config", "{folder}/own.toml"),
+        goal=150,
+    ),
+    Case(
+        "start: vars",
+        "ms",
+        lambda: started(MSAUTO, "vars", "studio-a", "-i", "{folder}/inventory.yml"),
+        goal=150,
+    ),
     Case("start: validate", "ms", lambda: started(MSAUTO, "validate", "{folder}"), goal=150),
     Case("start: doc asset", "ms", lambda: started(MSAUTO, "doc", "asset"), goal=150),
     Case("start: plan of one asset", "ms", one_asset, goal=35),
     Case("load and validate, 200 KB", "ms", lambda: load(600)),
-    Case("plan by select, each asset", "µs", lambda: compared("plan select", "bare read"), goal=3.5),
-    Case("plan by loop over a CSV, each", "µs", lambda: compared("plan loop", "bare read"), goal=6.5),
-    Case("apply by select, each asset", "µs", lambda: compared("apply select", "bare write"), goal=4),
-    *(waiting("plan select", "bare read", *each) for each in ((1000, 5), (1000, 20), (1000, 50), (100, 20))),
+    Case(
+        "plan by select, each asset", "µs", lambda: compared("plan select", "bare read"), goal=3.5
+    ),
+    Case(
+        "plan by loop over a CSV, each", "µs", lambda: compared("plan loop", "bare read"), goal=6.5
+    ),
+    Case(
+        "apply by select, each asset", "µs", lambda: compared("apply select", "bare write"), goal=4
+    ),
+    *(
+        waiting("plan select", "bare read", *each)
+        for each in ((1000, 5), (1000, 20), (1000, 50), (100, 20))
+    ),
     *(waiting("apply select", "bare write", 1000, latency) for latency in (5, 20, 50)),
     Case("plan by loop: requests", "µs", lambda: compared("plan loop", "requests")),
     Case("plan by loop: Ansible", "µs", lambda: ansible(40), goal=1 / 300),

@@ -30,7 +30,10 @@ HERE = "127.0.0.1"
 def started(*arguments: str) -> Iterator[psutil.Process]:
     """Start a Python module, and stop it at the end."""
     process = subprocess.Popen(
-        [sys.executable, "-m", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        [sys.executable, "-m", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         yield psutil.Process(process.pid)
@@ -76,7 +79,9 @@ def plan(folder: Path, url: str, *more: str) -> tuple[float, float]:
     command = [sys.executable, "-m", "msauto", "plan", str(book), *flags]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     after = os.times()
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    cpu = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
     return time.perf_counter() - began, cpu
 
 
@@ -85,10 +90,28 @@ def measured(folder: Path, url: str) -> Mapping[str, float]:
     port, pages = free_port(), free_port()
     with ExitStack() as stack:
         scheduler = stack.enter_context(
-            started("dask", "scheduler", "--host", HERE, "--port", str(port), "--dashboard-address", f"{HERE}:{pages}")
+            started(
+                "dask",
+                "scheduler",
+                "--host",
+                HERE,
+                "--port",
+                str(port),
+                "--dashboard-address",
+                f"{HERE}:{pages}",
+            )
         )
         listening(port)
-        worker = ("dask", "worker", f"tcp://{HERE}:{port}", "--host", HERE, "--nthreads", "1", "--no-dashboard")
+        worker = (
+            "dask",
+            "worker",
+            f"tcp://{HERE}:{port}",
+            "--host",
+            HERE,
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+        )
         process = stack.enter_context(started(*worker))
         asyncio.run(registered(port, 1))
         on = f"dask://{HERE}:{port}"
@@ -96,7 +119,12 @@ def measured(folder: Path, url: str) -> Mapping[str, float]:
         before = seconds_of(scheduler), seconds_of(process)
         wall, cpu = plan(folder, url, "--on", on)
         after = seconds_of(scheduler), seconds_of(process)
-    return {"wall": wall, "command": cpu, "scheduler": after[0] - before[0], "worker": after[1] - before[1]}
+    return {
+        "wall": wall,
+        "command": cpu,
+        "scheduler": after[0] - before[0],
+        "worker": after[1] - before[1],
+    }
 
 
 def main() -> None:

@@ -25,7 +25,12 @@ def _target(number: int) -> Target:
     path = f"/storage/NEWS@Story%20{number * 7919 % 100_000:05}?command="
     source = TaskSource("news.yml", 9, 18, "Ready for air")
     marker: Json = {"frame": 5000 + number, "track": "Cue Point", "title": f"Ad break {number}"}
-    part: dict[str, Json] = {"number": 1, "start": 0, "duration": 18_000 + number, "title": "Part 1"}
+    part: dict[str, Json] = {
+        "number": 1,
+        "start": 0,
+        "duration": 18_000 + number,
+        "title": "Part 1",
+    }
     return Target(
         f"studio-{number % 3}",
         "NEWS",
@@ -34,18 +39,42 @@ def _target(number: int) -> Target:
         f"Raw/2026/{number % 12 + 1:02}",
         rate=_RATES[number % 4],
         changes=(
-            Change("add", "marker", f"Cue Point@{5000 + number}", None, marker, "live", True, source),
-            Change("change", "segment", "1", part, {**part, "duration": 19_000}, "live", True, source),
-            Change("change", "field", "comment", f"raw {number}", f"Ready {number}", "live", True, source),
+            Change(
+                "add", "marker", f"Cue Point@{5000 + number}", None, marker, "live", True, source
+            ),
+            Change(
+                "change", "segment", "1", part, {**part, "duration": 19_000}, "live", True, source
+            ),
+            Change(
+                "change",
+                "field",
+                "comment",
+                f"raw {number}",
+                f"Ready {number}",
+                "live",
+                True,
+                source,
+            ),
         ),
         requests=(
-            Request("POST", f"{path}CREATEMARKER&uid=-1&frame={5000 + number}&title=Ad%20break%20{number}", (0,)),
-            Request("POST", f"{path}CREATESEGMENT&seg_num=1&start_frame=0&duration=19000&title=Part%201", (1,)),
+            Request(
+                "POST",
+                f"{path}CREATEMARKER&uid=-1&frame={5000 + number}&title=Ad%20break%20{number}",
+                (0,),
+            ),
+            Request(
+                "POST",
+                f"{path}CREATESEGMENT&seg_num=1&start_frame=0&duration=19000&title=Part%201",
+                (1,),
+            ),
             Request("POST", f"{path}SETFIELD&name=comment&val=Ready%20{number}", (2,)),
         ),
         context=TargetContext(
             30_000 + number,
-            (ShownItem("2", "Segments", 20_000, 5000, "Rest"), ShownItem("3", "General", 777, title="Slate")),
+            (
+                ShownItem("2", "Segments", 20_000, 5000, "Rest"),
+                ShownItem("3", "General", 777, title="Slate"),
+            ),
         ),
     )
 

@@ -40,7 +40,9 @@ def main() -> None:
     counting = counter()
     small, large = SIZES[counting]
     for name in sys.argv[1:]:
-        each = (instructions(counting, name, large) - instructions(counting, name, small)) / (large - small)
+        each = (instructions(counting, name, large) - instructions(counting, name, small)) / (
+            large - small
+        )
         print(f"{name:16}{each / 1e3:10,.0f}", flush=True)
 
 

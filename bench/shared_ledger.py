@@ -56,7 +56,9 @@ class Database:
             for (table,) in connection.execute(
                 "SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname = 'msauto'"
             ).fetchall():
-                row = connection.execute(f"SELECT count(*), pg_total_relation_size('{table}') FROM {table}").fetchone()
+                row = connection.execute(
+                    f"SELECT count(*), pg_total_relation_size('{table}') FROM {table}"
+                ).fetchone()
                 assert row is not None
                 sizes["rows"] += row[0]
                 sizes["bytes"] += row[1]
@@ -84,7 +86,17 @@ def apply(folder: Path, url: str, settings: str, *more: str) -> tuple[float, flo
     config.write_text(settings)
     flags = ("--server", url, "--state-dir", str(folder / "state"), "--config", str(config))
     began = time.perf_counter()
-    command = [sys.executable, "-m", "msauto", "apply", str(book), "--yes", "--summary", *flags, *more]
+    command = [
+        sys.executable,
+        "-m",
+        "msauto",
+        "apply",
+        str(book),
+        "--yes",
+        "--summary",
+        *flags,
+        *more,
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     used = psutil.Process(process.pid).cpu_times()
     while process.poll() is None:
@@ -105,13 +117,24 @@ def cluster() -> Iterator[tuple[str, psutil.Process, psutil.Process]]:
     pages_at = ("--dashboard-address", f"{HERE}:{pages}")
     with started("dask", "scheduler", "--host", HERE, "--port", str(port), *pages_at) as scheduler:
         listening(port)
-        worker = ("dask", "worker", f"tcp://{HERE}:{port}", "--host", HERE, "--nthreads", "1", "--no-dashboard")
+        worker = (
+            "dask",
+            "worker",
+            f"tcp://{HERE}:{port}",
+            "--host",
+            HERE,
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+        )
         with started(*worker) as nanny:
             asyncio.run(registered(port, 1))
             yield f"dask://{HERE}:{port}", scheduler, nanny
 
 
-def measured(folder: Path, url: str, database: Database | None, *, on_worker: bool = False) -> Measurement:
+def measured(
+    folder: Path, url: str, database: Database | None, *, on_worker: bool = False
+) -> Measurement:
     """Apply twice, and measure the second run."""
     settings = "" if database is None else f'[state]\nurl = "{database.url}"\n'
     if not on_worker:
@@ -119,7 +142,9 @@ def measured(folder: Path, url: str, database: Database | None, *, on_worker: bo
         before = {} if database is None else database.counters()
         wall, cpu = apply(folder, url, settings)
         after = {} if database is None else database.counters()
-        return Measurement(wall, {"msauto": cpu}, {name: after[name] - before[name] for name in after})
+        return Measurement(
+            wall, {"msauto": cpu}, {name: after[name] - before[name] for name in after}
+        )
     assert database is not None
     with cluster() as (on, scheduler, worker):
         apply(folder, url, settings, "--on", on)
@@ -129,7 +154,9 @@ def measured(folder: Path, url: str, database: Database | None, *, on_worker: bo
         wall, cpu = apply(folder, url, settings, "--on", on)
         after = database.counters()
         spent = {name: seconds_of(each) - used[name] for name, each in parts.items()}
-    return Measurement(wall, {"msauto": cpu, **spent}, {name: after[name] - before[name] for name in after})
+    return Measurement(
+        wall, {"msauto": cpu, **spent}, {name: after[name] - before[name] for name in after}
+    )
 
 
 @contextmanager
@@ -160,7 +187,9 @@ def main() -> None:
                 "shared, a worker": measured(folder, url, database, on_worker=True),
             }
     local = cases["local ledger"]
-    print(f"{clips} targets          wall s  ratio   ms of CPU for each target, by part; of PostgreSQL for each target")
+    print(
+        f"{clips} targets          wall s  ratio   ms of CPU for each target, by part; of PostgreSQL for each target"
+    )
     for case, each in cases.items():
         parts = each.cpu | ({"PostgreSQL": each.database["cpu"]} if each.database else {})
         shown = ", ".join(f"{part} {1000 * seconds / clips:.2f}" for part, seconds in parts.items())

@@ -91,7 +91,11 @@ def bare(url: str, size: int, *, write: bool) -> int:
         calls = [("GET", "")]
         if write:
             marker = "?command=CREATEMARKER&uid=-1&frame=100&track=Cue%20Point&title=Ad%20break"
-            calls += [("POST", "?command=SETFIELD&name=comment&val=Checked"), ("POST", marker), ("GET", "")]
+            calls += [
+                ("POST", "?command=SETFIELD&name=comment&val=Checked"),
+                ("POST", marker),
+                ("GET", ""),
+            ]
         for method, query in calls:
             async with session.request(method, URL(address + query, encoded=True)) as answer:
                 assert answer.status == 200, answer.status
@@ -121,7 +125,9 @@ def script(url: str, size: int) -> int:
 
     with requests.Session() as session:
         for number in range(size):
-            etree.fromstring(session.get(f"{url}/storage/NEWS@Bulk%20{number:06}", timeout=60).content)
+            etree.fromstring(
+                session.get(f"{url}/storage/NEWS@Bulk%20{number:06}", timeout=60).content
+            )
     return size
 
 
@@ -131,7 +137,9 @@ def change(url: str, size: int) -> int:
 
     with requests.Session() as session:
         for number in range(0, size, 100):
-            path = f"{url}/storage/NEWS@Bulk%20{number:06}?command=SETFIELD&name=comment&val=By%20hand"
+            path = (
+                f"{url}/storage/NEWS@Bulk%20{number:06}?command=SETFIELD&name=comment&val=By%20hand"
+            )
             session.post(path, timeout=60).raise_for_status()
     return size
 

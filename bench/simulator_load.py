@@ -66,12 +66,16 @@ def main() -> None:
         "CREATEMARKER": (
             count,
             lambda n: (
-                b"POST /storage/NEWS@Bulk%%20%06d?command=CREATEMARKER&uid=-1&frame=%d&title=x" % (n % clips, n % 250)
+                b"POST /storage/NEWS@Bulk%%20%06d?command=CREATEMARKER&uid=-1&frame=%d&title=x"
+                % (n % clips, n % 250)
             ),
         ),
         "SETFIELD": (
             count,
-            lambda n: b"POST /storage/NEWS@Bulk%%20%06d?command=SETFIELD&name=comment&val=%d" % (n % clips, n),
+            lambda n: (
+                b"POST /storage/NEWS@Bulk%%20%06d?command=SETFIELD&name=comment&val=%d"
+                % (n % clips, n)
+            ),
         ),
         "listing of all": (1, lambda _: b"GET /storage/NEWS"),
     }
@@ -82,7 +86,9 @@ def main() -> None:
         here.send("cpu")
         cpu = here.recv() - before
         goal = f" (goal {GOAL})" if number > 1 else f", {clips / cpu:,.0f} clips a second of CPU"
-        print(f"{name:15} {number / seconds:9,.1f} a second seen, {number / cpu:9,.1f} a second of CPU{goal}")
+        print(
+            f"{name:15} {number / seconds:9,.1f} a second seen, {number / cpu:9,.1f} a second of CPU{goal}"
+        )
     here.send("stop")
     server.join()
 

@@ -54,8 +54,12 @@ def main(count: int) -> None:
     """Print the CPU time of a GET by each transport."""
     with media_server(10) as server:
         url = f"{server}/storage/NEWS@Bulk%20000001"
-        print(f"aiohttp                    {microseconds(by_aiohttp, url, count):5.0f} µs of CPU for each GET")
-        print(f"httpx2.AsyncHTTPTransport  {microseconds(by_httpx2, url, count):5.0f} µs of CPU for each GET")
+        print(
+            f"aiohttp                    {microseconds(by_aiohttp, url, count):5.0f} µs of CPU for each GET"
+        )
+        print(
+            f"httpx2.AsyncHTTPTransport  {microseconds(by_httpx2, url, count):5.0f} µs of CPU for each GET"
+        )
 
 
 if __name__ == "__main__":

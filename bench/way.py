@@ -28,7 +28,10 @@ from msauto.simulator import Simulator
 ROOT: Final = str(Path(msauto.__file__).parent) + os.sep
 TASKS: Final[dict[str, dict[str, Any]]] = {
     "field": {"title": "Evening News raw", "fields": {"comment": "Ready"}},
-    "marker": {"title": "Evening News raw", "markers": [{"at": 10, "track": "Cue Point", "title": "Ad"}]},
+    "marker": {
+        "title": "Evening News raw",
+        "markers": [{"at": 10, "track": "Cue Point", "title": "Ad"}],
+    },
 }
 SELECT: Final = """- hosts: all
   database: NEWS
@@ -90,11 +93,15 @@ def follow(task: str, folder: str) -> dict[str, int]:
         inventory = {"all": {"hosts": {"a": {"server": {"url": server.url}}}}}
 
         def run(asset: dict[str, Any]) -> bool:
-            plays = [{"hosts": "all", "database": "NEWS", "tasks": [{"name": "one", "asset": asset}]}]
+            plays = [
+                {"hosts": "all", "database": "NEWS", "tasks": [{"name": "one", "asset": asset}]}
+            ]
             loaded = msauto.load(plays, inventory=inventory, state_dir=folder)
             return msauto.apply(msauto.plan(loaded)).ok
 
-        run({"title": "Long Film", "fields": {"comment": "warm"}})  # what is imported and cached is not counted
+        run(
+            {"title": "Long Film", "fields": {"comment": "warm"}}
+        )  # what is imported and cached is not counted
         way = Way()
         threading.setprofile(way)
         sys.setprofile(way)

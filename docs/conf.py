@@ -25,7 +25,9 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_type_aliases = {name: name for name in ("Event", "Plan", "Result")}
 python_maximum_signature_line_length = 100
-nitpick_ignore_regex = [("py:.*", ".*")]  # types of other packages and of our own modules have no page
+nitpick_ignore_regex = [
+    ("py:.*", ".*")
+]  # types of other packages and of our own modules have no page
 myst_heading_anchors = 4
 
 html_theme = "furo"
@@ -100,7 +102,9 @@ window.fetch = (url, ...more) => {
 _texts: dict[str, str] = {}
 
 
-def _keep_text(app: Sphinx, page: str, _: str, context: dict[str, Any], __: nodes.document | None) -> None:
+def _keep_text(
+    app: Sphinx, page: str, _: str, context: dict[str, Any], __: nodes.document | None
+) -> None:
     """Keep the text of each page by its sections; only the page of the search loads it."""
     if page == "search":
         app.add_js_file("excerpts.js")
@@ -129,8 +133,12 @@ class ManPageLayout(SphinxPostTransform):
             if "://" not in link.get("refuri", ""):
                 link.replace_self(link.children)
         page = next(self.document.findall(nodes.section))
-        first = next(index for index, each in enumerate(page.children) if isinstance(each, nodes.section))
-        page.children[1:first] = [nodes.section("", nodes.title("", "Description"), *page.children[1:first])]
+        first = next(
+            index for index, each in enumerate(page.children) if isinstance(each, nodes.section)
+        )
+        page.children[1:first] = [
+            nodes.section("", nodes.title("", "Description"), *page.children[1:first])
+        ]
 
 
 def _definition(head: list[nodes.entry], row: list[nodes.entry]) -> nodes.definition_list_item:
@@ -141,7 +149,10 @@ def _definition(head: list[nodes.entry], row: list[nodes.entry]) -> nodes.defini
         for name, cell in zip(head[2:], others, strict=True)
         if cell.astext()
     ]
-    term, definition = nodes.term("", "", *_inline(key)), nodes.definition("", *meaning.children, *more)
+    term, definition = (
+        nodes.term("", "", *_inline(key)),
+        nodes.definition("", *meaning.children, *more),
+    )
     return nodes.definition_list_item("", term, definition)
 
 
@@ -151,7 +162,9 @@ def _inline(cell: nodes.entry) -> list[nodes.Node]:
 
 def _name_aliases(*details: str | None) -> tuple[str | None, ...]:
     """Show an alias of a type by its name; autodoc shows what stands for it."""
-    return tuple(each and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", each) for each in details[-2:])
+    return tuple(
+        each and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", each) for each in details[-2:]
+    )
 
 
 def setup(app: Sphinx) -> None:

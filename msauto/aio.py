@@ -101,7 +101,9 @@ async def _load(given: Mapping[str, Any]) -> Loaded:
 
 
 @checked
-async def plan(play: Loaded, *, window: str | None = None, observer: Callable[[Event], object] | None = None) -> Plan:
+async def plan(
+    play: Loaded, *, window: str | None = None, observer: Callable[[Event], object] | None = None
+) -> Plan:
     """Read the servers, compare, and return what applying would do. Sends only GET and HEAD, and writes nothing.
 
     Targets that cannot be planned are in ``plan.errors``, and what is not allowed in ``plan.refusals``: neither raises.
@@ -151,7 +153,11 @@ async def apply(
     (True, [('Long Film', 'changed')])
     """
     options = RunOptions.of(locals())
-    loaded = held_to(plan.loaded, Agreement(redact_plan(plan.unredacted))) if isinstance(plan, Plan) else plan
+    loaded = (
+        held_to(plan.loaded, Agreement(redact_plan(plan.unredacted)))
+        if isinstance(plan, Plan)
+        else plan
+    )
     return Result(await apply_unasked(loaded, options, guarded(observer)))
 
 
@@ -254,7 +260,9 @@ async def export(
     # Exported by msauto: assets of NEWS.
     """
     given = locals()
-    chosen = ExportSelection(texts_of(title), texts_of(folder), texts_of(channel), recursive, database, links)
+    chosen = ExportSelection(
+        texts_of(title), texts_of(folder), texts_of(channel), recursive, database, links
+    )
     form = exporting.timeline_form(format, origin, chosen)
     inputs = await asyncio.to_thread(inputs_of, **given)
     place = None if out is None else Path(out)
@@ -286,7 +294,9 @@ async def history(
     state_dir: File | None = None,
 ) -> tuple[PastTarget, ...]: ...
 @overload
-async def history(run: str, *, config: File | None = None, state_dir: File | None = None) -> RunDetails: ...
+async def history(
+    run: str, *, config: File | None = None, state_dir: File | None = None
+) -> RunDetails: ...
 @checked
 async def history(
     run: str | None = None,
@@ -314,7 +324,9 @@ async def history(
     """
     place = (await asyncio.to_thread(inputs_of, config=config, state_dir=state_dir)).ledger
     if title is not None:
-        return await asyncio.to_thread(list_changes, place, title, limit=limit, since=since, every=all)
+        return await asyncio.to_thread(
+            list_changes, place, title, limit=limit, since=since, every=all
+        )
     if run is None:
         return (await asyncio.to_thread(list_runs, place, batch=batch, since=since, every=all)).runs
     summary, details = await asyncio.to_thread(read_attempt, place, run)

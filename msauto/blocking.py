@@ -59,7 +59,9 @@ class BlockingHistory(Protocol):
         state_dir: File | None = None,
     ) -> tuple[PastTarget, ...]: ...
     @overload
-    def __call__(self, run: str, *, config: File | None = None, state_dir: File | None = None) -> RunDetails: ...
+    def __call__(
+        self, run: str, *, config: File | None = None, state_dir: File | None = None
+    ) -> RunDetails: ...
 
 
 load = blocking(aio.load)

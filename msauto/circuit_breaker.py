@@ -140,7 +140,9 @@ class Rejection(NamedTuple):
 
     def is_same(self, other: Rejection) -> bool:
         """Whether two targets were rejected in the same way: a server may name the target in its answer."""
-        return self.status == other.status and (self.message == other.message or self.common == other.common)
+        return self.status == other.status and (
+            self.message == other.message or self.common == other.common
+        )
 
 
 class BreakerState(Struct, frozen=True):

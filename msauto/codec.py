@@ -99,14 +99,18 @@ def load(kind: type[T], text: str) -> T:
 
 def describe_types(kind: type) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the JSON Schema of a type, and those of the types in it by name, without their docstrings."""
-    (root,), parts = msgspec.json.schema_components([kind], schema_hook=_schema, ref_template="#/$defs/{name}")
+    (root,), parts = msgspec.json.schema_components(
+        [kind], schema_hook=_schema, ref_template="#/$defs/{name}"
+    )
     for part in parts.values():
         part.pop("title", None)
         part.pop("description", None)
     return root, parts
 
 
-def schema_document(title: str, content: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
+def schema_document(
+    title: str, content: Mapping[str, Any], parts: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return a JSON Schema as a document; ``parts`` are the types that its content refers to."""
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
     return {**head, **content, "$defs": dict(sorted(parts.items()))}

@@ -109,7 +109,9 @@ async def concurrent_map(
         await _cancel(started)
 
 
-async def concurrent_list(function: Callable[[T], Awaitable[R]], items: Iterable[T], *, limit: int) -> list[R]:
+async def concurrent_list(
+    function: Callable[[T], Awaitable[R]], items: Iterable[T], *, limit: int
+) -> list[R]:
     """Return the results of :func:`concurrent_map` as a list."""
     return [result async for result in concurrent_map(function, items, limit=limit)]
 

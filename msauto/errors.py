@@ -110,7 +110,9 @@ def close_names(name: str, known: Sequence[str], most: int, cutoff: float) -> li
     return difflib.get_close_matches(name, known[: _MOST_COMPARED // len(name) ** 2], most, cutoff)
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, cutoff: float = 0.6) -> str:
+def did_you_mean(
+    name: str, known: Iterable[str], otherwise: str = "", *, cutoff: float = 0.6
+) -> str:
     """Return ``did you mean 'x'?`` with the nearest known name (:func:`nearest_name`), and what to do otherwise."""
     near = nearest_name(name, known, cutoff=cutoff)
     if not near:
@@ -156,7 +158,9 @@ class MsautoError(Exception):
         return f"{self.message}\n  → {self.remedy}" if self.remedy else self.message
 
 
-def _rebuilt(kind: type[MsautoError], args: tuple[object, ...], state: dict[str, object]) -> MsautoError:
+def _rebuilt(
+    kind: type[MsautoError], args: tuple[object, ...], state: dict[str, object]
+) -> MsautoError:
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error
@@ -178,7 +182,9 @@ class InputError(MsautoError):
 class PlanningError(MsautoError):
     """One target cannot be planned; ``place`` is the location in the playbook."""
 
-    def __init__(self, message: str, *, place: SourceLocation | None = None, remedy: str = "") -> None:
+    def __init__(
+        self, message: str, *, place: SourceLocation | None = None, remedy: str = ""
+    ) -> None:
         super().__init__(message, remedy=remedy)
         self.place = place
 
@@ -232,7 +238,9 @@ class ServerError(MsautoError):
 
     url = ""
 
-    def __init__(self, message: str, *, server: str = "", request: str = "", remedy: str = "") -> None:
+    def __init__(
+        self, message: str, *, server: str = "", request: str = "", remedy: str = ""
+    ) -> None:
         super().__init__(message, remedy=remedy)
         self.server = server
         self.request = request
@@ -262,7 +270,9 @@ class RejectedError(ServerError):
     ``status`` is the HTTP status (200 if the answer is an error text), ``retry_after`` in seconds.
     """
 
-    def __init__(self, message: str, *, status: int, retry_after: float | None = None, **context: str) -> None:
+    def __init__(
+        self, message: str, *, status: int, retry_after: float | None = None, **context: str
+    ) -> None:
         super().__init__(message, **context)
         self.status = status
         self.retry_after = retry_after
@@ -306,7 +316,10 @@ def described(error: BaseException) -> MsautoError:
     text = " ".join(str(error).split())
     message = f"{type(error).__name__}: {text}" if text else type(error).__name__
     shown = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
-    return MsautoError(shown, remedy="look at what the server shows of it; if nothing is odd there, report this error")
+    return MsautoError(
+        shown,
+        remedy="look at what the server shows of it; if nothing is odd there, report this error",
+    )
 
 
 def bug_text(error: Exception) -> str:

@@ -98,14 +98,50 @@ _FOLDERS_OF_PROGRAMS: Final = _VARIABLES | {
 }
 _FILES_OF_PROGRAMS: Final = frozenset(
     {
-        *("makefile", "gnumakefile", "justfile", "jenkinsfile", "dockerfile", "containerfile", "codeowners"),
+        *(
+            "makefile",
+            "gnumakefile",
+            "justfile",
+            "jenkinsfile",
+            "dockerfile",
+            "containerfile",
+            "codeowners",
+        ),
         *("package.json", "package-lock.json", "requirements.txt", "constraints.txt"),
     }
 )
 ENDINGS_OF_PROGRAMS: Final = frozenset(
     {
-        *(".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".env", ".j2", ".tf", ".mk", ".lock", ".pth"),
-        *(".py", ".pyc", ".pyi", ".so", ".dll", ".exe", ".sh", ".bash", ".bat", ".cmd", ".ps1", ".js", ".rb", ".pl"),
+        *(
+            ".yml",
+            ".yaml",
+            ".toml",
+            ".ini",
+            ".cfg",
+            ".conf",
+            ".env",
+            ".j2",
+            ".tf",
+            ".mk",
+            ".lock",
+            ".pth",
+        ),
+        *(
+            ".py",
+            ".pyc",
+            ".pyi",
+            ".so",
+            ".dll",
+            ".exe",
+            ".sh",
+            ".bash",
+            ".bat",
+            ".cmd",
+            ".ps1",
+            ".js",
+            ".rb",
+            ".pl",
+        ),
         *(".sqlite", ".sqlite3", ".db", ".pem", ".key", ".crt"),
     }
 )
@@ -135,7 +171,9 @@ def _stem_and_ending(name: str) -> tuple[str, str]:
 
 # Writing --------------------------------------------------------------------------------------------------------------
 
-MEDIA_ENDINGS: Final = frozenset({".png", ".jpg", ".mp4", ".mov", ".mxf", ".m4s", ".ts", ".m3u8", ".webm"})
+MEDIA_ENDINGS: Final = frozenset(
+    {".png", ".jpg", ".mp4", ".mov", ".mxf", ".m4s", ".ts", ".m3u8", ".webm"}
+)
 """The endings of downloads. What begins like another kind of file does not get one of these: msauto/server/media.py."""
 
 
@@ -155,7 +193,9 @@ class Content:
 DOWNLOAD: Final = Content("a download", endings=MEDIA_ENDINGS)
 PLAN: Final = Content("a saved plan", rb'\{\s*"format"\s*:\s*"msauto-plan"')
 EVENTS: Final = Content("events", rb'\{"type":"|\Z')
-EXPORTED: Final = Content("an export", rb"# Exported by msauto", frozenset({".yml", ".yaml"}), is_read=True)
+EXPORTED: Final = Content(
+    "an export", rb"# Exported by msauto", frozenset({".yml", ".yaml"}), is_read=True
+)
 PAGE: Final = Content("a page", rb"(?s)<!DOCTYPE html>\n.{0,2000}?<title>msauto: ")
 REPORT: Final = Content("a report of this run")
 METRICS: Final = Content("metrics", rb"\s*# HELP msauto_", frozenset({".prom"}))
@@ -164,7 +204,11 @@ _FIRST: Final = 4096
 _LONGEST_PART: Final = 255
 
 
-LEDGER_FILES: Final = (*(f"ledger.sqlite{ending}" for ending in ("", "-wal", "-shm", "-journal")), "locks", "stills")
+LEDGER_FILES: Final = (
+    *(f"ledger.sqlite{ending}" for ending in ("", "-wal", "-shm", "-journal")),
+    "locks",
+    "stills",
+)
 """What is in the folder of the ledger."""
 
 
@@ -180,7 +224,9 @@ class WriteAccess:
     reserved: frozenset[Path] = frozenset()
     endings: frozenset[str] = frozenset()
 
-    def path(self, name: str, content: Content, folder: Path = Path(), read: Set[Path] = frozenset()) -> Path:
+    def path(
+        self, name: str, content: Content, folder: Path = Path(), read: Set[Path] = frozenset()
+    ) -> Path:
         """Return the path of a file to write; raises :class:`MsautoError` for one that is refused.
 
         ``read`` are the files that the run has read, links resolved. The path is as it was given, or without the links
@@ -191,7 +237,9 @@ class WriteAccess:
             real = given.resolve()
             root = root_of(real, self.roots)
         except NO_PATH:
-            raise MsautoError(f"{name!r} is not a valid file name", remedy="use another path") from None
+            raise MsautoError(
+                f"{name!r} is not a valid file name", remedy="use another path"
+            ) from None
         if root is None:
             raise MsautoError(
                 f"the file {name!r} would be written outside the playbook's repository",
@@ -202,7 +250,10 @@ class WriteAccess:
             raise MsautoError(f"{name!r} is a folder", remedy="add a file name")
         self._check_name(name, real, content)
         if real in read or not self.reserved.isdisjoint((real, *real.parents)):
-            raise MsautoError(f"{name!r} is where msauto reads or keeps files of its own", remedy="use another path")
+            raise MsautoError(
+                f"{name!r} is where msauto reads or keeps files of its own",
+                remedy="use another path",
+            )
         return Path(os.path.normpath(folder / name)) if real == given else real
 
     def file(self, name: str, content: Content, *, force: bool = False) -> Path:
@@ -225,7 +276,9 @@ class WriteAccess:
         """Check all parts of a path below the root: as they are written, and after links are resolved."""
         written = re.split(r"[/\\]", name)
         if ".." in [part.strip() for part in written]:
-            raise MsautoError(f"{name!r} contains '..'", remedy="name the path from the repository's own folders")
+            raise MsautoError(
+                f"{name!r} contains '..'", remedy="name the path from the repository's own folders"
+            )
         parts = [*real.relative_to(root).parts]
         if given.is_relative_to(root):
             parts += given.relative_to(root).parts
@@ -235,7 +288,9 @@ class WriteAccess:
             for piece in part.split("\\"):
                 why = _why_not_a_part(piece)
                 if why:
-                    raise MsautoError(f"{name!r} contains {piece!r}: {why}", remedy="use another path")
+                    raise MsautoError(
+                        f"{name!r} contains {piece!r}: {why}", remedy="use another path"
+                    )
 
     def _check_name(self, name: str, real: Path, content: Content) -> None:
         """Check the last part: its ending must fit, and no program may take it for its own file."""
@@ -260,7 +315,11 @@ def _why_not_a_part(part: str) -> str:
     """Return why a part of a path cannot be written; empty if it can."""
     if _is_hidden(part):
         return "hidden files cannot be written"
-    if part != part.rstrip(". ") or is_device_name(part) or any(not sign.isprintable() for sign in part):
+    if (
+        part != part.rstrip(". ")
+        or is_device_name(part)
+        or any(not sign.isprintable() for sign in part)
+    ):
         return "not every file system has such a name"
     if len(os.fsencode(part)) > _LONGEST_PART:
         return "a part of a path has at most 255 bytes"
@@ -289,9 +348,12 @@ def check_replaced(path: Path, content: Content) -> None:
             if re.match(content.begins, file.read(_FIRST)):
                 return
     except OSError as error:
-        raise MsautoError(f"cannot read {path}: {error.strerror}", remedy="name another file") from error
+        raise MsautoError(
+            f"cannot read {path}: {error.strerror}", remedy="name another file"
+        ) from error
     raise MsautoError(
-        f"{path} exists, and is not {content.name} that msauto wrote", remedy="remove it, or name another file"
+        f"{path} exists, and is not {content.name} that msauto wrote",
+        remedy="remove it, or name another file",
     )
 
 
@@ -308,7 +370,12 @@ def why_not_in_place(path: Path) -> str:
 def open_regular(path: Path) -> BufferedReader:
     """Open a regular file to read; raises ``OSError`` for a device, a pipe, and a link that was put in its place."""
     real = path.resolve(strict=True)
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    flags = (
+        os.O_RDONLY
+        | getattr(os, "O_NOFOLLOW", 0)
+        | getattr(os, "O_NONBLOCK", 0)
+        | getattr(os, "O_BINARY", 0)
+    )
     file = os.fdopen(os.open(real, flags), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -327,10 +394,20 @@ def leads_out(path: Path, roots: Iterable[Path]) -> bool:
         return False
 
 
-_HOST_VARIABLES: Final = "use the variable by its name, or that of another host: hostvars['HOST'].NAME"
+_HOST_VARIABLES: Final = (
+    "use the variable by its name, or that of another host: hostvars['HOST'].NAME"
+)
 _PLAN_OR_LEDGER: Final = (
-    (rb"\s*\{\s*\"format\"\s*:\s*\"msauto-plan\"", "a saved plan", "msauto report and msauto history show what ran"),
-    (rb"SQLite format 3\0|\x37\x7f\x06[\x82\x83]|\xd9\xd5\x05\xf9", "a ledger", "msauto history shows what ran"),
+    (
+        rb"\s*\{\s*\"format\"\s*:\s*\"msauto-plan\"",
+        "a saved plan",
+        "msauto report and msauto history show what ran",
+    ),
+    (
+        rb"SQLite format 3\0|\x37\x7f\x06[\x82\x83]|\xd9\xd5\x05\xf9",
+        "a ledger",
+        "msauto history shows what ran",
+    ),
 )
 
 

@@ -78,7 +78,9 @@ _LONGEST = 100
 
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
 _DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")
-_OURS = frozenset({"group_vars", "host_vars", "roles", "vars", "inventory", "inventories", "ci", "workflows"})
+_OURS = frozenset(
+    {"group_vars", "host_vars", "roles", "vars", "inventory", "inventories", "ci", "workflows"}
+)
 """Folders that msauto or CI reads."""
 
 

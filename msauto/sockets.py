@@ -113,7 +113,9 @@ def other_plugins() -> tuple[Plugin, ...]:
 
 
 def _broken(name: str, why: str) -> MsautoError:
-    return MsautoError(f"the plugin {name} cannot be loaded: {why}", remedy="repair it, or uninstall its package")
+    return MsautoError(
+        f"the plugin {name} cannot be loaded: {why}", remedy="repair it, or uninstall its package"
+    )
 
 
 def names_of(socket: Socket) -> Mapping[str, Any]:
@@ -161,7 +163,10 @@ def missing(socket: Socket, name: str, known: Mapping[str, Any] = _NOTHING) -> M
         remedy = f"it comes with the plugin {home} of msauto, which is not installed: install msauto as a whole"
         return MsautoError(message, remedy=remedy)
     everything = [*known, *names_of(socket)]
-    remedy = did_you_mean(name, everything) or f"use one of {', '.join(everything)}, or install a plugin that brings it"
+    remedy = (
+        did_you_mean(name, everything)
+        or f"use one of {', '.join(everything)}, or install a plugin that brings it"
+    )
     return MsautoError(message, remedy=remedy)
 
 

@@ -28,7 +28,9 @@ class Cluster:
 @contextmanager
 def threads_cluster(workers: int, resources: Mapping[str, float]) -> Iterator[Cluster]:
     """A scheduler and workers that are threads of this process: they start in a moment."""
-    with _cluster(n_workers=workers, threads_per_worker=2, processes=False, resources=dict(resources)) as found:
+    with _cluster(
+        n_workers=workers, threads_per_worker=2, processes=False, resources=dict(resources)
+    ) as found:
         yield found
 
 
@@ -66,7 +68,9 @@ class SeparateCluster:
 
     def logs(self) -> str:
         """What all of them have written."""
-        return "".join(path.read_text(errors="replace") for path in sorted(self.folder.glob("*.log")))
+        return "".join(
+            path.read_text(errors="replace") for path in sorted(self.folder.glob("*.log"))
+        )
 
 
 @contextmanager
@@ -80,20 +84,30 @@ def separate_cluster(folder: Path, workers: int, *options: str) -> Iterator[Sepa
         with (folder / f"{name}.log").open("wb") as log:
             command = [sys.executable, "-m", "dask", *arguments]
             started.append(
-                subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=surroundings, cwd=folder)
+                subprocess.Popen(
+                    command, stdout=log, stderr=subprocess.STDOUT, env=surroundings, cwd=folder
+                )
             )
         return started[-1]
 
     try:
         here = ("--host", "127.0.0.1")
         scheduler = start(
-            "scheduler", "scheduler", *here, "--port", str(port), "--dashboard-address", f"127.0.0.1:{pages}"
+            "scheduler",
+            "scheduler",
+            *here,
+            "--port",
+            str(port),
+            "--dashboard-address",
+            f"127.0.0.1:{pages}",
         )
         for number in range(workers):
             name = ("--name", f"worker-{number}", "--nthreads", "1", "--no-dashboard")
             start(f"worker-{number}", "worker", f"tcp://127.0.0.1:{port}", *here, *name, *options)
         address = f"dask://127.0.0.1:{port}"
-        cluster = SeparateCluster(folder, address, f"http://127.0.0.1:{pages}", scheduler, started[1:])
+        cluster = SeparateCluster(
+            folder, address, f"http://127.0.0.1:{pages}", scheduler, started[1:]
+        )
         asyncio.run(_wait_for_workers(address, workers))
         yield cluster
     finally:
@@ -104,7 +118,9 @@ def separate_cluster(folder: Path, workers: int, *options: str) -> Iterator[Sepa
 
 
 async def _wait_for_workers(address: str, workers: int) -> None:
-    async with Client(address.replace("dask", "tcp"), asynchronous=True, set_as_default=False, timeout=30) as client:
+    async with Client(
+        address.replace("dask", "tcp"), asynchronous=True, set_as_default=False, timeout=30
+    ) as client:
         await client.wait_for_workers(workers, timeout=60)
 
 

@@ -21,7 +21,9 @@ from msauto.plugins.simulator.embedded import Simulator, empty_state
 from tests import postgres
 from tests.examples import EXPLORE
 
-settings.register_profile("same", derandomize=True, database=None, deadline=None, print_blob=True, max_examples=10)
+settings.register_profile(
+    "same", derandomize=True, database=None, deadline=None, print_blob=True, max_examples=10
+)
 settings.register_profile(
     EXPLORE,
     derandomize=False,
@@ -64,7 +66,10 @@ def in_oslo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the counts, each once."""
-    if any(postgres.ABSENT in str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])):
+    if any(
+        postgres.ABSENT in str(report.longrepr)
+        for report in terminalreporter.stats.get("skipped", [])
+    ):
         terminalreporter.write_line(f"SKIPPED: {postgres.ABSENT}", red=True, bold=True)
     told = list(dict.fromkeys(_counts(terminalreporter)))
     if told:
@@ -92,7 +97,9 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgr
     """A PostgreSQL server, shared by all tests of a run; in CI it must be there."""
     require_postgres()
     base = tmp_path_factory.getbasetemp()
-    with postgres.common_server(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) as server:
+    with postgres.common_server(
+        base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    ) as server:
         yield server
 
 
@@ -118,13 +125,17 @@ def _shared_ledger(postgres_server: postgres.PostgresServer, free: list[str]) ->
 
 
 @pytest.fixture
-def shared_place(postgres_server: postgres.PostgresServer, _postgres_databases: list[str]) -> Iterator[str]:
+def shared_place(
+    postgres_server: postgres.PostgresServer, _postgres_databases: list[str]
+) -> Iterator[str]:
     """The URL of a shared ledger that does not exist yet."""
     yield from _shared_ledger(postgres_server, _postgres_databases)
 
 
 @pytest.fixture
-def second_shared_place(postgres_server: postgres.PostgresServer, _postgres_databases: list[str]) -> Iterator[str]:
+def second_shared_place(
+    postgres_server: postgres.PostgresServer, _postgres_databases: list[str]
+) -> Iterator[str]:
     """The URL of another one."""
     yield from _shared_ledger(postgres_server, _postgres_databases)
 

@@ -53,7 +53,10 @@ def poisoned(value: Any, text: str) -> Any:
     if isinstance(value, Struct):
         return structs.replace(value, **_poisoned_fields(value, text))
     if isinstance(value, Mapping):
-        return {f"{text}{number or ''}": poisoned(item, text) for number, item in enumerate(value.values())}
+        return {
+            f"{text}{number or ''}": poisoned(item, text)
+            for number, item in enumerate(value.values())
+        }
     if isinstance(value, list | tuple):
         return type(value)(poisoned(item, text) for item in value)
     return value

@@ -24,14 +24,19 @@ from typing import IO
 
 import psycopg
 
-_PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
+_PLACES = sorted(
+    Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True
+)
 ABSENT = "no PostgreSQL server here (apt-get install postgresql), so the tests of the shared ledger do not run"
 
 
 def binaries() -> Path | None:
     """The folder with ``initdb`` and ``postgres``."""
     found = shutil.which("initdb")
-    return next((path for path in _PLACES if (path / "initdb").exists()), Path(found).parent if found else None)
+    return next(
+        (path for path in _PLACES if (path / "initdb").exists()),
+        Path(found).parent if found else None,
+    )
 
 
 def _user() -> str | None:
@@ -58,7 +63,17 @@ class PostgresServer:
         if user is not None:
             shutil.chown(self.folder, user)
         self.folder.chmod(0o755)
-        command = [self._binary("initdb"), "-D", str(self.data), "-U", "msauto", "-A", "trust", "-E", "UTF8"]
+        command = [
+            self._binary("initdb"),
+            "-D",
+            str(self.data),
+            "-U",
+            "msauto",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+        ]
         command += ["--locale=C", "--no-sync", "--no-instructions"]
         subprocess.run(command, check=True, capture_output=True, user=user, cwd="/")
 
@@ -127,7 +142,9 @@ class PostgresServer:
 
     def empty(self, database: str) -> None:
         """End all sessions in a database that a test has used, and remove its tables."""
-        self.execute(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{database}'")
+        self.execute(
+            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{database}'"
+        )
         self.execute("DROP SCHEMA IF EXISTS msauto CASCADE", database)
 
     def execute(self, statement: str, database: str = "postgres") -> None:

@@ -77,7 +77,9 @@ class Stage:
 
     # Planning and applying ---------------------------------------------------------------------------------------
 
-    def resolved(self, *work: Work, limit: str | None = None, tags: tuple[str, ...] = ()) -> ResolvedPlaybooks:
+    def resolved(
+        self, *work: Work, limit: str | None = None, tags: tuple[str, ...] = ()
+    ) -> ResolvedPlaybooks:
         self.write(*work)
         return resolve(
             ResolveOptions(
@@ -105,7 +107,9 @@ class Stage:
         """Plan; nothing may be sent by that but reads. The log is that of it alone."""
         self.sim.clear_log()
         plan = self._plan(resolved)
-        assert {entry.method for entry in self.sim.log} <= {"GET"}, "planning reads and does nothing else"
+        assert {entry.method for entry in self.sim.log} <= {"GET"}, (
+            "planning reads and does nothing else"
+        )
         return plan
 
     def _plan(self, resolved: ResolvedPlaybooks, **options: Any) -> Plan:
@@ -123,7 +127,9 @@ class Stage:
         with Ledger.open(self.place) as ledger:
             return asyncio.run(self._apply(plan, resolved, ledger, forks))
 
-    async def _apply(self, plan: Plan, resolved: ResolvedPlaybooks, ledger: Ledger, forks: int = 8) -> Result:
+    async def _apply(
+        self, plan: Plan, resolved: ResolvedPlaybooks, ledger: Ledger, forks: int = 8
+    ) -> Result:
         on = self._on(ledger, replace(resolved, secrets=plan.secrets), forks)
         return await apply_plan(plan, on, ignore)
 
@@ -141,12 +147,25 @@ class Stage:
     def killed(self, *work: Work, when: Callable[[], bool]) -> None:
         """Apply in a process of its own, and kill it as soon as ``when`` is true."""
         self.write(*work)
-        command = [sys.executable, "-m", "msauto", "apply", "-i", "inventory.yml", "playbook.yml", "--yes"]
+        command = [
+            sys.executable,
+            "-m",
+            "msauto",
+            "apply",
+            "-i",
+            "inventory.yml",
+            "playbook.yml",
+            "--yes",
+        ]
         command += ["--state-dir", "state"]
-        with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        with subprocess.Popen(
+            command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        ) as process:
             end = time.monotonic() + 30
             while not when():
-                assert process.poll() is None, process.stderr.read().decode() if process.stderr else ""
+                assert process.poll() is None, (
+                    process.stderr.read().decode() if process.stderr else ""
+                )
                 assert time.monotonic() < end, "what the test waits for did not come"
                 time.sleep(0.01)
             os.kill(process.pid, signal.SIGKILL)
@@ -164,17 +183,28 @@ class Stage:
 
     def writes(self) -> list[str]:
         """``METHOD target`` of the writes that were done, and of downloads, since the log was last cleared."""
-        return [entry.line for entry in self.sim.log if entry.method != "GET" or _is_download(entry.target)]
+        return [
+            entry.line
+            for entry in self.sim.log
+            if entry.method != "GET" or _is_download(entry.target)
+        ]
 
     def reads(self) -> list[str]:
         """The targets of the reads that are not downloads, since the log was last cleared."""
-        return [entry.target for entry in self.sim.log if entry.method == "GET" and not _is_download(entry.target)]
+        return [
+            entry.target
+            for entry in self.sim.log
+            if entry.method == "GET" and not _is_download(entry.target)
+        ]
 
     # Files -------------------------------------------------------------------------------------------------------
 
     def write(self, *work: Work) -> None:
         """Write inventory and playbook."""
-        hosts = {name: {"server": self._server(sim), "database": "NEWS"} for name, sim in self.sims.items()}
+        hosts = {
+            name: {"server": self._server(sim), "database": "NEWS"}
+            for name, sim in self.sims.items()
+        }
         self.save("inventory.yml", {"all": {"children": {"playout": {"hosts": hosts}}}})
         plays = [dict(each) for each in work if "tasks" in each]
         tasks = [dict(each) for each in work if "tasks" not in each]
@@ -183,10 +213,16 @@ class Stage:
 
     def save(self, name: str, value: Any) -> None:
         """Write a file beside the playbook."""
-        (self.folder / name).write_text(yaml.safe_dump(value, allow_unicode=True, sort_keys=False), encoding="utf-8")
+        (self.folder / name).write_text(
+            yaml.safe_dump(value, allow_unicode=True, sort_keys=False), encoding="utf-8"
+        )
 
     def _server(self, sim: Simulator) -> dict[str, Any]:
-        block: dict[str, Any] = {"url": sim.url, "dialect": dict(self.dialect), "auth": auth_of(sim.dialect)}
+        block: dict[str, Any] = {
+            "url": sim.url,
+            "dialect": dict(self.dialect),
+            "auth": auth_of(sim.dialect),
+        }
         return block | dict(self.block) | ({"version": self.version} if self.version else {})
 
 
@@ -201,7 +237,11 @@ def lines(entries: Iterable[LogEntry]) -> list[str]:
 
 def changes(plan: Plan) -> list[str]:
     """``action aspect key`` of all changes, in the order of the run."""
-    return [f"{each.action} {each.aspect} {each.key}" for target in plan.targets for each in target.changes]
+    return [
+        f"{each.action} {each.aspect} {each.key}"
+        for target in plan.targets
+        for each in target.changes
+    ]
 
 
 def errors(plan: Plan) -> list[str]:

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
-from msauto.plugins.simulator.embedded import Item, SimChannel, SimClip, SimMarker, SimSegment, Simulator
+from msauto.plugins.simulator.embedded import (
+    Item,
+    SimChannel,
+    SimClip,
+    SimMarker,
+    SimSegment,
+    Simulator,
+)
 from msauto.plugins.simulator.embedded.faults import parse_change
 from msauto.plugins.simulator.embedded.rss import put_item
 from msauto.plugins.simulator.embedded.state import SimDatabase, SimEntry
@@ -24,7 +31,9 @@ CASES = Path(__file__).parent / "cases"
 
 def stories(folder: str, *parts: str) -> list[Any]:
     """Return the stories of a folder, each as often as it has rows; its ``parts`` begin with those of its file."""
-    return [each for path in sorted((CASES / folder).glob("*.yml")) for each in _of_file(path, parts)]
+    return [
+        each for path in sorted((CASES / folder).glob("*.yml")) for each in _of_file(path, parts)
+    ]
 
 
 def _of_file(path: Path, parts: tuple[str, ...]) -> Iterator[Any]:
@@ -84,8 +93,14 @@ class Others:
         attributes = dict(rest)
         match what:
             case "add_clip":
-                known = {each: attributes.pop(each) for each in ("frames", "create_time") if each in attributes}
-                self._describe(self.news.add_clip(name, attributes.pop("folder", "Raw"), **known), attributes)
+                known = {
+                    each: attributes.pop(each)
+                    for each in ("frames", "create_time")
+                    if each in attributes
+                }
+                self._describe(
+                    self.news.add_clip(name, attributes.pop("folder", "Raw"), **known), attributes
+                )
             case "clip":
                 self._describe(self.news.clip(name), attributes)
             case "remove_clip":
@@ -174,7 +189,9 @@ def _item(given: Given) -> Item:
     text = given.get("text", "")
     texts = {"title": text.partition("\n")[0], "description": text}
     more = {name: value for name, value in given.items() if name not in ("file", "text")}
-    return Item(given["file"], text.encode(), **{"guid": given["file"].partition(".")[0], **texts, **more})
+    return Item(
+        given["file"], text.encode(), **{"guid": given["file"].partition(".")[0], **texts, **more}
+    )
 
 
 def _match(found: list[Given], expected: list[Any]) -> None:
@@ -183,7 +200,9 @@ def _match(found: list[Given], expected: list[Any]) -> None:
     for each in expected:
         if each == "and others":
             return
-        same = next((one for one in left if {name: one.get(name, "") for name in each} == each), None)
+        same = next(
+            (one for one in left if {name: one.get(name, "") for name in each} == each), None
+        )
         assert same is not None, (each, found)
         left.remove(same)
     assert left == [], found
@@ -199,18 +218,27 @@ def part_of(expected: Any, found: Any) -> None:
 
 
 def _shown_item(item: Item) -> Given:
-    return {name: getattr(item, name) for name in ("file", "guid", "title", "description", "link", "pub_date")}
+    return {
+        name: getattr(item, name)
+        for name in ("file", "guid", "title", "description", "link", "pub_date")
+    }
 
 
 _SHOWN: dict[str, Any] = {
-    "markers": lambda clip: [{"uid": each.uid, "at": each.pos, **each.fields} for each in clip.markers],
+    "markers": lambda clip: [
+        {"uid": each.uid, "at": each.pos, **each.fields} for each in clip.markers
+    ],
     "segments": lambda clip: [
-        {name: getattr(each, name) for name in ("number", "start", "duration", "titles", "track", "rating", "keywords")}
+        {
+            name: getattr(each, name)
+            for name in ("number", "start", "duration", "titles", "track", "rating", "keywords")
+        }
         | {"title": "".join(each.titles)}
         for each in clip.segments
     ],
     "links": lambda clip: [
-        {"folder": "/".join(each.folder), "title": each.title, **each.fields} for each in clip.entries[1:]
+        {"folder": "/".join(each.folder), "title": each.title, **each.fields}
+        for each in clip.entries[1:]
     ],
 }
 

@@ -16,5 +16,8 @@ def table(name: str, *columns: str) -> pytest.MarkDecorator:
     rows: list[dict[str, Any]] = yaml.safe_load((CASES / f"{name}.yml").read_text(encoding="utf-8"))
     wrong = [row for row in rows if not set(row) <= {*columns, "about"}]
     assert not wrong, wrong
-    values = [pytest.param(*map(row.get, columns), id=str(row.get("about", n))) for n, row in enumerate(rows)]
+    values = [
+        pytest.param(*map(row.get, columns), id=str(row.get("about", n)))
+        for n, row in enumerate(rows)
+    ]
     return pytest.mark.parametrize(columns, values)

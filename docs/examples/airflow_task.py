@@ -17,7 +17,10 @@ logger = logging.getLogger(__name__)
 
 
 def prepare_news(
-    playbook: str | Path, inventory: str | Path, variables: Mapping[str, object] | None = None, allow_delete: int = 0
+    playbook: str | Path,
+    inventory: str | Path,
+    variables: Mapping[str, object] | None = None,
+    allow_delete: int = 0,
 ) -> dict[str, int]:
     """Apply the playbook; return how many targets have each outcome.
 
@@ -27,7 +30,9 @@ def prepare_news(
     """
     plan = msauto.plan(msauto.load(playbook, inventory=inventory, extra_vars=variables or {}))
     logger.info("%s", plan.to_text())
-    result = msauto.apply(plan, allow_delete=allow_delete, observer=lambda event: logger.debug("%s", event))
+    result = msauto.apply(
+        plan, allow_delete=allow_delete, observer=lambda event: logger.debug("%s", event)
+    )
     if not result.ok:
         raise RuntimeError(result.to_text())
     return {outcome: count for outcome, count in result.counts.items() if count}

@@ -18,7 +18,10 @@ def plan_schedule(database: str, server: str) -> msauto.Plan:
         rows = connection.execute(QUERY).fetchall()
     task = {
         "name": "Describe what is on air tonight",
-        "asset": {"title": "{{ item.title }}", "fields": {"comment": "{{ item.slot }}", "user_0": "{{ item.host }}"}},
+        "asset": {
+            "title": "{{ item.title }}",
+            "fields": {"comment": "{{ item.slot }}", "user_0": "{{ item.host }}"},
+        },
         "loop": [{"title": title, "slot": slot, "host": host} for title, slot, host in rows],
     }
     play = {"name": "The schedule", "hosts": "all", "database": "NEWS", "tasks": [task]}

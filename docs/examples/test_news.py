@@ -22,7 +22,9 @@ def test_the_episode_is_ready_for_air(media_server: Simulator) -> None:
     assert msauto.apply(plan).ok
 
     clip = media_server.state.clip("Evening News")
-    assert [(marker.pos, marker.fields["title"]) for marker in clip.markers] == [(18750, "Ad break")]
+    assert [(marker.pos, marker.fields["title"]) for marker in clip.markers] == [
+        (18750, "Ad break")
+    ]
     assert len(media_server.writes()) == 3
     assert not msauto.plan(play).changes  # a second run changes nothing
 

@@ -16,7 +16,17 @@ from msauto.concurrency import SystemClock
 from msauto.errors import InputError, LedgerError, MsautoError, exit_code_of
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
 from msauto.file_access import find_repository
-from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, REPOSITORY, SETTINGS, USER
+from msauto.ledger.history import (
+    ATTEMPT,
+    BATCH,
+    CODE,
+    FOLDER,
+    JOB,
+    REASON,
+    REPOSITORY,
+    SETTINGS,
+    USER,
+)
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.ledger.locks import user_name
@@ -67,7 +77,9 @@ class Attempt(Struct):
             yield
         except Exception as error:
             self.reason = reason_of(error)
-            if not isinstance(error, LedgerError):  # if the ledger cannot be used, nothing is recorded
+            if not isinstance(
+                error, LedgerError
+            ):  # if the ledger cannot be used, nothing is recorded
                 self.record(exit_code_of(error))
             raise
         except BaseException as interrupt:

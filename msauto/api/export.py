@@ -84,7 +84,9 @@ class ExportSelection(Struct, frozen=True):
         return not (self.titles or self.folders or self.channels)
 
 
-def timeline_form(ending: str, origin: str | None, selection: ExportSelection) -> TimelineWriter | None:
+def timeline_form(
+    ending: str, origin: str | None, selection: ExportSelection
+) -> TimelineWriter | None:
     """Return the format of timelines, ``None`` for playbooks; raises :class:`MsautoError` for what does not fit."""
     if ending == "text":
         if origin is not None:
@@ -93,7 +95,9 @@ def timeline_form(ending: str, origin: str | None, selection: ExportSelection) -
     place = sockets.place_of("timeline_formats", ending)
     if place is None:
         forms = ["text", *sockets.names_of("timeline_formats")]
-        raise MsautoError(f"{ending!r} is not a form of an export", remedy=f"use {', '.join(forms)}")
+        raise MsautoError(
+            f"{ending!r} is not a form of an export", remedy=f"use {', '.join(forms)}"
+        )
     if selection.channels:
         raise MsautoError("a channel has no timeline", remedy="export it without --format")
     form: TimelineWriter = sockets.load_place(place).of(ending, origin)
@@ -323,11 +327,16 @@ class TimelineFiles(ExportOutput):
         timeline = self._form.write(snapshot)
         if self._folder is not None:
             names = (*folder, snapshot.asset.title or snapshot.title)
-            self._write(self._folder / self._names.path(names, f".{self._form.ending}"), timeline.text)
+            self._write(
+                self._folder / self._names.path(names, f".{self._form.ending}"), timeline.text
+            )
         elif self._text is None:
             self._text = timeline.text
         else:
-            raise MsautoError("stdout takes one timeline", remedy="name one --title, or write files with --out DIR")
+            raise MsautoError(
+                "stdout takes one timeline",
+                remedy="name one --title, or write files with --out DIR",
+            )
         return timeline.warnings
 
     def finish(self) -> Iterable[str]:
@@ -340,7 +349,8 @@ class TimelineFiles(ExportOutput):
             _make_folder(path.parent, self._folder)
             if os.path.lexists(path) and not self._force and not _holds(path, text):
                 raise RefusedError(
-                    f"{path} has other contents", remedy="overwrite it with --force, or use another --out"
+                    f"{path} has other contents",
+                    remedy="overwrite it with --force, or use another --out",
                 )
             write_file(path, [text])
         self.written.append(path)
@@ -354,7 +364,9 @@ def _holds(path: Path, text: str) -> bool:
 def _make_folder(folder: Path, root: Path) -> None:
     """Make a folder of an export; one that a link leads out of ``root`` is refused."""
     if not folder.resolve().is_relative_to(root.resolve()):
-        raise RefusedError(f"{folder} leads out of {root}", remedy="remove the link, or use another --out")
+        raise RefusedError(
+            f"{folder} leads out of {root}", remedy="remove the link, or use another --out"
+        )
     folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -404,7 +416,9 @@ class _Exporter(Struct):
     async def run(self) -> None:
         servers = named_servers(self.inputs.resolving)
         if self.output.holds_one_server and len(servers) > 1:
-            raise MsautoError("--content is the content of one server", remedy="choose the server with -l HOST")
+            raise MsautoError(
+                "--content is the content of one server", remedy="choose the server with -l HOST"
+            )
         specs = [server.spec for server in servers]
         async with workplace_on(self.inputs.on).reading(specs) as read_server:
             for server in servers:
@@ -414,7 +428,9 @@ class _Exporter(Struct):
                         await self._export_assets(read_each, server, prefix)
                     await self._export_channels(read_each, server, prefix)
 
-    async def _export_assets(self, read_each: ReadEach, server: NamedServer, prefix: tuple[str, ...]) -> None:
+    async def _export_assets(
+        self, read_each: ReadEach, server: NamedServer, prefix: tuple[str, ...]
+    ) -> None:
         database = require_database(server, self.selection.database)
         names = (*prefix, database)
         is_playbook = not isinstance(self.output, TimelineFiles)
@@ -437,34 +453,44 @@ class _Exporter(Struct):
         if self.selection.whole:
             await self._end_database(read_each, database, names)
 
-    async def _end_database(self, read_each: ReadEach, database: str, names: tuple[str, ...]) -> None:
+    async def _end_database(
+        self, read_each: ReadEach, database: str, names: tuple[str, ...]
+    ) -> None:
         """Add the folders without assets to the content of a server; name the files of folders that have none now."""
         if isinstance(self.output, TextExport) and self.output.holds_one_server:
             async for folders in read_each(_read_folders, [database]):
                 self.output.add_folders(database, folders or ())
         if isinstance(self.output, FolderExport):
             for path in self.output.outdated(names):
-                self.exported.warnings.append(f"{path} is from an earlier export: its folder holds no assets now")
+                self.exported.warnings.append(
+                    f"{path} is from an earlier export: its folder holds no assets now"
+                )
 
     async def _list(self, snapshots: Snapshots) -> Sequence[ListedEntry]:
         if self.selection.whole:
             return await snapshots.list((), recursive=True)
         found: set[ListedEntry] = set()
         for folder in self.selection.folders:
-            found.update(await snapshots.list(parse_folder(folder), recursive=self.selection.recursive))
+            found.update(
+                await snapshots.list(parse_folder(folder), recursive=self.selection.recursive)
+            )
         return sorted(found)
 
     def _warn_of_xmp(self, server: NamedServer, snapshots: Snapshots) -> None:
         """Warn that fields may be missing: the interface does not promise GETUSERFIELDS without ``field``."""
         if snapshots.xmp_hidden:
-            self.exported.warnings.append(f"{server.spec.name} did not list XMP fields: they are not exported")
+            self.exported.warnings.append(
+                f"{server.spec.name} did not list XMP fields: they are not exported"
+            )
         elif snapshots.xmp_silent and self.selection.whole:
             self.exported.warnings.append(
                 f"{server.spec.name} listed no XMP fields of any asset: it may report them only by name, and then they "
                 "are not exported"
             )
 
-    async def _export_channels(self, read_each: ReadEach, server: NamedServer, prefix: tuple[str, ...]) -> None:
+    async def _export_channels(
+        self, read_each: ReadEach, server: NamedServer, prefix: tuple[str, ...]
+    ) -> None:
         plays = {}
         for name in self.selection.channels:
             plays[name] = ExportedPlay((*prefix, "channels", name), f"the RSS channel {name}")
@@ -473,7 +499,11 @@ class _Exporter(Struct):
             await self._write(play, server, None, channel_snapshot(server.spec, read_each, name))
 
     async def _write(
-        self, play: ExportedPlay, server: NamedServer, database: str | None, snapshots: AsyncIterator[Snapshot]
+        self,
+        play: ExportedPlay,
+        server: NamedServer,
+        database: str | None,
+        snapshots: AsyncIterator[Snapshot],
     ) -> None:
         """Write one play; a play without tasks is not valid, and is not written."""
         if isinstance(self.output, TimelineFiles):
@@ -519,7 +549,9 @@ class _Exporter(Struct):
                 continue
             if snapshot.asset.rate is None:
                 self.exported.broken += bool(self.selection.titles)
-                self.exported.warnings.append(f"{snapshot.title} is left out: {why_no_rate(snapshot.asset)}")
+                self.exported.warnings.append(
+                    f"{snapshot.title} is left out: {why_no_rate(snapshot.asset)}"
+                )
                 continue
             try:
                 warnings = output.add(play.names, snapshot)
@@ -535,7 +567,9 @@ class _Exporter(Struct):
         exported = self.exported
         if isinstance(snapshot, AssetSnapshot):
             exported.assets += 1
-            exported.warnings += [f"{snapshot.title}: {warning}" for warning in snapshot.asset.warnings]
+            exported.warnings += [
+                f"{snapshot.title}: {warning}" for warning in snapshot.asset.warnings
+            ]
         elif isinstance(snapshot, RssChannel):
             exported.channels += 1
         elif not snapshot.broken:
@@ -550,6 +584,8 @@ def _left_out(snapshot: Snapshot, database: str | None, error: Exception) -> Ski
     """Return that a target is left out because of an unforeseen error."""
     why = f"it cannot be exported: {one_line(error)}"
     if isinstance(snapshot, AssetSnapshot):
-        return SkippedEntry(database or "", snapshot.asset.folder or (), snapshot.title, why, broken=True)
+        return SkippedEntry(
+            database or "", snapshot.asset.folder or (), snapshot.title, why, broken=True
+        )
     name = snapshot.name if isinstance(snapshot, RssChannel) else snapshot.title
     return SkippedEntry(database or "", (), name, why, broken=True)

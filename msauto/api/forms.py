@@ -43,7 +43,9 @@ def report_form(name: str) -> ReportForm:
     if place is None:
         raise sockets.missing("report_forms", name, FORMS)
     module = sockets.load_place(place)
-    return ReportForm(module.render_plan, module.render_result, getattr(module, "render_page", None))
+    return ReportForm(
+        module.render_plan, module.render_result, getattr(module, "render_page", None)
+    )
 
 
 def page_writer() -> Callable[..., Iterable[str]]:

@@ -32,7 +32,11 @@ class PastRuns(Struct, frozen=True):
 
 
 def list_runs(
-    place: LedgerPlace, *, batch: str | None = None, since: timedelta | None = None, every: bool = False
+    place: LedgerPlace,
+    *,
+    batch: str | None = None,
+    since: timedelta | None = None,
+    every: bool = False,
 ) -> PastRuns:
     """Return what ran in the repository of the working folder; without one, or with ``every``, all that ran.
 
@@ -69,7 +73,12 @@ def _short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def list_changes(
-    place: LedgerPlace, title: str, *, limit: str | None = None, since: timedelta | None = None, every: bool = False
+    place: LedgerPlace,
+    title: str,
+    *,
+    limit: str | None = None,
+    since: timedelta | None = None,
+    every: bool = False,
 ) -> tuple[PastTarget, ...]:
     """Return what runs changed of assets, or found changed outside, newest first; runs as in :func:`list_runs`.
 
@@ -86,7 +95,9 @@ def list_changes(
     changes = []
     with Ledger.open(place, readonly=True) as ledger:
         for run, record in ledger.assets_called(is_meant):
-            changed = record.begun is not None or any(change.outside for change in record.target.changes)
+            changed = record.begun is not None or any(
+                change.outside for change in record.target.changes
+            )
             if changed and run in runs:
                 changes.append(PastTarget(runs[run], _as_left(record)))
     return tuple(changes)
@@ -119,4 +130,6 @@ def _as_left(record: TargetRecord) -> TargetRecord:
     requests = []
     for sent, came in zip(record.requests, result.requests, strict=True):
         requests.append(structs.replace(sent, state=came.outcome))
-    return structs.replace(record, requests=tuple(requests), outcome=result.outcome, message=result.message)
+    return structs.replace(
+        record, requests=tuple(requests), outcome=result.outcome, message=result.message
+    )

@@ -50,11 +50,16 @@ def inputs_of(
     """
     on, transport = given.get("on"), given.get("transport")
     if on is not None and transport is not None:
-        raise MsautoError("on and transport cannot be given together", remedy="workers of a cluster use the network")
+        raise MsautoError(
+            "on and transport cannot be given together",
+            remedy="workers of a cluster use the network",
+        )
     plays, inventories = _listed(playbooks), _listed(given.get("inventory", ()))
     documents = dict(_documents(plays, inventories))
     files = () if PLAYS in documents else _paths(plays)
-    typed = options = PlanOptions(playbooks=files, now=(now or datetime.now(UTC)).isoformat(), **_kept(given))
+    typed = options = PlanOptions(
+        playbooks=files, now=(now or datetime.now(UTC)).isoformat(), **_kept(given)
+    )
     agreed, base = None, Path()
     if files:
         from msauto.api.saved_plans import is_plan_file, open_plan_file
@@ -99,7 +104,9 @@ def _folder_of(path: str) -> Path:
     return Path(path) if os.path.isdir(path) else Path(path).parent  # noqa: PTH112 - no error for a bad name
 
 
-def _documents(playbooks: Sequence[File | Data], inventories: Sequence[File | Data]) -> Iterator[tuple[str, Document]]:
+def _documents(
+    playbooks: Sequence[File | Data], inventories: Sequence[File | Data]
+) -> Iterator[tuple[str, Document]]:
     """Yield what is given as data: the plays, which are one document, and each inventory."""
     if any(map(_is_data, playbooks)):
         yield PLAYS, given_document(playbooks, PLAYS)
@@ -141,7 +148,9 @@ def _tags(given: Texts) -> tuple[str, ...]:
 def check_named(inputs: Inputs) -> None:
     """Raise if nothing is to be planned."""
     if not (inputs.given.playbooks or inputs.documents.get(PLAYS) or inputs.given.undo):
-        raise MsautoError("no playbook is given", remedy="give the file of a playbook, its plays, or a saved plan")
+        raise MsautoError(
+            "no playbook is given", remedy="give the file of a playbook, its plays, or a saved plan"
+        )
 
 
 # Wrong types ---------------------------------------------------------------------------------------------------------
@@ -253,9 +262,13 @@ class KindOfValue(NamedTuple):
 
 KINDS: Final[Mapping[str, KindOfValue]] = {
     "playbooks": KindOfValue(_is_playbooks, "the path of a file, or a list of paths or of plays"),
-    "sources": KindOfValue(_is_files_or_data, "a path, data, or a list of these", lambda value: _paths(_listed(value))),
+    "sources": KindOfValue(
+        _is_files_or_data, "a path, data, or a list of these", lambda value: _paths(_listed(value))
+    ),
     "variables": KindOfValue(
-        lambda value: _is_data(value) or _is_texts(value), "a mapping, or texts as of -e", _variables
+        lambda value: _is_data(value) or _is_texts(value),
+        "a mapping, or texts as of -e",
+        _variables,
     ),
     "text": KindOfValue(_is_text, "a text"),
     "name": KindOfValue(_is_name, "a text"),
@@ -266,7 +279,9 @@ KINDS: Final[Mapping[str, KindOfValue]] = {
     "path": KindOfValue(_is_path, "a path", os.fspath),
     "switch": KindOfValue(lambda value: isinstance(value, bool), "True or False"),
     "count": KindOfValue(_is_count, "a whole number"),
-    "forks": KindOfValue(lambda value: _is_count(value) and value >= 1, "a whole number of at least 1"),
+    "forks": KindOfValue(
+        lambda value: _is_count(value) and value >= 1, "a whole number of at least 1"
+    ),
     "seconds": KindOfValue(_is_number, "a number of seconds"),
     "age": KindOfValue(lambda value: isinstance(value, timedelta), "a timedelta"),
     "observer": KindOfValue(callable, "a function"),

@@ -75,10 +75,14 @@ def stage_of(loaded: Loaded, ledger: Ledger, clock: Clock) -> StageContext:
     return StageContext(ledger, loaded.resolved, clock, loaded.inputs.forks, workplace)
 
 
-async def plan_loaded(loaded: Loaded, ledger: Ledger, clock: Clock, limits: Limits, notify: Notify) -> Plan:
+async def plan_loaded(
+    loaded: Loaded, ledger: Ledger, clock: Clock, limits: Limits, notify: Notify
+) -> Plan:
     """Return the plan, of which nothing is sent that was not agreed to; sends GET and HEAD only."""
     stage, given = stage_of(loaded, ledger, clock), loaded.inputs.given
-    plan = await make_plan(stage, limits, notify, targets=given.targets, forget_pending=given.forget_pending)
+    plan = await make_plan(
+        stage, limits, notify, targets=given.targets, forget_pending=given.forget_pending
+    )
     for agreement in loaded.agreements:
         plan = agreement.hold(plan)
     if loaded.agreements:
@@ -138,7 +142,10 @@ def _typed_servers(inputs: Inputs, names: Sequence[str]) -> dict[str, ServerSpec
         return {}
     options = structs.replace(inputs.resolving, extra_vars=inputs.typed.extra_vars)
     folder = str(Path(*inputs.given.playbooks[:1]).parent)
-    return {server.spec.name: server.spec for server in named_servers(options, names=names, folder=folder)}
+    return {
+        server.spec.name: server.spec
+        for server in named_servers(options, names=names, folder=folder)
+    }
 
 
 # Past runs -----------------------------------------------------------------------------------------------------------
@@ -182,13 +189,19 @@ def _find_run(inputs: Inputs, name: str) -> RunDetails:
         newest = ledger.find(name, repository)
         if newest.run != run.run:
             why = visible(": ".join(filter(None, (newest.status, newest.reason))))
-            inputs.tell(f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run.run}")
+            inputs.tell(
+                f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run.run}"
+            )
         if run.status == "running" or may_have_changed(details):
             return details
         remedy = "no other run changed anything"
         for other in ledger.history():
             is_earlier = other.run != run.run and (repository is None or other.is_of(repository))
-            if is_earlier and _counts_changes(other) and may_have_changed(ledger.run_details(other.run)):
+            if (
+                is_earlier
+                and _counts_changes(other)
+                and may_have_changed(ledger.run_details(other.run))
+            ):
                 remedy = f"undo the last run that did: msauto undo {other.run}"
                 break
     raise RefusedError(f"the last run, {run.run}, changed nothing", remedy=remedy)

@@ -95,7 +95,9 @@ class RunOptions(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.override_freeze is not None and not self.override_freeze.strip():
-            raise MsautoError("override_freeze: the reason is empty", remedy="give the reason: it is recorded")
+            raise MsautoError(
+                "override_freeze: the reason is empty", remedy="give the reason: it is recorded"
+            )
         if isinstance(self.window, str):
             try:
                 parse_window(self.window)
@@ -131,14 +133,18 @@ class RunOptions(Struct, frozen=True):
 # Plan ----------------------------------------------------------------------------------------------------------------
 
 
-async def plan_only(loaded: Loaded, options: RunOptions, clock: Clock | None = None, notify: Notify = ignore) -> Plan:
+async def plan_only(
+    loaded: Loaded, options: RunOptions, clock: Clock | None = None, notify: Notify = ignore
+) -> Plan:
     """Return the plan; writes nothing anywhere."""
     clock = clock or SystemClock()
     with Ledger.open(loaded.inputs.ledger, readonly=True, now=clock.now) as ledger:
         return await _plan(loaded, options, ledger, clock, notify)
 
 
-async def _plan(loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Clock, notify: Notify) -> Plan:
+async def _plan(
+    loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Clock, notify: Notify
+) -> Plan:
     inputs = loaded.inputs
     settings = inputs.settings
     notify(PlanningStarted(tuple(spec.name for spec in loaded.resolved.specs)))
@@ -155,7 +161,11 @@ async def _plan(loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Cloc
     )
     notify(PlanningEnded(plan.summary, plan.refusals))
     if settings.require_state and ledger.empty:  # the user must decide whether it is right
-        advice = "mount the folder that holds it" if isinstance(inputs.ledger, Path) else "check `url` under [state]"
+        advice = (
+            "mount the folder that holds it"
+            if isinstance(inputs.ledger, Path)
+            else "check `url` under [state]"
+        )
         remedy = f"{advice}; for the very first run, set `require = false` under [state]"
         missing = Refusal("state", str(settings.file), str(inputs.ledger), remedy)
         plan = structs.replace(plan, refusals=(*plan.refusals, missing))
@@ -186,7 +196,9 @@ def _beginning(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-def check_plan(plan: Plan, *, keep_going: bool = False, asked: Collection[str] = (), shown: bool = True) -> None:
+def check_plan(
+    plan: Plan, *, keep_going: bool = False, asked: Collection[str] = (), shown: bool = True
+) -> None:
     """Raise why the plan may not be applied; limits in ``asked`` are not looked at: the user is asked.
 
     That is :class:`RefusedError` for a missing ledger, targets that are stale, a limit or the time; and
@@ -239,14 +251,18 @@ class Run(Struct, frozen=True):
             while decision == "plan again":
                 plan = await _plan(self.loaded, self.options, ledger, self.clock, self.notify)
                 if attempt.held:
-                    targets = [target for target in plan.targets if target_key(target) not in attempt.held]
+                    targets = [
+                        target for target in plan.targets if target_key(target) not in attempt.held
+                    ]
                     plan = structs.replace(plan, targets=tuple(targets))
                 attempt.plan, attempt.summary = plan, to_json(plan.summary)
                 decision = agree(plan)
             if decision == "leave":
                 return None
             with stopping() as stop:
-                await asyncio.sleep(0)  # what cancelled the task before ends it here: nothing is sent
+                await asyncio.sleep(
+                    0
+                )  # what cancelled the task before ends it here: nothing is sent
                 result = await self._apply(ledger, plan, stop)
         attempt.code = attempt.code_of(result)
         return result

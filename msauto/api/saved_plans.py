@@ -67,7 +67,8 @@ def write_plan_file(plan: Plan, path: Path) -> None:
         write_file(path, dump_document(plan_document(plan)), 0o600)  # readable by the owner only
     except OSError as error:
         raise MsautoError(
-            f"cannot write the plan to {path}: {error.strerror}", remedy="name a file that you can write"
+            f"cannot write the plan to {path}: {error.strerror}",
+            remedy="name a file that you can write",
         ) from error
 
 
@@ -167,7 +168,9 @@ def _variables_again(kept: PlanOptions, given: PlanOptions, path: str) -> Sequen
     for text in kept.extra_vars:
         is_hidden = HIDDEN in text or _TEMPLATE.search(text)
         if is_hidden and not given.extra_vars:
-            message = f"the plan was made with -e {text}, and holds no secret or template of its own"
+            message = (
+                f"the plan was made with -e {text}, and holds no secret or template of its own"
+            )
             raise _invalid(path, message, "give it again with -e")
         if not is_hidden and text not in given.extra_vars:
             variables.append(text)
@@ -178,8 +181,14 @@ def _placed(name: str, *, path: str, base: Path, flag: str = "") -> str:
     """Return the path of a file that a plan names, from the working folder; refuse one outside of ``base``."""
     full = os.path.normpath(Path(base, name))
     if not Path(full).is_relative_to(base):
-        remedy = f"give it again: {flag}{name}" if flag else "apply the playbooks themselves: msauto apply PLAYBOOK"
-        raise _invalid(path, f"the plan names {name}, which is outside of the repository {base}", remedy)
+        remedy = (
+            f"give it again: {flag}{name}"
+            if flag
+            else "apply the playbooks themselves: msauto apply PLAYBOOK"
+        )
+        raise _invalid(
+            path, f"the plan names {name}, which is outside of the repository {base}", remedy
+        )
     working_folder = find_repository(Path()) or Path.cwd()
     return os.path.relpath(full) if Path(full).is_relative_to(working_folder) else full
 
@@ -213,5 +222,7 @@ def changed_inputs(plan: Plan, base: Path, settings: InputHash | None) -> Iterat
         yield f"{plan.settings.path} has changed"
 
 
-def _invalid(path: str, message: str, remedy: str = "make a plan with `msauto plan --out FILE`") -> InputError:
+def _invalid(
+    path: str, message: str, remedy: str = "make a plan with `msauto plan --out FILE`"
+) -> InputError:
     return InputError([Problem(message, SourceLocation(path), remedy, kind="plan-file")])

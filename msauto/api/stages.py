@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from msauto import sockets
-from msauto.api.workplace import Frozen, ServerPlanning, StageContext, ThisProcess, Workplace, never_frozen
+from msauto.api.workplace import (
+    Frozen,
+    ServerPlanning,
+    StageContext,
+    ThisProcess,
+    Workplace,
+    never_frozen,
+)
 from msauto.concurrency import concurrent_list
 from msauto.errors import RefusedError
 from msauto.ledger.locks import LockScope
@@ -84,7 +91,9 @@ async def make_plan(
 
     async def plan_one(work: ServerIntents) -> Survey:
         find_links = bool(limits.protected)
-        given = ServerPlanning(work, resolved.secrets, choice, stage.clock, stage.forks, find_links, forget_pending)
+        given = ServerPlanning(
+            work, resolved.secrets, choice, stage.clock, stage.forks, find_links, forget_pending
+        )
         return await plan_server(given, memory, notify)
 
     with resolved.secrets.redacted_errors():
@@ -97,7 +106,10 @@ async def make_plan(
         choice.require_matches()
     unreachable = frozenset(survey.server for survey in surveys if survey.is_unreachable)
     return structs.replace(
-        plan, warnings=(*choice.warnings, *plan.warnings), unreachable=unreachable, read_since=read_since
+        plan,
+        warnings=(*choice.warnings, *plan.warnings),
+        unreachable=unreachable,
+        read_since=read_since,
     )
 
 
@@ -118,7 +130,9 @@ async def recover_runs(stage: StageContext, scopes: Collection[LockScope]) -> tu
     async with stage.workplace.settling(stage, scopes, journal) as settle:
         for run in reversed(killed):
             details = ledger.run_details(run)
-            is_available = partial(_is_available, urls=_kept_urls(details, stage.resolved.specs), scopes=scopes)
+            is_available = partial(
+                _is_available, urls=_kept_urls(details, stage.resolved.specs), scopes=scopes
+            )
             results = await recover(details, partial(settle, run), is_available, journal)
             if results:
                 died = f"run {run} (process {details.pid} on {details.host}) died with {plural(len(results), 'target')}"
@@ -131,7 +145,9 @@ async def recover_runs(stage: StageContext, scopes: Collection[LockScope]) -> tu
     return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
 
 
-def _is_available(target: Target, *, urls: Mapping[str, str], scopes: Collection[LockScope]) -> bool:
+def _is_available(
+    target: Target, *, urls: Mapping[str, str], scopes: Collection[LockScope]
+) -> bool:
     """Return whether its server has the same URL still, and it is locked or needs no lock."""
     url = urls.get(target.server)
     if url is None:

@@ -25,7 +25,9 @@ from msauto.report.texts import plural
 from msauto.secrets.redacted_plans import redact_plan
 
 _WIDTH: Final = 100
-_PLACE: Final = re.compile(rf"(?P<file>[^\n]+?):(?P<line>\d+):(?P<column>\d+): |(?P<path>{PLAYS}\[\S*\]?): ")
+_PLACE: Final = re.compile(
+    rf"(?P<file>[^\n]+?):(?P<line>\d+):(?P<column>\d+): |(?P<path>{PLAYS}\[\S*\]?): "
+)
 _REMEDY: Final = "\n  → "
 
 
@@ -49,7 +51,9 @@ def _error_of(target: Target) -> PlanError:
     match = _PLACE.match(text)
     if match is not None:
         text = text[match.end() :]
-        place = SourceLocation(match["path"] or match["file"], int(match["line"] or 0), int(match["column"] or 0))
+        place = SourceLocation(
+            match["path"] or match["file"], int(match["line"] or 0), int(match["column"] or 0)
+        )
     return PlanError(target, text, place, remedy)
 
 
@@ -89,7 +93,11 @@ class ReportForms:
         plan = value if isinstance(value, model.Plan) else value.plan
         playbook = next(iter(plan.options.playbooks), "plan")
         layout = Layout(verbosity=verbose, width=_WIDTH, name=report_name(playbook), by=this_user())
-        pieces = form.plan(value, layout) if isinstance(value, model.Plan) else form.result(value, layout)
+        pieces = (
+            form.plan(value, layout)
+            if isinstance(value, model.Plan)
+            else form.result(value, layout)
+        )
         return "".join(pieces)
 
 
@@ -140,7 +148,11 @@ class RunPlan(ReportForms):  # not a Struct: see Loaded
     def __repr__(self) -> str:
         counts = self.unredacted.summary
         changes = counts.add + counts.change + counts.delete + counts.run
-        shown = [plural(changes, "change"), plural(counts.requests, "request"), f"{counts.unchanged} unchanged"]
+        shown = [
+            plural(changes, "change"),
+            plural(counts.requests, "request"),
+            f"{counts.unchanged} unchanged",
+        ]
         if counts.errors:
             shown.append(plural(counts.errors, "error"))
         if self.refusals:

@@ -124,7 +124,9 @@ async def plan_server(
                 left_out=given.work.left_out,
                 notify=notify_redacted,
             )
-            surveyed = await survey(given.work.intents, context, forks=given.forks or spec.connections)
+            surveyed = await survey(
+                given.work.intents, context, forks=given.forks or spec.connections
+            )
             return structs.replace(surveyed, is_unreachable=client.unreachable)
     except Exception as error:
         if isinstance(error, MsautoError) and not isinstance(error, ServerError):
@@ -168,12 +170,17 @@ class ThisProcess(Struct, frozen=True):
         from msauto.retry_policy import RetryPolicy
 
         del scopes
-        memory, policy = stage.ledger.memory.by_url(stage.resolved.specs), stage.policy or RetryPolicy()
+        memory, policy = (
+            stage.ledger.memory.by_url(stage.resolved.specs),
+            stage.policy or RetryPolicy(),
+        )
         async with _connected(stage, self.connect, read_only=True) as connections:
 
             async def settle(run: str, server: str, records: Records) -> Mapping[int, TargetResult]:
                 commits, stop = GroupCommit(journal), Cancellation()
-                context = ApplyContext(run, journal, memory, stage.clock, ignore, commits, stop, policy)
+                context = ApplyContext(
+                    run, journal, memory, stage.clock, ignore, commits, stop, policy
+                )
                 return await settle_here(context, connections[server], records)
 
             yield settle
@@ -187,7 +194,9 @@ class ThisProcess(Struct, frozen=True):
 
         del plan
         async with _connected(stage, self.connect, admit=journal.check) as connections:
-            yield partial(ServersHere, connections=connections, frozen=lambda: frozen(stage.clock.now()))
+            yield partial(
+                ServersHere, connections=connections, frozen=lambda: frozen(stage.clock.now())
+            )
 
 
 class StageContext(Struct, frozen=True):
@@ -217,5 +226,7 @@ async def _connected(
         for spec in stage.resolved.specs:
             client = await stack.enter_async_context(connect(spec, clock=stage.clock, **options))
             slots = of_all or asyncio.Semaphore(spec.connections)
-            servers[spec.name] = ServerConnection(ServerReader(client, clock=stage.clock), client, slots)
+            servers[spec.name] = ServerConnection(
+                ServerReader(client, clock=stage.clock), client, slots
+            )
         yield servers

@@ -151,7 +151,11 @@ class GroupCommit:
 
 
 def _ledger_error(error: Exception) -> MsautoError:
-    return error if isinstance(error, MsautoError) else LedgerError(f"the ledger cannot be written: {error}")
+    return (
+        error
+        if isinstance(error, MsautoError)
+        else LedgerError(f"the ledger cannot be written: {error}")
+    )
 
 
 # Cancellation -------------------------------------------------------------------------------------------------------

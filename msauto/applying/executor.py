@@ -54,7 +54,12 @@ class Servers(Protocol):
     unsettled: bool
 
     async def apply(
-        self, server: str, targets: Targets, failures: BatchFailures, breaker: CircuitBreaker, on_result: OnResult
+        self,
+        server: str,
+        targets: Targets,
+        failures: BatchFailures,
+        breaker: CircuitBreaker,
+        on_result: OnResult,
     ) -> None:
         """Apply the targets that may start, and note their failures. Cancelled: what is under way is unverified."""
 
@@ -85,7 +90,16 @@ async def apply(
     commits = GroupCommit(journal)
     notify = events.guarded(notify)
     context = ApplyContext(
-        run, journal, memory, clock, notify, commits, cancellation, policy, plan.read_since, plan.secrets
+        run,
+        journal,
+        memory,
+        clock,
+        notify,
+        commits,
+        cancellation,
+        policy,
+        plan.read_since,
+        plan.secrets,
     )
     context.notify(events.RunStarted(run, len(plan.targets), plan.requests))
     plan_execution = _PlanExecution(context, plan, servers_of(context))
@@ -114,7 +128,10 @@ class _PlanExecution:
         """Apply batch after batch; return whether the run was not stopped at once."""
         for number in sorted({target.batch for target in self._plan.targets}):
             failures = BatchFailures(self._plan, number)
-            for databases in (True, False):  # first the databases, because an XMP batch writes assets
+            for databases in (
+                True,
+                False,
+            ):  # first the databases, because an XMP batch writes assets
                 by_server: dict[str, dict[int, Target]] = defaultdict(dict)
                 for index, target in enumerate(self._plan.targets):
                     if target.batch != number or (target.kind == "database") is not databases:
@@ -123,7 +140,9 @@ class _PlanExecution:
                         by_server[target.server][index] = target
                     else:
                         self._keep(index, not_attempted(self._context, target, target.error))
-                if not await run_unless(self._apply(failures, by_server), self._context.cancellation.at_once):
+                if not await run_unless(
+                    self._apply(failures, by_server), self._context.cancellation.at_once
+                ):
                     return False
             reason = failures.stop_reason(batch_finished=True)
             if reason is not None:
@@ -135,7 +154,9 @@ class _PlanExecution:
         async with asyncio.TaskGroup() as group:
             for server, targets in by_server.items():
                 breaker = self._breakers[server]
-                group.create_task(self._servers.apply(server, targets, failures, breaker, self._keep))
+                group.create_task(
+                    self._servers.apply(server, targets, failures, breaker, self._keep)
+                )
 
     def _keep(self, number: int, result: TargetResult) -> None:
         self._results[number] = result
@@ -177,14 +198,18 @@ class _PlanExecution:
 
 def not_attempted(context: ApplyContext, target: Target, reason: str) -> TargetResult:
     """Return the result of a target that was not started, and notify of it."""
-    result = TargetResult(target, "not attempted", reason, (RequestResult("not sent"),) * len(target.requests))
+    result = TargetResult(
+        target, "not attempted", reason, (RequestResult("not sent"),) * len(target.requests)
+    )
     context.notify(events.TargetFinished(result))
     return result
 
 
 def _unfinished(target: Target, message: str) -> TargetResult:
     """Return the result of a target whose outcome is not known: what was sent is in the ledger."""
-    return TargetResult(target, "unverified", message, (RequestResult("unverified"),) * len(target.requests))
+    return TargetResult(
+        target, "unverified", message, (RequestResult("unverified"),) * len(target.requests)
+    )
 
 
 class BatchFailures:
@@ -238,11 +263,18 @@ class ServersHere(Struct):
     unsettled: bool = False
 
     async def apply(
-        self, server: str, targets: Targets, failures: BatchFailures, breaker: CircuitBreaker, on_result: OnResult
+        self,
+        server: str,
+        targets: Targets,
+        failures: BatchFailures,
+        breaker: CircuitBreaker,
+        on_result: OnResult,
     ) -> None:
         """Implement :meth:`Servers.apply`."""
         connection = self.connections[server]
-        await ServerExecution(self.context, connection, failures, breaker, on_result, self.frozen).run(targets)
+        await ServerExecution(
+            self.context, connection, failures, breaker, on_result, self.frozen
+        ).run(targets)
 
 
 class ServerExecution(Struct):
@@ -315,7 +347,12 @@ class ServerExecution(Struct):
             await context.cancellation.sleep(context.clock, pauses[min(failures, len(pauses)) - 1])
 
     async def _apply(
-        self, number: int, target: Target, record: TargetRecord | None, slot: ConcurrencySlot, contact: TargetContact
+        self,
+        number: int,
+        target: Target,
+        record: TargetRecord | None,
+        slot: ConcurrencySlot,
+        contact: TargetContact,
     ) -> None:
         try:
             context, resumed = self.context, None
@@ -373,12 +410,16 @@ async def recover(
         return await settle(*work)
 
     settled: dict[int, TargetResult] = {}
-    for of_server in await concurrent_list(settle_server, by_server.items(), limit=max(1, len(by_server))):
+    for of_server in await concurrent_list(
+        settle_server, by_server.items(), limit=max(1, len(by_server))
+    ):
         settled |= of_server
     if len(settled) < unsettled:
         journal.leave(run)
     else:
-        results = [settled.get(number) or record.result for number, record in enumerate(details.targets)]
+        results = [
+            settled.get(number) or record.result for number, record in enumerate(details.targets)
+        ]
         journal.end(run, Result(run, details.plan, tuple(results), interrupted=True))
     return tuple([settled[number] for number in sorted(settled)])
 
@@ -391,7 +432,9 @@ async def settle_here(
     targets = {number: record.target for number, record in records.items()}
     results: dict[int, TargetResult] = {}
     no_batch, keep = BatchFailures(Plan("", ""), 0), results.__setitem__
-    execution = ServerExecution(context, connection, no_batch, CircuitBreaker(), keep, records=records)
+    execution = ServerExecution(
+        context, connection, no_batch, CircuitBreaker(), keep, records=records
+    )
     await execution.run_alone(targets)
     return results
 
@@ -401,7 +444,10 @@ def _settling(context: ApplyContext, record: TargetRecord) -> ApplyContext:
     if not context.cancellation.requested:
         return context
     for request in record.requests:
-        if request.sent is not None and context.clock.now() - parse_datetime(request.sent) < _SETTLED_AFTER:
+        if (
+            request.sent is not None
+            and context.clock.now() - parse_datetime(request.sent) < _SETTLED_AFTER
+        ):
             return context
     return structs.replace(context, policy=structs.replace(context.policy, read_pauses=()))
 
@@ -418,4 +464,6 @@ def progress_of(record: TargetRecord) -> TargetProgress:
             break
         results.append(RequestResult(request.state, request.status, request.message, request.tries))
     count, wait = len(record.target.requests), record.target.wait
-    return resume(TargetProgress(count, wait=wait, results=tuple(results), tries=tries), sending=sending)
+    return resume(
+        TargetProgress(count, wait=wait, results=tuple(results), tries=tries), sending=sending
+    )

@@ -260,7 +260,9 @@ def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> TargetP
         case State.SETTLING, EffectsRead(verdict, detail):
             failure = progress.failure
             if detail and failure is not None:
-                progress = replace(progress, failure=replace(failure, message=f"{failure.message}; {detail}"))
+                progress = replace(
+                    progress, failure=replace(failure, message=f"{failure.message}; {detail}")
+                )
             return _after_reading(progress, verdict, policy)
         case State.SETTLING, Unreadable(message):
             return _after_failed_reading(progress, message, policy)
@@ -298,7 +300,9 @@ def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
     """Return the outcome of a finished target, and its message."""
     if progress.another:
         return "failed" if progress.results else "not attempted", progress.another
-    if progress.results and progress.results[-1].outcome != "done":  # after it, nothing more was sent
+    if (
+        progress.results and progress.results[-1].outcome != "done"
+    ):  # after it, nothing more was sent
         return _conclude_undone(progress, progress.results[-1])
     if not progress.complete:
         why = progress.problem or "stopped"
@@ -347,7 +351,9 @@ def _leave_to_another_clip(progress: TargetProgress, message: str) -> TargetProg
     """Finish at once: nothing more is sent to a title that leads to another clip, and nothing is verified."""
     if isinstance(progress.failure, Rejected | InDoubt):
         progress = _with_result(progress, _outcome_unread(progress), f"{progress.error}; {message}")
-    reached = len([result for result in progress.results if result.outcome != "failed"])  # the first ones
+    reached = len(
+        [result for result in progress.results if result.outcome != "failed"]
+    )  # the first ones
     then = "nothing was sent to it"
     if reached:
         which = "request 1" if reached == 1 else f"requests 1 to {reached}"
@@ -362,7 +368,9 @@ def _outcome_unread(progress: TargetProgress) -> RequestOutcome:
     return "unverified"
 
 
-def _send_again(progress: TargetProgress, retry_after: float | None, policy: RetryPolicy) -> TargetProgress:
+def _send_again(
+    progress: TargetProgress, retry_after: float | None, policy: RetryPolicy
+) -> TargetProgress:
     """Send a request again that was certainly not done, within the limits of the policy."""
     if progress.tries >= policy.tries:
         times = "once" if progress.tries == 1 else f"{progress.tries} times"
@@ -370,7 +378,9 @@ def _send_again(progress: TargetProgress, retry_after: float | None, policy: Ret
     if retry_after is None:
         seconds = _nth(policy.backoff, progress.tries - 1)
     elif retry_after > policy.max_retry_after:
-        return _settle(progress, "failed", f"{progress.error}; the server asks to wait {retry_after:g} s")
+        return _settle(
+            progress, "failed", f"{progress.error}; the server asks to wait {retry_after:g} s"
+        )
     else:
         seconds = max(retry_after, 0.0)
     return replace(progress, state=State.BACKING_OFF, pause=seconds)
@@ -406,14 +416,18 @@ def _read_effects(progress: TargetProgress) -> TargetProgress:
     return replace(progress, state=State.SETTLING, reads=progress.reads + 1)
 
 
-def _after_reading(progress: TargetProgress, verdict: Extent, policy: RetryPolicy) -> TargetProgress:
+def _after_reading(
+    progress: TargetProgress, verdict: Extent, policy: RetryPolicy
+) -> TargetProgress:
     failure = progress.failure
     if verdict == "all":
         return _settle(progress, "done", f"{progress.error}; but reading shows that it is done")
     if isinstance(failure, Rejected) and failure.status not in GATEWAY_STATUSES:
         return _settle_rejected(progress, failure, verdict, policy)
     if verdict == "hidden":
-        return _settle(progress, "unverified", f"{progress.error}; reading cannot show whether it is done")
+        return _settle(
+            progress, "unverified", f"{progress.error}; reading cannot show whether it is done"
+        )
     seen = "only part of it" if verdict == "some" else "nothing of it"
     message = f"{progress.error}; reading shows {seen} done, but the server may still act"
     return _settle_later(progress, policy) or _settle(progress, "unverified", message)
@@ -425,13 +439,19 @@ def _settle_rejected(
     if verdict == "none" and rejected.status in BUSY_STATUSES:
         return _send_again_if_busy(progress, rejected, policy)
     if verdict != "none" and rejected.may_be_done:
-        shows = "cannot show whether it is done" if verdict == "hidden" else "shows neither it nor what was before"
+        shows = (
+            "cannot show whether it is done"
+            if verdict == "hidden"
+            else "shows neither it nor what was before"
+        )
         return _settle(progress, "unverified", f"{progress.error}; reading {shows}")
     partly = "; reading shows that part of it is done" if verdict == "some" else ""
     return _settle(progress, "failed", f"{progress.error}{partly}")
 
 
-def _send_again_if_busy(progress: TargetProgress, rejected: Rejected, policy: RetryPolicy) -> TargetProgress:
+def _send_again_if_busy(
+    progress: TargetProgress, rejected: Rejected, policy: RetryPolicy
+) -> TargetProgress:
     """Send a request again that a busy server rejected; one that would be done twice, once reading has waited."""
     later = None
     if not rejected.repeatable:
@@ -443,7 +463,9 @@ def _send_again_if_busy(progress: TargetProgress, rejected: Rejected, policy: Re
     return replace(again, state=State.READY, repeated=True)
 
 
-def _look_longer(progress: TargetProgress, rejected: Rejected, policy: RetryPolicy) -> TargetProgress | None:
+def _look_longer(
+    progress: TargetProgress, rejected: Rejected, policy: RetryPolicy
+) -> TargetProgress | None:
     """Read on before a request is sent again that would be done twice: a server may show late what it did.
 
     The pauses are those in which verification waits for what is shown late, and as long as the server asks to wait.
@@ -459,7 +481,9 @@ def _look_longer(progress: TargetProgress, rejected: Rejected, policy: RetryPoli
     return replace(progress, state=State.WAITING_TO_SETTLE, pause=seconds)
 
 
-def _after_failed_reading(progress: TargetProgress, message: str, policy: RetryPolicy) -> TargetProgress:
+def _after_failed_reading(
+    progress: TargetProgress, message: str, policy: RetryPolicy
+) -> TargetProgress:
     text = f"{progress.error}; and the target cannot be read: {message}"
     return _settle_later(progress, policy) or _settle(progress, _outcome_unread(progress), text)
 
@@ -467,13 +491,17 @@ def _after_failed_reading(progress: TargetProgress, message: str, policy: RetryP
 def _settle_later(progress: TargetProgress, policy: RetryPolicy) -> TargetProgress | None:
     if progress.reads > len(policy.read_pauses):
         return None
-    return replace(progress, state=State.WAITING_TO_SETTLE, pause=policy.read_pauses[progress.reads - 1])
+    return replace(
+        progress, state=State.WAITING_TO_SETTLE, pause=policy.read_pauses[progress.reads - 1]
+    )
 
 
 # Verifying -----------------------------------------------------------------------------------------------------
 
 
-def _after_verifying(progress: TargetProgress, elapsed: float, policy: RetryPolicy) -> TargetProgress:
+def _after_verifying(
+    progress: TargetProgress, elapsed: float, policy: RetryPolicy
+) -> TargetProgress:
     later = None
     if progress.awaits_restore:
         progress = replace(progress, reads=1)
@@ -483,11 +511,15 @@ def _after_verifying(progress: TargetProgress, elapsed: float, policy: RetryPoli
     return later or _finish(progress)
 
 
-def _after_failed_verifying(progress: TargetProgress, event: Unreadable, policy: RetryPolicy) -> TargetProgress:
+def _after_failed_verifying(
+    progress: TargetProgress, event: Unreadable, policy: RetryPolicy
+) -> TargetProgress:
     later = _verify_later(progress, policy)
     if later is None and progress.awaits_restore:
         later = _wait_for_restore(progress, event.elapsed, policy)
-    return later or _finish(replace(progress, problem=f"sent, but the target cannot be read again: {event.message}"))
+    return later or _finish(
+        replace(progress, problem=f"sent, but the target cannot be read again: {event.message}")
+    )
 
 
 def _verify_later(progress: TargetProgress, policy: RetryPolicy) -> TargetProgress | None:
@@ -498,7 +530,9 @@ def _verify_later(progress: TargetProgress, policy: RetryPolicy) -> TargetProgre
     return replace(progress, state=State.WAITING_TO_VERIFY, reads=progress.reads + 1, pause=pause)
 
 
-def _wait_for_restore(progress: TargetProgress, elapsed: float, policy: RetryPolicy) -> TargetProgress | None:
+def _wait_for_restore(
+    progress: TargetProgress, elapsed: float, policy: RetryPolicy
+) -> TargetProgress | None:
     """Wait for the restored file while time is left: a restore takes minutes (interface, «States»)."""
     left = progress.wait - elapsed
     if not progress.complete or is_over(left):

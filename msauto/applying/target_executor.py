@@ -96,10 +96,15 @@ class TargetExecutor:
                 self._advance(states.step(self._progress, event, self._policy))
         except asyncio.CancelledError:
             progress = self._progress
-            if progress.state is State.SENT and self._target.requests[progress.index].dest is not None:
+            if (
+                progress.state is State.SENT
+                and self._target.requests[progress.index].dest is not None
+            ):
                 # A download changes nothing on the server, so it is not in doubt.
                 failed = states.Failed("stopped at once: the file was not fetched")
-                self._advance(states.step(structs.replace(progress, cancelled=True), failed, self._policy))
+                self._advance(
+                    states.step(structs.replace(progress, cancelled=True), failed, self._policy)
+                )
             self._advance(states.abandon(self._progress, "stopped at once"))
             raise
         except Exception as error:  # noqa: BLE001 - an error of one target must not affect the others
@@ -221,11 +226,15 @@ class TargetExecutor:
         if index > 0 and not renamed and not verification.can_see(effects):
             return None
         try:
-            live = await self._read_before(index, effects, is_old=is_old, deletes=deletes, again=again)
+            live = await self._read_before(
+                index, effects, is_old=is_old, deletes=deletes, again=again
+            )
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
-            return states.Blocked(f"it cannot be read again before it is changed: {one_line(error)}", again)
+            return states.Blocked(
+                f"it cannot be read again before it is changed: {one_line(error)}", again
+            )
         if isinstance(live, Guard):
             return live
         if target.kind == "asset" and live.asset is None:
@@ -254,7 +263,9 @@ class TargetExecutor:
         why = None
         if live.asset is not None and deletes:
             listed = await self._ask(server.shared.listed(server.reader, target.database))
-            why = await self._ask(deletion.why_not_deleted(target, index, live.asset, listed, recent, again=again))
+            why = await self._ask(
+                deletion.why_not_deleted(target, index, live.asset, listed, recent, again=again)
+            )
         elif live.asset is not None and is_first_of_old:
             why = await self._ask(why_title_is_taken(target, recent, live.asset))
         return live if why is None else Guard(why)
@@ -266,7 +277,9 @@ class TargetExecutor:
         if index == 0 and verification.deletes_asset(target):
             requests = target.requests
         numbers = [number for request in requests for number in request.changes]
-        return target.kind == "asset" and any(is_deletion(target.changes[number]) for number in numbers)
+        return target.kind == "asset" and any(
+            is_deletion(target.changes[number]) for number in numbers
+        )
 
     def _may_be_renumbered(self, index: int) -> bool:
         """Return whether a request addresses by number after one that may have given items other numbers."""
@@ -301,7 +314,9 @@ class TargetExecutor:
     async def _download(self, request: Request, index: int) -> states.Event:
         """Download a file. It changes nothing on the server, so an error is never in doubt."""
         contact = self._contact
-        if contact.breaker.state.failures:  # other targets wait for an answer, and a file may take an hour
+        if (
+            contact.breaker.state.failures
+        ):  # other targets wait for an answer, and a file may take an hour
             await self._ping()
             if contact.shut_out:
                 reason = contact.breaker.state.why_not((request,), self._target.server)
@@ -319,7 +334,9 @@ class TargetExecutor:
     async def _pause(self) -> states.Event:
         context, progress = self._context, self._progress
         if progress.state is State.WAITING_FOR_RESTORE:
-            context.notify(events.WaitingForRestore(self._target, self._elapsed(), self._target.wait))
+            context.notify(
+                events.WaitingForRestore(self._target, self._elapsed(), self._target.wait)
+            )
             self._slot.leave()
         if progress.state not in {State.BACKING_OFF, State.WAITING_FOR_RESTORE}:
             await context.clock.sleep(progress.pause)
@@ -336,8 +353,13 @@ class TargetExecutor:
             return states.EffectsRead("hidden")
         try:
             live = await self._read(index + 1, _things(effects))
-            target, self._looked_at = self._target, _NEVER  # it may show that later requests do not fit any more
-            return states.EffectsRead(verification.extent_of(target, index, live), verification.elsewhere(target, live))
+            target, self._looked_at = (
+                self._target,
+                _NEVER,
+            )  # it may show that later requests do not fit any more
+            return states.EffectsRead(
+                verification.extent_of(target, index, live), verification.elsewhere(target, live)
+            )
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
@@ -358,23 +380,31 @@ class TargetExecutor:
                 return states.Unreadable(one_line(error), self._elapsed())
         if not can_see:  # what is run
             live = LiveTarget()
-        self._verification = verified = verification.verify(target, progress.results, live, can_see=can_see)
+        self._verification = verified = verification.verify(
+            target, progress.results, live, can_see=can_see
+        )
         if can_see:
             self._memory.verified(progress.done, live, verified)
         else:
             self._memory.keep(verified.remembered)
         different = {difference.thing for difference in verified.differences}
         slow = {effect.thing for effect in effects if effect.slow}
-        return states.TargetRead(verified.differences, self._elapsed(), bool(different) and different <= slow)
+        return states.TargetRead(
+            verified.differences, self._elapsed(), bool(different) and different <= slow
+        )
 
     # Reading: every answer, and every error, is reported to the circuit breaker ------------------------------------
 
-    async def _read(self, end: int, things: Iterable[Thing], reader: Reader | None = None) -> LiveTarget:
+    async def _read(
+        self, end: int, things: Iterable[Thing], reader: Reader | None = None
+    ) -> LiveTarget:
         """Read these things of the target, of which the requests before ``end`` may have been done."""
         if self._contact.shut_out:
             raise UnreachableError("not asked again, because the server rejects our credentials")
         reader = reader or self._server.reader.fresh(homes=True)
-        return await self._ask(verification.read_again(reader, self._server.shared, self._target, end, things))
+        return await self._ask(
+            verification.read_again(reader, self._server.shared, self._target, end, things)
+        )
 
     async def _ping(self) -> None:
         """Find out whether the server can be reached, by a read that it answers at once."""
@@ -430,12 +460,16 @@ class TargetExecutor:
         context.notify(events.TargetFinished(self.result))
 
 
-def _event_of(error: Exception, request: Request) -> states.NotSent | states.Rejected | states.InDoubt:
+def _event_of(
+    error: Exception, request: Request
+) -> states.NotSent | states.Rejected | states.InDoubt:
     """Return what an error shows about a write: not sent, rejected, or in doubt."""
     if isinstance(error, NotSentError):
         return states.NotSent(one_line(error))
     if isinstance(error, RejectedError):
-        return states.Rejected(error.status, one_line(error), error.retry_after, is_repeatable(request))
+        return states.Rejected(
+            error.status, one_line(error), error.retry_after, is_repeatable(request)
+        )
     return states.InDoubt(one_line(error))
 
 

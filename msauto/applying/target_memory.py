@@ -222,7 +222,9 @@ class TargetMemory:
         dest = self._target.requests[index].dest
         if dest is not None and index in self._downloads:
             file: Items = {"sha256": self._downloads[index]}
-            self._context.commits.note(partial(self._context.memory.remember, fetched_file(dest), file))
+            self._context.commits.note(
+                partial(self._context.memory.remember, fetched_file(dest), file)
+            )
 
     # Items at each step ----------------------------------------------------------------------------------------
 
@@ -340,7 +342,9 @@ def _pending_handlers(target: Target, run: str) -> Iterator[_PendingHandler]:
                 item, is_before = f"{PENDING_PREFIX}{change.handler}", change.before is True
                 yield _PendingHandler(index, item, change.pending, is_before, pending)
             elif is_repeated:
-                yield _PendingHandler(index, f"pending:command:{change.key}", change.pending, False, pending)
+                yield _PendingHandler(
+                    index, f"pending:command:{change.key}", change.pending, False, pending
+                )
 
 
 def _last_made(target: Target) -> dict[Thing, int]:
@@ -366,7 +370,9 @@ def download_items(target: Target, index: int, sha256: str) -> Items:
     return items
 
 
-_OPERATIONS: Final = frozenset(name for name, aspect in ASPECTS.items() if isinstance(aspect, Operation))
+_OPERATIONS: Final = frozenset(
+    name for name, aspect in ASPECTS.items() if isinstance(aspect, Operation)
+)
 """The aspects of what is run."""
 
 

@@ -42,7 +42,13 @@ from msauto.model.snapshot import (
     predict_one,
     thing_of,
 )
-from msauto.planning.target_reading import FACT, read_needed, read_places, shorten, snapshot_with_facts
+from msauto.planning.target_reading import (
+    FACT,
+    read_needed,
+    read_places,
+    shorten,
+    snapshot_with_facts,
+)
 from msauto.secrets.redaction import Secrets
 
 Extent = Literal["all", "some", "none", "hidden"]
@@ -109,7 +115,9 @@ def _are_twins_of(expectation: Expected, value: Json, thing: Thing) -> bool:
     return True
 
 
-def _what_differs(thing: Thing, expectation: Expected, comparison: Comparison, secrets: Secrets) -> str:
+def _what_differs(
+    thing: Thing, expectation: Expected, comparison: Comparison, secrets: Secrets
+) -> str:
     """Describe planned and live value; where the desired value holds a secret, the live one may be another secret."""
     planned = expectation.after if expectation.done else expectation.before
     shown = f"{_in_words(name_of(thing))} was {shorten(planned)}, is {shorten(comparison.values.get(thing))}"
@@ -138,7 +146,9 @@ def extent_of(target: Target, index: int, live: LiveTarget) -> Extent:
         thing = effect.thing
         before, now = expected[thing].before, comparison.values.get(thing)
         is_unseen = thing in comparison.unseen and before is not None
-        if is_unseen and is_equal(before, now, ASPECTS[effect.aspect]):  # it shows what it showed before
+        if is_unseen and is_equal(
+            before, now, ASPECTS[effect.aspect]
+        ):  # it shows what it showed before
             verdicts.add("hidden")
         else:
             verdicts.add(comparison.verdicts[thing])
@@ -153,7 +163,11 @@ def extent_of(target: Target, index: int, live: LiveTarget) -> Extent:
 def elsewhere(target: Target, live: LiveTarget) -> str:
     """Return where a clip to be deleted is now, if another user has renamed or moved it; else an empty text."""
     asset = live.asset
-    if asset is None or not deletes_asset(target) or same_text(asset.title, target.address_after.name):
+    if (
+        asset is None
+        or not deletes_asset(target)
+        or same_text(asset.title, target.address_after.name)
+    ):
         return ""
     return f"the clip is {show_folder((*(asset.folder or ()), asset.title or ''))!r} now"
 
@@ -208,7 +222,9 @@ def held_things(target: Target, effects: Iterable[Effect]) -> list[Thing]:
     return things
 
 
-def verify(target: Target, results: Sequence[RequestResult], live: LiveTarget, *, can_see: bool = True) -> Verification:
+def verify(
+    target: Target, results: Sequence[RequestResult], live: LiveTarget, *, can_see: bool = True
+) -> Verification:
     """Hold what was read against the prediction of the requests that were done: the first ones.
 
     What no request names must not be lost, and must not move within a list that was written to; else it is a note.
@@ -258,7 +274,13 @@ def _beside(
     found: Sequence[Difference],
 ) -> _Beside:
     """Return what became of all that no request names; ``found`` are the differences of what requests name."""
-    others = (comparison.lost, comparison.moved, comparison.changed, comparison.new, comparison.looked)
+    others = (
+        comparison.lost,
+        comparison.moved,
+        comparison.changed,
+        comparison.new,
+        comparison.looked,
+    )
     if not any(others):
         return _Beside()
     misread = {(difference.thing[0], difference.shown_as) for difference in found}
@@ -280,7 +302,9 @@ def _beside(
     if named and not has_moved_files:
         for name in _looked_at(target, comparison, named):
             if thing_of(name) not in misread:
-                differences.append(_unnamed(thing_of(name), "changed meanwhile, and the plan depends on it"))
+                differences.append(
+                    _unnamed(thing_of(name), "changed meanwhile, and the plan depends on it")
+                )
     notes: list[str] = []
     for thing in comparison.changed:
         notes.append(f"{_in_words(name_of(thing))} changed meanwhile, and no task names it")
@@ -390,7 +414,9 @@ def _left(
     return left
 
 
-def _remembered(things: Iterable[Thing], named: Mapping[Thing, Expected], comparison: Comparison) -> dict[str, Json]:
+def _remembered(
+    things: Iterable[Thing], named: Mapping[Thing, Expected], comparison: Comparison
+) -> dict[str, Json]:
     """Return what the ledger keeps: the values, or attributes, that reading does not show. What differs is not kept."""
     kept: dict[str, Json] = {}
     for thing in things:
@@ -465,7 +491,9 @@ async def read_again(
     needed = [ASPECTS[aspect].needs(keys) for aspect, keys in wanted.items()]
     needed.append(Reads(links="links" in facts, every_xmp="xmp" in facts))
     known = LiveTarget(asset=asset)
-    return await read_needed(reader, partial(shared.read, reader), target.database, address, known, needed)
+    return await read_needed(
+        reader, partial(shared.read, reader), target.database, address, known, needed
+    )
 
 
 async def _find(reader: Reader, target: Target, end: int) -> tuple[Address, Asset | None]:
@@ -507,7 +535,10 @@ async def _after_deletion(reader: Reader, shared: SharedReads, target: Target) -
     entries = await listed.read_entries(target.database, asset)
     for entry in entries.same:
         lacks_link_id = entry.link_id is None and clip.link_id is not None
-        is_planned = same_text(entry.title, title) or show_folder((*entry.folder, entry.title)) in target.places
+        is_planned = (
+            same_text(entry.title, title)
+            or show_folder((*entry.folder, entry.title)) in target.places
+        )
         if not is_planned and not lacks_link_id and not is_another_clip(clip, entry):
             return LiveTarget(
                 asset=Asset(
@@ -525,7 +556,9 @@ async def _after_deletion(reader: Reader, shared: SharedReads, target: Target) -
     there = await read_places(partial(shared.read, reader), target.database, places)
     left: dict[Folder, Sequence[Entry] | None] = {}
     for place, at_place in there.items():
-        left[place] = [entry for entry in at_place or () if compare_clips(asset, entry).answer != "other"]
+        left[place] = [
+            entry for entry in at_place or () if compare_clips(asset, entry).answer != "other"
+        ]
     return LiveTarget(places=left)
 
 
@@ -587,7 +620,9 @@ class SharedReads:
             self._recent = now, reader.fresh(homes=True)
         return self._recent[1]
 
-    async def _share(self, key: tuple[str, Folder | None], ask: Callable[[], Awaitable[Any]]) -> Any:
+    async def _share(
+        self, key: tuple[str, Folder | None], ask: Callable[[], Awaitable[Any]]
+    ) -> Any:
         shelf = self._shelves.setdefault(key, _SharedAnswer())
         begun_before = shelf.begun
         shelf.waiting += 1

@@ -28,7 +28,13 @@ from msauto.aspects.title import Title
 from msauto.aspects.xmp import XmpFields
 from msauto.aspects.xmp_batch import XmpBatches
 from msauto.errors import PlanningError
-from msauto.model.desired import DesiredAsset, DesiredChannel, DesiredList, DesiredOperation, DesiredXmpBatch
+from msauto.model.desired import (
+    DesiredAsset,
+    DesiredChannel,
+    DesiredList,
+    DesiredOperation,
+    DesiredXmpBatch,
+)
 from msauto.model.live import Asset, show_folder
 from msauto.model.plan import Change, Target
 from msauto.model.ports import LiveTarget
@@ -44,7 +50,9 @@ ASPECTS: Final[Mapping[str, Aspect]] = {aspect.name: aspect for aspect in _ALL}
 """All aspects by name, in the order in which an asset is planned."""
 
 
-NUMBERED: Final = frozenset(aspect.name for aspect in _ALL if isinstance(aspect, ListAspect) and aspect.numbered)
+NUMBERED: Final = frozenset(
+    aspect.name for aspect in _ALL if isinstance(aspect, ListAspect) and aspect.numbered
+)
 """The lists whose items may get other numbers from the server."""
 CHECKED: Final = [aspect for aspect in _ALL if type(aspect).check is not Aspect.check]
 """The aspects that check the arguments of a task."""
@@ -79,7 +87,11 @@ def is_deletion(change: Change) -> bool:
 
 def deletions_of(target: Target) -> list[Change]:
     """Return the changes of a target that count as deletions."""
-    return [change for change in target.changes if change.action == "delete" and ASPECTS[change.aspect].deletes]
+    return [
+        change
+        for change in target.changes
+        if change.action == "delete" and ASPECTS[change.aspect].deletes
+    ]
 
 
 # What several tasks declare ------------------------------------------------------------------------------------------
@@ -108,7 +120,9 @@ def _has_items_to_unite(parts: Iterable[Any]) -> bool:
     return False
 
 
-def contradictions(declared: Sequence[DesiredAsset | DesiredChannel], title: str) -> list[PlanningError]:
+def contradictions(
+    declared: Sequence[DesiredAsset | DesiredChannel], title: str
+) -> list[PlanningError]:
     """Return what contradicts whatever the server shows: two positions must differ at every frame rate."""
     merging = Merging(None, title)
     assets: list[DesiredAsset] = []
@@ -149,7 +163,9 @@ def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
     return structs.replace(
         merged,
         missing=min((desired.missing for desired in declared), key=("error", "skip").index),
-        unfinalized=min((desired.unfinalized for desired in declared), key=("error", "skip", "allow").index),
+        unfinalized=min(
+            (desired.unfinalized for desired in declared), key=("error", "skip", "allow").index
+        ),
         lossy=any(desired.lossy for desired in declared),
         folder=merging.one("the folder", folders, lambda folder: repr(show_folder(folder))),
         still=still,

@@ -12,7 +12,14 @@ from pydantic import TypeAdapter, ValidationError, create_model
 
 from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import Model, key
-from msauto.documents.value_types import TEMPLATED, ClearablePos, Pos, Rating, Text, UnrenderedTemplate
+from msauto.documents.value_types import (
+    TEMPLATED,
+    ClearablePos,
+    Pos,
+    Rating,
+    Text,
+    UnrenderedTemplate,
+)
 from msauto.documents.writer import CommentedValue
 from msauto.errors import Problem
 from msauto.model import fields as registry
@@ -23,12 +30,24 @@ State = Literal["present", "absent"]
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
 _LINK_FIELDS: Final = sorted(registry.names(registry.LINK_FIELDS))
-_TYPES: Mapping[registry.Kind, Any] = {"text": Text, "number": Text, "integer": Rating, "position": Pos}
+_TYPES: Mapping[registry.Kind, Any] = {
+    "text": Text,
+    "number": Text,
+    "integer": Rating,
+    "position": Pos,
+}
 
 
 def with_keys(model: type[M], keys: Mapping[str, tuple[Any, Any]]) -> type[M]:
     """Return a model with further keys (types and fields) after its own."""
-    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, __module__=model.__module__, **keys)  # type: ignore[call-overload, no-any-return]
+    made: type[M] = create_model(  # type: ignore[call-overload]
+        model.__name__,
+        __base__=model,
+        __doc__=model.__doc__,
+        __module__=model.__module__,
+        **keys,
+    )
+    return made
 
 
 def with_attributes(attributes: Iterable[registry.Attribute]) -> Callable[[type[M]], type[M]]:
@@ -71,7 +90,11 @@ class TaskArguments(Struct, frozen=True):
 
     def source(self, *path: str | int) -> TaskSource:
         """Return the place of a value: its key in a mapping, or the item of a list (json, «A change»)."""
-        place = self.node.document.key_place if path and isinstance(path[-1], str) else self.node.document.place
+        place = (
+            self.node.document.key_place
+            if path and isinstance(path[-1], str)
+            else self.node.document.place
+        )
         return TaskSource.at(place(self.node.path + path), self.task, self.outside)
 
     def each(self, name: str, convert: Callable[[Any], T]) -> tuple[Sourced[T], ...]:
@@ -131,7 +154,11 @@ def known_items(items: Any, kind: type[T]) -> list[tuple[int, T]]:
 
 
 def duplicates(
-    items: Sequence[tuple[int, T]], node: SourceNode, identity: Callable[[T], Hashable], key: str, what: str
+    items: Sequence[tuple[int, T]],
+    node: SourceNode,
+    identity: Callable[[T], Hashable],
+    key: str,
+    what: str,
 ) -> Iterator[Problem]:
     """Yield a problem for each item with the identity of an earlier one; ``None`` and templates have no identity."""
     seen: dict[Hashable, int] = {}

@@ -157,7 +157,9 @@ class Aspect:
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
-    def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
+    def check(
+        self, args: Any, node: SourceNode, dialect: Dialect | None = None
+    ) -> Iterator[Problem]:
         """Yield what is wrong with validated arguments; with ``dialect``, only what is wrong for such a server."""
         return iter(())
 
@@ -256,7 +258,13 @@ class Value(Aspect):
         raise NotImplementedError
 
     def is_due(
-        self, context: PlanContext, effect: Effect, known: Json, basis: Basis, what: str, source: TaskSource
+        self,
+        context: PlanContext,
+        effect: Effect,
+        known: Json,
+        basis: Basis,
+        what: str,
+        source: TaskSource,
     ) -> bool:
         """Return whether a value is to be written: it differs from the one that is known, or none is.
 
@@ -303,7 +311,11 @@ class Operation(Aspect):
 
     missing = UNSET
 
-    may_have: ClassVar[tuple[str, str, str]] = ("have run", "has run", "has not, run it by a task with `run: always`")
+    may_have: ClassVar[tuple[str, str, str]] = (
+        "have run",
+        "has run",
+        "has not, run it by a task with `run: always`",
+    )
     """What it may do where its answer was lost, what the user may find, and what to do if not."""
 
     def was_sent(self, context: PlanContext, key: str, what: str) -> bool:
@@ -315,7 +327,12 @@ class Operation(Aspect):
         return bool(remembered)
 
     def warn_of_lost_answer(
-        self, context: PlanContext, what: str, run: Json, remembered: Attributes, unless: str = "automatically"
+        self,
+        context: PlanContext,
+        what: str,
+        run: Json,
+        remembered: Attributes,
+        unless: str = "automatically",
     ) -> None:
         """Warn that something was sent and may have been done; ``unless``: when it is sent again nevertheless."""
         may, done, otherwise = self.may_have

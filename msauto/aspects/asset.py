@@ -35,7 +35,9 @@ class AssetDeletion(Aspect):
         if places:
             shown["links"] = [*places]
         builder = context.builder
-        number = builder.change("delete", self.name, context.title, shown, None, part, reversible=False)
+        number = builder.change(
+            "delete", self.name, context.title, shown, None, part, reversible=False
+        )
         gone = []
         for key, value in (part_of(self, context.live) or {}).items():
             gone.append(Effect(self.name, key, value))

@@ -39,7 +39,10 @@ _CARD = "PARTNER_MOVE_TO_ASSET requires the program card"
 
 def _no_parameter(command: str, name: str) -> tuple[str, str]:
     if name == "command":
-        return f"{name} cannot be set here: it follows from the task", "set the command with the key name"
+        return (
+            f"{name} cannot be set here: it follows from the task",
+            "set the command with the key name",
+        )
     if name in _FROM_THE_TASK:
         remedy = 'address the asset by its key: id: "handle:4711"'
         return f"{name} cannot be set here: it follows from the task", remedy
@@ -98,7 +101,9 @@ class AssetCommands(Operation):
     def declare(self, task: TaskArguments) -> DesiredCommand:
         """Return the command that a task asks for."""
         args = task.args
-        return DesiredCommand(task.source(), args.name, tuple((args.params or {}).items()), args.run or "always")
+        return DesiredCommand(
+            task.source(), args.name, tuple((args.params or {}).items()), args.run or "always"
+        )
 
     def run(self, context: PlanContext, desired: DesiredCommand, cause: Trigger) -> None:
         """Run a command: always, once in the life of the asset, or where the asset changes in this run."""
@@ -151,4 +156,6 @@ class AssetCommands(Operation):
         for name, value in mapping(change.after).items():
             if f" {name}={value}" not in change.key:
                 params[name] = value
-        return Shown(change.key, change.key.partition(" ")[0], structs.replace(change, after=params))
+        return Shown(
+            change.key, change.key.partition(" ")[0], structs.replace(change, after=params)
+        )

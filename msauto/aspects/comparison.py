@@ -75,7 +75,11 @@ def track_of(marker: Marker) -> str:
 
 def entries_called(entries: Sequence[Entry], folder: Folder, title: str) -> list[Entry]:
     """Return the entries of exactly that title in that folder, else those whose title is equal after NFC."""
-    alike = [entry for entry in entries if same_text(entry.title, title) and same_folder(entry.folder, folder)]
+    alike = [
+        entry
+        for entry in entries
+        if same_text(entry.title, title) and same_folder(entry.folder, folder)
+    ]
     return [entry for entry in alike if entry.title == title] or alike
 
 

@@ -34,7 +34,9 @@ class Download(Operation):
 
     for_good = "the file stays where it was saved"
 
-    def has_file(self, context: PlanContext, run: DesiredDownload, asked: Mapping[str, Json], cause: Trigger) -> bool:
+    def has_file(
+        self, context: PlanContext, run: DesiredDownload, asked: Mapping[str, Json], cause: Trigger
+    ) -> bool:
         """Return whether a file is on disk as it was fetched of this clip; a handler fetches it again."""
         context.builder.look(*length_of(context.asset))
         remembered = context.memory.get(f"{self.name}:{run.dest}")
@@ -44,7 +46,12 @@ class Download(Operation):
         return there is not None and remembered == {**_made_from(context, asked), "sha256": there}
 
     def fetch(
-        self, context: PlanContext, run: DesiredDownload, asked: dict[str, Json], request: Request, cause: Trigger
+        self,
+        context: PlanContext,
+        run: DesiredDownload,
+        asked: dict[str, Json],
+        request: Request,
+        cause: Trigger,
     ) -> None:
         """Add a download as what is run, with what its file is made from."""
         self._check_replaced(context, run)
@@ -73,7 +80,11 @@ def _made_from(context: PlanContext, asked: Mapping[str, Json]) -> dict[str, Jso
     """Return what a file of a clip is made from: where that is the same, so is the file."""
     asset = context.asset
     created = asset.attributes.get("create_time")
-    clip: dict[str, Json] = {"link_id": asset.link_id, "create_time": created, "frames": asset.frames}
+    clip: dict[str, Json] = {
+        "link_id": asset.link_id,
+        "create_time": created,
+        "frames": asset.frames,
+    }
     return {"asked": dict(asked), "clip": clip}
 
 
@@ -149,7 +160,9 @@ class Thumbnails(Download):
         if pos is not None:
             context.builder.look("field first_frame")
             pos = to_wire(pos, _in_point_after(context), source)
-        request = requests.get_thumbnail(context.path, pos=pos, dur=dur, w=desired.w, h=desired.h, params=params)
+        request = requests.get_thumbnail(
+            context.path, pos=pos, dur=dur, w=desired.w, h=desired.h, params=params
+        )
         self.fetch(context, desired, asked, request, cause)
 
 
@@ -169,7 +182,9 @@ class ProxyOnly(Model):
 
     hints: ClassVar = OF_HANDLERS
 
-    profile: Value[Literal["WP1", "WP2", "WP3", "WP4", "WP5", "WP6", "WP7", "WP8"]] = need("web profile")
+    profile: Value[Literal["WP1", "WP2", "WP3", "WP4", "WP5", "WP6", "WP7", "WP8"]] = need(
+        "web profile"
+    )
     dest: Value[Name] = need("file to write, relative to the playbook")
 
 
@@ -194,4 +209,6 @@ class Proxies(Download):
         """Fetch the copy, unless the file on disk was fetched from this clip with the same profile."""
         asked: dict[str, Json] = {"profile": desired.profile}
         if not self.has_file(context, desired, asked, cause):
-            self.fetch(context, desired, asked, requests.get_proxy(context.path, desired.profile), cause)
+            self.fetch(
+                context, desired, asked, requests.get_proxy(context.path, desired.profile), cause
+            )

@@ -10,9 +10,25 @@ from typing import Any, ClassVar
 from msgspec import UNSET
 
 from msauto.aspects.arguments import ExportedPart, TaskArguments, asset_key, exported_position
-from msauto.aspects.aspect import POINTS, Live, TimelineItem, TimelinePlace, UndoContext, Value, frames_of, part_of
+from msauto.aspects.aspect import (
+    POINTS,
+    Live,
+    TimelineItem,
+    TimelinePlace,
+    UndoContext,
+    Value,
+    frames_of,
+    part_of,
+)
 from msauto.aspects.comparison import same_value, text_of
-from msauto.aspects.link_fields import FieldsArgs, is_set, same_field, shown_field, shown_fields, wire_value
+from msauto.aspects.link_fields import (
+    FieldsArgs,
+    is_set,
+    same_field,
+    shown_field,
+    shown_fields,
+    wire_value,
+)
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.aspects.positions import InAndOut
@@ -48,7 +64,9 @@ class LinkFields(Value):
     def declare(self, task: TaskArguments) -> Fields | None:
         """Return the fields that a task names."""
         fields = task.link_fields(task.args.fields) if task.args.fields else {}
-        return {name: Sourced(value, task.source("fields", name)) for name, value in fields.items()} or None
+        return {
+            name: Sourced(value, task.source("fields", name)) for name, value in fields.items()
+        } or None
 
     def merge(self, merging: Merging, parts: Sequence[Fields]) -> Fields:
         """Return the fields of several tasks."""
@@ -88,7 +106,10 @@ class LinkFields(Value):
         shown, builder = part_of(self, context.live) or {}, context.builder
         moved = []
         for name, sourced in part.items():
-            value, source = wire_value(context.asset, name, sourced.value, sourced.source), sourced.source
+            value, source = (
+                wire_value(context.asset, name, sourced.value, sourced.source),
+                sourced.source,
+            )
             desired = shown_field(name, value)
             before, basis = self._known(context, name, shown)
             is_visible = basis == "live"

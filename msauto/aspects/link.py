@@ -10,7 +10,15 @@ from typing import Any, ClassVar
 
 from msgspec import Struct, field, structs
 
-from msauto.aspects.arguments import ExportedPart, State, TaskArguments, asset_key, duplicates, known_items, or_absent
+from msauto.aspects.arguments import (
+    ExportedPart,
+    State,
+    TaskArguments,
+    asset_key,
+    duplicates,
+    known_items,
+    or_absent,
+)
 from msauto.aspects.aspect import Reads, Shown, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, Item, Items, mapping, text_of
 from msauto.aspects.link_fields import FieldsArgs, same_field, shown_field, shown_fields, wire_value
@@ -77,23 +85,31 @@ class Links(ListAspect):
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
-    def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
+    def check(
+        self, args: Any, node: SourceNode, dialect: Dialect | None = None
+    ) -> Iterator[Problem]:
         """Yield the links that a task names twice."""
         if dialect is None:
             links, what = known_items(args.links, LinkArgs), "link with this folder and title"
-            yield from duplicates(links, node.child("links"), lambda item: (item.folder, item.title), "folder", what)
+            yield from duplicates(
+                links, node.child("links"), lambda item: (item.folder, item.title), "folder", what
+            )
 
     def declare(self, task: TaskArguments) -> DesiredList[DesiredLink] | None:
         """Return the links that a task names."""
 
         def link(item: LinkArgs) -> DesiredLink:
             is_present = item.state != "absent"
-            return DesiredLink(item.folder, or_absent(item.title), is_present, task.link_fields(item))
+            return DesiredLink(
+                item.folder, or_absent(item.title), is_present, task.link_fields(item)
+            )
 
         items, exactly = task.each("links", link), task.complete("links")
         return DesiredList(items, exactly) if items or exactly else None
 
-    def merge(self, merging: Merging, parts: Sequence[DesiredList[DesiredLink]]) -> DesiredList[DesiredLink]:
+    def merge(
+        self, merging: Merging, parts: Sequence[DesiredList[DesiredLink]]
+    ) -> DesiredList[DesiredLink]:
         """Return the links of several tasks."""
 
         def identity(link: DesiredLink) -> Hashable:
@@ -105,7 +121,9 @@ class Links(ListAspect):
 
         return DesiredList(merging.items(parts, identity, called), exactly_of(parts))
 
-    def for_clip(self, part: DesiredList[DesiredLink], asset: Asset, title: str | None) -> DesiredList[DesiredLink]:
+    def for_clip(
+        self, part: DesiredList[DesiredLink], asset: Asset, title: str | None
+    ) -> DesiredList[DesiredLink]:
         """Return the links of another entry with its title, which is their default."""
         items = []
         for sourced in part.items:
@@ -214,10 +232,16 @@ class Links(ListAspect):
             what = f"another clip is at {key}: it differs in {there[_OTHER]}"
             raise refuse(what, source, "give the link another title, or check that entry")
         if link.fields and not link.present:
-            raise refuse("a link that is to be absent has no fields", source, "leave one of the two out")
+            raise refuse(
+                "a link that is to be absent has no fields", source, "leave one of the two out"
+            )
         if link.fields and same_text(title, context.title):
             why = "has the asset's own title, which leads to the asset: its fields cannot be set"
-            raise refuse(f"the link {key} {why}", source, "give the link a unique title, or use `fields` of the asset")
+            raise refuse(
+                f"the link {key} {why}",
+                source,
+                "give the link a unique title, or use `fields` of the asset",
+            )
         named: Item = {}
         for name, value in link.fields.items():
             sent = wire_value(context.asset, name, value, source)
@@ -251,7 +275,9 @@ class Links(ListAspect):
         what = f"{context.title}: the title of link {key!r}"
         builder.warn_of_blanks(what, "", title, source)
 
-    def change(self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis) -> None:
+    def change(
+        self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis
+    ) -> None:
         """Set the fields of a link that differ from what its folder lists, else from what was last written."""
         shown = mapping((part_of(self, context.live) or {}).get(key))
         fields: Item = {}
@@ -274,7 +300,12 @@ class Links(ListAspect):
         self._set_fields(context, item, fields, number, was)
 
     def _set_fields(
-        self, context: PlanContext, item: ListItem, fields: Attributes, number: int, before: Item | None
+        self,
+        context: PlanContext,
+        item: ListItem,
+        fields: Attributes,
+        number: int,
+        before: Item | None,
     ) -> None:
         """Send SETFIELD to the link by its own title; that this leads to the link is checked when planning."""
         key = item.label
@@ -293,9 +324,13 @@ class Links(ListAspect):
         place = parse_folder(key)
         context.builder.taken.append((place, item.source))
         if same_text(place[-1], context.title):
-            context.builder.altered.add("link_id")  # the server may answer the title of both with the link
+            context.builder.altered.add(
+                "link_id"
+            )  # the server may answer the title of both with the link
 
-    def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:
+    def delete(
+        self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool
+    ) -> None:
         """Delete a link by its title."""
         if not key or key.endswith("/"):
             raise refuse(
@@ -314,10 +349,16 @@ class Links(ListAspect):
             remedy = f"remove it by hand; or, tried on a scratch clip, {by_title}"
             raise refuse(f"the link {key} cannot be removed: {_NO_WAY}", source, remedy)
         if same_text(title, context.title):
-            raise refuse(f"the link {key} has the asset's own title: {_OWN}", source, "remove it by hand")
-        number = context.builder.change("delete", self.name, key, key, None, source, losses=int(exactly))
+            raise refuse(
+                f"the link {key} has the asset's own title: {_OWN}", source, "remove it by hand"
+            )
+        number = context.builder.change(
+            "delete", self.name, key, key, None, source, losses=int(exactly)
+        )
         request = requests.delete_asset(_path_by_title(context, key))
-        effect = Effect(self.name, key, live, whole=_COUNT in live)  # the list of all links shows no more
+        effect = Effect(
+            self.name, key, live, whole=_COUNT in live
+        )  # the list of all links shows no more
         context.builder.send(Phase.LINK_DELETE, request, [number], effect)
 
     def undo(self, context: UndoContext) -> Any:

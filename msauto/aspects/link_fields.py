@@ -28,7 +28,10 @@ class FieldsArgs(Model):
     """Link fields, set by SETFIELD. clip_name is not among them: that is title and was."""
 
     hints: ClassVar = {
-        "clip_name": ("clip_name cannot be set here", "use title: (the new name) and was: (the old name)")
+        "clip_name": (
+            "clip_name cannot be set here",
+            "use title: (the new name) and was: (the old name)",
+        )
     }
 
 
@@ -84,4 +87,6 @@ def is_set(value: Json) -> bool:
 
 def same_field(one: Json, other: Json) -> bool:
     """Return whether two values of a field are the same: numbers, or texts."""
-    return one == other or (isinstance(one, str) and isinstance(other, str) and same_text(one, other))
+    return one == other or (
+        isinstance(one, str) and isinstance(other, str) and same_text(one, other)
+    )

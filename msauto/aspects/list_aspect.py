@@ -23,7 +23,18 @@ from msauto.model.live import Asset
 from msauto.model.plan import Basis, Change, Outside, ShownItem, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import started
-from msauto.model.snapshot import NEW, TWINS, UNREAD, AspectName, Effect, Expected, Json, Part, Thing, is_equal
+from msauto.model.snapshot import (
+    NEW,
+    TWINS,
+    UNREAD,
+    AspectName,
+    Effect,
+    Expected,
+    Json,
+    Part,
+    Thing,
+    is_equal,
+)
 from msauto.secrets.redaction import HIDDEN
 
 CORRECT_NUMBER = "correct the number on the server, or take the task out"
@@ -69,11 +80,15 @@ class ListAspect(Aspect):
         """Add the change and the requests of a new item."""
         raise NotImplementedError
 
-    def change(self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis) -> None:
+    def change(
+        self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis
+    ) -> None:
         """Add the change and the requests of a live item that differs."""
         raise NotImplementedError
 
-    def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:
+    def delete(
+        self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool
+    ) -> None:
         """Add the change and the request of an item that goes; ``exactly``: no task names it."""
         raise NotImplementedError
 
@@ -139,9 +154,13 @@ class ListAspect(Aspect):
         if matching.surplus:
             self._note_emptied(context, desired, matching)
 
-    def _resolved(self, context: PlanContext, desired: DesiredList[Any], live: Items) -> Sequence[ListItem]:
+    def _resolved(
+        self, context: PlanContext, desired: DesiredList[Any], live: Items
+    ) -> Sequence[ListItem]:
         """Return what the tasks ask of each item, without what undo leaves alone."""
-        items: Sequence[ListItem] = [self.resolve(context, sourced, live) for sourced in desired.items]
+        items: Sequence[ListItem] = [
+            self.resolve(context, sourced, live) for sourced in desired.items
+        ]
         if context.memory:
             items = self.with_keys_of_ours(context, items, live)
         if context.still:
@@ -186,7 +205,9 @@ class ListAspect(Aspect):
             count += len(each_of(matching.live[key]))
         context.builder.emptied.append((self.name, count))
 
-    def with_keys_of_ours(self, context: PlanContext, items: Sequence[ListItem], live: Items) -> Sequence[ListItem]:
+    def with_keys_of_ours(
+        self, context: PlanContext, items: Sequence[ListItem], live: Items
+    ) -> Sequence[ListItem]:
         """Return the items with the keys of those that a run made at their place, and that others have moved.
 
         A server may give the key of a deleted item again: one that differs otherwise is not ours. What others have put
@@ -214,7 +235,9 @@ class ListAspect(Aspect):
             keyed.append(item)
         return keyed
 
-    def _places_of_ours(self, context: PlanContext, items: Sequence[ListItem], live: Items) -> dict[Hashable, str]:
+    def _places_of_ours(
+        self, context: PlanContext, items: Sequence[ListItem], live: Items
+    ) -> dict[Hashable, str]:
         """Return where a run left each live item that it made and that no task names, with its key now."""
         ours: dict[Hashable, str] = {}
         asset = context.asset
@@ -284,7 +307,9 @@ class ListAspect(Aspect):
         for item, known in context.memory.items():
             if not item.startswith(prefix) or not isinstance(known, list):
                 continue
-            counts_as_server = len(known) > 2 and context.server.dialect.counts_from_in  # of an older msauto
+            counts_as_server = (
+                len(known) > 2 and context.server.dialect.counts_from_in
+            )  # of an older msauto
             if not counts_as_server:
                 left[item.removeprefix(prefix)] = dict(mapping(known[0])), str(known[1])
         return left
@@ -364,7 +389,9 @@ class ListAspect(Aspect):
         else:
             self.change(context, item, key, live, self.basis(context, key, live, differs))
 
-    def basis(self, context: PlanContext, key: str, live: Attributes, differs: Collection[str]) -> Basis:
+    def basis(
+        self, context: PlanContext, key: str, live: Attributes, differs: Collection[str]
+    ) -> Basis:
         """Return how the value of what differs is known: from the server, from the ledger, or not at all."""
         if any(name not in self.unreported for name in differs):
             return "live"
@@ -501,7 +528,9 @@ class ListAspect(Aspect):
                 return item
         return None
 
-    def about_twins(self, context: PlanContext, key: str, count: int, named: ListItem | None) -> tuple[bool, str]:
+    def about_twins(
+        self, context: PlanContext, key: str, count: int, named: ListItem | None
+    ) -> tuple[bool, str]:
         """Return whether a task consents to remove all items of one key, and what to do before it may concern one."""
         by_key = f"name {self.key_called} {key} as absent with `lossy: true`"
         return context.lossy, f"remove one of them by hand, or {by_key}: then all {count} go"
@@ -633,13 +662,17 @@ class ListAspect(Aspect):
         for key, value in (part_of(self, live) or {}).items():
             place = self.timeline_place(mapping(value))
             if place is not None and (self.name, key) not in touched:
-                yield ShownItem(f"{self.prefix}{key}", place.lane, place.start, place.duration, place.title)
+                yield ShownItem(
+                    f"{self.prefix}{key}", place.lane, place.start, place.duration, place.title
+                )
 
     def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
         """Yield the item before and after."""
         before, after = mapping(change.before), mapping(change.after)
         now = {**before, **after} if change.after is not None else {}
-        yield TimelineItem(change.action, change.key, self.timeline_place(before), self.timeline_place(now))
+        yield TimelineItem(
+            change.action, change.key, self.timeline_place(before), self.timeline_place(now)
+        )
 
 
 def by_key(items: Sequence[tuple[str, Item]]) -> Part:

@@ -17,7 +17,15 @@ from pydantic import TypeAdapter
 
 from msauto.aspects import arguments
 from msauto.aspects.aspect import Live, Shown, TimelineItem, TimelinePlace, frames_of, part_of
-from msauto.aspects.comparison import Attributes, Item, Items, mapping, same_value, text_of, track_of
+from msauto.aspects.comparison import (
+    Attributes,
+    Item,
+    Items,
+    mapping,
+    same_value,
+    text_of,
+    track_of,
+)
 from msauto.aspects.list_aspect import ListAspect, by_key, each_of, unread_items
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
@@ -76,7 +84,10 @@ def _attribute_name(value: Any) -> str:
     return name
 
 
-_ATTRIBUTE_NAMES = {"pattern": r"^\S(.*\S)?$", "not": {"enum": sorted(_MARKER_KEYS | _MARKER_PARAMETERS)}}
+_ATTRIBUTE_NAMES = {
+    "pattern": r"^\S(.*\S)?$",
+    "not": {"enum": sorted(_MARKER_KEYS | _MARKER_PARAMETERS)},
+}
 AttributeName = Annotated[str, Read(_attribute_name, type="string", **_ATTRIBUTE_NAMES)]
 
 
@@ -84,7 +95,9 @@ AttributeName = Annotated[str, Read(_attribute_name, type="string", **_ATTRIBUTE
 class MarkerKeys(Model):
     """What a marker is and has."""
 
-    uid: Opt[Identifier] = key("the marker's identifier; without it, the marker of the same track and position")
+    uid: Opt[Identifier] = key(
+        "the marker's identifier; without it, the marker of the same track and position"
+    )
     at: Opt[Pos] = key("its position: a time code or frames")
     track: Opt[registry.Track] = key("its type")
 
@@ -100,7 +113,9 @@ class MarkerArgs(MarkerKeys):
         ),
     )
 
-    attributes: Opt[dict[AttributeName, Value[Text]]] = key("further attributes by name, as texts; an empty one clears")
+    attributes: Opt[dict[AttributeName, Value[Text]]] = key(
+        "further attributes by name, as texts; an empty one clears"
+    )
     state: Opt[arguments.State] = key("present (default) or absent: not there")
 
 
@@ -157,7 +172,9 @@ class Markers(ListAspect):
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
-    def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
+    def check(
+        self, args: Any, node: SourceNode, dialect: Dialect | None = None
+    ) -> Iterator[Problem]:
         """Yield what is wrong with a list of markers."""
         if dialect is not None:
             return
@@ -168,7 +185,9 @@ class Markers(ListAspect):
             if item.uid is None and item.at is not None:
                 by_place.append((index, item))
         what = "marker with this track and position"
-        yield from arguments.duplicates(by_place, here, lambda item: (item.track, item.at), "at", what)
+        yield from arguments.duplicates(
+            by_place, here, lambda item: (item.track, item.at), "at", what
+        )
         narrowed = getattr(args.exactly, "markers", None)
         if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
             here = node.child("exactly", "markers", "tracks")
@@ -182,7 +201,8 @@ class Markers(ListAspect):
                 uid=arguments.or_absent(item.uid),
                 at=task.position(item.at),
                 track=arguments.or_absent(item.track),
-                fields=arguments.named_texts(item, registry.MARKER_ATTRIBUTES) | (item.attributes or {}),
+                fields=arguments.named_texts(item, registry.MARKER_ATTRIBUTES)
+                | (item.attributes or {}),
                 present=item.state != "absent",
             )
 
@@ -240,7 +260,9 @@ class Markers(ListAspect):
         for _, shown in unread_items(asset, self.name):
             part.leave_out(f"a marker is left out: {shown[UNREAD]}")
         places = Counter((marker.frame, track_of(marker)) for marker in asset.markers)
-        for marker in sorted(asset.markers, key=lambda marker: (marker.frame, track_of(marker), marker.uid)):
+        for marker in sorted(
+            asset.markers, key=lambda marker: (marker.frame, track_of(marker), marker.uid)
+        ):
             if marker.uid not in twins:
                 is_alone = places[marker.frame, track_of(marker)] == 1
                 _export(part, marker, asset, is_alone=is_alone)
@@ -285,12 +307,16 @@ class Markers(ListAspect):
 
     # Planning --------------------------------------------------------------------------------------------------------
 
-    def about_twins(self, context: PlanContext, key: str, count: int, named: ListItem | None) -> tuple[bool, str]:
+    def about_twins(
+        self, context: PlanContext, key: str, count: int, named: ListItem | None
+    ) -> tuple[bool, str]:
         """Return whether a task consents to remove all markers of one uid; what replaces them cannot have that uid."""
         consents, remedy = super().about_twins(context, key, count, named)
         return consents and not (named is not None and named.present), remedy
 
-    def resolve(self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Items) -> ListItem:
+    def resolve(
+        self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Items
+    ) -> ListItem:
         """Return a marker in frames; its handle is the place that it will have, of one to be removed that it has."""
         value, source = sourced.value, sourced.source
         key = self._key(context, sourced, live)
@@ -314,9 +340,19 @@ class Markers(ListAspect):
                 what = f"marker uid {value.uid} (frame {frame})"
             context.builder.placed.append((what, frame, frame, source))
         attributes = {**named, **value.fields}
-        return ListItem(key, intern(label), attributes, source, (self.place(there),), value.present, value.besides)
+        return ListItem(
+            key,
+            intern(label),
+            attributes,
+            source,
+            (self.place(there),),
+            value.present,
+            value.besides,
+        )
 
-    def _key(self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Items) -> str | None:
+    def _key(
+        self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Items
+    ) -> str | None:
         """Return the uid of the live marker that a task names; ``None`` where it names a place."""
         value, source = sourced.value, sourced.source
         if value.uid is ABSENT or value.besides is not None:
@@ -379,7 +415,9 @@ class Markers(ListAspect):
         what = f"the title of marker {item.label!r}"
         builder.warn_of_blanks(what, "", texts.get("title", ""), source)
 
-    def change(self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis) -> None:
+    def change(
+        self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis
+    ) -> None:
         """Change a marker; what no task names stays as it is.
 
         Texts that are not sent may or may not be kept by the server (`marker_update`: dialect, «Keys»).
@@ -409,7 +447,9 @@ class Markers(ListAspect):
         what = f"the title of marker {item.label!r}"
         builder.warn_of_blanks(what, text_of(live.get("title")), texts.get("title", ""), source)
 
-    def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:
+    def delete(
+        self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool
+    ) -> None:
         """Delete a marker; of those that share a uid, each takes a request."""
         requests.require(context.server, requests.Feature.DELETE_MARKER)
         builder, uid = context.builder, int(key)
@@ -418,7 +458,9 @@ class Markers(ListAspect):
             for name, value in marker.items():
                 if value != "":
                     shown[name] = value
-            number = builder.change("delete", self.name, f"uid {key}", shown, None, source, losses=int(exactly))
+            number = builder.change(
+                "delete", self.name, f"uid {key}", shown, None, source, losses=int(exactly)
+            )
             request = requests.delete_marker(context.path, uid)
             builder.send(Phase.MARKER_DELETE, request, [number], self.effect(key, live, None))
 
@@ -429,7 +471,9 @@ class Markers(ListAspect):
         texts = _texts(value)
         if besides is not None:
             texts = {name: text for name, text in texts.items() if text}
-        return DesiredMarker(int(key), position_at(value["frame"]), str(value["track"]), texts, besides=besides)
+        return DesiredMarker(
+            int(key), position_at(value["frame"]), str(value["track"]), texts, besides=besides
+        )
 
     def absent(self, key: str) -> DesiredMarker:
         """Return the marker of a uid as one to be removed."""
@@ -456,7 +500,9 @@ class Markers(ListAspect):
                 self._warn_of_moved(context, item, near)
         super().write(context, matching)
 
-    def _warn_of_moved(self, context: PlanContext, item: ListItem, alike: Sequence[tuple[int, str]]) -> None:
+    def _warn_of_moved(
+        self, context: PlanContext, item: ListItem, alike: Sequence[tuple[int, str]]
+    ) -> None:
         """Warn of a new marker near a live one of its track and title; ``alike`` are the frames and uids of such."""
         rate = context.asset.rate
         if not rate or not item.named.get("title"):
@@ -479,7 +525,9 @@ class Markers(ListAspect):
         for change in context.builder.changes:
             if change.aspect == self.name:
                 touched.append(change)
-                has_profanity = has_profanity or _is_profanity(change.before) or _is_profanity(change.after)
+                has_profanity = (
+                    has_profanity or _is_profanity(change.before) or _is_profanity(change.after)
+                )
         if not has_profanity:
             return
         before = {*_alone(part_of(self, context.live) or {})}
@@ -503,7 +551,9 @@ class Markers(ListAspect):
         if change.action != "change" or was == now:  # the label shows it
             before.pop("track", None)
             after.pop("track", None)
-            change = structs.replace(change, before=change.before and before, after=change.after and after)
+            change = structs.replace(
+                change, before=change.before and before, after=change.after and after
+            )
         return Shown(label, track, change)
 
     def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
@@ -614,7 +664,9 @@ def _exported_texts(marker: Marker, notes: list[str]) -> dict[str, Any]:
         if value:
             sourced[attribute.name] = value
         elif value is None and text.strip():
-            notes.append(f"{attribute.name} of marker {marker.uid}, which no task can set: {text.strip()[:80]}")
+            notes.append(
+                f"{attribute.name} of marker {marker.uid}, which no task can set: {text.strip()[:80]}"
+            )
     if further:
         sourced["attributes"] = further
     return sourced

@@ -60,9 +60,13 @@ class Merging(Struct):
         """Note that one task removes what another one declares."""
         removing = absent.description if absent else "one task"
         message = f"{what} is removed by {removing} and declared by {desired.description}"
-        self.errors.append(refuse(message, desired, "remove one of the two tasks, or declare the same in both"))
+        self.errors.append(
+            refuse(message, desired, "remove one of the two tasks, or declare the same in both")
+        )
 
-    def differ(self, what: str, one: Sourced[T], other: Sourced[T], show: Callable[[T], str] = _show) -> None:
+    def differ(
+        self, what: str, one: Sourced[T], other: Sourced[T], show: Callable[[T], str] = _show
+    ) -> None:
         """Note that two tasks declare different values for one thing."""
         both = f"{show(one.value)} by {one.source.description}, {show(other.value)} by {other.source.description}"
         message = f"{what}: two tasks declare different values: {both}"
@@ -94,18 +98,26 @@ class Merging(Struct):
         """Return whether two values are the same, or may be at some frame rate."""
         if self.asset is None and isinstance(one, Position) and isinstance(other, Position):
             kinds = {one.timecode.kind, other.timecode.kind}
-            if len(kinds) > 1 or "seconds" in kinds or ("frames" not in kinds and one.origin != other.origin):
+            if (
+                len(kinds) > 1
+                or "seconds" in kinds
+                or ("frames" not in kinds and one.origin != other.origin)
+            ):
                 return True
         return self.comparable(one, name) == self.comparable(other, name)
 
-    def one(self, what: str, declared: Sequence[Sourced[T]], show: Callable[[T], str] = _show) -> Sourced[T] | None:
+    def one(
+        self, what: str, declared: Sequence[Sourced[T]], show: Callable[[T], str] = _show
+    ) -> Sourced[T] | None:
         """Return the one value that all tasks declare; ``None`` where none does."""
         for other in declared:
             if not self.same(declared[0].value, other.value):
                 self.differ(what, declared[0], other, show)
         return reduce(_stricter, declared) if declared else None
 
-    def mapping(self, what: str, declared: Iterable[Mapping[str, Sourced[T]]], of: str = "") -> dict[str, Sourced[T]]:
+    def mapping(
+        self, what: str, declared: Iterable[Mapping[str, Sourced[T]]], of: str = ""
+    ) -> dict[str, Sourced[T]]:
         """Merge values by name; a name that two tasks give must have one value."""
         merged: dict[str, Sourced[T]] = {}
         for fields in declared:
@@ -136,11 +148,17 @@ class Merging(Struct):
                     continue
                 for sourced in other.items:
                     value: Any = sourced.value
-                    is_removed = value.present and covers(complete, value) and identity(value) not in named
+                    is_removed = (
+                        value.present and covers(complete, value) and identity(value) not in named
+                    )
                     if is_removed:
-                        self._note_removed(called(value), complete.exactly, sourced.source, other.exactly)
+                        self._note_removed(
+                            called(value), complete.exactly, sourced.source, other.exactly
+                        )
 
-    def _note_removed(self, what: str, exactly: TaskSource, source: TaskSource, other: TaskSource | None) -> None:
+    def _note_removed(
+        self, what: str, exactly: TaskSource, source: TaskSource, other: TaskSource | None
+    ) -> None:
         """Note that ``exactly`` of one list removes what is declared at ``source``; ``other``: that of its own list."""
         if other is not None and other.place == exactly.place:
             remedy = "declare all items in one task, without the loop"
@@ -169,7 +187,9 @@ class Merging(Struct):
                 sourced: Sourced[Any] = structs.replace(item, part=part) if part else item
                 same = merged.setdefault(identity(item.value), [])
                 for index, first in enumerate(same):
-                    is_one = first.value.present or sourced.value.present or first.value == sourced.value
+                    is_one = (
+                        first.value.present or sourced.value.present or first.value == sourced.value
+                    )
                     if is_one:
                         both = self._item(first, sourced, called, attributes)
                         same[index] = _stricter(both, sourced)
@@ -189,7 +209,11 @@ class Merging(Struct):
         return True
 
     def _item(
-        self, one: Sourced[Any], other: Sourced[Any], called: Callable[[Any], str], attributes: Sequence[str]
+        self,
+        one: Sourced[Any],
+        other: Sourced[Any],
+        called: Callable[[Any], str],
+        attributes: Sequence[str],
     ) -> Sourced[Any]:
         """Merge two declarations of one item."""
         what = called(one.value)
@@ -213,9 +237,8 @@ class Merging(Struct):
         return structs.replace(one, value=item, also=(*one.also, other.source))
 
 
-_EACH_ROUND: Final = (
-    "each round of the loop declares the whole list (exactly), with other items: it would remove what the others add"
-)
+_OTHERS: Final = "with other items: it would remove what the others add"
+_EACH_ROUND: Final = f"each round of the loop declares the whole list (exactly), {_OTHERS}"
 
 
 def exactly_of(lists: Iterable[DesiredList[Any]]) -> TaskSource | None:

@@ -130,23 +130,46 @@ class PlanBuilder:
 
         ``called``: how its task's item is called, where that is not its key.
         """
-        reversible, outside = reversible and basis != "none", self.outside.get((aspect, called or key))
-        change = Change(action, aspect, key, before, after, basis, reversible, source, losses, outside=outside)
+        reversible, outside = (
+            reversible and basis != "none",
+            self.outside.get((aspect, called or key)),
+        )
+        change = Change(
+            action, aspect, key, before, after, basis, reversible, source, losses, outside=outside
+        )
         self.changes.append(change)
         return len(self.changes) - 1
 
-    def run(self, aspect: AspectName, key: str, after: Json, source: TaskSource, cause: Trigger) -> int:
+    def run(
+        self, aspect: AspectName, key: str, after: Json, source: TaskSource, cause: Trigger
+    ) -> int:
         """Add what is run rather than compared; return its number. It cannot be undone."""
         before: Json = True if cause.before else None
         self._runs.add(len(self.changes))
-        change = Change("run", aspect, key, before, after, "live", False, source, 0, cause.handler, cause.pending)
+        change = Change(
+            "run",
+            aspect,
+            key,
+            before,
+            after,
+            "live",
+            False,
+            source,
+            0,
+            cause.handler,
+            cause.pending,
+        )
         self.changes.append(change)
         return len(self.changes) - 1
 
-    def send(self, phase: Phase, request: Request, changes: Sequence[int], *effects: Effect) -> None:
+    def send(
+        self, phase: Phase, request: Request, changes: Sequence[int], *effects: Effect
+    ) -> None:
         """Add a request that makes these changes and has these effects."""
         numbers = _shared_numbers(tuple(changes))
-        self._requests.append((_RANK[phase], structs.replace(request, changes=numbers, effects=effects)))
+        self._requests.append(
+            (_RANK[phase], structs.replace(request, changes=numbers, effects=effects))
+        )
 
     def look(self, *names: str) -> None:
         """Note what a decision depends on: it must still be so when the changes are made."""

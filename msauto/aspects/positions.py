@@ -45,7 +45,9 @@ def to_frames(position: Position, asset: Asset, source: TaskSource) -> int:
         raise refuse(f"{error}; {show_length(asset)}", source, "correct the time code") from error
     if frames >= 0:
         return frames
-    where = f"{position} lies {-frames} frame{'s' if frames < -1 else ''} before the clip's first frame"
+    where = (
+        f"{position} lies {-frames} frame{'s' if frames < -1 else ''} before the clip's first frame"
+    )
     origin = position.origin
     if origin is None:
         raise refuse(f"{where}; {show_length(asset)}", source, "correct the position")
@@ -73,7 +75,9 @@ def to_point(position: Position, asset: Asset, source: TaskSource) -> int:
 
 def beyond(what: str, asset: Asset, source: TaskSource) -> PlanningError:
     """Make the error of what does not fit into the clip; the message names the clip's length in frames."""
-    return refuse(f"{what}: {show_length(asset)}", source, "correct the position, or look at the clip")
+    return refuse(
+        f"{what}: {show_length(asset)}", source, "correct the position, or look at the clip"
+    )
 
 
 class InAndOut(NamedTuple):

@@ -70,7 +70,9 @@ class Restore(Aspect):
             )
         requests.require(context.server, requests.Feature.RESTORE)
         before = context.asset.hires
-        number = context.builder.change("run", self.name, "hires", before, True, part.source, reversible=False)
+        number = context.builder.change(
+            "run", self.name, "hires", before, True, part.source, reversible=False
+        )
         context.builder.send(Phase.RESTORE, requests.restore(context.path), [number], effect)
         context.builder.wait = max(context.builder.wait, part.value)
         context.builder.altered.add("files")

@@ -31,17 +31,31 @@ class RssItemArgs(Model):
     """One item of a channel."""
 
     rules: ClassVar = (
-        rule.when_value("state", "present", rule.one_of(("text", "item"), _BOTH, _NO_CONTENT), default=True),
+        rule.when_value(
+            "state", "present", rule.one_of(("text", "item"), _BOTH, _NO_CONTENT), default=True
+        ),
         rule.absent_has_none(("text", "item")),
-        rule.any_of((("guid",), ("file",)), "the item has no guid", "add guid; or file, by whose name it is found"),
-        rule.when_value("state", "absent", rule.excludes("guid", ("file",), _ONE_NAME, "keep one of them")),
+        rule.any_of(
+            (("guid",), ("file",)),
+            "the item has no guid",
+            "add guid; or file, by whose name it is found",
+        ),
+        rule.when_value(
+            "state", "absent", rule.excludes("guid", ("file",), _ONE_NAME, "keep one of them")
+        ),
     )
 
-    guid: Opt[Name] = key("identifier of the item in the channel; an item without one is found by its file")
-    file: Opt[Name] = key("file name of the item; default: the guid, made a safe file name, with .txt or .xml")
+    guid: Opt[Name] = key(
+        "identifier of the item in the channel; an item without one is found by its file"
+    )
+    file: Opt[Name] = key(
+        "file name of the item; default: the guid, made a safe file name, with .txt or .xml"
+    )
     text: Opt[Text] = key("text of the item, for a .txt file")
     item: Opt[RssBody] = key("fields of the item, for an .xml file")
-    state: Opt[Literal["present", "absent"]] = key("present (default) or absent: the item is removed")
+    state: Opt[Literal["present", "absent"]] = key(
+        "present (default) or absent: the item is removed"
+    )
 
 
 class RssArgs(Model):
@@ -50,7 +64,9 @@ class RssArgs(Model):
     shorthand: ClassVar = "channel"
 
     rules: ClassVar = (
-        rule.when_value("exactly", True, rule.needs("exactly", ("items",), "exactly requires items", _EMPTY)),
+        rule.when_value(
+            "exactly", True, rule.needs("exactly", ("items",), "exactly requires items", _EMPTY)
+        ),
     )
 
     channel: Value[OneName] = need("name of the channel")
@@ -106,7 +122,11 @@ def _shared_files(items: list[tuple[int, RssItemArgs]], node: SourceNode) -> Ite
 def _characters(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
     """Yield a problem for each character that no channel shows as it is sent: it would be sent again in every run."""
     body: Any = item.item
-    texts: dict[tuple[str, ...], Any] = {("guid",): item.guid, ("file",): item.file, ("text",): item.text}
+    texts: dict[tuple[str, ...], Any] = {
+        ("guid",): item.guid,
+        ("file",): item.file,
+        ("text",): item.text,
+    }
     if isinstance(body, RssBody):
         for name, text in body_texts(body).items():
             texts["item", name] = text
@@ -118,8 +138,12 @@ def _characters(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
         if bad is None:
             continue
         position, character = bad
-        why = f"the {name} contains {character} as character {position}, which no RSS channel reports"
-        yield node.child(*path).problem(why, "remove it in the source, or with the filter `regex_replace`")
+        why = (
+            f"the {name} contains {character} as character {position}, which no RSS channel reports"
+        )
+        yield node.child(*path).problem(
+            why, "remove it in the source, or with the filter `regex_replace`"
+        )
 
 
 def _file(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
@@ -146,7 +170,9 @@ def _empty_headline(index: int, item: RssItemArgs, node: SourceNode) -> Iterator
             why = f"item {index + 1}, {name!r}, has neither a title nor a description"
     if why:
         where = "item" if item.text is None else "text"
-        yield node.child(where).problem(f"{why}: the headline would be empty", "write the text, or state: absent")
+        yield node.child(where).problem(
+            f"{why}: the headline would be empty", "write the text, or state: absent"
+        )
 
 
 def file_name(args: RssItemArgs) -> str:
@@ -156,5 +182,10 @@ def file_name(args: RssItemArgs) -> str:
 
 def body_texts(body: RssBody) -> dict[str, str]:
     """Return the texts of an item's document by their names in RSS."""
-    named = {"title": body.title, "description": body.description, "link": body.link, "pubDate": body.pub_date}
+    named = {
+        "title": body.title,
+        "description": body.description,
+        "link": body.link,
+        "pubDate": body.pub_date,
+    }
     return {name: value for name, value in named.items() if value is not None}

@@ -51,7 +51,9 @@ class RssItems(ListAspect):
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
-    def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
+    def check(
+        self, args: Any, node: SourceNode, dialect: Dialect | None = None
+    ) -> Iterator[Problem]:
         """Yield what is wrong with the items of a channel."""
         return iter(()) if dialect else check_items(args, node)
 
@@ -82,7 +84,9 @@ class RssItems(ListAspect):
                 is_same = structs.replace(first.value, guid=value.guid) == value
                 if not merging.disagree(called(value), first, sourced) and not is_same:
                     merging.differ(called(value), first, sourced)
-        return DesiredChannel(parts[0].source, tuple(items.values()), exactly_of(parts), still, tuple(notes))
+        return DesiredChannel(
+            parts[0].source, tuple(items.values()), exactly_of(parts), still, tuple(notes)
+        )
 
     # Comparing -------------------------------------------------------------------------------------------------------
 
@@ -94,7 +98,10 @@ class RssItems(ListAspect):
 
     def same(self, name: str, one: Json, other: Json) -> bool:
         """Compare times as such, all else as texts without the blanks around them."""
-        first, second = plain(comparison.text_of(one)).strip(), plain(comparison.text_of(other)).strip()
+        first, second = (
+            plain(comparison.text_of(one)).strip(),
+            plain(comparison.text_of(other)).strip(),
+        )
         if name == "pubDate":
             times = requests.instant(first), requests.instant(second)
             if None not in times:
@@ -113,7 +120,9 @@ class RssItems(ListAspect):
 
     # Which item ------------------------------------------------------------------------------------------------------
 
-    def resolve(self, context: PlanContext, sourced: Sourced[DesiredRssItem], live: Items) -> ListItem:
+    def resolve(
+        self, context: PlanContext, sourced: Sourced[DesiredRssItem], live: Items
+    ) -> ListItem:
         """Return what a task asks of one item; its ``handles`` are the guids that it may show under."""
         desired, source, dialect = sourced.value, sourced.source, context.server.dialect
         file = _file(desired, dialect)
@@ -128,7 +137,9 @@ class RssItems(ListAspect):
         named = {"guid": desired.guid, "file": file, **content}
         return ListItem(key, desired.key, named, source, tuple(handles), present=True)
 
-    def _key(self, context: PlanContext, sourced: Sourced[DesiredRssItem], file: str, live: Items) -> str:
+    def _key(
+        self, context: PlanContext, sourced: Sourced[DesiredRssItem], file: str, live: Items
+    ) -> str:
         """Return the guid that the channel shows for an item, as the dialect defines it.
 
         An item that is to be absent may name no file: then it is in one of the two that its guid gives.
@@ -188,7 +199,11 @@ class RssItems(ListAspect):
                 first = files.setdefault(file_key(file), item)
                 if first is not item:
                     both = f"{_called(first)} and {_called(item)}"
-                    raise refuse(f"{both} have one file: {file}", item.source, "give each item its own `file:`")
+                    raise refuse(
+                        f"{both} have one file: {file}",
+                        item.source,
+                        "give each item its own `file:`",
+                    )
             for name in item.handles:
                 other = keys.get(name, item)
                 if other is item:
@@ -202,7 +217,9 @@ class RssItems(ListAspect):
                 )
         return items
 
-    def _check_room(self, context: PlanContext, item: ListItem, live: Items, files: Mapping[Json, str]) -> None:
+    def _check_room(
+        self, context: PlanContext, item: ListItem, live: Items, files: Mapping[Json, str]
+    ) -> None:
         """Refuse a PUT onto a file that may be another live item's; ``files`` are those that the ledger knows."""
         if context.server.dialect.rss_guid != "item":
             return
@@ -230,7 +247,9 @@ class RssItems(ListAspect):
         if not part.exactly or "" not in everything:
             return
         nameless = each_of(everything[""])
-        titles = ", ".join(repr(item.get("title") or item.get("description") or "") for item in nameless)
+        titles = ", ".join(
+            repr(item.get("title") or item.get("description") or "") for item in nameless
+        )
         context.warn(
             f"{len(nameless)} without a guid cannot be removed, because the interface deletes by guid: {titles}"
         )
@@ -252,7 +271,9 @@ class RssItems(ListAspect):
         """Put a new item."""
         self.change(context, item, str(item.key), None, "live")
 
-    def change(self, context: PlanContext, item: ListItem, key: str, live: Item | None, basis: Basis) -> None:
+    def change(
+        self, context: PlanContext, item: ListItem, key: str, live: Item | None, basis: Basis
+    ) -> None:
         """Put an item. What would stay beside it, in another file, is deleted first."""
         dialect, channel, builder = context.server.dialect, context.live_title, context.builder
         file = str(item.named["file"])
@@ -290,7 +311,13 @@ class RssItems(ListAspect):
         builder.send(phase, request, [number], *effects)
 
     def _others(
-        self, context: PlanContext, item: ListItem, live: Item, names: Collection[str], *, document: bool
+        self,
+        context: PlanContext,
+        item: ListItem,
+        live: Item,
+        names: Collection[str],
+        *,
+        document: bool,
     ) -> Item:
         """Return what no task names of an item, as a document carries it; warn of what is lost.
 
@@ -314,7 +341,9 @@ class RssItems(ListAspect):
             context.warn(f"item {item.label} loses its {', '.join(lost)}: {why}")
         return others
 
-    def delete(self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool) -> None:
+    def delete(
+        self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool
+    ) -> None:
         """Delete all items of a guid: a change for each of them, and one request.
 
         What ``exactly`` removes may be what a new item replaced under another guid: all that is new must show before
@@ -331,7 +360,9 @@ class RssItems(ListAspect):
             for name in RSS_FIELDS:
                 if item.get(name):
                     shown[name] = item[name]
-            number = builder.change("delete", self.name, key, shown, None, source, losses=int(exactly))
+            number = builder.change(
+                "delete", self.name, key, shown, None, source, losses=int(exactly)
+            )
             numbers.append(number)
         effect = self.effect(key, live, None)
         for guid in _guids(context, key):
@@ -339,7 +370,9 @@ class RssItems(ListAspect):
             request = structs.replace(request, guarded=is_guarded)
             builder.send(Phase.RSS_DELETE, request, numbers, effect)
 
-    def about_twins(self, context: PlanContext, key: str, count: int, named: ListItem | None) -> tuple[bool, str]:
+    def about_twins(
+        self, context: PlanContext, key: str, count: int, named: ListItem | None
+    ) -> tuple[bool, str]:
         """Return whether all items of a guid go, for one DELETE takes them all; before one is put they must."""
         absent = f"{{guid: {key}, state: absent}}"
         return named is None or not named.present, f"remove them all in a run before: {absent}"
@@ -417,7 +450,9 @@ def _file(desired: DesiredRssItem, dialect: Dialect) -> str:
     """Return the file that an item is put as; undo may know its guid and content alone."""
     if desired.file or dialect.rss_guid == "file":
         return desired.file or desired.guid
-    was_text = desired.item is ABSENT or (form_of(desired.item) == "text" and requests.is_file_name(desired.guid))
+    was_text = desired.item is ABSENT or (
+        form_of(desired.item) == "text" and requests.is_file_name(desired.guid)
+    )
     return default_file(desired.guid, text=was_text)
 
 

@@ -11,8 +11,19 @@ from msauto.aspects.list_aspect import by_key, unread_items
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.plan_builder import PlanContext, length_of, refuse
 from msauto.aspects.positions import beyond, position_at, to_frames
-from msauto.aspects.segment_arguments import DesiredSegment, DesiredSegments, SegmentArguments, attributes
-from msauto.aspects.segment_frames import TITLE_BEGINS, UNREPORTED, SegmentRequests, gaps_and_overlaps, span_of
+from msauto.aspects.segment_arguments import (
+    DesiredSegment,
+    DesiredSegments,
+    SegmentArguments,
+    attributes,
+)
+from msauto.aspects.segment_frames import (
+    TITLE_BEGINS,
+    UNREPORTED,
+    SegmentRequests,
+    gaps_and_overlaps,
+    span_of,
+)
 from msauto.aspects.segmentation import plan_segmentation
 from msauto.model.desired import ABSENT, Sourced
 from msauto.model.fields import SEGMENT_NAMES
@@ -93,7 +104,9 @@ class Segments(SegmentArguments):
             context.builder.look(self.name)  # which segment is meant, and which numbers are free
         super().plan(context, part)
 
-    def resolve(self, context: PlanContext, sourced: Sourced[DesiredSegment], live: Items) -> ListItem:
+    def resolve(
+        self, context: PlanContext, sourced: Sourced[DesiredSegment], live: Items
+    ) -> ListItem:
         """Return a segment in frames, and check that it is within the clip."""
         value, source = sourced.value, sourced.source
         named: Item = {}
@@ -103,7 +116,9 @@ class Segments(SegmentArguments):
         named.update(value.fields)
         key = None if value.number is ABSENT else str(value.number)
         handles = tuple(self.handles(named))
-        item = ListItem(key, key or str(named), named, source, handles, value.present, value.besides)
+        item = ListItem(
+            key, key or str(named), named, source, handles, value.present, value.besides
+        )
         if value.present:
             self._check_place(context, item)
         return item
@@ -117,7 +132,9 @@ class Segments(SegmentArguments):
         context.builder.look(*length_of(asset))
         start, end = span_of(named)
         if named.get("duration") == 0:
-            raise refuse(f"segment {item.label} has no length", source, "give it a duration above 0")
+            raise refuse(
+                f"segment {item.label} has no length", source, "give it a duration above 0"
+            )
         if asset.frames is not None and end > asset.frames:
             raise beyond(f"segment {item.label} ends at frame {end}, beyond the end", asset, source)
         if "start" in named and "duration" in named:
@@ -128,7 +145,11 @@ class Segments(SegmentArguments):
 
     def write(self, context: PlanContext, matching: Matching) -> None:
         """Add the changes and their requests, and warn of what is odd about the list that they leave."""
-        names = {str(segment.number): segment.name for segment in context.asset.segments if not segment.titles}
+        names = {
+            str(segment.number): segment.name
+            for segment in context.asset.segments
+            if not segment.titles
+        }
         for item, key in matching.kept:
             name = names.get(key)
             if name and item.named.get("title") == "":
@@ -168,7 +189,9 @@ class Segments(SegmentArguments):
         things = context.things.get(self.name, {})
         left = [context.left((self.name, key)) for key in things]
         if None in left:
-            context.notes.append("the segments are left alone: it is not known how the run left them")
+            context.notes.append(
+                "the segments are left alone: it is not known how the run left them"
+            )
             return None
         gone = [effect.before for effect in things.values() if effect.before is not None]
         items: list[DesiredSegment] = []

@@ -37,7 +37,9 @@ _SEGMENT_IS_NAMED = rule.any_of(
 class SegmentKeys(Model):
     """What a segment is and has."""
 
-    number: Opt[Identifier] = key("the segment's number; a list numbers all of its segments or none")
+    number: Opt[Identifier] = key(
+        "the segment's number; a list numbers all of its segments or none"
+    )
     start: Opt[Pos] = key("where it starts: a time code or frames")
     duration: Opt[Pos] = key("how long it is: a time code or frames")
 
@@ -46,7 +48,12 @@ class SegmentArgs(SegmentKeys):
     """A segment, identified by its number, or by its start and duration."""
 
     rules: ClassVar = (
-        rule.when_value("state", "present", rule.all_of(("start", "duration"), "the segment has no"), default=True),
+        rule.when_value(
+            "state",
+            "present",
+            rule.all_of(("start", "duration"), "the segment has no"),
+            default=True,
+        ),
         rule.when_value("state", "absent", _SEGMENT_IS_NAMED),
     )
 
@@ -60,7 +67,9 @@ class SegmentationArgs(Model):
     title: Opt[Text] = key("title of the segments")
 
 
-def _empty_titles(args: Any, segments: Sequence[tuple[int, SegmentArgs]], here: SourceNode) -> Iterator[Problem]:
+def _empty_titles(
+    args: Any, segments: Sequence[tuple[int, SegmentArgs]], here: SourceNode
+) -> Iterator[Problem]:
     """Yield a problem for each segment that only its empty title names: every untitled segment would be meant."""
     asset = args.title or args.id
     if isinstance(asset, UnrenderedTemplate):
@@ -117,29 +126,46 @@ class SegmentArguments(ListAspect):
 
     keys: ClassVar = {
         "segments": arguments.asset_key(list[Value[SegmentArgs]], "segments"),
-        "segmentation": arguments.asset_key(SegmentationArgs, "segments of equal duration over the whole asset"),
+        "segmentation": arguments.asset_key(
+            SegmentationArgs, "segments of equal duration over the whole asset"
+        ),
     }
     rules: ClassVar = (
-        rule.excludes("segments", ("segmentation",), "{key} and {other} cannot be used together", "keep one of them"),
+        rule.excludes(
+            "segments",
+            ("segmentation",),
+            "{key} and {other} cannot be used together",
+            "keep one of them",
+        ),
         rule.all_or_none(
-            "segments", "number", "this segment has no number, but others do", "number all segments or none"
+            "segments",
+            "number",
+            "this segment has no number, but others do",
+            "number all segments or none",
         ),
     )
     exactly: ClassVar = ("segments", arguments.asset_key(bool, "remove other segments"))
 
-    def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
+    def check(
+        self, args: Any, node: SourceNode, dialect: Dialect | None = None
+    ) -> Iterator[Problem]:
         """Yield what is wrong with a list of segments."""
         if dialect is not None:
             return
         segments, here = arguments.known_items(args.segments, SegmentArgs), node.child("segments")
         for index, item in segments:
             length = item.duration
-            is_zero = isinstance(length, Timecode) and not (length.frames or length.seconds or length.fraction)
+            is_zero = isinstance(length, Timecode) and not (
+                length.frames or length.seconds or length.fraction
+            )
             if item.state != "absent" and is_zero:
                 yield here.child(index, "duration").problem(
-                    "the duration of a segment cannot be 0", "write at least one frame, or state: absent"
+                    "the duration of a segment cannot be 0",
+                    "write at least one frame, or state: absent",
                 )
-        yield from arguments.duplicates(segments, here, lambda item: item.number, "number", "segment number")
+        yield from arguments.duplicates(
+            segments, here, lambda item: item.number, "number", "segment number"
+        )
         yield from _empty_titles(args, segments, here)
 
     def declare(self, task: arguments.TaskArguments) -> DesiredSegments | None:
@@ -154,7 +180,11 @@ class SegmentArguments(ListAspect):
                 present=item.state != "absent",
             )
 
-        items, exactly, equal = task.each("segments", segment), task.complete("segments"), task.args.segmentation
+        items, exactly, equal = (
+            task.each("segments", segment),
+            task.complete("segments"),
+            task.args.segmentation,
+        )
         whole = None
         if equal is not None:
             pieces = DesiredSegmentation(Position(equal.duration), arguments.or_absent(equal.title))
@@ -188,7 +218,9 @@ class SegmentArguments(ListAspect):
                 continue
             whole = whole or equal
             one, other = whole.value, equal.value
-            if not (merging.same(one.duration, other.duration) and merging.same(one.title, other.title)):
+            if not (
+                merging.same(one.duration, other.duration) and merging.same(one.title, other.title)
+            ):
                 merging.differ("the segmentation", whole, equal)
         items = merging.items(parts, identity, called, ("start", "duration"))
         return DesiredSegments(items, exactly_of(parts), whole)

@@ -47,7 +47,11 @@ def _start_of(item: Attributes) -> int:
 def show(key: str, live: Attributes) -> Item:
     """Return a live segment as plans show it."""
     texts = {name: live[name] for name in (*UNREPORTED, *NEVER_WRITTEN) if live.get(name)}
-    return {"number": int(key), **{name: live[name] for name in ("start", "duration", "title")}, **texts}
+    return {
+        "number": int(key),
+        **{name: live[name] for name in ("start", "duration", "title")},
+        **texts,
+    }
 
 
 def remake(live: Attributes, named: Attributes) -> Item:
@@ -118,7 +122,9 @@ class SegmentRequests:
         rule, live = self.rule, self.live
         kept = matching.kept
         if not self.recreates:  # else all is deleted before
-            moves = [(span_of(live[key]), span_of({**live[key], **item.named})) for item, key in kept]
+            moves = [
+                (span_of(live[key]), span_of({**live[key], **item.named})) for item, key in kept
+            ]
             kept = [kept[index] for index in free_first(moves)]
         for item, key in kept:
             if rule.differs(item.named, live[key]):
@@ -227,7 +233,9 @@ class SegmentRequests:
         builder = self.context.builder
         source, before = builder.changes[change].source, mapping(builder.changes[change].before)
         what = f"the title of segment {str(number)!r}"
-        builder.warn_of_blanks(what, text_of(before.get("title")), text_of(new.get("title")), source)
+        title_before = text_of(before.get("title"))
+        title = text_of(new.get("title"))
+        builder.warn_of_blanks(what, title_before, title, source)
         start = to_wire(_start_of(new), self.context.origin, source)
         replaced = None if over is None else self.there[int(over)]
         self._made.append(_Making(number, {**NOT_SENT, **new}, replaced, change, start))
@@ -282,7 +290,9 @@ class SegmentRequests:
                 return key
         return replaceable[0]
 
-    def _places(self, matching: Matching, created: Sequence[ListItem], going: Collection[str]) -> dict[ListItem, int]:
+    def _places(
+        self, matching: Matching, created: Sequence[ListItem], going: Collection[str]
+    ) -> dict[ListItem, int]:
         """Return the numbers that a server gives by the starts of segments; refuse any other that a task names."""
         start_of: dict[ListItem, int] = {}
         untouched = self.live.keys() - going

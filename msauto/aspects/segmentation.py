@@ -11,14 +11,30 @@ from typing import Final
 
 from msgspec import structs
 
-from msauto.aspects.aspect import SEGMENTS, Aspect, Detail, Live, Shown, TimelineItem, TimelinePlace, frames_of
+from msauto.aspects.aspect import (
+    SEGMENTS,
+    Aspect,
+    Detail,
+    Live,
+    Shown,
+    TimelineItem,
+    TimelinePlace,
+    frames_of,
+)
 from msauto.aspects.comparison import Item, mapping, text_of
 from msauto.aspects.list_aspect import ListAspect, each_of
 from msauto.aspects.matching import ListItem, Matching, match
 from msauto.aspects.plan_builder import Phase, PlanContext, length_of, refuse
 from msauto.aspects.positions import check_in_point_stays, show_length, to_frames
 from msauto.aspects.segment_arguments import DesiredSegments, cannot_write_back
-from msauto.aspects.segment_frames import NOT_SENT, TITLE_BEGINS, UNREPORTED, SegmentRequests, show, span_of
+from msauto.aspects.segment_frames import (
+    NOT_SENT,
+    TITLE_BEGINS,
+    UNREPORTED,
+    SegmentRequests,
+    show,
+    span_of,
+)
 from msauto.model import requests
 from msauto.model.desired import ABSENT, TaskSource
 from msauto.model.plan import Change, Target
@@ -96,7 +112,9 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
         todo.send()
 
 
-def _is_whole_better(todo: SegmentRequests, matching: Matching, again: Sequence[str], renamed: int) -> bool:
+def _is_whole_better(
+    todo: SegmentRequests, matching: Matching, again: Sequence[str], renamed: int
+) -> bool:
     """Return whether one request makes all: that takes fewer, none must stay, none loses what is known of it."""
     live = matching.live
     singly = len(matching.created) + renamed
@@ -116,7 +134,9 @@ def _is_whole_better(todo: SegmentRequests, matching: Matching, again: Sequence[
     return deletions + 1 < singly
 
 
-def _pieces(rule: ListAspect, context: PlanContext, desired: DesiredSegments) -> tuple[int, list[ListItem]]:
+def _pieces(
+    rule: ListAspect, context: PlanContext, desired: DesiredSegments
+) -> tuple[int, list[ListItem]]:
     """Return how long the pieces are, and the pieces."""
     segmentation, length = desired.segmentation, context.asset.frames
     assert segmentation is not None
@@ -129,10 +149,18 @@ def _pieces(rule: ListAspect, context: PlanContext, desired: DesiredSegments) ->
             "use one of the two",
         )
     if length is None:
-        raise refuse("a segmentation needs the clip's length, and the clip reports none", source, "use segments")
+        raise refuse(
+            "a segmentation needs the clip's length, and the clip reports none",
+            source,
+            "use segments",
+        )
     duration = to_frames(value.duration, context.asset, source)
     if duration == 0:
-        raise refuse(f"a segmentation into pieces of 0 frames: {show_length(context.asset)}", source, "above 0")
+        raise refuse(
+            f"a segmentation into pieces of 0 frames: {show_length(context.asset)}",
+            source,
+            "above 0",
+        )
     count = -(-length // duration)
     if count > _MOST_PIECES:
         raise refuse(
@@ -146,7 +174,9 @@ def _pieces(rule: ListAspect, context: PlanContext, desired: DesiredSegments) ->
         place = rule.place(named)
         if value.title is not ABSENT:
             named[TITLE_BEGINS] = value.title
-        pieces.append(ListItem(None, f"the piece at frame {start}", named, source, (place,), present=True))
+        pieces.append(
+            ListItem(None, f"the piece at frame {start}", named, source, (place,), present=True)
+        )
     return duration, pieces
 
 

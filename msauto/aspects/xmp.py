@@ -55,14 +55,19 @@ class XmpFields(Value):
 
     name = "xmp"
     keys: ClassVar = {
-        "xmp": asset_key(dict[NsName, value_types.Value[Texts]], "XMP fields by ns:name; text, or a list of texts")
+        "xmp": asset_key(
+            dict[NsName, value_types.Value[Texts]],
+            "XMP fields by ns:name; text, or a list of texts",
+        )
     }
     dialect = ("list_separator", "xmp_read")
     missing: ClassVar[Json] = []
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
-    def check(self, args: Any, node: SourceNode, dialect: Dialect | None = None) -> Iterator[Problem]:
+    def check(
+        self, args: Any, node: SourceNode, dialect: Dialect | None = None
+    ) -> Iterator[Problem]:
         """Yield a problem for each value that holds the list separator of the server."""
         if dialect is None or not isinstance(args.xmp, dict):
             return
@@ -103,7 +108,9 @@ class XmpFields(Value):
                     merging.differ(f"the XMP field {name}", first, sourced)
                 else:
                     both = DesiredXmp(_united(first.value.values, desired.values), is_list=True)
-                    merged[name] = structs.replace(first, value=both, also=(*first.also, sourced.source))
+                    merged[name] = structs.replace(
+                        first, value=both, also=(*first.also, sourced.source)
+                    )
         return merged
 
     def export(self, snapshot: AssetSnapshot, dialect: Dialect) -> ExportedPart:
@@ -114,9 +121,13 @@ class XmpFields(Value):
             if not any(values) and len(values) < 2:
                 continue
             if not is_valid(_NAME, name):
-                fields[name] = CommentedValue((f"{name} is shown without its namespace: a task needs ns:name",))
+                fields[name] = CommentedValue(
+                    (f"{name} is shown without its namespace: a task needs ns:name",)
+                )
             elif any(separator in value for value in values):
-                fields[name] = CommentedValue((f"{name} has a value that holds {separator!r}, which separates values",))
+                fields[name] = CommentedValue(
+                    (f"{name} has a value that holds {separator!r}, which separates values",)
+                )
             elif len(values) == 1:
                 fields[name] = values[0]
             else:
@@ -147,7 +158,9 @@ class XmpFields(Value):
             effects = [field.effect for field in group]
             context.builder.send(Phase.XMP, _request(context, group), numbers, *effects)
 
-    def _compare(self, context: PlanContext, name: str, sourced: Sourced[DesiredXmp]) -> _Changed | None:
+    def _compare(
+        self, context: PlanContext, name: str, sourced: Sourced[DesiredXmp]
+    ) -> _Changed | None:
         """Return a field that is to be written, with its change; ``None`` where it is as desired."""
         source, separator = sourced.source, context.server.dialect.list_separator
         for value in sourced.value.values:
@@ -163,7 +176,9 @@ class XmpFields(Value):
         effect = Effect(self.name, name, before, desired, visible=is_visible)
         if not self.is_due(context, effect, before, basis, name, source):
             return None
-        number = context.builder.change("change", self.name, name, before, desired, source, basis=basis)
+        number = context.builder.change(
+            "change", self.name, name, before, desired, source, basis=basis
+        )
         return _Changed(sourced.value.values, number, effect)
 
     # The snapshot, undo ----------------------------------------------------------------------------------------------
@@ -172,7 +187,11 @@ class XmpFields(Value):
         """Return the values of the fields that have any."""
         if live.xmp is None:
             return None
-        return {name: list(values) for name, values in live.xmp.items() if any(values) or len(values) > 1}
+        return {
+            name: list(values)
+            for name, values in live.xmp.items()
+            if any(values) or len(values) > 1
+        }
 
     def misses(self, named: Json, shown: Json) -> Sequence[str]:
         """Compare two lists of values."""

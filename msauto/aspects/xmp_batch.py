@@ -17,7 +17,9 @@ class XmpBatchArgs(Model):
     """XMP metadata to load through a connector."""
 
     connector: Value[Name] = need("name of the metadata connector")
-    src: Value[Name] = need("file to load, relative to the playbook; the same content is loaded only once")
+    src: Value[Name] = need(
+        "file to load, relative to the playbook; the same content is loaded only once"
+    )
 
 
 class XmpBatches(Operation):
@@ -37,7 +39,9 @@ class XmpBatches(Operation):
         name, node = task.args.src, task.node.child("src")
         content = task.files.load(name, node)
         if not content.strip():
-            raise node.error(f"the batch file {name!r} is empty", "add XMP metadata to it", kind="file")
+            raise node.error(
+                f"the batch file {name!r} is empty", "add XMP metadata to it", kind="file"
+            )
         return DesiredXmpBatch(task.source(), task.args.connector, name, content)
 
     def run(self, context: PlanContext, desired: DesiredXmpBatch, cause: Trigger) -> None:

@@ -47,7 +47,9 @@ _WIDTH = 100
 """Columns of text that does not go to a terminal, unless ``COLUMNS`` is set: as logs and mails show it."""
 
 
-def layout_of(display: Display, *, keep_going: bool = False, stream: IO[str] | None = None) -> Layout:
+def layout_of(
+    display: Display, *, keep_going: bool = False, stream: IO[str] | None = None
+) -> Layout:
     """Return the layout for stdout, or another stream: its colour, width and signs, and the playbook's name."""
     from msauto.ledger.locks import this_user
     from msauto.report.layout import Layout
@@ -76,7 +78,9 @@ class Flags(Display):
     inputs: Inputs
 
 
-def _parser(parse: Callable[[str], Any], words: str) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+def _parser(
+    parse: Callable[[str], Any], words: str
+) -> Callable[[click.Context, click.Parameter, str | None], Any]:
     """Return a callback for click: ``parse`` raises ``ValueError`` for a text that is not what ``words`` name."""
 
     def parsed(_context: click.Context, _option: click.Parameter, text: str | None) -> Any:
@@ -104,7 +108,9 @@ class WholeNumber(click.IntRange):
         """Read the text of an option."""
         number = read_whole(str(value))
         if number is None:
-            self.fail(f"{show_cut(str(value))} is not a whole number of at most 9 digits.", param, ctx)
+            self.fail(
+                f"{show_cut(str(value))} is not a whole number of at most 9 digits.", param, ctx
+            )
         return int(super().convert(number, param, ctx))
 
 
@@ -130,7 +136,9 @@ parse_age: Final = _parser(_age, "a duration such as 26h or 7d")
 """Parses a duration as playbooks write it."""
 
 
-def with_options(function: Callable[..., Any], options: tuple[Decorator, ...]) -> Callable[..., Any]:
+def with_options(
+    function: Callable[..., Any], options: tuple[Decorator, ...]
+) -> Callable[..., Any]:
     """Give a function options, in the order of the help."""
     for option in reversed(options):
         function = option(function)
@@ -142,9 +150,16 @@ _KINDS: Final[Mapping[str, Mapping[str, Any]]] = {
     "switch": {"is_flag": True},
     "count": {"type": WholeNumber(0)},
     "forks": {"type": WholeNumber(1, MOST_FORKS)},
-    "seconds": {"callback": _parser(_seconds, f"a number of seconds from 0 to {_LONGEST:.0f} (a day)"), "default": "0"},
+    "seconds": {
+        "callback": _parser(_seconds, f"a number of seconds from 0 to {_LONGEST:.0f} (a day)"),
+        "default": "0",
+    },
     "hours": {"callback": _parser(_window, "a valid window: {}")},
-    "cluster": {"callback": _parser(_cluster, "the address of a Dask scheduler, such as dask://scheduler:8786")},
+    "cluster": {
+        "callback": _parser(
+            _cluster, "the address of a Dask scheduler, such as dask://scheduler:8786"
+        )
+    },
 }
 """How the flag of an option reads what it takes; others are texts."""
 
@@ -156,8 +171,12 @@ def flag(keyword: str, **view: Any) -> Decorator:
     return click.option(*option.names, keyword, **given)
 
 
-no_color_flag: Decorator = click.option("--no-color", is_flag=True, help="No colour, as with NO_COLOR.")
-summary_flag: Decorator = click.option("--summary", is_flag=True, help="Only counts, deletions, errors and refusals.")
+no_color_flag: Decorator = click.option(
+    "--no-color", is_flag=True, help="No colour, as with NO_COLOR."
+)
+summary_flag: Decorator = click.option(
+    "--summary", is_flag=True, help="Only counts, deletions, errors and refusals."
+)
 
 SERVERS: Final = ("inventory", "server", "extra_vars", "limit")
 LIVE: Final = (*SERVERS, "secret_commands")
@@ -179,7 +198,11 @@ class FormChoice(click.Choice[str]):
             return value
         home = sockets.home_of(self._socket, value)
         if home:
-            self.fail(f"{value!r} comes with the plugin {home} of msauto, which is not installed", param, ctx)
+            self.fail(
+                f"{value!r} comes with the plugin {home} of msauto, which is not installed",
+                param,
+                ctx,
+            )
         return super().convert(value, param, ctx)
 
 

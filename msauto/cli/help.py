@@ -73,18 +73,24 @@ class HelpFormatter(click.HelpFormatter):
         """Write the heading of a section."""
         self.write(click.style(f"{heading}:", bold=True) + "\n")
 
-    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = _WIDEST, col_spacing: int = 2) -> None:
+    def write_dl(
+        self, rows: Iterable[tuple[str, str]], col_max: int = _WIDEST, col_spacing: int = 2
+    ) -> None:
         """Write flags or commands, each with its description."""
         styled = []
         for term, text in rows:
             names = _TERM.match(term)
             if names is not None:
                 value = term[names.end() :]
-                styled.append((click.style(names[0], bold=True) + click.style(value, fg="cyan"), text))
+                styled.append(
+                    (click.style(names[0], bold=True) + click.style(value, fg="cyan"), text)
+                )
         super().write_dl(styled, col_max, col_spacing)
 
 
-def write_sections(formatter: click.HelpFormatter, sections: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+def write_sections(
+    formatter: click.HelpFormatter, sections: Mapping[str, Sequence[tuple[str, str]]]
+) -> None:
     """Write sections of terms with their descriptions, all in one column."""
     terms = [term for rows in sections.values() for term, _ in rows]
     width = min(_WIDEST, max(map(len, terms)))
@@ -159,7 +165,9 @@ class HelpGroup(click.Group):
 
             commands = self.list_commands(ctx)
             group = f"{ctx.info_name}." if ctx.parent else ""
-            remedy = COMMANDS.get(f"{group}{args[0]}") or did_you_mean(args[0], commands, cutoff=0.7)
+            remedy = COMMANDS.get(f"{group}{args[0]}") or did_you_mean(
+                args[0], commands, cutoff=0.7
+            )
             if group and not remedy:
                 remedy = f"available: {', '.join(commands)}"
             hint = remedy and f"\n  → {remedy}"

@@ -142,7 +142,9 @@ class _Canceller:
 
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         if task is not None:
-            self._cancel = lambda: None if loop.is_closed() else loop.call_soon_threadsafe(task.cancel)
+            self._cancel = lambda: (
+                None if loop.is_closed() else loop.call_soon_threadsafe(task.cancel)
+            )
         if self.interrupted:  # before there was a task
             raise asyncio.CancelledError
         return await work
@@ -174,7 +176,9 @@ def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[No
     try:
         yield
     finally:
-        if signal.getsignal(signal.SIGINT) is handler and not getattr(handler, "interrupted", False):
+        if signal.getsignal(signal.SIGINT) is handler and not getattr(
+            handler, "interrupted", False
+        ):
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -18,7 +18,14 @@ import click
 from msauto import sockets
 from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import importing, restored_handler
-from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result, terminal_width, use_colour
+from msauto.cli.output import (
+    OutputError,
+    ReaderGoneError,
+    print_message,
+    print_result,
+    terminal_width,
+    use_colour,
+)
 from msauto.errors import MsautoError, bug_text, did_you_mean, exit_code_of
 from msauto.exit_codes import ERROR, INTERRUPTED, OK
 from msauto.version import __version__
@@ -52,7 +59,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 
 Each is ``msauto.cli.commands.<name>.command``. A new command is a module with a ``command``, and its row here.
 """
-COMMANDS: Final = {name: words for commands in SECTIONS.values() for name, words in commands.items()}
+COMMANDS: Final = {
+    name: words for commands in SECTIONS.values() for name, words in commands.items()
+}
 
 
 class Commands(HelpGroup):
@@ -102,7 +111,9 @@ must decide, 5 locked by another run, 130 interrupted.
 
 
 @click.group(
-    cls=Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+    cls=Commands,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(__version__, prog_name="msauto")
 def group() -> None:
@@ -112,8 +123,12 @@ def group() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; never raises on bad input, a bad server or Ctrl-C."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they would be searched for, and see secrets
-    gc.set_threshold(50_000, 20, 100)  # most objects of a command stay: looking at them again takes longest
+    os.environ.setdefault(
+        "PYDANTIC_DISABLE_PLUGINS", "__all__"
+    )  # they would be searched for, and see secrets
+    gc.set_threshold(
+        50_000, 20, 100
+    )  # most objects of a command stay: looking at them again takes longest
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed (``>&-``): no file of ours may get its number
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open until the exit
@@ -145,7 +160,9 @@ def _exit_code(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else OK
     except (KeyboardInterrupt, click.exceptions.Abort) as stop:
-        cause = stop.__cause__ if isinstance(stop, click.exceptions.Abort) else stop  # click wraps the interrupt
+        cause = (
+            stop.__cause__ if isinstance(stop, click.exceptions.Abort) else stop
+        )  # click wraps the interrupt
         reason = str(cause or "")
         message = f"Interrupted: {reason}" if reason else "Interrupted."
         print_message(message)
@@ -186,7 +203,11 @@ def _wants_document(arguments: list[str]) -> bool:
     if not arguments or arguments[0] not in {"plan", "apply", "undo"}:
         return False
     given = [after for flag, after in pairwise([*arguments, ""]) if flag == "--format"]
-    given += [argument.removeprefix("--format=") for argument in arguments if argument.startswith("--format=")]
+    given += [
+        argument.removeprefix("--format=")
+        for argument in arguments
+        if argument.startswith("--format=")
+    ]
     return given[-1:] == ["json"]
 
 
@@ -225,8 +246,13 @@ def _instead_of(flag: str, context: click.Context) -> str:
     for param in context.command.get_params(context):
         if isinstance(param, click.Option) and not param.hidden:
             flags += param.opts
-        if isinstance(param, click.Argument) and flag in {f"--{param.name}", f"--{(param.metavar or '').lower()}"}:
-            return f"write it without the flag: {context.command_path} {param.make_metavar(context)}"
+        if isinstance(param, click.Argument) and flag in {
+            f"--{param.name}",
+            f"--{(param.metavar or '').lower()}",
+        }:
+            return (
+                f"write it without the flag: {context.command_path} {param.make_metavar(context)}"
+            )
     return FLAGS.get(flag) or did_you_mean(flag, flags, cutoff=0.7)
 
 

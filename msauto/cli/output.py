@@ -49,14 +49,21 @@ def print_result(text: str | Iterable[str]) -> None:
     except OSError as error:
         discard_stdout()
         raise OutputError(
-            f"cannot write the result: {error.strerror}", remedy="free space where the output goes, then repeat"
+            f"cannot write the result: {error.strerror}",
+            remedy="free space where the output goes, then repeat",
         ) from error
 
 
 def print_paged(text: str) -> None:
     """Write a long result: on a terminal with fewer lines, through its pager (``PAGER``)."""
-    if sys.stdin.isatty() and sys.stdout.isatty() and text.count("\n") >= shutil.get_terminal_size().lines:
-        os.environ.setdefault("LESS", "FRX")  # as git does: less alone would show the codes of colours
+    if (
+        sys.stdin.isatty()
+        and sys.stdout.isatty()
+        and text.count("\n") >= shutil.get_terminal_size().lines
+    ):
+        os.environ.setdefault(
+            "LESS", "FRX"
+        )  # as git does: less alone would show the codes of colours
         click.echo_via_pager(text)
     else:
         print_result(text)
@@ -84,12 +91,16 @@ def _fitted(lines: list[str]) -> list[str]:
     return "".join(render_lines(shown, Layout(width=width))).removesuffix("\n").split("\n")
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_color: bool, **view: Any) -> None:
+def print_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_color: bool, **view: Any
+) -> None:
     """Write a table to stdout, which fits the terminal; ``view`` as for ``render_table``."""
     from msauto.report.layout import render_table
 
     colour = use_colour(sys.stdout, no_color=no_color)
-    print_result(render_table(headers, rows, colour=colour, width=terminal_width(sys.stdout), **view))
+    print_result(
+        render_table(headers, rows, colour=colour, width=terminal_width(sys.stdout), **view)
+    )
 
 
 def print_problems(problems: Sequence[Problem], form: str, *, no_color: bool) -> int:

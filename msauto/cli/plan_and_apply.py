@@ -79,7 +79,9 @@ class RunDialog(Struct, frozen=True):
         if out is not None and out != STDOUT:
             outputs.file(out, PLAN)
         with _nothing_sent():
-            plan = run_async(self._watched(plan_only(loaded, self.options, self.clock, self.watch.notify)))
+            plan = run_async(
+                self._watched(plan_only(loaded, self.options, self.clock, self.watch.notify))
+            )
             stills = self._fetch_stills(plan, loaded)
         self.attempt.plan = plan
         try:
@@ -121,7 +123,9 @@ class RunDialog(Struct, frozen=True):
         self._show(plan, stills=stills)
         if self.out is not None:
             command = shlex.join(["msauto", "apply", self.out])
-            print_message(f"Saved the plan to {visible(self.out)}; apply it with: {visible(command)}")
+            print_message(
+                f"Saved the plan to {visible(self.out)}; apply it with: {visible(command)}"
+            )
 
     def _plan_and_apply(self, loaded: Loaded) -> int:
         """Lock, plan, show, ask, apply; return the exit code."""
@@ -152,7 +156,9 @@ class RunDialog(Struct, frozen=True):
                 shown, agreed = self.clock.monotonic(), plan
                 if not self._may_apply(plan):
                     return "leave"
-                return "apply" if self.clock.monotonic() - shown <= _LONGEST_THOUGHT else "plan again"
+                return (
+                    "apply" if self.clock.monotonic() - shown <= _LONGEST_THOUGHT else "plan again"
+                )
 
         return agree
 
@@ -187,7 +193,9 @@ class RunDialog(Struct, frozen=True):
                 return
             self.watch.erase()
             if not stop.requested:
-                print_message("Stopping after the requests in flight. Press Ctrl-C again to stop at once.")
+                print_message(
+                    "Stopping after the requests in flight. Press Ctrl-C again to stop at once."
+                )
             stop()
 
         try:
@@ -245,7 +253,9 @@ class RunDialog(Struct, frozen=True):
         except ReaderGoneError:
             return code
         except OutputError as error:
-            print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
+            print_message(
+                f"Error: {error.message}\n  → see what was done: msauto history {result.run}"
+            )
             return code or INCOMPLETE
         if code == REFUSED:
             print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")
@@ -305,11 +315,15 @@ def ask(plan: Plan, *, yes: bool, keep_going: bool) -> None:
     if yes or not plan.requests:
         return
     require_terminal()
-    deleted = [change.aspect for target in plan.targets for change in target.changes if is_deletion(change)]
+    deleted = [
+        change.aspect for target in plan.targets for change in target.changes if is_deletion(change)
+    ]
     if deleted:
         links = sum(ASPECTS[aspect].deletes == "link" for aspect in deleted)
         what = count_deletions(len(deleted) - links, links)
-        agreed = prompt(f"\nThis permanently deletes {what}. Type the number to continue: ") == str(len(deleted))
+        agreed = prompt(f"\nThis permanently deletes {what}. Type the number to continue: ") == str(
+            len(deleted)
+        )
         remedy = f"type {len(deleted)}; to delete without a question: --yes --allow-delete {len(deleted)}"
     else:
         agreed = prompt("\nApply this plan? Type 'yes' to continue: ").lower() == "yes"
@@ -321,7 +335,9 @@ def ask(plan: Plan, *, yes: bool, keep_going: bool) -> None:
 def require_terminal() -> None:
     """Raise :class:`RefusedError` if the user cannot be asked."""
     if not sys.stdin.isatty():
-        raise RefusedError("no consent: stdin is not a terminal", remedy="use --yes, or run it on a terminal")
+        raise RefusedError(
+            "no consent: stdin is not a terminal", remedy="use --yes, or run it on a terminal"
+        )
 
 
 def prompt(question: str) -> str:

@@ -24,7 +24,11 @@ def plan_flags(condition: str = "") -> Decorator:
     saved = f"{condition}Save the plan for `apply FILE`; - is stdout."
     options = (
         click.option("--out", type=click.Path(dir_okay=False), metavar="FILE", help=saved),
-        click.option("--detailed-exitcode", is_flag=True, help=f"{condition}Exit with 2 for changes, 4 if refused."),
+        click.option(
+            "--detailed-exitcode",
+            is_flag=True,
+            help=f"{condition}Exit with 2 for changes, 4 if refused.",
+        ),
     )
     return lambda function: with_options(function, options)
 
@@ -51,7 +55,9 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             from msauto.cli.plan_and_apply import RunDialog
 
         if not own["check"] and (own["out"] is not None or own["detailed_exitcode"]):
-            raise click.UsageError("--out and --detailed-exitcode need --check: the plan is not applied")
+            raise click.UsageError(
+                "--out and --detailed-exitcode need --check: the plan is not applied"
+            )
         attempt = click.get_current_context().find_object(Attempt)
         assert attempt is not None
         attempt.inputs, attempt.check = flags.inputs, own["check"]

@@ -81,14 +81,20 @@ class RunWatch:
     It opens the file of the events; a failure is a warning.
     """
 
-    def __init__(self, progress: Mode = "auto", events: str | None = None, outputs: WriteAccess | None = None) -> None:
+    def __init__(
+        self, progress: Mode = "auto", events: str | None = None, outputs: WriteAccess | None = None
+    ) -> None:
         with importing():
             from msauto.report.event_lines import EventLines
             from msauto.report.progress import ProgressDisplay
 
         clock = SystemClock()
-        self._display = ProgressDisplay(sys.stderr, clock.monotonic, mode=progress, redraws=not is_dumb())
-        self._lines = EventLines(lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z", clock.monotonic)
+        self._display = ProgressDisplay(
+            sys.stderr, clock.monotonic, mode=progress, redraws=not is_dumb()
+        )
+        self._lines = EventLines(
+            lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z", clock.monotonic
+        )
         self._name = events
         self._file: EventFile | None = None
         if events is not None:
@@ -178,7 +184,9 @@ def watch_flags(function: Callable[..., int]) -> Callable[..., int]:
     @functools.wraps(function)
     def command(*, events: str | None, progress: Mode, **own: Any) -> int:
         if events == STDOUT and (own["form"] != "text" or own.get("out") == STDOUT):
-            raise click.UsageError("--events - and the result would both write to stdout: write the events to a file")
+            raise click.UsageError(
+                "--events - and the result would both write to stdout: write the events to a file"
+            )
         with importing():
             from msauto.api.attempts import Attempt, reason_of
             from msauto.api.inputs import outputs_of

@@ -64,7 +64,12 @@ class Document(Struct, frozen=True):
         return SourceLocation(self.file, *self.key_places[path])
 
     def problem(
-        self, message: str, place: SourceLocation, remedy: str = "", *, kind: ProblemKind = "invalid-value"
+        self,
+        message: str,
+        place: SourceLocation,
+        remedy: str = "",
+        *,
+        kind: ProblemKind = "invalid-value",
     ) -> Problem:
         """Return a problem with its line and a caret."""
         return Problem(message, place, remedy, self.excerpt(place), kind=kind)
@@ -142,14 +147,24 @@ class SourceNode(Struct, frozen=True):
         return SourceNode(self.document, self.path + parts)
 
     def problem(
-        self, message: str, remedy: str = "", *, key: bool = False, kind: ProblemKind = "invalid-value"
+        self,
+        message: str,
+        remedy: str = "",
+        *,
+        key: bool = False,
+        kind: ProblemKind = "invalid-value",
     ) -> Problem:
         """Return a problem at this value, or at its key."""
         place = self.key_place if key else self.place
         return self.document.problem(message, place, remedy, kind=kind)
 
     def error(
-        self, message: str, remedy: str = "", *, key: bool = False, kind: ProblemKind = "invalid-value"
+        self,
+        message: str,
+        remedy: str = "",
+        *,
+        key: bool = False,
+        kind: ProblemKind = "invalid-value",
     ) -> InputError:
         """Return an error with one problem."""
         return InputError([self.problem(message, remedy, key=key, kind=kind)])
@@ -236,17 +251,28 @@ def given_document(data: Any, name: str) -> Document:
 
 def _copied(value: Any, node: SourceNode, problems: Problems) -> Any:
     if len(node.path) > MAX_DEPTH:
-        raise node.error(f"nested deeper than {MAX_DEPTH} levels", "remove what contains itself", kind="yaml")
+        raise node.error(
+            f"nested deeper than {MAX_DEPTH} levels", "remove what contains itself", kind="yaml"
+        )
     match value:
         case Mapping():
             for name in value:
                 if not isinstance(name, str):
-                    problems.add(node.problem(f"the key {name!r} is not text", "put it in quotes", kind="yaml"))
-            return {name: _copied(inner, node.child(str(name)), problems) for name, inner in value.items()}
+                    problems.add(
+                        node.problem(
+                            f"the key {name!r} is not text", "put it in quotes", kind="yaml"
+                        )
+                    )
+            return {
+                name: _copied(inner, node.child(str(name)), problems)
+                for name, inner in value.items()
+            }
         case list() | tuple():
             return [_copied(item, node.child(index), problems) for index, item in enumerate(value)]
         case int() | float() if not is_bounded(value):
-            problems.add(node.problem("the number is out of range", "give a smaller one", kind="wrong-type"))
+            problems.add(
+                node.problem("the number is out of range", "give a smaller one", kind="wrong-type")
+            )
         case None | bool() | int() | float() | MarkedText():
             return value
         case str() | PurePath():
@@ -255,12 +281,18 @@ def _copied(value: Any, node: SourceNode, problems: Problems) -> Any:
             return value.isoformat()
         case Secret():
             text = _text(value.reveal(), node, problems)
-            if "{{" not in text and not can_redact(text):  # the result of a template is checked later
+            if "{{" not in text and not can_redact(
+                text
+            ):  # the result of a template is checked later
                 problems.add(node.problem(*why_too_short(text), kind="secret"))
             return MarkedText(text)
         case _:
             why = f"a value of the type {type(value).__name__} is not possible here"
-            problems.add(node.problem(why, "use texts, numbers, true and false, lists and mappings", kind="wrong-type"))
+            problems.add(
+                node.problem(
+                    why, "use texts, numbers, true and false, lists and mappings", kind="wrong-type"
+                )
+            )
     return None
 
 
@@ -268,5 +300,9 @@ def _text(text: str, node: SourceNode, problems: Problems) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        problems.add(node.problem("the text is not valid Unicode", "decode it from its encoding", kind="yaml"))
+        problems.add(
+            node.problem(
+                "the text is not valid Unicode", "decode it from its encoding", kind="yaml"
+            )
+        )
     return str(text)

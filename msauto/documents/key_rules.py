@@ -36,7 +36,9 @@ class KeyRule(Struct, frozen=True):
     schema: JsonSchema
 
 
-def one_of(keys: tuple[str, ...], both: tuple[str, str], none: tuple[str, str] | None = None) -> KeyRule:
+def one_of(
+    keys: tuple[str, ...], both: tuple[str, str], none: tuple[str, str] | None = None
+) -> KeyRule:
     """Allow at most one of the keys; with ``none`` (message and remedy for a missing key), exactly one.
 
     ``both`` are the message, with ``{0}`` and ``{1}`` for the two keys, and the remedy.
@@ -71,7 +73,9 @@ def excludes(key: str, others: tuple[str, ...], message: str, remedy: str = "") 
     def broken(given: Given) -> Iterator[BrokenRule]:
         for other in others:
             if key in given and other in given:
-                yield BrokenRule(message.format(key=key, other=other), remedy, (other,), on_key=True)
+                yield BrokenRule(
+                    message.format(key=key, other=other), remedy, (other,), on_key=True
+                )
 
     return KeyRule(broken, {"if": {"required": [key]}, "then": {"not": _any_of(others)}})
 
@@ -116,7 +120,9 @@ def when_value(key: str, value: Any, *rules: KeyRule, default: bool = False) -> 
 
 def absent_has_none(keys: tuple[str, ...]) -> KeyRule:
     """Allow none of the keys with ``state: absent``."""
-    together = excludes("state", keys, "{other} cannot be used with {key}: absent", "remove one of the two")
+    together = excludes(
+        "state", keys, "{other} cannot be used with {key}: absent", "remove one of the two"
+    )
     return when_value("state", "absent", KeyRule(together.broken, {"not": _any_of(keys)}))
 
 
@@ -186,7 +192,9 @@ def inside(key: str, *rules: KeyRule) -> KeyRule:
     return KeyRule(broken, _mapping_under(key, [rule.schema for rule in rules]))
 
 
-def only_keys(key: str, known: tuple[str, ...], unknown: Callable[[str], tuple[str, str]]) -> KeyRule:
+def only_keys(
+    key: str, known: tuple[str, ...], unknown: Callable[[str], tuple[str, str]]
+) -> KeyRule:
     """Allow no keys but ``known`` in the mapping under ``key``; ``unknown`` returns message and remedy for others."""
 
     def broken(given: Given) -> Iterator[BrokenRule]:

@@ -36,7 +36,9 @@ _A_TABLE: Final = "write what repeats as a table, and read it with `loop` and lo
 
 _ONE_VALUE: Final = "write one list (- key: value) or one mapping (key: value) in the file"
 _EACH_TEXT: Final = "mark each text separately"
-_NUMBERS: Final = "write at most 9 digits, a point and 12 digits, without an exponent; quote it if it is a text"
+_NUMBERS: Final = (
+    "write at most 9 digits, a point and 12 digits, without an exponent; quote it if it is a text"
+)
 _FEWER_ALIASES: Final = "write out what some of the aliases (*name) stand for"
 
 
@@ -121,7 +123,9 @@ def _decode(data: bytes, file: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         place = _place_after(data[: error.start].decode("utf-8", "replace"), file)
-        raise InputError([Problem("the file is not UTF-8 here", place, "save it as UTF-8", kind="yaml")]) from error
+        raise InputError(
+            [Problem("the file is not UTF-8 here", place, "save it as UTF-8", kind="yaml")]
+        ) from error
 
 
 def _place_after(before: str, file: str) -> SourceLocation:
@@ -158,7 +162,9 @@ def _marked_place(error: yaml.MarkedYAMLError, file: str) -> SourceLocation:
     return SourceLocation(file, mark.line + 1, mark.column + 1)
 
 
-def _error(lines: Sequence[str], message: str, remedy: str, place: SourceLocation, name: str = "") -> InputError:
+def _error(
+    lines: Sequence[str], message: str, remedy: str, place: SourceLocation, name: str = ""
+) -> InputError:
     """Return an error; ``name`` replaces ``{}`` in the message unless it may be part of a secret."""
     document = Document(place.file, lines=redact_lines(lines))
     if name:
@@ -291,7 +297,14 @@ class _EventReader:
         return MarkedText(f"{NAMED}{data['name']!r}) }}}}")
 
     def _mapping(
-        self, data: dict[str, Any], inside: Iterable[Any], way: Path, depth: int, secret: int, *, merged: bool = False
+        self,
+        data: dict[str, Any],
+        inside: Iterable[Any],
+        way: Path,
+        depth: int,
+        secret: int,
+        *,
+        merged: bool = False,
     ) -> None:
         """Read the entries of a mapping into ``data``; of one that is merged, only those with a new key."""
         merges: list[tuple[Any, Any]] = []
@@ -378,7 +391,11 @@ class _EventReader:
         text: str = event.value
         if text.isascii():
             return text
-        return text.translate(self.back).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        return (
+            text.translate(self.back)
+            .encode("utf-16", "surrogatepass")
+            .decode("utf-16", "surrogatepass")
+        )
 
     def _scalar(self, event: Any, secret: int, way: Path) -> Any:
         text = self._text(event)
@@ -387,7 +404,9 @@ class _EventReader:
         if tag == TAG or by_name or ("://" in text and USER_IN_URL.search(text)):
             self._hide(event, text)
         if tag == TAG:
-            if "{{" not in text and not can_redact(text):  # the result of a template is checked later
+            if "{{" not in text and not can_redact(
+                text
+            ):  # the result of a template is checked later
                 self._flaw(*why_too_short(text), event, "secret")
             return MarkedText(text)
         if event.style or tag is not None:
@@ -401,7 +420,9 @@ class _EventReader:
 
     def _hide(self, event: Any, text: str) -> None:
         last, right = _end(event)
-        if not text and last <= len(self.lines):  # it may start with `#`, which YAML reads as a comment
+        if not text and last <= len(
+            self.lines
+        ):  # it may start with `#`, which YAML reads as a comment
             right = len(self.lines[last - 1]) + 1
         self.hidden[(*_start(event), last, right)] = None
 
@@ -480,7 +501,10 @@ def _wrong_indentation(lines: Sequence[str]) -> tuple[str, str]:
     begun = (_begins(line, item=item) for line in reversed(lines_above))
     above = next(filter(None, begun), None)
     if own is None or above is None or own[0] == above[0]:
-        return "wrong indentation", "begin this line in the same column as the keys that it belongs to"
+        return (
+            "wrong indentation",
+            "begin this line in the same column as the keys that it belongs to",
+        )
     column, name = own
     expected, other = above
     remedy = f"begin it in column {expected}"
@@ -519,7 +543,10 @@ def _explain(error: yaml.MarkedYAMLError, lines: Sequence[str], column: int) -> 
     here = "\n".join(lines[-2:])
     odd = re.search(rf"(?:^\s*|[:-])([{_ODD_SPACES}])", here, re.MULTILINE)
     if odd:
-        return f"a space here, or in the line before, is not a plain one: {_called(odd[1])}", "write a plain space"
+        return (
+            f"a space here, or in the line before, is not a plain one: {_called(odd[1])}",
+            "write a plain space",
+        )
     if "\\t" in problem or line.lstrip(" ").startswith("\t"):
         return "a tab cannot indent YAML", "use spaces"
     if "mapping values are not allowed" in problem:
@@ -534,7 +561,10 @@ def _explain(error: yaml.MarkedYAMLError, lines: Sequence[str], column: int) -> 
         return _wrong_indentation(lines)
     if "<document start>" in problem:
         return "this does not continue the YAML above it", _ONE_VALUE
-    return f"invalid YAML: {problem or context or 'unreadable'}", "correct this line, or what it continues"
+    return (
+        f"invalid YAML: {problem or context or 'unreadable'}",
+        "correct this line, or what it continues",
+    )
 
 
 def _called(space: str) -> str:

@@ -12,7 +12,14 @@ _NAMED: Final = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-BOOLEAN_WORDS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+BOOLEAN_WORDS = {
+    "yes": "true",
+    "on": "true",
+    "y": "true",
+    "no": "false",
+    "off": "false",
+    "n": "false",
+}
 """The words for true and false in YAML 1.1, which are texts in YAML 1.2."""
 JOINED: Final = re.compile(r"(\w+)(?: *|:)([{\[])")
 """A scalar that was meant as a key, which no colon and space follow: ``asset {title: …}``, ``asset:{title: …}``."""

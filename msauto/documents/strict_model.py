@@ -7,7 +7,15 @@ from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from msgspec import Struct, field
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, RootModel, ValidationInfo, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    RootModel,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic import ModelWrapValidatorHandler as Handler
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
@@ -44,7 +52,9 @@ class Model(BaseModel):
     models do not postpone annotations (``from __future__``): pydantic would compile each of them from its text.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, defer_build=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, populate_by_name=True, defer_build=True
+    )
     hints: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """Message and remedy for unknown keys that users of Ansible may expect."""
     shorthand: ClassVar[str] = ""
@@ -59,7 +69,9 @@ class Model(BaseModel):
         if not isinstance(record, ValidationRecord) or not isinstance(data, dict):
             return handler(data)
         record.mappings[id(data)] = (data, cls)
-        is_known = data.keys() <= fields_of(cls).keys()  # a missing key is not reported beside an unknown one
+        is_known = (
+            data.keys() <= fields_of(cls).keys()
+        )  # a missing key is not reported beside an unknown one
         broken = []
         for rule in cls.rules:
             for broken_rule in rule.broken(data):
@@ -71,7 +83,9 @@ class Model(BaseModel):
         return model
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         """Return the JSON Schema with the rules for keys."""
         json_schema = handler(schema)
         if cls.rules:

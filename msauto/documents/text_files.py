@@ -33,7 +33,9 @@ _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_ENCODINGS: Final = re.compile(r"(?i)(?:ascii|big5|cp|euc|gb|iso|koi8|latin|mac|shift|utf|windows)[\w-]*")
+_ENCODINGS: Final = re.compile(
+    r"(?i)(?:ascii|big5|cp|euc|gb|iso|koi8|latin|mac|shift|utf|windows)[\w-]*"
+)
 """Encodings of texts; others that Python has, such as punycode, take long."""
 
 
@@ -48,9 +50,13 @@ def decode(content: bytes, encoding: str = "") -> str:
     except UnicodeDecodeError as error:
         remedy = "save it as UTF-8, or name its encoding: encoding='cp1252'"
         line = content.count(b"\n", 0, error.start) + 1
-        raise TextFileError(f"the file is not {marked or encoding or 'UTF-8'}", remedy, line) from error
+        raise TextFileError(
+            f"the file is not {marked or encoding or 'UTF-8'}", remedy, line
+        ) from error
     except LookupError as error:
-        raise TextFileError(f"unknown encoding {encoding!r}", "write encoding='cp1252' or 'mac_roman'") from error
+        raise TextFileError(
+            f"unknown encoding {encoding!r}", "write encoding='cp1252' or 'mac_roman'"
+        ) from error
 
 
 _MOST_VALUES: Final = 3_000_000

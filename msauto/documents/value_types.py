@@ -59,7 +59,9 @@ def mark(data: Any) -> Any:
 
 def is_marked(value: Any) -> bool:
     """Return whether a text is declared secret, with the tag or the filter."""
-    by_filter = isinstance(value, UnrenderedTemplate) and re.search(r"\|\s*secret\b", value) is not None
+    by_filter = (
+        isinstance(value, UnrenderedTemplate) and re.search(r"\|\s*secret\b", value) is not None
+    )
     return isinstance(value, MarkedText | MarkedTemplate) or by_filter
 
 
@@ -78,10 +80,16 @@ def invalid(
 ) -> PydanticCustomError:
     """Return a validation error; ``key`` names the key of the mapping that it is about."""
     text = message.replace("{", "{{").replace("}", "}}")
-    return PydanticCustomError("invalid", text, {"invalid": message, "remedy": remedy, "key": key, "kind": kind})
+    return PydanticCustomError(
+        "invalid", text, {"invalid": message, "remedy": remedy, "key": key, "kind": kind}
+    )
 
 
-TEMPLATE_SCHEMA: dict[str, Any] = {"type": "string", "pattern": r"\{[{%]", "description": "a template"}
+TEMPLATE_SCHEMA: dict[str, Any] = {
+    "type": "string",
+    "pattern": r"\{[{%]",
+    "description": "a template",
+}
 
 
 class _Templated:
@@ -90,17 +98,23 @@ class _Templated:
     def __init__(self, *, template: bool = True) -> None:
         self._template = template
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         return core_schema.no_info_wrap_validator_function(self._validate, handler(source))
 
     def _validate(self, value: Any, handler: core_schema.ValidatorFunctionWrapHandler) -> Any:
         if value is None:
-            raise invalid("has no value", 'write "" to clear it, or remove the key', kind="wrong-type")
+            raise invalid(
+                "has no value", 'write "" to clear it, or remove the key', kind="wrong-type"
+            )
         if self._template and isinstance(value, UnrenderedTemplate):
             return value
         return handler(value)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         inner = dict(handler(schema))
         choices = [choice for choice in inner.pop("anyOf", []) if choice != {"type": "null"}]
         if len(choices) == 1:
@@ -138,10 +152,14 @@ class Read:
             schema[KIND] = words
         self._schema = schema
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         return dict(self._schema)
 
 
@@ -193,7 +211,9 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 
 def kind_of(value: Any) -> str:
     """Return the kind of a value, as messages name it."""
-    return next((word for kinds, word in _KINDS if isinstance(value, kinds)), "an unsupported object")
+    return next(
+        (word for kinds, word in _KINDS if isinstance(value, kinds)), "an unsupported object"
+    )
 
 
 def _text(value: Any) -> str:
@@ -204,14 +224,24 @@ def _label(value: Any) -> str:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, bool):
-        raise invalid("must be text, not true or false", f'quote it: "{str(value).lower()}"', kind="wrong-type")
+        raise invalid(
+            "must be text, not true or false",
+            f'quote it: "{str(value).lower()}"',
+            kind="wrong-type",
+        )
     if isinstance(value, WrittenInt | WrittenFloat):
-        raise invalid(f"must be text, not the number {value.text}", f'quote it: "{value.text}"', kind="wrong-type")
+        raise invalid(
+            f"must be text, not the number {value.text}",
+            f'quote it: "{value.text}"',
+            kind="wrong-type",
+        )
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
         raise invalid(
-            "must be text, not a number with a decimal point", "convert it: | round(2) | string", kind="wrong-type"
+            "must be text, not a number with a decimal point",
+            "convert it: | round(2) | string",
+            kind="wrong-type",
         )
     if isinstance(value, datetime | date):
         return value.isoformat()
@@ -230,7 +260,9 @@ def strict_text(value: Any) -> str:
     """Return a text; a number is refused, because its notation counts."""
     if isinstance(value, WrittenInt | WrittenFloat | int) and not isinstance(value, bool):
         written = getattr(value, "text", str(value))
-        raise invalid(f"must be text, not the number {written}", f'quote it: "{written}"', kind="wrong-type")
+        raise invalid(
+            f"must be text, not the number {written}", f'quote it: "{written}"', kind="wrong-type"
+        )
     return _text(value)
 
 
@@ -301,8 +333,12 @@ Rating = Annotated[int, between(-MOST, MOST, "a whole number")]
 Count = Annotated[int, between(0, MOST, "a whole number, 0 or more")]
 Identifier = Annotated[int, between(0, MOST_LONG, "a whole number, 0 or more")]
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_TIMEOUT)]
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False, json_schema_extra={KIND: "a number, 0 or more"})]
-FolderText = Annotated[Folder, Read(lambda value: parse_folder(_text(value)), "text", type=["string", "integer"])]
+Number = Annotated[
+    float, Field(ge=0, allow_inf_nan=False, json_schema_extra={KIND: "a number, 0 or more"})
+]
+FolderText = Annotated[
+    Folder, Read(lambda value: parse_folder(_text(value)), "text", type=["string", "integer"])
+]
 Expressions = Annotated[
     tuple[str, ...],
     Read(
@@ -325,7 +361,11 @@ NsName = Annotated[
 KeyId = Annotated[
     str,
     matching(
-        r"^[^:\s][^:]*:.+", "{} is not a valid id", 'write NS:ID, for example "handle:4711"', text=_name, words="NS:ID"
+        r"^[^:\s][^:]*:.+",
+        "{} is not a valid id",
+        'write NS:ID, for example "handle:4711"',
+        text=_name,
+        words="NS:ID",
     ),
 ]
 
@@ -345,7 +385,9 @@ def _position(value: Any) -> Timecode:
         position = value if isinstance(value, str) else int(value)
         return Timecode.parse(position)
     except (TimecodeError, ValueError) as error:
-        remedy = "write hours, minutes, seconds and frames, such as 00:00:10:00, or a number of frames"
+        remedy = (
+            "write hours, minutes, seconds and frames, such as 00:00:10:00, or a number of frames"
+        )
         if isinstance(value, str) and re.fullmatch(r"\s*\d\d:[0-5]\d:[0-5]\d\s*", value):
             remedy = f'add the frames: "{value.strip()}:00"'
         raise invalid(str(error), remedy, kind="time-code") from error
@@ -373,7 +415,8 @@ def _when(value: Any) -> datetime | date:
         return parse_datetime(text)
     except ValueError as error:
         raise invalid(
-            f"must be a date or a date and time, not {shown_value(value)}", "write 2026-11-13, or 2026-11-13T18:00:00"
+            f"must be a date or a date and time, not {shown_value(value)}",
+            "write 2026-11-13, or 2026-11-13T18:00:00",
         ) from error
 
 
@@ -382,7 +425,9 @@ def _timezone(value: Any) -> str:
     try:
         ZoneInfo(name)
     except (OSError, ValueError, KeyError) as error:
-        raise invalid(f"unknown time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
+        raise invalid(
+            f"unknown time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo"
+        ) from error
     return name
 
 
@@ -411,5 +456,7 @@ duration = matching(
 )
 Span = Annotated[timedelta, duration]
 _DATE = r"^\s*\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T ]\d\d:\d\d.*)?\s*$"
-When = Annotated[datetime | date, Read(_when, "a date, or a date and time", type="string", pattern=_DATE)]
+When = Annotated[
+    datetime | date, Read(_when, "a date, or a date and time", type="string", pattern=_DATE)
+]
 TimezoneName = Annotated[str, Read(_timezone, type="string")]

@@ -20,9 +20,24 @@ from msauto.exit_codes import REFUSED
 from msauto.ledger.locks import Locks
 from msauto.ledger.store import Row, Store, Value
 from msauto.model.plan import PlanOptions, Target
-from msauto.model.result import Difference, RequestRecord, RunDetails, RunSummary, TargetRecord, format_time, parse_time
+from msauto.model.result import (
+    Difference,
+    RequestRecord,
+    RunDetails,
+    RunSummary,
+    TargetRecord,
+    format_time,
+    parse_time,
+)
 
-CODE, REASON, USER, FOLDER, REPOSITORY, SETTINGS = "code", "reason", "user", "folder", "repository", "settings"
+CODE, REASON, USER, FOLDER, REPOSITORY, SETTINGS = (
+    "code",
+    "reason",
+    "user",
+    "folder",
+    "repository",
+    "settings",
+)
 BATCH, JOB, ATTEMPT, OPTIONS = "batch", "job", "attempt", "options"
 """The notes on how a run ended, who started it, to which job of a batch it belongs, and what it was planned with."""
 
@@ -53,7 +68,10 @@ _PRUNE = """
     AND (started, {key}) < (SELECT started, {key} FROM {table} ORDER BY started DESC, {key} DESC LIMIT 1 OFFSET ?)"""
 _PRUNED = {
     "attempt": ("name", ""),
-    "batch": ("name", "AND (batch, ran, started) NOT IN (SELECT batch, ran, max(started) FROM batch GROUP BY 1, 2)"),
+    "batch": (
+        "name",
+        "AND (batch, ran, started) NOT IN (SELECT batch, ran, max(started) FROM batch GROUP BY 1, 2)",
+    ),
     "run": ("id", "AND ended IS NOT NULL"),
 }
 """The tables that are pruned, with their keys and what else must hold of a row."""
@@ -142,7 +160,9 @@ def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int 
 
 def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:
     run, started, ended, status, playbooks, summary, _, host, *_ = row
-    counts = {"sent": sent} | json.loads(summary)  # a run that is in progress, or died, has not counted them
+    counts = {"sent": sent} | json.loads(
+        summary
+    )  # a run that is in progress, or died, has not counted them
     code = int(notes[CODE]) if CODE in notes else None
     attempt = int(notes[ATTEMPT]) if ATTEMPT in notes else None
     if code == REFUSED:
@@ -232,7 +252,9 @@ class PackedRecords(Sequence[TargetRecord]):
     """
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        self._like = dump(rows[0]).encode() if rows else b""  # most targets of a run are changed in the same way
+        self._like = (
+            dump(rows[0]).encode() if rows else b""
+        )  # most targets of a run are changed in the same way
         self._packed = list(map(self._pack, rows))
 
     def _pack(self, row: Row) -> bytes:

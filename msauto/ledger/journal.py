@@ -25,13 +25,22 @@ from msauto.ledger.locks import Lock, Locks, this_process
 from msauto.ledger.store import Row, Store, Upsert
 from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Plan, Target, TargetId
-from msauto.model.result import RequestRecord, RequestResult, Result, TargetRecord, TargetResult, format_time
+from msauto.model.result import (
+    RequestRecord,
+    RequestResult,
+    Result,
+    TargetRecord,
+    TargetResult,
+    format_time,
+)
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import Json
 from msauto.primitives.normal_form import normal_form
 
 _TARGETS = 500  # targets that are written at a time
-_RECORD = Upsert.of("record", "run, target", "begun, sent, requests, outcome, message, differences, left_as, notes")
+_RECORD = Upsert.of(
+    "record", "run, target", "begun, sent, requests, outcome, message, differences, left_as, notes"
+)
 _REQUEST = Upsert.of("request", "run, target, position", "known")
 
 
@@ -96,7 +105,9 @@ class LedgerJournal:
             journalled.go_on(read_targets(self._store, journalled.id, begun=True))
         return True
 
-    def attach(self, run: str, targets: Mapping[int, Target], begun: Mapping[int, TargetRecord]) -> None:
+    def attach(
+        self, run: str, targets: Mapping[int, Target], begun: Mapping[int, TargetRecord]
+    ) -> None:
         """Write to the record of a run that another process has started: to these targets, by their positions.
 
         ``begun``: the records of those that another process has begun. The caller takes part in the run:
@@ -138,7 +149,12 @@ class LedgerJournal:
         self._write_request(run, position, progress, index, record)
 
     def _write_request(
-        self, run: str, position: int, progress: _JournalledTarget, index: int, record: RequestRecord
+        self,
+        run: str,
+        position: int,
+        progress: _JournalledTarget,
+        index: int,
+        record: RequestRecord,
     ) -> None:
         journalled = self._runs[run]
         journalled.in_progress[position] = progress
@@ -152,10 +168,14 @@ class LedgerJournal:
         journalled = self._runs[run]
         journalled.in_progress.pop(position, None)
         requests = progress.requests
-        for index, settled in enumerate(result.requests):  # a target that was not begun may have none
+        for index, settled in enumerate(
+            result.requests
+        ):  # a target that was not begun may have none
             is_open = requests[index].state in {"planned", "sending"}
             if settled.outcome == "not sent" and is_open:
-                requests[index] = structs.replace(requests[index], state="not sent", message=settled.message)
+                requests[index] = structs.replace(
+                    requests[index], state="not sent", message=settled.message
+                )
         sent = 0
         for request in requests:
             sent += request.tries > 0 and request.state != "not sent"
@@ -200,7 +220,9 @@ class LedgerJournal:
             run.release()
         self._runs.clear()
 
-    def _run(self, name: str, lock: Lock | None, targets: Iterable[tuple[int, Target]]) -> _JournalledRun:
+    def _run(
+        self, name: str, lock: Lock | None, targets: Iterable[tuple[int, Target]]
+    ) -> _JournalledRun:
         return _JournalledRun(run_id(self._store, name), lock, dict(targets))
 
     def _write_targets(self, run: int, first: int, targets: Sequence[Target]) -> None:
@@ -208,7 +230,9 @@ class LedgerJournal:
         rows = []
         for position, target in enumerate(targets, first):
             planned = dump(structs.replace(target, holding=UNSET))
-            rows.append((run, position, target.server, target.database, target.kind, target.name, planned))
+            rows.append(
+                (run, position, target.server, target.database, target.kind, target.name, planned)
+            )
         self._store.write(
             "INSERT INTO target (run, position, server, database, kind, name, planned) VALUES (?, ?, ?, ?, ?, ?, ?)",
             *rows,
@@ -261,12 +285,17 @@ class _JournalledRun:
         """Take over the targets that another process has begun."""
         for position, record in begun.items():
             known = set(range(len(record.requests)))
-            self.in_progress[position] = _JournalledTarget(record.begun, list(record.requests), known)
+            self.in_progress[position] = _JournalledTarget(
+                record.begun, list(record.requests), known
+            )
 
     def add(self, target: Target) -> int:
         """Give a target that was not in the plan its position."""
         if self.lock is None:
-            raise LedgerError(f"{target.name} is not among the targets of this worker", remedy="an error in msauto")
+            raise LedgerError(
+                f"{target.name} is not among the targets of this worker",
+                remedy="an error in msauto",
+            )
         position = self.positions[id(target)] = len(self.targets)
         self.targets[position] = target
         return position
@@ -292,7 +321,9 @@ _RECALL_DATABASE = """
     SELECT kind, name, link_id, create_time, item, value FROM memory WHERE server = ? AND database = ? LIMIT ?"""
 _FEW = 32  # targets of a database that are read one by one
 _MOST = 100_000  # rows of a database that are read at once
-_ITEM = Upsert.of("memory", "server, database, kind, name, link_id, create_time, item", "value, written")
+_ITEM = Upsert.of(
+    "memory", "server, database, kind, name, link_id, create_time, item", "value, written"
+)
 _FORGET_ASSETS = "DELETE FROM memory WHERE server = ? AND database = ? AND kind = 'asset' AND substr(item, 1, ?) = ?"
 _PENDING = """
     SELECT DISTINCT database, name FROM memory
@@ -313,7 +344,9 @@ class LedgerMemory:
     the same server.
     """
 
-    def __init__(self, store: Store, now: Callable[[], str], urls: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, store: Store, now: Callable[[], str], urls: Mapping[str, str] | None = None
+    ) -> None:
         self._store = store
         self._now = now
         self._urls = urls or {}
@@ -345,7 +378,9 @@ class LedgerMemory:
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database that start with ``prefix``."""
-        self._store.write(_FORGET_ASSETS, (self._urls.get(server, server), database, len(prefix), prefix))
+        self._store.write(
+            _FORGET_ASSETS, (self._urls.get(server, server), database, len(prefix), prefix)
+        )
 
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         """Return database and title of the assets that have a ``pending:…`` item."""
@@ -426,7 +461,9 @@ class PlanMemory(LedgerMemory):
     after that is not seen: a run holds the locks of its databases.
     """
 
-    def __init__(self, store: Store, now: Callable[[], str], urls: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, store: Store, now: Callable[[], str], urls: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(store, now, urls)
         self._recalled: Counter[_Key] = Counter()
         self._known: dict[_Key, dict[_Key, list[Row]]] = {}

@@ -54,7 +54,9 @@ class Ledger:
         return format_time(self._now())
 
     @classmethod
-    def open(cls, place: LedgerPlace | str, *, readonly: bool = False, now: Callable[[], datetime] = _now) -> Ledger:
+    def open(
+        cls, place: LedgerPlace | str, *, readonly: bool = False, now: Callable[[], datetime] = _now
+    ) -> Ledger:
         """Open the ledger of a folder, or a shared one by its URL; ``now`` returns the time in UTC.
 
         ``readonly`` creates no file, no folder and no tables; a missing ledger is empty.
@@ -63,7 +65,9 @@ class Ledger:
             try:
                 place = parse_ledger_url(place)
             except MsautoError as error:
-                raise LedgerError(f"the URL of the ledger {error.message}", remedy=error.remedy) from None
+                raise LedgerError(
+                    f"the URL of the ledger {error.message}", remedy=error.remedy
+                ) from None
         if not readonly:
             locks.require_file_locks()
         if isinstance(place, LedgerUrl):
@@ -97,7 +101,11 @@ class Ledger:
 
     def plan_memory(self) -> LedgerMemory:
         """Return the memory for one plan: with a shared ledger, not each target costs a round trip."""
-        return self.memory if isinstance(self._locks, FileLocks) else PlanMemory(self._store, self._time)
+        return (
+            self.memory
+            if isinstance(self._locks, FileLocks)
+            else PlanMemory(self._store, self._time)
+        )
 
     def history(self) -> list[RunSummary]:
         """Return all runs, newest first."""
@@ -124,7 +132,10 @@ class Ledger:
             return matching[0]
         if matching and name:
             some = ", ".join(attempt.run for attempt in matching[:3])
-            raise LedgerError(f"{name} matches {len(matching)} runs: {some}", remedy="give more characters of the name")
+            raise LedgerError(
+                f"{name} matches {len(matching)} runs: {some}",
+                remedy="give more characters of the name",
+            )
         raise LedgerError(f"run {name} not found in the ledger {self.name}", remedy=history.HISTORY)
 
     def run_details(self, run: str, repository: Path | None = None) -> RunDetails:
@@ -145,7 +156,9 @@ class Ledger:
 
     def record(self, attempt: RunSummary) -> None:
         """Record an attempt that wrote nothing."""
-        self._store.write("INSERT INTO attempt VALUES (?, ?, ?)", (attempt.run, attempt.started, dump(attempt)))
+        self._store.write(
+            "INSERT INTO attempt VALUES (?, ?, ?)", (attempt.run, attempt.started, dump(attempt))
+        )
 
     def record_batch(self, summary: RunSummary, record: str, *, ran: bool) -> None:
         """Record a batch, or what has become of it; ``ran``: its jobs were started."""
@@ -166,7 +179,9 @@ class Ledger:
         lock, alive = self._locks.batch(batch), self._locks.run(run)
         if not lock.try_hold(me):
             remedy = "wait until it has ended"
-            raise LockedError(f"the batch {batch} is running already: {lock.holder()}", remedy=remedy)
+            raise LockedError(
+                f"the batch {batch} is running already: {lock.holder()}", remedy=remedy
+            )
         with ExitStack() as held:
             held.callback(lock.release)
             held.callback(alive.release)
@@ -185,7 +200,9 @@ class Ledger:
         remedy = "to use another ledger, give its folder with --state-dir"
         if runs:
             why = f"the ledger {self.name} contains no runs of the repository {repository}"
-            raise LedgerError(why, remedy="name the run: `msauto history --all` lists those of other repositories")
+            raise LedgerError(
+                why, remedy="name the run: `msauto history --all` lists those of other repositories"
+            )
         raise LedgerError(f"the ledger {self.name} contains no runs", remedy=remedy)
 
     def prune(self, *, keep_runs: int | None = None, keep_days: int | None = None) -> int:
@@ -196,7 +213,9 @@ class Ledger:
         self, scopes: Iterable[LockScope], clock: Clock, *, lock_timeout: float = 0.0
     ) -> AbstractAsyncContextManager[None]:
         """Hold the locks for the next run, as :func:`.locks.hold`."""
-        return locks.hold(self._locks, scopes, clock, run=self.journal.next_run, lock_timeout=lock_timeout)
+        return locks.hold(
+            self._locks, scopes, clock, run=self.journal.next_run, lock_timeout=lock_timeout
+        )
 
     def facts(self, monotonic: Callable[[], float]) -> LedgerFacts:
         """Return what this ledger is; ``monotonic`` measures how long a commit takes."""
@@ -215,11 +234,16 @@ class Ledger:
         Raises ``RefusedError`` if a process uses this one, or if the other is not empty.
         """
         if self._store.identity() == target._store.identity():
-            raise RefusedError(f"the ledger {target.name} is the same", remedy="copy to another folder or database")
+            raise RefusedError(
+                f"the ledger {target.name} is the same", remedy="copy to another folder or database"
+            )
         busy = [f"{lock}: {holder}" for lock, holder in self._locks.held()]
         busy += [f"run {run.run}" for run in self.attempts() if run.status == "running"]
         if busy:
-            raise RefusedError(f"the ledger {self.name} is in use: {busy[0]}", remedy="wait until all runs have ended")
+            raise RefusedError(
+                f"the ledger {self.name} is in use: {busy[0]}",
+                remedy="wait until all runs have ended",
+            )
         return copy_tables(self._store, target._store)
 
     def copy_memory_to(self, target: Ledger, urls: Mapping[str, str]) -> None:
@@ -267,16 +291,22 @@ class Ledger:
         """Return whether the process that started a run, or a worker of it, is alive and has its session."""
         return run in self._locks.alive([run])
 
-    def target_records(self, run: str, positions: Collection[int], *, begun: bool = False) -> dict[int, TargetRecord]:
+    def target_records(
+        self, run: str, positions: Collection[int], *, begun: bool = False
+    ) -> dict[int, TargetRecord]:
         """Return what is recorded of these targets of a run, by their positions; ``begun``: of those that began."""
         self._shared_locks()
         number = history.run_id(self._store, run)
         with self._store.decoding():
             return history.read_targets(self._store, number, positions, begun=begun)
 
-    def assets_called(self, is_meant: Callable[[str, str], bool]) -> Iterator[tuple[str, TargetRecord]]:
+    def assets_called(
+        self, is_meant: Callable[[str, str], bool]
+    ) -> Iterator[tuple[str, TargetRecord]]:
         """Yield each run, newest first, with its records of the assets whose server and title are meant."""
-        for run, number in self._store.read("SELECT name, id FROM run ORDER BY started DESC, id DESC"):
+        for run, number in self._store.read(
+            "SELECT name, id FROM run ORDER BY started DESC, id DESC"
+        ):
             named = "SELECT position, server, name FROM target WHERE run = ? AND kind = 'asset'"
             rows = self._store.read(named, (number,))
             positions = {position for position, server, name in rows if is_meant(server, name)}
@@ -402,7 +432,9 @@ def _chunks(store: Store, table: str) -> Iterator[list[Row]]:
     columns = ", ".join(keys)
     first = f"SELECT * FROM {table} ORDER BY {columns} LIMIT {_CHUNK}"  # noqa: S608 - our own names
     after = f"({', '.join('?' * len(keys))})"
-    following = f"SELECT * FROM {table} WHERE ({columns}) > {after} ORDER BY {columns} LIMIT {_CHUNK}"  # noqa: S608
+    following = (
+        f"SELECT * FROM {table} WHERE ({columns}) > {after} ORDER BY {columns} LIMIT {_CHUNK}"  # noqa: S608
+    )
     rows = store.read(first)
     while rows:
         yield rows

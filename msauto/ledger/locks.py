@@ -217,7 +217,9 @@ def _lock_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         remedy = "check that this user may write there, or choose another --state-dir"
-        raise LedgerError(f"the lock {path} cannot be used: {error.strerror}", remedy=remedy) from error
+        raise LedgerError(
+            f"the lock {path} cannot be used: {error.strerror}", remedy=remedy
+        ) from error
 
 
 def require_file_locks() -> None:

@@ -18,8 +18,12 @@ _OTHER_FOLDER = "or choose another folder: --state-dir, or state_dir of msauto.t
 def require_known_home(folder: Path) -> None:
     """Raise ``LedgerError`` if ``~`` in a folder could not be replaced: some containers give a user no home."""
     if str(folder).startswith("~"):
-        why = f"the folder {folder} of the ledger cannot be used: the home of this user is not known"
-        raise LedgerError(why, remedy="name a folder: --state-dir, state_dir of msauto.toml, or XDG_STATE_HOME")
+        why = (
+            f"the folder {folder} of the ledger cannot be used: the home of this user is not known"
+        )
+        raise LedgerError(
+            why, remedy="name a folder: --state-dir, state_dir of msauto.toml, or XDG_STATE_HOME"
+        )
 
 
 def require_own_folder(folder: Path) -> None:

@@ -75,11 +75,18 @@ class SqliteStore(Store):
 
     def properties(self) -> Properties:
         """Return what this ledger is stored in."""
-        numbers = {name: self.read(f"PRAGMA {name}")[0][0] for name in ("user_version", "page_count", "page_size")}
+        numbers = {
+            name: self.read(f"PRAGMA {name}")[0][0]
+            for name in ("user_version", "page_count", "page_size")
+        }
         settings = {"journal_mode": str(self.read("PRAGMA journal_mode")[0][0]).upper()}
-        settings["synchronous"] = ("OFF", "NORMAL", "FULL", "EXTRA")[self.read("PRAGMA synchronous")[0][0]]
+        settings["synchronous"] = ("OFF", "NORMAL", "FULL", "EXTRA")[
+            self.read("PRAGMA synchronous")[0][0]
+        ]
         size = numbers["page_count"] * numbers["page_size"]
-        return Properties(f"local (SQLite {sqlite3.sqlite_version})", numbers["user_version"], size, settings)
+        return Properties(
+            f"local (SQLite {sqlite3.sqlite_version})", numbers["user_version"], size, settings
+        )
 
     def _read(self, query: str, values: Row) -> list[Row]:
         connection = self._usable()
@@ -117,7 +124,9 @@ class SqliteStore(Store):
 
     def _roll_back(self) -> None:
         if self._connection is not None:
-            with suppress(sqlite3.Error):  # SQLite rolls back automatically on some errors, such as a full disk
+            with suppress(
+                sqlite3.Error
+            ):  # SQLite rolls back automatically on some errors, such as a full disk
                 self._connection.execute("ROLLBACK")
 
     def identity(self) -> tuple[int, int]:
@@ -127,7 +136,9 @@ class SqliteStore(Store):
 
     def _usable(self) -> sqlite3.Connection:
         if self._connection is None:
-            raise LedgerError(f"the ledger {self.path} is closed", remedy="this is an error in msauto")
+            raise LedgerError(
+                f"the ledger {self.path} is closed", remedy="this is an error in msauto"
+            )
         return self._connection
 
     def _translated(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -151,7 +162,9 @@ def _check_place(path: Path) -> None:
         if parent.is_dir():
             break
         if parent.is_symlink():
-            raise NotADirectoryError(errno.ENOTDIR, f"{parent} is a link to a folder that does not exist")
+            raise NotADirectoryError(
+                errno.ENOTDIR, f"{parent} is a link to a folder that does not exist"
+            )
         if parent.exists():
             raise NotADirectoryError(errno.ENOTDIR, f"{parent} is not a folder")
     require_own_folder(folder)
@@ -172,7 +185,12 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
             raise sqlite3.DatabaseError(f"database disk image is malformed: {verdict}")
         with suppress(sqlite3.OperationalError):  # another msauto has it open: its mode is as safe
             connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        for setting in ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON"):
+        for setting in (
+            "synchronous = EXTRA",
+            "fullfsync = ON",
+            "checkpoint_fullfsync = ON",
+            "foreign_keys = ON",
+        ):
             connection.execute(f"PRAGMA {setting}")
         _create(connection)
     except BaseException:
@@ -191,7 +209,9 @@ def connect_to_read(path: Path) -> sqlite3.Connection | None:
         path.stat()
     except FileNotFoundError:
         return None
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=BUSY)
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=BUSY
+    )
     with ExitStack() as unless_used:
         unless_used.callback(connection.close)
         if not _is_ledger(connection):
@@ -217,7 +237,9 @@ def _make_private(path: Path) -> None:
 
 def _is_ledger(connection: sqlite3.Connection) -> bool:
     """Return whether the file is a ledger; ``False`` if it is empty."""
-    tables = _number(connection, "SELECT count(*) FROM sqlite_master")  # first: another msauto may create them now
+    tables = _number(
+        connection, "SELECT count(*) FROM sqlite_master"
+    )  # first: another msauto may create them now
     if _number(connection, "PRAGMA application_id") == APPLICATION:
         check_version(_version(connection))
         return True
@@ -253,21 +275,45 @@ _LOCKED = ("is locked by another program", "wait until it is finished, or close 
 _CAUSES = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_LOCKED: _LOCKED,
-    sqlite3.SQLITE_READONLY: ("is read-only", "give this user write permission for it, and for its folder"),
-    sqlite3.SQLITE_PERM: ("may not be opened by this user", "give this user write permission for it, and its folder"),
-    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "check that its folder exists and that this user may write there"),
-    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "free some space, or choose another --state-dir"),
+    sqlite3.SQLITE_READONLY: (
+        "is read-only",
+        "give this user write permission for it, and for its folder",
+    ),
+    sqlite3.SQLITE_PERM: (
+        "may not be opened by this user",
+        "give this user write permission for it, and its folder",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "cannot be opened",
+        "check that its folder exists and that this user may write there",
+    ),
+    sqlite3.SQLITE_FULL: (
+        "cannot grow: the disk is full",
+        "free some space, or choose another --state-dir",
+    ),
     sqlite3.SQLITE_CORRUPT: ("is damaged", _DAMAGED_REMEDY),
-    sqlite3.SQLITE_NOTADB: ("is not a ledger: the file is of another kind, or damaged", _DAMAGED_REMEDY),
+    sqlite3.SQLITE_NOTADB: (
+        "is not a ledger: the file is of another kind, or damaged",
+        _DAMAGED_REMEDY,
+    ),
 }
-_SIGNS_OF_DAMAGE = ("malformed", "no such table", "no such column", "has no column", "Could not decode")
+_SIGNS_OF_DAMAGE = (
+    "malformed",
+    "no such table",
+    "no such column",
+    "has no column",
+    "Could not decode",
+)
 """In messages whose code is that of any error."""
 
 
 def _cause(error: Exception) -> tuple[str, str]:
     """Return why the ledger cannot be used, and what to do."""
     if isinstance(error, ForeignError):
-        return f"cannot be used: {error}", "use the msauto that wrote it, or choose another --state-dir"
+        return (
+            f"cannot be used: {error}",
+            "use the msauto that wrote it, or choose another --state-dir",
+        )
     if isinstance(error, NotADirectoryError):
         remedy = "name a folder: --state-dir, or state_dir of msauto.toml; it is created if it does not exist"
         return f"cannot be used: {error.strerror}", remedy

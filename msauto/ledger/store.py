@@ -35,7 +35,9 @@ def check_version(version: int) -> None:
     """Raise :class:`ForeignError` for the tables of another msauto."""
     if version not in (BEFORE_REQUESTS, VERSION):
         age = "a newer" if version > VERSION else "an older"
-        raise ForeignError(f"it was written by {age} msauto (ledger version {version}, not {VERSION})")
+        raise ForeignError(
+            f"it was written by {age} msauto (ledger version {version}, not {VERSION})"
+        )
 
 
 def table_statements() -> list[str]:
@@ -47,10 +49,16 @@ def table_statements() -> list[str]:
 
 def table_of_requests() -> str:
     """Return the statement that makes the table ``request``."""
-    return next(statement for statement in table_statements() if statement.startswith("CREATE TABLE request "))
+    return next(
+        statement
+        for statement in table_statements()
+        if statement.startswith("CREATE TABLE request ")
+    )
 
 
-NOTE_OF_OLDER_RUNS = f"INSERT INTO note SELECT id, '{COUNTED_BY_SERVER}', 'as the server counts' FROM run"  # noqa: S608
+NOTE_OF_OLDER_RUNS = (
+    f"INSERT INTO note SELECT id, '{COUNTED_BY_SERVER}', 'as the server counts' FROM run"  # noqa: S608
+)
 
 
 class Upsert(NamedTuple):
@@ -98,9 +106,13 @@ class Store(ABC):
         self.name = name
         self._readonly = readonly
         self._depth = 0
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="msauto ledger")  # starts with the first commit
+        self._thread = ThreadPoolExecutor(
+            1, thread_name_prefix="msauto ledger"
+        )  # starts with the first commit
         self._committing: Future[None] | None = None
-        self._put: dict[Upsert, dict[Row, Row | None]] = defaultdict(dict)  # what the transaction writes by its keys
+        self._put: dict[Upsert, dict[Row, Row | None]] = defaultdict(
+            dict
+        )  # what the transaction writes by its keys
 
     def close(self) -> None:
         """Close; closing twice does nothing."""
@@ -187,7 +199,9 @@ class Store(ABC):
         while self._put:
             table, rows = self._put.popitem()
             self._write(table.delete, [key for key, values in rows.items() if values is None])
-            self._write(table.write, [key + values for key, values in rows.items() if values is not None])
+            self._write(
+                table.write, [key + values for key, values in rows.items() if values is not None]
+            )
 
     @contextmanager
     def together(self, *, alone: bool = False) -> Iterator[None]:
@@ -219,7 +233,9 @@ class Store(ABC):
     def _written(self, *, alone: bool = False) -> Iterator[None]:
         """Begin a transaction; leave it open, or roll it back on an error."""
         if self._readonly:
-            raise LedgerError(f"the ledger {self.name} is open for reading", remedy="this is an error in msauto")
+            raise LedgerError(
+                f"the ledger {self.name} is open for reading", remedy="this is an error in msauto"
+            )
         self._wait()
         self._begin(alone=alone)
         self._depth += 1
@@ -243,7 +259,14 @@ class Store(ABC):
         """Turn errors of decoding into *damaged*: the tables are intact, but hold what msauto does not write."""
         try:
             yield
-        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            AttributeError,
+            ArithmeticError,
+            RecursionError,
+        ) as error:
             raise LedgerError(
                 f"the ledger {self.name} is damaged: it contains data that msauto does not write ({error})",
                 remedy=self.damaged_remedy,

@@ -65,7 +65,9 @@ def entries_of(asset: Asset, entries: Iterable[Entry], *, in_doubt: bool = False
 
 def is_named_by(asset: Asset, entry: Entry) -> bool:
     """Whether an entry has the ``link_id`` or the title of an answer."""
-    return (asset.link_id is not None and entry.link_id == asset.link_id) or same_text(entry.title, asset.title)
+    return (asset.link_id is not None and entry.link_id == asset.link_id) or same_text(
+        entry.title, asset.title
+    )
 
 
 def count_clips(entries: Iterable[Entry]) -> int:
@@ -109,7 +111,9 @@ class LinkIndex:
             numbers.update(self._chain(key))
         if in_doubt:
             numbers.update(self._vague(asset))
-        return entries_of(asset, [self._entries[number] for number in sorted(numbers)], in_doubt=in_doubt)
+        return entries_of(
+            asset, [self._entries[number] for number in sorted(numbers)], in_doubt=in_doubt
+        )
 
     def _vague(self, asset: Asset) -> Iterator[int]:
         """Yield the entries of which fewer than two values can be compared with those of an answer."""
@@ -149,12 +153,16 @@ def _keys(clip: Asset | Entry) -> Iterator[object]:
 
 def _known(clip: Asset | Entry) -> list[tuple[int, object]]:
     """Return the values that a clip reports, with their places; one that is still recorded has no length yet."""
-    return [known for known in enumerate(reported_values(clip)) if known[1] not in (None, RECORDING)]
+    return [
+        known for known in enumerate(reported_values(clip)) if known[1] not in (None, RECORDING)
+    ]
 
 
 def _reported(clip: Asset | Entry) -> frozenset[object]:
     """Return which values a clip reports; a time with a zone is not compared with one without."""
-    return frozenset((place, getattr(value, "tzinfo", None) is None) for place, value in _known(clip))
+    return frozenset(
+        (place, getattr(value, "tzinfo", None) is None) for place, value in _known(clip)
+    )
 
 
 # Whether two answers are of one clip ----------------------------------------------------------------------------
@@ -174,7 +182,9 @@ def clip_key(asset: Asset) -> Values | None:
 
 def _content_of(asset: Asset) -> Values:
     markers = frozenset((marker.uid, frozenset(marker.fields.items())) for marker in asset.markers)
-    return markers, frozenset((segment.number, segment.titles, segment.duration) for segment in asset.segments)
+    return markers, frozenset(
+        (segment.number, segment.titles, segment.duration) for segment in asset.segments
+    )
 
 
 async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) -> bool:
@@ -188,9 +198,15 @@ async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) 
         return False
     if not {"hires", "archive"}.isdisjoint(comparison.equal):
         return True
-    if one.link_id is not None and one.link_id == other.link_id and same_text(one.title, other.title):
+    if (
+        one.link_id is not None
+        and one.link_id == other.link_id
+        and same_text(one.title, other.title)
+    ):
         return True  # one entry, asked for in two ways
-    return await _is_link_of(reader, database, one, other) or await _is_link_of(reader, database, other, one)
+    return await _is_link_of(reader, database, one, other) or await _is_link_of(
+        reader, database, other, one
+    )
 
 
 async def _is_link_of(reader: Reader, database: str, link: Asset, home: Asset) -> bool:
@@ -203,7 +219,9 @@ async def _is_link_of(reader: Reader, database: str, link: Asset, home: Asset) -
     return is_link and {entry.link_id for entry in at_home} == {home.link_id}
 
 
-async def entries_in_doubt(reader: Reader, database: str, asset: Asset, *, listed: Reader | None = None) -> ClipEntries:
+async def entries_in_doubt(
+    reader: Reader, database: str, asset: Asset, *, listed: Reader | None = None
+) -> ClipEntries:
     """Return the entries that may show a clip which loses something: all that are not surely of other clips.
 
     What counts of an entry of another title is the answer to that; where the title leads nowhere, or to another entry,
@@ -237,7 +255,9 @@ def _may_show(asset: Asset, answer: Asset, uncounted: Collection[str], *, is_lin
     comparison = compare_clips(asset, answer)
     if set(comparison.different).difference(uncounted):
         return False
-    of_one_file = not _FILES.isdisjoint(comparison.equal)  # a marker may be new since the other answer
+    of_one_file = not _FILES.isdisjoint(
+        comparison.equal
+    )  # a marker may be new since the other answer
     of_one_home = is_link and answer.folder == asset.folder
     return of_one_file or of_one_home or _content_of(asset) == _content_of(answer)
 
@@ -265,7 +285,10 @@ async def settle_home(
     try:
         if not await has((database,)):
             return structs.replace(asset, folder_otherwise=None)
-        here, there = is_listed_in(asset, await read(asset.folder)), is_listed_in(asset, await read(otherwise))
+        here, there = (
+            is_listed_in(asset, await read(asset.folder)),
+            is_listed_in(asset, await read(otherwise)),
+        )
     except (RejectedError, UnreadableError):
         return asset
     if here is there:

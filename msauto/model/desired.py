@@ -47,7 +47,9 @@ class TaskSource(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     ] = UNSET
 
     @classmethod
-    def at(cls, place: SourceLocation, task: str = "", outside: OutsidePolicy | UnsetType = UNSET) -> TaskSource:
+    def at(
+        cls, place: SourceLocation, task: str = "", outside: OutsidePolicy | UnsetType = UNSET
+    ) -> TaskSource:
         """Return the source at a place."""
         return cls(place.file, place.line, place.column, task, outside)
 
@@ -199,7 +201,9 @@ class DesiredAsset(Struct, frozen=True, gc=False):
                 yield from part.values()
             elif isinstance(part, DesiredList):
                 yield from part.items
-                more = (getattr(part, name) for name in part.__struct_fields__)  # a list may have values of its own
+                more = (
+                    getattr(part, name) for name in part.__struct_fields__
+                )  # a list may have values of its own
                 yield from (value for value in more if isinstance(value, Sourced))
 
     def places(self) -> Iterator[SourceLocation]:
@@ -228,7 +232,11 @@ class DesiredRssItem(Struct, frozen=True, gc=False):
         return self.guid or self.file
 
     def __str__(self) -> str:
-        return f"{self.text!r} in {self.file}" if self.item is ABSENT else f"{dict(self.item)} in {self.file}"
+        return (
+            f"{self.text!r} in {self.file}"
+            if self.item is ABSENT
+            else f"{dict(self.item)} in {self.file}"
+        )
 
 
 class DesiredChannel(Struct, frozen=True, gc=False):
@@ -317,7 +325,9 @@ class Batch(Struct, frozen=True, forbid_unknown_fields=True):
     servers: Annotated[tuple[str, ...], Meta(description="the servers that go together")]
     max_fail: Annotated[
         Annotated[float, Meta(ge=0, le=100)] | None,
-        Meta(description="the percentage of failed servers above which the run ends; null: it ends if all fail"),
+        Meta(
+            description="the percentage of failed servers above which the run ends; null: it ends if all fail"
+        ),
     ] = None
     fatal: Annotated[bool, Meta(description="one failed server ends the run")] = False
 

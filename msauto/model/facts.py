@@ -13,7 +13,18 @@ from typing import Any, Literal
 from msgspec import Struct, field, structs
 
 from msauto.model.fields import NUMBERS, SEGMENT_NAMES
-from msauto.model.live import Asset, ClipAttributes, Entry, Link, Marker, Segment, Xmp, show_folder, typed, why_no_rate
+from msauto.model.live import (
+    Asset,
+    ClipAttributes,
+    Entry,
+    Link,
+    Marker,
+    Segment,
+    Xmp,
+    show_folder,
+    typed,
+    why_no_rate,
+)
 from msauto.primitives.decimals import read_whole
 
 Layer = Literal["clip", "xmp", "links"]
@@ -147,7 +158,17 @@ class Facts(Struct, kw_only=True, eq=False):
 
     def names(self) -> tuple[str, ...]:
         """Return the names that the layers read so far can answer: for messages and completion."""
-        known = {"fps", "rate", "duration", "markers", "segments", "links", "parameters", "xmp", *_ROOT}
+        known = {
+            "fps",
+            "rate",
+            "duration",
+            "markers",
+            "segments",
+            "links",
+            "parameters",
+            "xmp",
+            *_ROOT,
+        }
         for layer in (self.entry, self.asset):
             if layer is not None:
                 known.update(layer.attributes)
@@ -172,7 +193,9 @@ class Facts(Struct, kw_only=True, eq=False):
             case "links":
                 if self.links is None:
                     raise Need("links")
-                return [{"folder": show_folder(link.folder), "title": link.title} for link in self.links]
+                return [
+                    {"folder": show_folder(link.folder), "title": link.title} for link in self.links
+                ]
             case "xmp" if self.named is not None:
                 return XmpByName(self.named, self._ask_xmp, self._every_xmp)
             case "xmp":
@@ -193,7 +216,11 @@ class Facts(Struct, kw_only=True, eq=False):
 
     def _reporting(self, name: str) -> ClipAttributes:
         """Return the layer that reports an attribute: the clip, else its entry."""
-        if self.entry and name in self.entry.names and (self.asset is None or name not in self.asset.attributes):
+        if (
+            self.entry
+            and name in self.entry.names
+            and (self.asset is None or name not in self.asset.attributes)
+        ):
             return self.entry
         return self._clip()
 
@@ -218,7 +245,13 @@ class Facts(Struct, kw_only=True, eq=False):
 def _marker(marker: Marker) -> dict[str, Any]:
     """A marker with the names of playbooks; ``frame`` and ``at`` are the same."""
     numbers = {name: _number(text) for name, text in marker.fields.items() if name in NUMBERS}
-    return {"uid": marker.uid, "frame": marker.frame, "at": marker.frame, **marker.fields, **numbers}
+    return {
+        "uid": marker.uid,
+        "frame": marker.frame,
+        "at": marker.frame,
+        **marker.fields,
+        **numbers,
+    }
 
 
 def _segment(segment: Segment) -> dict[str, Any]:

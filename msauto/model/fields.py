@@ -69,7 +69,9 @@ LINK_FIELDS: Final = (
     Attribute("comment", "text", "the comment", "Ready"),
     Attribute("layer", "number", "the layer", '"1"'),
     Attribute("first_frame", "position", "the IN point: a time code or frames", '"10:00:00:00"'),
-    Attribute("last_frame", "position", "the OUT point: a time code or frames", '"10:20:00:00"', end=True),
+    Attribute(
+        "last_frame", "position", "the OUT point: a time code or frames", '"10:20:00:00"', end=True
+    ),
     Attribute(
         "icon_pos",
         "position",
@@ -105,7 +107,10 @@ All but the title may be missing in what the server reports: then the ledger hol
 """
 
 CLIP_ATTRIBUTES: Final = (
-    *(Attribute(name, "integer", least=0) for name in ("bps", "channels", "frames", "height", "width", "mime_type")),
+    *(
+        Attribute(name, "integer", least=0)
+        for name in ("bps", "channels", "frames", "height", "width", "mime_type")
+    ),
     Attribute("link_id", "integer", most=MOST_LONG),
     *(Attribute(name, "decimal", least=0) for name in ("frame_time", "sample_rate")),
     *(Attribute(name, "time") for name in ("create_time", "rec_time")),
@@ -125,12 +130,18 @@ def names(attributes: Iterable[Attribute], *kinds: Kind) -> tuple[str, ...]:
 
 SEGMENT_NAMES: Final = names(SEGMENT_ATTRIBUTES)
 LINK_FIELD: Final = {field.name: field for field in LINK_FIELDS}
-ATTRIBUTE_OF_CLIP: Final = {attribute.name: attribute for attribute in (*CLIP_ATTRIBUTES, *LINK_FIELDS)}
+ATTRIBUTE_OF_CLIP: Final = {
+    attribute.name: attribute for attribute in (*CLIP_ATTRIBUTES, *LINK_FIELDS)
+}
 NUMBERS: Final = frozenset(
-    attribute.name for attribute in (*LINK_FIELDS, *MARKER_ATTRIBUTES, *SEGMENT_ATTRIBUTES) if attribute.is_number
+    attribute.name
+    for attribute in (*LINK_FIELDS, *MARKER_ATTRIBUTES, *SEGMENT_ATTRIBUTES)
+    if attribute.is_number
 )
 """Attributes that a playbook sets and whose texts are compared as numbers."""
-NAMES: Final = names((*CLIP_ATTRIBUTES, *LINK_FIELDS, Attribute("track"), *MARKER_ATTRIBUTES, *SEGMENT_ATTRIBUTES))
+NAMES: Final = names(
+    (*CLIP_ATTRIBUTES, *LINK_FIELDS, Attribute("track"), *MARKER_ATTRIBUTES, *SEGMENT_ATTRIBUTES)
+)
 """The names of all ``Attr`` elements; some more than once."""
 
 
@@ -153,7 +164,16 @@ TRACKS: Final[tuple[Track, ...]] = get_args(Track)
 DEFAULT_TRACK: Final = "General"
 
 MimeType = Literal[
-    "Audio", "Video", "AudioVideo", "StillImage", "Text", "Complex", "Tape", "Stream", "Graphics", "Note"
+    "Audio",
+    "Video",
+    "AudioVideo",
+    "StillImage",
+    "Text",
+    "Complex",
+    "Tape",
+    "Stream",
+    "Graphics",
+    "Note",
 ]
 """The names of the filter of listings (interface, «List assets and folders»)."""
 

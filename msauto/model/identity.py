@@ -18,9 +18,14 @@ from msauto.primitives.normal_form import normal_form
 
 Answer = Literal["other", "same", "unknown"]
 
-LinkId = Annotated[int | None, Meta(description="the server's number of the entry, if it reports one")]
+LinkId = Annotated[
+    int | None, Meta(description="the server's number of the entry, if it reports one")
+]
 CreateTime = Annotated[
-    str | None, Meta(description="when the clip was created, as the server reports it: a new recording is another clip")
+    str | None,
+    Meta(
+        description="when the clip was created, as the server reports it: a new recording is another clip"
+    ),
 ]
 
 
@@ -29,7 +34,9 @@ class ClipIdentity(Struct, frozen=True, gc=False, forbid_unknown_fields=True, om
 
     link_id: LinkId = None
     create_time: CreateTime = None
-    frames: Annotated[int | None, Meta(description="its length; null while it is being recorded")] = None
+    frames: Annotated[
+        int | None, Meta(description="its length; null while it is being recorded")
+    ] = None
     orig_name: Annotated[str | None, Meta(description="the name of the original file")] = None
     hires: Annotated[str | None, Meta(description="the high-resolution file")] = None
     archive: Annotated[str | None, Meta(description="the archive copy")] = None
@@ -45,7 +52,9 @@ class ClipIdentity(Struct, frozen=True, gc=False, forbid_unknown_fields=True, om
         orig_name = clip.attributes.get("orig_name")
         if isinstance(clip, Entry):
             return cls(clip.link_id, created, frames, orig_name)
-        return cls(clip.link_id, created, frames, orig_name, clip.hires or None, clip.archive or None)
+        return cls(
+            clip.link_id, created, frames, orig_name, clip.hires or None, clip.archive or None
+        )
 
     @property
     def is_known(self) -> bool:
@@ -106,7 +115,9 @@ def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
     for name, mine, its in zip(_CALLED, _values(one), _values(other), strict=True):
         if mine is None or its is None:
             continue
-        if mine != its and name == "create_time":  # equal texts, which are the rule, are equal times
+        if (
+            mine != its and name == "create_time"
+        ):  # equal texts, which are the rule, are equal times
             mine, its = _time(mine), _time(its)
             if not _are_comparable(mine, its):
                 continue
@@ -120,7 +131,13 @@ def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
 def _values(sighting: Sighting) -> tuple[Any, ...]:
     """Return the values in the order of their names, ``None`` for what is not reported."""
     shown = sighting if isinstance(sighting, ClipIdentity) else ClipIdentity.of(sighting)
-    return shown.hires, shown.archive, _text(shown.orig_name), _text(shown.create_time), shown.frames
+    return (
+        shown.hires,
+        shown.archive,
+        _text(shown.orig_name),
+        _text(shown.create_time),
+        shown.frames,
+    )
 
 
 def is_another_clip(planned: Sighting, now: Sighting, altered: Collection[str] = ()) -> bool:

@@ -10,7 +10,9 @@ from msgspec import Struct
 from msauto.errors import MsautoError
 
 SCHEMES = ("postgresql", "postgres")
-_SECRET = frozenset({"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
+_SECRET = frozenset(
+    {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
+)
 
 
 class PasswordSource(Struct, frozen=True):
@@ -49,7 +51,9 @@ def parse_ledger_url(text: str) -> LedgerUrl:
     text = text.strip()
     try:
         parts = urlsplit(text)
-        secret = parts.password is not None or any(name.lower() in _SECRET for name, _ in parse_qsl(parts.query, True))
+        secret = parts.password is not None or any(
+            name.lower() in _SECRET for name, _ in parse_qsl(parts.query, True)
+        )
     except ValueError as error:
         raise MsautoError("cannot be read as a URL", remedy=_REMEDY) from error
     if parts.scheme.lower() not in SCHEMES or not text.partition(":")[2].startswith("//"):
@@ -58,7 +62,9 @@ def parse_ledger_url(text: str) -> LedgerUrl:
         remedy = "use password_env, password_file or password_keyring, or libpq's PGPASSWORD or service file"
         raise MsautoError("must not contain a password", remedy=f"remove it, and {remedy}")
     if any(not sign.isprintable() or sign.isspace() for sign in text):
-        raise MsautoError("must not contain spaces or control characters", remedy="write them as %20, for example")
+        raise MsautoError(
+            "must not contain spaces or control characters", remedy="write them as %20, for example"
+        )
     return LedgerUrl(text)
 
 

@@ -277,14 +277,18 @@ class Asset(ClipAttributes, Struct, frozen=True, gc=False):
         """The frame from which a server may count; 0 without one. Raises ``UnreadableError`` if it cannot be read."""
         unread = next((number for number in self.unread if number.name == "first_frame"), None)
         if unread is not None:
-            raise UnreadableError(f"the in point is not known: {unread}", remedy="set first_frame again on the server")
+            raise UnreadableError(
+                f"the in point is not known: {unread}", remedy="set first_frame again on the server"
+            )
         return self.first_frame or 0
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the answer shows and cannot be read; of many, the first ones."""
         warnings = [f"{number}: it counts as not reported" for number in self.unread]
-        warnings += [f"{item.number}: nothing may touch this {item.aspect}" for item in self.unread_items]
+        warnings += [
+            f"{item.number}: nothing may touch this {item.aspect}" for item in self.unread_items
+        ]
         more = len(warnings) - _MOST_WARNINGS
         if more > 0:
             warnings[_MOST_WARNINGS:] = [f"and {more} more numbers that cannot be read"]
@@ -307,7 +311,12 @@ class RssItem(Struct, frozen=True, gc=False):
     @property
     def fields(self) -> dict[str, str]:
         """All that the channel shows of it beside the guid, by the names of RSS."""
-        own = {"title": self.title, "description": self.description, "link": self.link, "pubDate": self.pub_date}
+        own = {
+            "title": self.title,
+            "description": self.description,
+            "link": self.link,
+            "pubDate": self.pub_date,
+        }
         return {name: text for name, text in own.items() if text is not None} | dict(self.extra)
 
 

@@ -53,27 +53,40 @@ class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
 
     action: Annotated[Action, Meta(description="add, change, delete or run")]
     aspect: AspectName
-    key: Annotated[str, Meta(description="which one: the field's name, the segment's number, the marker's uid, ...")]
+    key: Annotated[
+        str,
+        Meta(
+            description="which one: the field's name, the segment's number, the marker's uid, ..."
+        ),
+    ]
     before: Annotated[Json, Meta(description="the live value")]
     after: Annotated[Json, Meta(description="the desired value")]
     basis: Annotated[
-        Basis, Meta(description="the origin of before: live, ledger (the server does not report it), none (not known)")
+        Basis,
+        Meta(
+            description="the origin of before: live, ledger (the server does not report it), none (not known)"
+        ),
     ]
     reversible: Annotated[bool, Meta(description="whether undo can take it back")]
     source: Annotated[TaskSource, Meta(description="the place in the playbook")]
     losses: Annotated[
         int,
-        Meta(ge=0, description="live items that are deleted or overwritten in whole or part, and no task names by key"),
+        Meta(
+            ge=0,
+            description="live items that are deleted or overwritten in whole or part, and no task names by key",
+        ),
     ] = 0
     handler: Annotated[str, Meta(description="the name of the handler that runs")] = ""
-    pending: Annotated[str, Meta(description="the earlier run that changed the target and did not run the handler")] = (
-        ""
-    )
+    pending: Annotated[
+        str, Meta(description="the earlier run that changed the target and did not run the handler")
+    ] = ""
     secret: Annotated[
         bool,
         Meta(description="its values are secret: ***; it cannot be undone, as none is kept"),
     ] = False
-    outside: Annotated[Outside | None, Meta(description="what others changed since the last run, if they did")] = None
+    outside: Annotated[
+        Outside | None, Meta(description="what others changed since the last run, if they did")
+    ] = None
 
     @property
     def place(self) -> SourceLocation:
@@ -124,15 +137,22 @@ class Request(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_de
     """One HTTP request, built before anything is sent. A download (``dest``) changes nothing on the server."""
 
     method: Annotated[Method, Meta(description="the HTTP method")]
-    path: Annotated[str, Meta(pattern=r"^/[!-~]*$(?!\n)", description="with the query, escaped: sent byte for byte")]
+    path: Annotated[
+        str,
+        Meta(pattern=r"^/[!-~]*$(?!\n)", description="with the query, escaped: sent byte for byte"),
+    ]
     changes: Annotated[
-        tuple[Annotated[int, Meta(ge=0)], ...], Meta(description="which changes it makes, as indices into changes")
+        tuple[Annotated[int, Meta(ge=0)], ...],
+        Meta(description="which changes it makes, as indices into changes"),
     ] = ()
     body: Annotated[Body | None, Meta(description="what is sent along")] = None
     effects: Annotated[tuple[Effect, ...], Meta(description="what it does to which thing")] = ()
-    dest: Annotated[str | None, Meta(description="the file that the answer to a GET is saved as")] = None
+    dest: Annotated[
+        str | None, Meta(description="the file that the answer to a GET is saved as")
+    ] = None
     guarded: Annotated[
-        bool, Meta(description="sent only after reading shows all effects of the requests before it")
+        bool,
+        Meta(description="sent only after reading shows all effects of the requests before it"),
     ] = False
     secret: Annotated[
         bool,
@@ -171,7 +191,9 @@ class TargetContext(Struct, frozen=True, gc=False, forbid_unknown_fields=True, o
     """
 
     frames: Annotated[int | None, Meta(description="the length of the clip in frames")] = None
-    items: Annotated[tuple[ShownItem, ...], Meta(description="segments and markers that stay as they are")] = ()
+    items: Annotated[
+        tuple[ShownItem, ...], Meta(description="segments and markers that stay as they are")
+    ] = ()
 
 
 class TargetId(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -198,44 +220,72 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     name: TargetName
     folder: Annotated[str | None, Meta(description="the asset's home folder")] = None
     fingerprint: Annotated[
-        str, Meta(description="the fingerprint of what the plan looks at and changes: another one makes it stale")
+        str,
+        Meta(
+            description="the fingerprint of what the plan looks at and changes: another one makes it stale"
+        ),
     ] = ""
     changes: Annotated[tuple[Change, ...], Meta(description="the differences")] = ()
     requests: Annotated[tuple[Request, ...], Meta(description="what is sent, in order")] = ()
     error: Annotated[str | None, Meta(description="why it cannot be planned")] = None
-    address: Annotated[Address, Meta(description="how it is read before the first write")] = Address("")
-    address_after: Annotated[Address, Meta(description="how it is read after the last write (a rename)")] = Address("")
-    clip: Annotated[ClipIdentity, Meta(description="what the asset is: each later answer is compared with it")] = (
-        ClipIdentity()
+    address: Annotated[Address, Meta(description="how it is read before the first write")] = (
+        Address("")
     )
+    address_after: Annotated[
+        Address, Meta(description="how it is read after the last write (a rename)")
+    ] = Address("")
+    clip: Annotated[
+        ClipIdentity, Meta(description="what the asset is: each later answer is compared with it")
+    ] = ClipIdentity()
     looked: Annotated[Seen, Meta(description="what the decisions of the plan depend on")] = Seen()
-    others: Annotated[Seen, Meta(description="what else reading showed, and no request names")] = Seen()
+    others: Annotated[Seen, Meta(description="what else reading showed, and no request names")] = (
+        Seen()
+    )
     unwanted: Annotated[
         tuple[tuple[AspectName, Json], ...],
-        Meta(description="attributes of items that the tasks want to be absent: a new one is not as desired"),
+        Meta(
+            description="attributes of items that the tasks want to be absent: a new one is not as desired"
+        ),
     ] = ()
     altered: Annotated[
-        tuple[str, ...], Meta(description="values of the clip's identity that the requests may alter")
+        tuple[str, ...],
+        Meta(description="values of the clip's identity that the requests may alter"),
     ] = ()
-    rate: Annotated[Fraction | None, Meta(description="frames per second, as a fraction: 25/1")] = None
+    rate: Annotated[Fraction | None, Meta(description="frames per second, as a fraction: 25/1")] = (
+        None
+    )
     wait: Annotated[
-        float, Meta(ge=0, le=1_000_000_000, description="seconds that verification may wait for a restore")
+        float,
+        Meta(
+            ge=0, le=1_000_000_000, description="seconds that verification may wait for a restore"
+        ),
     ] = 0.0
     emptied: Annotated[tuple[EmptiedList, ...], Meta(description="lists that exactly empties")] = ()
     places: Annotated[
-        tuple[str, ...], Meta(description="folder and title of every other entry that shows the asset, where read")
+        tuple[str, ...],
+        Meta(description="folder and title of every other entry that shows the asset, where read"),
     ] = ()
     batch: Annotated[int, Meta(description="the index of its batch")] = 0
-    context: Annotated[TargetContext | None, Meta(description="what surrounds its changes, to show them")] = None
+    context: Annotated[
+        TargetContext | None, Meta(description="what surrounds its changes, to show them")
+    ] = None
     holding: Annotated[
         tuple[Effect, ...] | UnsetType,
-        Meta(description="what its tasks ask and needs no change: verification looks at it, too; not in any file"),
+        Meta(
+            description="what its tasks ask and needs no change: verification looks at it, too; not in any file"
+        ),
     ] = UNSET
-    cause: Annotated[CauseKind | UnsetType, Meta(description="the kind of its error, where it is one of these")] = UNSET
+    cause: Annotated[
+        CauseKind | UnsetType, Meta(description="the kind of its error, where it is one of these")
+    ] = UNSET
 
     def __repr__(self) -> str:
         """Return a short form: a value of the plan may be a secret, and a target may have many."""
-        counts = "in error" if self.error is not None else f"{len(self.changes)} changes, {len(self.requests)} requests"
+        counts = (
+            "in error"
+            if self.error is not None
+            else f"{len(self.changes)} changes, {len(self.requests)} requests"
+        )
         return f"<Target {self.server}: {self.kind} {self.name!r}: {counts}>"
 
     @property
@@ -243,7 +293,9 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
         """The key of its memories in the ledger: the title after the run, even where it is read by id."""
         by_title = self.address_after.name if not self.address_after.namespace else ""
         name = by_title or self.name
-        return TargetId(self.server, self.database, self.kind, name, self.clip.link_id, self.clip.create_time)
+        return TargetId(
+            self.server, self.database, self.kind, name, self.clip.link_id, self.clip.create_time
+        )
 
     @property
     def effects(self) -> tuple[tuple[Effect, ...], ...]:
@@ -282,7 +334,9 @@ class Refusal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     limit: Annotated[int | str, Meta(description="what is allowed")]
     count: Annotated[int | str, Meta(description="what the plan would do")]
     remedy: Annotated[str, Meta(description="the flag that allows it")]
-    links: Annotated[int, Meta(description="how many of the deletions are links and not assets")] = 0
+    links: Annotated[
+        int, Meta(description="how many of the deletions are links and not assets")
+    ] = 0
 
 
 class Limits(Struct, frozen=True):
@@ -307,7 +361,9 @@ class InputHash(Struct, frozen=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="the path from the repository; absolute outside of it")]
     sha256: Annotated[
         str,
-        Meta(description="the SHA-256 of its bytes, in hex; *** where it holds a secret or is not known"),
+        Meta(
+            description="the SHA-256 of its bytes, in hex; *** where it holds a secret or is not known"
+        ),
     ]
 
 
@@ -320,16 +376,24 @@ class PlanOptions(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
     playbooks: Annotated[tuple[str, ...], Meta(description="the playbooks")] = ()
     undo: Annotated[str, Meta(description="the run that it undoes, in place of playbooks")] = ""
-    inventories: Annotated[tuple[str, ...], Meta(description="--inventory; without it, that of the settings")] = ()
+    inventories: Annotated[
+        tuple[str, ...], Meta(description="--inventory; without it, that of the settings")
+    ] = ()
     server: Annotated[str | None, Meta(description="--server")] = None
-    config: Annotated[str | None, Meta(description="--config; without it, the settings of the playbooks")] = None
-    extra_vars: Annotated[tuple[str, ...], Meta(description="--extra-vars; *** in place of a secret")] = ()
+    config: Annotated[
+        str | None, Meta(description="--config; without it, the settings of the playbooks")
+    ] = None
+    extra_vars: Annotated[
+        tuple[str, ...], Meta(description="--extra-vars; *** in place of a secret")
+    ] = ()
     limit: Annotated[str | None, Meta(description="--limit")] = None
     tags: Annotated[tuple[str, ...], Meta(description="--tags")] = ()
     skip_tags: Annotated[tuple[str, ...], Meta(description="--skip-tags")] = ()
     targets: Annotated[tuple[str, ...], Meta(description="--target")] = ()
     forget_pending: Annotated[bool, Meta(description="--forget-pending")] = False
-    now: Annotated[str, Meta(description="the time that `now` is in templates and selections, ISO 8601")] = ""
+    now: Annotated[
+        str, Meta(description="the time that `now` is in templates and selections, ISO 8601")
+    ] = ""
 
 
 class PlannedServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -350,15 +414,25 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     run: Annotated[int, Meta(description="commands, downloads and other operations that run")]
     unchanged: Annotated[int, Meta(description="targets that need no change")]
     skipped: Annotated[
-        int, Meta(description="targets that do not exist or are still recorded, where the playbook sets skip")
+        int,
+        Meta(
+            description="targets that do not exist or are still recorded, where the playbook sets skip"
+        ),
     ]
-    left_out: Annotated[int, Meta(description="targets that must wait for another run; a warning gives the reason")] = 0
+    left_out: Annotated[
+        int, Meta(description="targets that must wait for another run; a warning gives the reason")
+    ] = 0
     errors: Annotated[int, Meta(description="targets that cannot be planned")]
     requests: Annotated[int, Meta(description="requests that applying sends")]
     reads: Annotated[int, Meta(description="requests that planning sent")]
-    outside: Annotated[int, Meta(description="changes of what others have changed since the last run")] = 0
+    outside: Annotated[
+        int, Meta(description="changes of what others have changed since the last run")
+    ] = 0
     kept: Annotated[
-        int, Meta(description="unchanged targets that are not as desired: what others changed is kept, with a warning")
+        int,
+        Meta(
+            description="unchanged targets that are not as desired: what others changed is kept, with a warning"
+        ),
     ] = 0
 
 

@@ -54,7 +54,9 @@ class Reader(Protocol):
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
         """Return all links to an asset: from a listing of the whole database, unless the clip lists them itself."""
 
-    async def read_entries(self, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
+    async def read_entries(
+        self, database: str, asset: Asset, *, in_doubt: bool = False
+    ) -> ClipEntries:
         """Return the entries that show an asset, its home among them, from one listing of the database per run.
 
         ``in_doubt``: also all others that are not surely of other clips.

@@ -45,7 +45,10 @@ def asset_path(database: str, address: Address, *, dialect: Dialect = Dialect())
     >>> asset_path("NEWS", Address("4711", namespace="handle"))
     '/storage/NEWS@handle:4711'
     """
-    name, namespace = named(address.name, "an asset's title or identifier"), namespace_of(address, dialect)
+    name, namespace = (
+        named(address.name, "an asset's title or identifier"),
+        namespace_of(address, dialect),
+    )
     return _asset_path(named(database, "the database"), namespace, name)
 
 
@@ -91,7 +94,10 @@ def query(parameters: Iterable[tuple[str, str]]) -> str:
     >>> query([("name", "comment"), ("val", "50% & more")])
     '?name=comment&val=50%25%20%26%20more'
     """
-    pairs = [f"{encode(name) or named(name, 'a parameter')}={encode(value)}" for name, value in parameters]
+    pairs = [
+        f"{encode(name) or named(name, 'a parameter')}={encode(value)}"
+        for name, value in parameters
+    ]
     return f"?{'&'.join(pairs)}" if pairs else ""
 
 
@@ -106,7 +112,9 @@ def folder_value(folder: Folder) -> str:
     return show_folder(tuple(folder))
 
 
-@lru_cache(maxsize=4096)  # a title is in several requests of its asset, a constant value in all assets
+@lru_cache(
+    maxsize=4096
+)  # a title is in several requests of its asset, a constant value in all assets
 def encode(text: str) -> str:
     """Percent-encode everything but the unreserved characters of RFC 3986, in UTF-8.
 
@@ -169,7 +177,11 @@ def command(asset: str, name: str, parameters: Iterable[tuple[str, str]] = ()) -
 
 def command_of(request: Request) -> Mapping[str, str]:
     """Return the parameters of a command, with its name as ``command``; empty for other requests."""
-    return dict(parse_qsl(urlsplit(request.path).query, keep_blank_values=True)) if request.method == "POST" else {}
+    return (
+        dict(parse_qsl(urlsplit(request.path).query, keep_blank_values=True))
+        if request.method == "POST"
+        else {}
+    )
 
 
 def is_repeatable(request: Request) -> bool:
@@ -193,21 +205,33 @@ def set_field(asset: str, name: str, value: str) -> Request:
     return command(asset, "SETFIELD", [("name", name), ("val", value)])
 
 
-def set_user_fields(asset: str, fields: Mapping[str, Sequence[str]], separator: str = ",") -> Request:
+def set_user_fields(
+    asset: str, fields: Mapping[str, Sequence[str]], separator: str = ","
+) -> Request:
     """SETUSERFIELDS: one parameter for each XMP field, its values joined by the separator.
 
     The separator is encoded with the rest (``%2C``): a server decodes a parameter once, then splits it.
     """
     if not fields:
         raise AddressError("SETUSERFIELDS needs a field", remedy="name at least one field")
-    return command(asset, "SETUSERFIELDS", [(name, separator.join(values)) for name, values in fields.items()])
+    return command(
+        asset, "SETUSERFIELDS", [(name, separator.join(values)) for name, values in fields.items()]
+    )
 
 
 def create_segment(
-    asset: str, number: int, start: Position, duration: Position, fields: Mapping[str, str] | None = None
+    asset: str,
+    number: int,
+    start: Position,
+    duration: Position,
+    fields: Mapping[str, str] | None = None,
 ) -> Request:
     """CREATESEGMENT: add a segment; an empty text is sent, too."""
-    parameters = [("seg_num", str(number)), ("start_frame", str(start)), ("duration", str(duration))]
+    parameters = [
+        ("seg_num", str(number)),
+        ("start_frame", str(start)),
+        ("duration", str(duration)),
+    ]
     return command(asset, "CREATESEGMENT", [*parameters, *(fields or {}).items()])
 
 
@@ -222,7 +246,11 @@ def delete_segment(asset: str, number: int) -> Request:
 
 
 def create_marker(
-    asset: str, uid: int, frame: int | None = None, track: str | None = None, fields: Mapping[str, str] | None = None
+    asset: str,
+    uid: int,
+    frame: int | None = None,
+    track: str | None = None,
+    fields: Mapping[str, str] | None = None,
 ) -> Request:
     """CREATEMARKER: ``NEW_MARKER`` creates a marker, an existing uid changes that one. ``frame`` in frames."""
     parameters = [("uid", str(uid)), *given(frame=frame, track=track), *(fields or {}).items()]
@@ -236,7 +264,11 @@ def delete_marker(asset: str, uid: int) -> Request:
 
 def copy_link(asset: str, title: str, folder: Folder) -> Request:
     """COPYLINK: a new link to the asset, in a folder."""
-    return command(asset, "COPYLINK", [("title", named(title, "a link's title")), ("folder", folder_value(folder))])
+    return command(
+        asset,
+        "COPYLINK",
+        [("title", named(title, "a link's title")), ("folder", folder_value(folder))],
+    )
 
 
 def restore(asset: str) -> Request:
@@ -461,7 +493,9 @@ def default_file(guid: str, *, text: bool) -> str:
     if not is_file_name(guid):
         exact = normal_form(guid)
         readable = re.sub(r"[^\w.]+", "-", exact).strip("-._")[:40].rstrip("-._")
-        stem = f"{readable}~{hashlib.sha256(exact.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        stem = (
+            f"{readable}~{hashlib.sha256(exact.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        )
     return f"{stem}.txt" if text else f"{stem}.xml"
 
 
@@ -520,7 +554,13 @@ def shows_text(text: str, shown: Mapping[str, object]) -> bool:
     first, _, rest = plain(text).partition("\n")
     first, rest, text = first.strip(), rest.strip(), plain(text).strip()
     title, description, _, _ = _texts_of(shown)
-    return (title, description) in {(first, rest), (first, text), (text, ""), ("", text), (text, text)}
+    return (title, description) in {
+        (first, rest),
+        (first, text),
+        (text, ""),
+        ("", text),
+        (text, text),
+    }
 
 
 def item_document(fields: Mapping[str, str]) -> Body:

@@ -15,7 +15,9 @@ from msauto.model.snapshot import AspectName, Json, Thing
 from msauto.primitives.iso_times import parse_datetime
 from msauto.secrets.redaction import HIDDEN
 
-Outcome = Literal["changed", "unchanged", "failed", "unverified", "interrupted", "skipped", "not attempted"]
+Outcome = Literal[
+    "changed", "unchanged", "failed", "unverified", "interrupted", "skipped", "not attempted"
+]
 """``interrupted``: a user stopped the run after some requests of the target and before the others."""
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 """All outcomes, in the order in which they are counted."""
@@ -164,7 +166,9 @@ def seconds_between(started: str | None, ended: str | None) -> float:
     return max(0.0, (parse_time(ended) - parse_time(started)).total_seconds())
 
 
-RunStatus = Literal["running", "ok", "failed", "interrupted", "died", "error", "refused", "locked", "missed"]
+RunStatus = Literal[
+    "running", "ok", "failed", "interrupted", "died", "error", "refused", "locked", "missed"
+]
 """``died``: the process ended without closing the run. ``failed``: something is not done, verified or as desired.
 
 Nothing was written: ``error`` (bad input, a target that cannot be planned), ``refused`` (you must decide),
@@ -208,7 +212,9 @@ class RunSummary(Struct, frozen=True):
     settings: str = ""
 
     def __post_init__(self) -> None:
-        seconds_between(self.started, self.ended or self.started)  # anything but a time is an error here
+        seconds_between(
+            self.started, self.ended or self.started
+        )  # anything but a time is an error here
 
     def __repr__(self) -> str:
         """Return a short form: a list of runs is long."""
@@ -330,7 +336,9 @@ class RunDetails(Struct, frozen=True):
 
     def __repr__(self) -> str:
         """Return a short form."""
-        return f"<RunDetails {self.summary.run}: {self.summary.status}, {len(self.targets)} targets>"
+        return (
+            f"<RunDetails {self.summary.run}: {self.summary.status}, {len(self.targets)} targets>"
+        )
 
     @property
     def plan(self) -> Plan:

@@ -137,7 +137,9 @@ class Dialect:
 
 # The URL, and whether two of them are of one server
 
-ONE_HOST = "use one host, and name the media databases with `database:` of the play, a block or the task"
+ONE_HOST = (
+    "use one host, and name the media databases with `database:` of the play, a block or the task"
+)
 """What to do about two hosts that are one server."""
 
 DEFAULT_PORT = 7901

@@ -95,12 +95,20 @@ class Effect(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
 
     aspect: AspectName
     key: Annotated[str, Meta(description="which one; new 1: the server gives it its key")]
-    before: Annotated[Json, Meta(description="its whole value before, or what is known of it (whole)")] = None
-    after: Annotated[Json, Meta(description="its value after: of an item the named attributes, the others stay")] = None
+    before: Annotated[
+        Json, Meta(description="its whole value before, or what is known of it (whole)")
+    ] = None
+    after: Annotated[
+        Json, Meta(description="its value after: of an item the named attributes, the others stay")
+    ] = None
     visible: Annotated[bool, Meta(description="false where reading has not shown it so far")] = True
     slow: Annotated[bool, Meta(description="it may take minutes until reading shows it")] = False
-    secret: Annotated[bool, Meta(description="its value is hidden, so nothing can be compared with it")] = False
-    whole: Annotated[bool, Meta(description="false where before is not all that reading shows of it")] = True
+    secret: Annotated[
+        bool, Meta(description="its value is hidden, so nothing can be compared with it")
+    ] = False
+    whole: Annotated[
+        bool, Meta(description="false where before is not all that reading shows of it")
+    ] = True
 
     @property
     def thing(self) -> Thing:
@@ -153,7 +161,9 @@ class Seen(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
 
     names: Annotated[tuple[str, ...], Meta(description="the facts and things")] = ()
     digests: Annotated[str, Meta(description="a digest of twelve characters for each name")] = ""
-    private: Annotated[tuple[str, ...], Meta(description="names whose value holds a secret: no digest is kept")] = ()
+    private: Annotated[
+        tuple[str, ...], Meta(description="names whose value holds a secret: no digest is kept")
+    ] = ()
 
     @classmethod
     def of(cls, digests: Mapping[str, str], private: Iterable[str] = ()) -> Seen:
@@ -212,7 +222,13 @@ def predict(effects: Sequence[Iterable[Effect]], done: int) -> dict[Thing, Expec
             if earlier is None:
                 stays = effect.before if effect.after is not None else None
                 expected[thing] = Expected(
-                    effect.before, effect.after, stays, is_done, effect.visible, effect.secret, effect.whole
+                    effect.before,
+                    effect.after,
+                    stays,
+                    is_done,
+                    effect.visible,
+                    effect.secret,
+                    effect.whole,
                 )
             elif is_done:
                 expected[thing] = _expect_next(earlier, effect)
@@ -330,7 +346,9 @@ def _compare_part(comparison: Comparison, aspect: str, part: Part, known: str) -
         comparison.changed.append((aspect, ""))
 
 
-def _compare_unread(comparison: Comparison, aspect: str, things: Mapping[str, Expected], *, is_gone: bool) -> None:
+def _compare_unread(
+    comparison: Comparison, aspect: str, things: Mapping[str, Expected], *, is_gone: bool
+) -> None:
     """Compare the things of an aspect that was not read; ``is_gone``: there is no asset to read."""
     for key, expectation in things.items():
         thing = aspect, key
@@ -368,7 +386,9 @@ def _compare_named(
                 now = None  # it is deleted, and the server gave its key to what is new
             comparison.verdicts[thing] = _verdict(expectation, now, rule)
             comparison.values[thing] = None if now is UNSET else now
-        if _is_unseen(comparison.verdicts[thing], expectation.after, comparison.values[thing], rule):
+        if _is_unseen(
+            comparison.verdicts[thing], expectation.after, comparison.values[thing], rule
+        ):
             comparison.unseen.append(thing)
     return keys_of_new
 

@@ -19,7 +19,8 @@ DROP_FRAME_RATES = {Fraction(30000, 1001): 2, Fraction(60000, 1001): 4}
 """The frame numbers that drop frame omits at the start of each minute, except each tenth (SMPTE 12M)."""
 
 _TIMECODE = re.compile(
-    r"(?P<h>\d{2,6}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)(?:(?P<sep>[:;])(?P<f>\d{2,3})|\.(?P<dec>\d{1,12}))", re.ASCII
+    r"(?P<h>\d{2,6}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)(?:(?P<sep>[:;])(?P<f>\d{2,3})|\.(?P<dec>\d{1,12}))",
+    re.ASCII,
 )
 _PARTS = re.compile(r"\d{2,6}:(?P<minutes>\d\d):(?P<seconds>\d\d)(?:[:;.]\d{1,12})?", re.ASCII)
 _FRAMES = re.compile(r"\d{1,9}", re.ASCII)
@@ -70,7 +71,9 @@ class Timecode(Struct, frozen=True, gc=False):
         whole = int(match["h"]) * 3600 + int(match["m"]) * 60 + int(match["s"])
         if match["dec"] is not None:
             digits = match["dec"]
-            return cls(text, "seconds", seconds=whole, fraction=Fraction(int(digits), 10 ** len(digits)))
+            return cls(
+                text, "seconds", seconds=whole, fraction=Fraction(int(digits), 10 ** len(digits))
+            )
         kind: Literal["drop", "non_drop"] = "drop" if match["sep"] == ";" else "non_drop"
         return cls(text, kind, seconds=whole, frames=int(match["f"]))
 
@@ -104,7 +107,9 @@ class Timecode(Struct, frozen=True, gc=False):
     def is_omitted(self, per_minute: int) -> bool:
         """Return whether drop frame omits it, at a rate where it omits so many numbers at the start of a minute."""
         minutes, second = divmod(self.seconds, 60)
-        return self.kind == "drop" and second == 0 and minutes % 10 != 0 and self.frames < per_minute
+        return (
+            self.kind == "drop" and second == 0 and minutes % 10 != 0 and self.frames < per_minute
+        )
 
     def __str__(self) -> str:
         return self.text
@@ -138,7 +143,9 @@ def _rate_of(frame_time: str) -> Fraction:
     if period <= 0:
         raise TimecodeError(f"{shown}, which is not above 0")
     if not _SLOWEST <= 1 / period <= _FASTEST:
-        raise TimecodeError(f"{shown}, which is not a rate of {_SLOWEST} to {_FASTEST} frames per second")
+        raise TimecodeError(
+            f"{shown}, which is not a rate of {_SLOWEST} to {_FASTEST} frames per second"
+        )
     return (1 / period).limit_denominator(1001)
 
 
@@ -161,7 +168,9 @@ def show_timecode(frames: int, rate: Fraction, *, drop: bool = False) -> str:
         if per_minute is None:
             raise TimecodeError(f"{show_rate(rate)} does not support drop frame")
         tens, rest = divmod(frames, 600 * nominal - 9 * per_minute)
-        in_rest = max(0, rest - per_minute) // (60 * nominal - per_minute)  # the first of ten minutes omits none
+        in_rest = max(0, rest - per_minute) // (
+            60 * nominal - per_minute
+        )  # the first of ten minutes omits none
         frames += per_minute * (9 * tens + in_rest)
         separator = ";"
     seconds, frame = divmod(frames, nominal)

@@ -19,12 +19,29 @@ from msauto.aspects.positions import InAndOut
 from msauto.circuit_breaker import cause_of
 from msauto.errors import MissingError, MsautoError, PlanningError
 from msauto.model import requests
-from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, Handler, Intent, TaskSource
+from msauto.model.desired import (
+    Desired,
+    DesiredAsset,
+    DesiredDownload,
+    DesiredOperation,
+    Handler,
+    Intent,
+    TaskSource,
+)
 from msauto.model.events import Notify, PlannedState, ignore
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipEntries, ClipIdentity, plain, same_text
 from msauto.model.live import Folder, show_folder
-from msauto.model.plan import Address, EmptiedList, Request, Settlement, ShownItem, Target, TargetContext, TargetId
+from msauto.model.plan import (
+    Address,
+    EmptiedList,
+    Request,
+    Settlement,
+    ShownItem,
+    Target,
+    TargetContext,
+    TargetId,
+)
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.requests import asset_path
 from msauto.model.server import ServerSpec
@@ -112,7 +129,9 @@ class AssetSurvey:
         outcome.warnings = (*self._finder.warnings, *unread, *outcome.warnings)
         return outcome
 
-    def _warnings_of_missing(self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]) -> tuple[str, ...]:
+    def _warnings_of_missing(
+        self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]
+    ) -> tuple[str, ...]:
         """Return the warnings of a clip that is missing, those of its tasks included."""
         warnings: dict[str, None] = {}
         for member in (*(member for member, _ in away), *unknown):
@@ -140,7 +159,9 @@ class AssetSurvey:
         for member in self._group.members:
             intent, listed = member.intent, dict(member.listed)
             try:
-                desired = await self._layers.evaluate(intent.evaluate, member.entry, intent.source, listed=listed)
+                desired = await self._layers.evaluate(
+                    intent.evaluate, member.entry, intent.source, listed=listed
+                )
             except NoAssetError:
                 unknown.append(member)
                 continue
@@ -168,18 +189,24 @@ class AssetSurvey:
         if not now:
             return desired
         intent = member.intent
-        evaluate = partial(self._layers.evaluate, entry=member.entry, source=intent.source, answer=answer)
+        evaluate = partial(
+            self._layers.evaluate, entry=member.entry, source=intent.source, answer=answer
+        )
         if member.where is None or await evaluate(member.where):
             return await evaluate(intent.evaluate)
         differences: list[str] = []
         for name, value in now.items():
-            differences.append(f"{name} is {listed[name]!r} in the listing and {value!r} in the answer")
+            differences.append(
+                f"{name} is {listed[name]!r} in the listing and {value!r} in the answer"
+            )
         self._finder.warnings += (
             f"{member.title!r} no longer fulfils `where` of {intent.source.description}: {', '.join(differences)}",
         )
         return None
 
-    async def _check_missing(self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]) -> PlannedState:
+    async def _check_missing(
+        self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]
+    ) -> PlannedState:
         """Return the state for intents whose asset is missing. Raises ``PlanningError`` unless they allow for that."""
         state: PlannedState = "unchanged"
         if not away and not unknown:
@@ -226,7 +253,9 @@ class AssetSurvey:
         if "*" in title or "?" in title:
             pattern = re.escape(title).replace(r"\*", ".*").replace(r"\?", ".")
             return f"for all such titles, write `select: {{where: asset.title is match('{pattern}$')}}`, or a loop"
-        return await self._context.similar.remedy(self._reader, self._group.database, title, otherwise, today)
+        return await self._context.similar.remedy(
+            self._reader, self._group.database, title, otherwise, today
+        )
 
     # Comparing ---------------------------------------------------------------------------------------------------
 
@@ -245,7 +274,9 @@ class AssetSurvey:
         entries = None
         if desired is not None and not desired.present:
             chosen = tuple([member.entry for member, _ in here if member.entry is not None])
-            entries = await check_deletion(self._reader, self._group.database, clip, chosen, desired)
+            entries = await check_deletion(
+                self._reader, self._group.database, clip, chosen, desired
+            )
             if entries is None:
                 return SurveyedTarget("unchanged", warnings=desired.notes)
         recalled = self._recall(clip)
@@ -264,7 +295,9 @@ class AssetSurvey:
             self._warn_of_another_recording(clip, builder)
         builder.look(*self._layers.looked)
         target = _target_of(plan, clip, deletes=entries is not None)
-        outcome = finished(self._context, target, builder, self._layers.added_to(plan.live), settlements)
+        outcome = finished(
+            self._context, target, builder, self._layers.added_to(plan.live), settlements
+        )
         if outcome.target is not None and self._context.find_links and entries is None:
             outcome.target = await with_places(outcome.target, clip.asset, self._reader)
         return outcome
@@ -285,31 +318,43 @@ class AssetSurvey:
         changes = plan.builder.changes
         if declared and self._group.protecting:
             reads = any(losses(changes))
-            kept = await protected(self._group.protecting, self._layers, self._finder, here, reads=reads)
+            kept = await protected(
+                self._group.protecting, self._layers, self._finder, here, reads=reads
+            )
             check_protected(plan, declared, kept)
         home = None
         if desired is not None and desired.folder is not None:
             home = desired.folder.value
         is_undo = bool(plan.still)
-        await check_link_titles(self._reader, plan.database, plan.asset, changes, home=home, are_links=is_undo)
+        await check_link_titles(
+            self._reader, plan.database, plan.asset, changes, home=home, are_links=is_undo
+        )
 
     def _warn_of_another_recording(self, clip: FoundClip, builder: PlanBuilder) -> None:
         """Warn that runs knew another clip under the title: what others changed since is not known of this one."""
         now = clip.asset.attributes.get("create_time")
         if not now:
             return
-        for known in self._context.memory.clips_of(self._context.server.name, self._group.database, clip.title):
+        for known in self._context.memory.clips_of(
+            self._context.server.name, self._group.database, clip.title
+        ):
             if not known.create_time:
                 continue
             what, is_now, was = "recording", f"created {now}", f"created {known.create_time}"
             if is_now == was:
-                what, is_now, was = "entry", f"link_id {clip.asset.link_id}", f"link_id {known.link_id}"
+                what, is_now, was = (
+                    "entry",
+                    f"link_id {clip.asset.link_id}",
+                    f"link_id {known.link_id}",
+                )
             builder.warnings.append(
                 f"{clip.title}: this is another {what} ({is_now}) than the one that earlier runs wrote to ({was})"
             )
             return
 
-    def _may_go_on(self, clip: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset) -> bool:
+    def _may_go_on(
+        self, clip: FoundClip, declared: Sequence[DesiredAsset], desired: DesiredAsset
+    ) -> bool:
         """Return whether no task skips a clip that is still recorded; an error unless all tasks skip or allow it.
 
         Raises ``PlanningError`` also for a clip that is not in the folder that a task names.
@@ -340,7 +385,9 @@ class AssetSurvey:
 
     def _id_of(self, clip: FoundClip, title: str) -> TargetId:
         link_id, created = clip.asset.link_id, clip.asset.attributes.get("create_time")
-        return TargetId(self._context.server.name, self._group.database, "asset", title, link_id, created)
+        return TargetId(
+            self._context.server.name, self._group.database, "asset", title, link_id, created
+        )
 
     async def _plan_context(
         self,
@@ -392,7 +439,9 @@ class AssetSurvey:
             plan = structs.replace(plan, places=entries.places)
         return plan
 
-    async def _read_rest(self, clip: FoundClip, desired: DesiredAsset | None, title: str) -> LiveTarget:
+    async def _read_rest(
+        self, clip: FoundClip, desired: DesiredAsset | None, title: str
+    ) -> LiveTarget:
         """Read what only the comparison needs: XMP fields, what is where links are to be, all links."""
         known = LiveTarget(asset=clip.asset, xmp=self._layers.xmp, links=self._layers.links)
         if desired is None:
@@ -421,7 +470,9 @@ class AssetSurvey:
                         keys.add(key)
         return [ASPECTS[aspect].needs(keys) for aspect, keys in asked.items()]
 
-    async def _plan_handlers(self, plan: PlanContext, here: Sequence[Declared], desired: DesiredAsset | None) -> bool:
+    async def _plan_handlers(
+        self, plan: PlanContext, here: Sequence[Declared], desired: DesiredAsset | None
+    ) -> bool:
         """Plan the handlers that are due; what two of them run on this target, only once.
 
         Return whether the target may be planned: a deletion may have to wait for a handler in doubt.
@@ -488,7 +539,9 @@ def in_error(context: SurveyContext, group: IntentGroup, error: Exception) -> Ta
 # Planning ------------------------------------------------------------------------------------------------------
 
 
-def _plan_tasks(plan: PlanContext, desired: DesiredAsset | None, runs: Sequence[DesiredOperation]) -> None:
+def _plan_tasks(
+    plan: PlanContext, desired: DesiredAsset | None, runs: Sequence[DesiredOperation]
+) -> None:
     """Plan what the tasks want. Raises ``PlanningError`` with all that is wrong with it."""
     steps: list[Callable[[], None]] = []
     if desired is not None:
@@ -532,7 +585,9 @@ def _check_editorial(context: PlanContext) -> None:
     for check in context.builder.checks:
         warnings += check(context, after)
     warnings += _outside_in_and_out(context, after)
-    context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
+    context.builder.warnings += [
+        f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)
+    ]
 
 
 def _outside_in_and_out(context: PlanContext, after: Callable[[], Snapshot]) -> Iterator[str]:
@@ -614,5 +669,7 @@ def shown_context(live: LiveTarget, sent: Sequence[Request]) -> TargetContext | 
 
 
 _ON_TIMELINES: Final = {
-    name: aspect for name, aspect in ASPECTS.items() if isinstance(aspect, ListAspect) and aspect.positions
+    name: aspect
+    for name, aspect in ASPECTS.items()
+    if isinstance(aspect, ListAspect) and aspect.positions
 }

@@ -82,10 +82,16 @@ class ClipFinder:
         """
         renamed: NamedClip | None = None  # under this name the clip gets another title
         for named in clips:
-            if renamed is None and not named.part.by_id and not same_text(named.clip.title, named.part.name):
+            if (
+                renamed is None
+                and not named.part.by_id
+                and not same_text(named.clip.title, named.part.name)
+            ):
                 renamed = named
         for named in clips:
-            if named.part.by_id and (renamed is None or same_text(named.clip.title, renamed.clip.title)):
+            if named.part.by_id and (
+                renamed is None or same_text(named.clip.title, renamed.clip.title)
+            ):
                 return named
         if renamed is not None:
             return renamed
@@ -122,7 +128,9 @@ class ClipFinder:
         if _may_stay(part):
             self._keeps_former_title = True
             kept = clips[-1]
-            self.warnings += (f"{kept.title}: the title is not changed, because another clip now has {part.name!r}",)
+            self.warnings += (
+                f"{kept.title}: the title is not changed, because another clip now has {part.name!r}",
+            )
             return kept
         raise refuse(
             f"both {clips[0].title!r} and {clips[1].title!r} exist: the asset is ambiguous",
@@ -133,7 +141,9 @@ class ClipFinder:
     async def _are_one(self, clips: Sequence[FoundClip]) -> bool:
         """Whether all answers are of one clip."""
         for other in clips[1:]:
-            if not await are_one_clip(self._reader, self._group.database, clips[0].asset, other.asset):
+            if not await are_one_clip(
+                self._reader, self._group.database, clips[0].asset, other.asset
+            ):
                 return False
         return True
 
@@ -236,7 +246,9 @@ class ClipFinder:
         if listing is not None and entry_called(listing.entries, folder, title) is not None:
             return False
         home, there = show_folder(asset.folder or ()) or "/", show_folder(folder) or "/"
-        self.warnings += (f"{title!r} in {home} is not deleted: the task names the one in {there}, and none is there",)
+        self.warnings += (
+            f"{title!r} in {home} is not deleted: the task names the one in {there}, and none is there",
+        )
         return True
 
     def _is_for_clip(self, member: IntentGroupMember, desired: Desired, *, renames: bool) -> bool:
@@ -266,7 +278,9 @@ class ClipFinder:
             check_guard(asset, title, desired.folder)  # of this entry, not of the main one
             desired = structs.replace(desired, folder=None)
         parts = dict(desired.parts)
-        title_declared: Sourced[str] | None = parts.pop("title", None)  # by which it only names the asset
+        title_declared: Sourced[str] | None = parts.pop(
+            "title", None
+        )  # by which it only names the asset
         if desired.present and not is_main:
             entry = title if self._group.merged else None
             for name, value in parts.items():

@@ -18,7 +18,14 @@ from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.model.clip_entries import are_one_clip, entries_in_doubt
 from msauto.model.desired import DesiredAsset, TaskSource
-from msauto.model.identity import ClipEntries, compare_clips, lives_in, plain, same_folder, same_text
+from msauto.model.identity import (
+    ClipEntries,
+    compare_clips,
+    lives_in,
+    plain,
+    same_folder,
+    same_text,
+)
 from msauto.model.live import Asset, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import Reader
@@ -58,7 +65,10 @@ async def why_not_deleted(
         return f"it is in {show_folder(asset.folder or ())!r}, and was in {target.folder!r}"
     planned = set(map(plain, target.places))
     new: list[str] = []
-    for reader in (listed, listed.fresh()):  # a clip that this run renames, or has just deleted, is not new
+    for reader in (
+        listed,
+        listed.fresh(),
+    ):  # a clip that this run renames, or has just deleted, is not new
         entries = await entries_in_doubt(recent, target.database, asset, listed=reader)
         places = [show_folder(place) for place in entries.places]
         new = [place for place in places if plain(place) not in planned]
@@ -102,7 +112,9 @@ async def check_deletion(
     return entries
 
 
-def _check_entry(clip: FoundClip, entries: ClipEntries, chosen: Sequence[Entry], source: TaskSource) -> None:
+def _check_entry(
+    clip: FoundClip, entries: ClipEntries, chosen: Sequence[Entry], source: TaskSource
+) -> None:
     """Refuse to delete a clip through a link, or by a title that none of its entries has."""
     by_id = bool(clip.address.namespace)
     called = [entry for entry in entries.same if same_text(entry.title, clip.title)]
@@ -131,7 +143,11 @@ def _check_consent(clip: FoundClip, entries: ClipEntries, desired: DesiredAsset)
     others = [entry for entry in entries.same if entry is not own]
     if others and not desired.with_links:
         first = compare_clips(asset, others[0])
-        doubt = "" if first.answer == "same" else f"; {_listed(others[:1])} may be one ({first.evidence})"
+        doubt = (
+            ""
+            if first.answer == "same"
+            else f"; {_listed(others[:1])} may be one ({first.evidence})"
+        )
         raise refuse(
             f"{title!r} has several entries ({_listed(entries.same)}), and a clip is not deleted while links show it"
             f"{doubt}",
@@ -185,9 +201,13 @@ async def check_link_titles(
     for change in removed:
         place = parse_folder(change.key)
         remedy = "remove it by hand"
-        why = why_ambiguous(place[-1], links) or await _why_not_removed(reader, database, asset, change)
+        why = why_ambiguous(place[-1], links) or await _why_not_removed(
+            reader, database, asset, change
+        )
         # A server may report any folder as that of the clip: `folder:` counts for links elsewhere that a task names.
-        is_named_elsewhere = home is not None and not change.losses and not same_folder(home, place[:-1])
+        is_named_elsewhere = (
+            home is not None and not change.losses and not same_folder(home, place[:-1])
+        )
         is_link = are_links or is_named_elsewhere
         if why is None and not is_link and not await _is_away(reader, database, asset, place):
             why = "the server does not show which of the two is the clip, and which is the link"
@@ -198,10 +218,16 @@ async def check_link_titles(
 
 
 def _removed_links(changes: Sequence[Change]) -> list[Change]:
-    return [change for change in changes if change.action == "delete" and ASPECTS[change.aspect].deletes == "link"]
+    return [
+        change
+        for change in changes
+        if change.action == "delete" and ASPECTS[change.aspect].deletes == "link"
+    ]
 
 
-async def _why_not_removed(reader: Reader, database: str, asset: Asset, change: Change) -> str | None:
+async def _why_not_removed(
+    reader: Reader, database: str, asset: Asset, change: Change
+) -> str | None:
     """Return why a DELETE of the link's title may not mean this link."""
     place = parse_folder(change.key)
     answer = await reader.read_asset(database, Address(place[-1]))
@@ -229,7 +255,9 @@ async def _is_away(reader: Reader, database: str, asset: Asset, place: Folder) -
     return any(same_folder((*link.folder, link.title), place) for link in asset.links or ())
 
 
-async def _why_another_entry(reader: Reader, database: str, asset: Asset, place: Folder, answer: Asset) -> str | None:
+async def _why_another_entry(
+    reader: Reader, database: str, asset: Asset, place: Folder, answer: Asset
+) -> str | None:
     """Return why the answer to a link's title may be of another entry.
 
     A ``link_id`` that the link has and its clip does not have shows that the answer is of the link.
@@ -272,7 +300,9 @@ async def _check_address(reader: Reader, database: str, asset: Asset, change: Ch
         if by_title is not None and by_title == in_folder:
             return
         link_ids = f"read by title: {_called(by_title)}, in its folder: {_called(in_folder)}"
-        why = f"its title leads to another entry, or the server does not report to which ({link_ids})"
+        why = (
+            f"its title leads to another entry, or the server does not report to which ({link_ids})"
+        )
     raise refuse(
         f"the fields of the link {change.key} cannot be set: {why}",
         change.source,

@@ -179,7 +179,9 @@ class Layers:
         try:
             fields = await self._reader.read_xmp(self._database, clip.address, names)
         except UnsupportedError as error:
-            raise refuse(f"{task} reads asset.xmp: {error.message}", source, error.remedy) from error
+            raise refuse(
+                f"{task} reads asset.xmp: {error.message}", source, error.remedy
+            ) from error
         if need.name is None and fields:
             self.xmp, self._answers.reports_all = fields, True
         elif need.name is None:

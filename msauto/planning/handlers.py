@@ -45,7 +45,9 @@ def recall(
             if forget and (is_pending or mapping(value).get("unverified")):
                 items[item] = None if is_pending else True
                 settlements.append(Settlement(target, item, items[item]))
-    return RecalledItems({name: value for name, value in items.items() if value is not None}, tuple(settlements))
+    return RecalledItems(
+        {name: value for name, value in items.items() if value is not None}, tuple(settlements)
+    )
 
 
 class DueHandlers(Struct, frozen=True):
@@ -107,7 +109,9 @@ def due_handlers(
 
 
 def _why_deletion_waits(
-    merged: DesiredAsset | None, called: Iterable[Handler], pending: Mapping[str, Mapping[str, Json]]
+    merged: DesiredAsset | None,
+    called: Iterable[Handler],
+    pending: Mapping[str, Mapping[str, Json]],
 ) -> list[str]:
     """Return which handlers that run before a deletion may have run already."""
     if merged is None or merged.present:
@@ -121,7 +125,9 @@ def _why_deletion_waits(
 
 
 def _notified(
-    declared: Iterable[tuple[Sequence[Handler], Desired]], merged: DesiredAsset | None, changes: Sequence[Change]
+    declared: Iterable[tuple[Sequence[Handler], Desired]],
+    merged: DesiredAsset | None,
+    changes: Sequence[Change],
 ) -> list[Handler]:
     """Return the handlers that the changes notify, each once, in the order of the plays."""
     places = {change.source.place for change in changes}
@@ -133,13 +139,17 @@ def _notified(
     for handlers, desired in declared:
         if not handlers:
             continue
-        declared_at = desired.places() if isinstance(desired, DesiredAsset) else [desired.source.place]
+        declared_at = (
+            desired.places() if isinstance(desired, DesiredAsset) else [desired.source.place]
+        )
         if not places.isdisjoint(declared_at):
             by_order |= {handler.order: handler for handler in handlers}
     return [by_order[order] for order in sorted(by_order)]
 
 
-_NOT_AGAIN = "it is not sent again automatically\ncheck the server; --forget-pending ends this warning"
+_NOT_AGAIN = (
+    "it is not sent again automatically\ncheck the server; --forget-pending ends this warning"
+)
 _HELD = (
     "it is not sent again, because the changed value is not reported and may be set already\n"
     "check the server; to run it, use a separate task; --forget-pending ends this warning"

@@ -19,7 +19,15 @@ from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import PlanBuilder, PlanContext, refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.clip_entries import entries_in_doubt
-from msauto.model.desired import ChannelRef, DesiredAsset, DesiredChannel, DesiredList, Intent, TaskSource, TitleRef
+from msauto.model.desired import (
+    ChannelRef,
+    DesiredAsset,
+    DesiredChannel,
+    DesiredList,
+    Intent,
+    TaskSource,
+    TitleRef,
+)
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import plain
 from msauto.model.plan import Change, Target
@@ -160,7 +168,13 @@ async def protected(
     warnings, looked = finder.warnings, set(layers.looked)
     for member in protecting:
         answer = finder.answer_to(member)
-        evaluate = partial(layers.evaluate, entry=member.entry, source=member.intent.source, answer=answer, reads=reads)
+        evaluate = partial(
+            layers.evaluate,
+            entry=member.entry,
+            source=member.intent.source,
+            answer=answer,
+            reads=reads,
+        )
         with suppress(*_INVALID):
             if member.where and not await evaluate(partial(may_choose, member.where)):
                 continue
@@ -183,7 +197,9 @@ async def protected(
 # Contradictions -------------------------------------------------------------------------------------------------------
 
 
-def check_protected(plan: PlanContext, declared: Sequence[DesiredAsset], kept: Sequence[DesiredAsset]) -> None:
+def check_protected(
+    plan: PlanContext, declared: Sequence[DesiredAsset], kept: Sequence[DesiredAsset]
+) -> None:
     """Raise ``PlanningError`` where what is planned for an asset contradicts what tasks that are left out declare."""
     merge = partial(merge_desired, asset=plan.asset, title=plan.live_title)
     for protecting in kept:
@@ -200,7 +216,9 @@ def check_protected(plan: PlanContext, declared: Sequence[DesiredAsset], kept: S
                 check_items(planned, part, partial(_changes_of, plan, name), protecting.source)
 
 
-def _changes_of(plan: PlanContext, name: str, parts: Sequence[DesiredList[Any]]) -> Sequence[Change]:
+def _changes_of(
+    plan: PlanContext, name: str, parts: Sequence[DesiredList[Any]]
+) -> Sequence[Change]:
     """Return the changes that tasks with these parts of one aspect would make."""
     merging = Merging(plan.asset, plan.title)
     merged = ASPECTS[name].merge(merging, parts)
@@ -211,7 +229,10 @@ def _changes_of(plan: PlanContext, name: str, parts: Sequence[DesiredList[Any]])
 
 
 def check_items(
-    declared: Sequence[P], kept: P, changes_of: Callable[[Sequence[P]], Sequence[Change]], source: TaskSource
+    declared: Sequence[P],
+    kept: P,
+    changes_of: Callable[[Sequence[P]], Sequence[Change]],
+    source: TaskSource,
 ) -> None:
     """Raise ``PlanningError`` where a list contradicts ``kept``, or loses an item that ``kept`` names.
 
@@ -232,7 +253,9 @@ def check_items(
     for change in losses(changes_of(declared)):
         if change.thing not in lost:
             what = f"{change.aspect} {change.key} is removed by {change.source.description}, and another task names it"
-            error = refuse(what, change.source, "remove one of the two tasks, or declare the same in both")
+            error = refuse(
+                what, change.source, "remove one of the two tasks, or declare the same in both"
+            )
             raise _still_protects(error, source)
 
 

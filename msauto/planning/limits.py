@@ -26,14 +26,18 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
     count = len(deleted)
     if count > limits.delete_assets:
         links = sum([ASPECTS[change.aspect].deletes == "link" for change in deleted])
-        exceeded.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))
+        exceeded.append(
+            Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links)
+        )
     limit = limits.remove_items if limits.allow_remove is None else limits.allow_remove
     if removed > limit:
         exceeded.append(Refusal("remove_items", limit, removed, f"--allow-remove {removed}"))
     elif emptied >= EMPTIED and limits.allow_remove is None:
         exceeded.append(Refusal("empty_list", EMPTIED - 1, emptied, f"--allow-remove {removed}"))
     if limits.requests is not None and plan.requests > limits.requests:
-        exceeded.append(Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}"))
+        exceeded.append(
+            Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}")
+        )
     if limits.protected:
         exceeded += _protected(plan, limits.protected)
     return tuple(exceeded)

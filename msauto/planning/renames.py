@@ -42,7 +42,9 @@ class Rename(Struct, frozen=True):
     passed_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     next_titles: tuple[str, ...] = ()
 
-    async def titles(self, read: Callable[[str], Awaitable[Asset | None]], source: TaskSource) -> Sequence[str]:
+    async def titles(
+        self, read: Callable[[str], Awaitable[Asset | None]], source: TaskSource
+    ) -> Sequence[str]:
         """Return the titles to look for. Raises ``PostponedError`` where the new title is still taken."""
 
         async def existing(titles: Sequence[str]) -> list[str]:
@@ -127,7 +129,9 @@ class Renames:
     def _oldest(self, database: str, title: str) -> tuple[str, ...]:
         """Return the former titles of a title, and theirs, that have no former title themselves."""
         followed = self._followed_back(database, title)
-        return tuple([former for former in followed if self._key(database, former) not in self._was])
+        return tuple(
+            [former for former in followed if self._key(database, former) not in self._was]
+        )
 
     def _followed_back(self, database: str, title: str) -> Iterator[str]:
         """Yield the former titles of a title, their former titles, and so on, each once."""
@@ -152,7 +156,10 @@ class Renames:
                 continue
             claims = self._claims[former]
             source = claims[-1][1]
-            if any(self._key(database, name) == own_key for name in self._followed_back(database, title)):
+            if any(
+                self._key(database, name) == own_key
+                for name in self._followed_back(database, title)
+            ):
                 return refuse(
                     f"{title!r} and {was!r} are swapped, and the interface renames one clip at a time by its title",
                     source,

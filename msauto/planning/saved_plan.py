@@ -39,7 +39,9 @@ FORMAT: Final = "msauto-plan"
 VERSION: Final = 1
 
 
-class PlanDocument(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+class PlanDocument(
+    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
+):
     """The whole JSON document."""
 
     format: Annotated[Literal["msauto-plan"], Meta(description="always msauto-plan")]
@@ -47,39 +49,53 @@ class PlanDocument(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     created: Annotated[str, Meta(description="when the plan was made, ISO 8601")]
     msauto: Annotated[str, Meta(description="the version of msauto that made it")]
     inputs: Annotated[tuple[InputHash, ...], Meta(description="the files that it was made from")]
-    settings: Annotated[InputHash | None, Meta(description="the settings file whose limits apply, if there is one")] = (
-        None
-    )
+    settings: Annotated[
+        InputHash | None, Meta(description="the settings file whose limits apply, if there is one")
+    ] = None
     summary: Annotated[Summary, Meta(description="the counts")]
     refusals: Annotated[
-        tuple[Refusal, ...], Meta(description="limits that the plan exceeds; each names the flag that allows it")
+        tuple[Refusal, ...],
+        Meta(description="limits that the plan exceeds; each names the flag that allows it"),
     ]
     warnings: Annotated[tuple[str, ...], Meta(description="what to know before applying")]
     servers: Annotated[tuple[PlannedServer, ...], Meta(description="all servers of the run")]
     targets: Annotated[
         tuple[Target, ...],
-        Meta(description="what changes, and what cannot be planned; unchanged targets are only counted"),
+        Meta(
+            description="what changes, and what cannot be planned; unchanged targets are only counted"
+        ),
     ]
-    batches: Annotated[tuple[Batch, ...], Meta(description="which servers go together, in order (serial)")]
+    batches: Annotated[
+        tuple[Batch, ...], Meta(description="which servers go together, in order (serial)")
+    ]
     settlements: Annotated[
-        tuple[Settlement, ...], Meta(description="what applying writes into the ledger without a request")
+        tuple[Settlement, ...],
+        Meta(description="what applying writes into the ledger without a request"),
     ]
-    options: Annotated[PlanOptions, Meta(description="what else shaped it: with these, it is made again")]
+    options: Annotated[
+        PlanOptions, Meta(description="what else shaped it: with these, it is made again")
+    ]
 
 
 _SHARED: Final = (
     "created", "msauto", "inputs", "settings", "refusals", "warnings", "servers", "targets", "batches", "settlements",
     "options",
 )  # fmt: skip
-_REMEDY: Final = "make the plan again with `msauto plan --out`; a plan file is not meant to be edited"
+_REMEDY: Final = (
+    "make the plan again with `msauto plan --out`; a plan file is not meant to be edited"
+)
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
     """Return the plan as a JSON object that holds no secret of the plan; its targets are :class:`LazyItems`."""
     plan = redact_plan(plan)
     shared = {name: getattr(plan, name) for name in _SHARED} | {"targets": ()}
-    data: dict[str, Any] = to_json(PlanDocument(format=FORMAT, version=VERSION, summary=plan.summary, **shared))
-    data["targets"] = LazyItems(plan.targets, lambda target: to_json(structs.replace(target, holding=UNSET)))
+    data: dict[str, Any] = to_json(
+        PlanDocument(format=FORMAT, version=VERSION, summary=plan.summary, **shared)
+    )
+    data["targets"] = LazyItems(
+        plan.targets, lambda target: to_json(structs.replace(target, holding=UNSET))
+    )
     return data
 
 
@@ -88,11 +104,15 @@ def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise _refuse(path, f"not a plan: `format` is not {FORMAT!r}", _REMEDY)
     if data.get("version") != VERSION:
-        message = f"the plan has version {data.get('version')!r}; this msauto reads version {VERSION}"
+        message = (
+            f"the plan has version {data.get('version')!r}; this msauto reads version {VERSION}"
+        )
         raise _refuse(path, message, "apply it with the msauto that made it, or make it again")
     for key in ("result", "problems"):
         if key in data:
-            raise _refuse(path, f"this is the output of `msauto apply`, not a plan: it has `{key}`", _REMEDY)
+            raise _refuse(
+                path, f"this is the output of `msauto apply`, not a plan: it has `{key}`", _REMEDY
+            )
     try:
         document = from_json(PlanDocument, data)
     except ValueError as error:
@@ -107,13 +127,20 @@ def plan_schema() -> dict[str, Any]:
     document = parts.pop("PlanDocument")
     problems, more = describe_types(tuple[ReportedProblem, ...])
     document["properties"] |= {
-        "problems": {**problems, "description": "why nothing was planned or applied: such a document is not a plan"},
-        "result": {"description": "what came of the run, if it was applied: such a document is not a plan"},
+        "problems": {
+            **problems,
+            "description": "why nothing was planned or applied: such a document is not a plan",
+        },
+        "result": {
+            "description": "what came of the run, if it was applied: such a document is not a plan"
+        },
     }
     parts |= more
     del parts["Target"]["properties"]["holding"]  # never written
     for name in ("Target", "Request"):
-        parts[name]["properties"]["result"] = {"description": "what came of it, if the plan was applied"}
+        parts[name]["properties"]["result"] = {
+            "description": "what came of it, if the plan was applied"
+        }
     return schema_document("msauto plan", document, parts)
 
 
@@ -136,7 +163,13 @@ def digest(target: Target) -> str:
     """
     changes = tuple(structs.replace(change, source=TaskSource("")) for change in target.changes)
     same = structs.replace(
-        target, changes=changes, clip=ClipIdentity(), context=None, others=Seen(), holding=UNSET, batch=0
+        target,
+        changes=changes,
+        clip=ClipIdentity(),
+        context=None,
+        others=Seen(),
+        holding=UNSET,
+        batch=0,
     )
     return hashlib.sha256(to_key(same)).hexdigest()
 

@@ -9,7 +9,14 @@ from contextlib import suppress
 from typing import Final
 
 from msauto.aspects.plan_builder import refuse
-from msauto.errors import MissingError, MsautoError, PlanningError, close_names, did_you_mean, nearest
+from msauto.errors import (
+    MissingError,
+    MsautoError,
+    PlanningError,
+    close_names,
+    did_you_mean,
+    nearest,
+)
 from msauto.model.desired import SelectRef, TaskSource
 from msauto.model.identity import ClipIdentity, compare_clips
 from msauto.model.live import Entry
@@ -46,7 +53,9 @@ class SimilarTitles:
             self._seconds = 0  # the next one would wait as long
             return ()
 
-    async def title_today(self, reader: Reader, database: str, clips: Iterable[ClipIdentity]) -> str:
+    async def title_today(
+        self, reader: Reader, database: str, clips: Iterable[ClipIdentity]
+    ) -> str:
         """Return the live title of a clip that had another one: its entry has the same link_id and creation time.
 
         It is empty where that is not known, or of several clips.
@@ -63,7 +72,9 @@ class SimilarTitles:
                 titles.add(entry.title)
         return titles.pop() if len(titles) == 1 else ""
 
-    async def remedy(self, reader: Reader, database: str, title: str, otherwise: str, today: str = "") -> str:
+    async def remedy(
+        self, reader: Reader, database: str, title: str, otherwise: str, today: str = ""
+    ) -> str:
         """Return ``did you mean 'x'?`` with the nearest live titles, best first, and what to do otherwise.
 
         ``today``: the title that its clip has now, which comes before that. No title is near if the listing cannot be
@@ -85,7 +96,12 @@ class SimilarTitles:
 
 
 async def not_found(
-    reader: Reader, server: ServerSpec, kind: NamedKind, name: str, source: TaskSource | None, database: str = ""
+    reader: Reader,
+    server: ServerSpec,
+    kind: NamedKind,
+    name: str,
+    source: TaskSource | None,
+    database: str = "",
 ) -> PlanningError:
     """Return the error of a database, channel or folder that the server does not have, with the nearest name.
 
@@ -127,7 +143,10 @@ async def with_nearest_folder(error: MissingError, reader: Reader, database: str
 
 _NOT_FOUND: Final[Mapping[NamedKind, tuple[str, str]]] = {
     "database": ("database", "list the databases with `msauto show databases`"),
-    "channel": ("RSS channel", "list the channels with `msauto show channels`; create a channel in the feed service"),
+    "channel": (
+        "RSS channel",
+        "list the channels with `msauto show channels`; create a channel in the feed service",
+    ),
     "folder": ("folder", "correct the folder, or create it"),
 }
 """What each kind is called, and what to do if no name is near."""

@@ -35,7 +35,17 @@ from msauto.model.events import Notify, ignore
 from msauto.model.facts import Facts
 from msauto.model.identity import compare_clips, plain
 from msauto.model.live import Asset, parse_folder, show_folder
-from msauto.model.plan import COUNTS, Address, InputHash, Limits, Plan, PlannedServer, Settlement, Target, TargetId
+from msauto.model.plan import (
+    COUNTS,
+    Address,
+    InputHash,
+    Limits,
+    Plan,
+    PlannedServer,
+    Settlement,
+    Target,
+    TargetId,
+)
 from msauto.model.ports import LiveTarget
 from msauto.model.timecode import TimecodeError
 from msauto.planning.asset_survey import (
@@ -48,11 +58,23 @@ from msauto.planning.asset_survey import (
 from msauto.planning.clip_finder import DistinctClipsError
 from msauto.planning.fact_layers import XmpAnswers
 from msauto.planning.handlers import recall
-from msauto.planning.left_out import asks_for_something, check_items, find_clips, protect_by_title, protect_otherwise
+from msauto.planning.left_out import (
+    asks_for_something,
+    check_items,
+    find_clips,
+    protect_by_title,
+    protect_otherwise,
+)
 from msauto.planning.limits import refusals
 from msauto.planning.renames import PostponedError
 from msauto.planning.similar_titles import not_found
-from msauto.planning.target_groups import Grouping, IntentGroup, IntentGroupMember, merge_groups, named_by
+from msauto.planning.target_groups import (
+    Grouping,
+    IntentGroup,
+    IntentGroupMember,
+    merge_groups,
+    named_by,
+)
 from msauto.secrets.redaction import HIDDEN, Secrets
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
@@ -162,7 +184,10 @@ def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[
 
 
 async def _named_otherwise(
-    context: SurveyContext, planned: list[Planned], others: Sequence[IntentGroup], grouping: Grouping
+    context: SurveyContext,
+    planned: list[Planned],
+    others: Sequence[IntentGroup],
+    grouping: Grouping,
 ) -> tuple[list[Planned], list[IntentGroup]]:
     """Return the groups of ``others``, and of what is left out, that may name a clip which loses something, or a link.
 
@@ -302,7 +327,9 @@ async def _shows_another_clip(context: SurveyContext, target: Target, title: str
     return False
 
 
-def _without_shared_places(context: SurveyContext, planned: Sequence[Planned]) -> list[SurveyedTarget]:
+def _without_shared_places(
+    context: SurveyContext, planned: Sequence[Planned]
+) -> list[SurveyedTarget]:
     """Return the outcomes; in error are those that want one title in one folder, for a link or for the clip itself."""
     outcomes = [outcome for _, outcome in planned]
     wanted: dict[tuple[str, ...], dict[int, TaskSource]] = {}
@@ -374,7 +401,9 @@ def _failed(context: SurveyContext, group: IntentGroup, error: Exception) -> Sur
     return SurveyedTarget("error", structs.replace(target, batch=group.batch))
 
 
-def failed_survey(server: str, intents: Sequence[Intent], error: Exception, notify: Notify = ignore) -> Survey:
+def failed_survey(
+    server: str, intents: Sequence[Intent], error: Exception, notify: Notify = ignore
+) -> Survey:
     """Return the plan of a server that could not be read as a whole: all that its tasks ask is in error."""
     message = str(described(error))
     targets: dict[TargetId, Target] = {}
@@ -384,7 +413,9 @@ def failed_survey(server: str, intents: Sequence[Intent], error: Exception, noti
         if target.id not in targets:
             targets[target.id] = target
             notify(events.TargetPlanned(server, database, kind, name, "error", 0, 0, message))
-    return Survey(server, tuple(targets.values()), is_unreachable=isinstance(error, UnreachableError))
+    return Survey(
+        server, tuple(targets.values()), is_unreachable=isinstance(error, UnreachableError)
+    )
 
 
 # Channels and databases ----------------------------------------------------------------------------------------
@@ -399,7 +430,9 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
     if channel is None:
         raise await not_found(context.reader, server, "channel", group.name, declared[0].source)
     address = Address(channel.name)
-    target = Target(server.name, "", "rss_channel", channel.name, address=address, address_after=address)
+    target = Target(
+        server.name, "", "rss_channel", channel.name, address=address, address_after=address
+    )
     memory = context.memory.recall(target.id)
     title, live = f"channel {channel.name}", LiveTarget(channel=channel)
 
@@ -409,8 +442,12 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
         merging.check()
         builder = PlanBuilder()
         builder.warnings += desired.notes
-        plan = PlanContext(server, "", "", "", title, channel.name, Asset(None), live, builder, memory)
-        CHANNEL_ITEMS.plan(structs.replace(plan, still=desired.still, hide=context.secrets.mask), desired)
+        plan = PlanContext(
+            server, "", "", "", title, channel.name, Asset(None), live, builder, memory
+        )
+        CHANNEL_ITEMS.plan(
+            structs.replace(plan, still=desired.still, hide=context.secrets.mask), desired
+        )
         return builder
 
     builder = planned(declared)

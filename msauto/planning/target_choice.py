@@ -65,5 +65,11 @@ class TargetChoice:
         for glob, form in self._globs.items():
             if glob not in self._matched:
                 near = close_names(form, list(self._known), 1, 0.5)
-                remedy = f"did you mean {near[0]!r}?" if near else "name a title, a channel or a glob such as 'EP*'"
-                raise MsautoError(f"--target {glob!r} matches no target of the playbooks", remedy=remedy)
+                remedy = (
+                    f"did you mean {near[0]!r}?"
+                    if near
+                    else "name a title, a channel or a glob such as 'EP*'"
+                )
+                raise MsautoError(
+                    f"--target {glob!r} matches no target of the playbooks", remedy=remedy
+                )

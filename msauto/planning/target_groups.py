@@ -14,7 +14,16 @@ from msauto.circuit_breaker import cause_of
 from msauto.concurrency import concurrent_map, in_turns
 from msauto.errors import MsautoError, described
 from msauto.model import requests
-from msauto.model.desired import ChannelRef, DatabaseRef, IdRef, Intent, Ref, SelectRef, TaskSource, TitleRef
+from msauto.model.desired import (
+    ChannelRef,
+    DatabaseRef,
+    IdRef,
+    Intent,
+    Ref,
+    SelectRef,
+    TaskSource,
+    TitleRef,
+)
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import compare_clips, is_another_clip, plain, reported_values, same_text
 from msauto.model.live import Asset, Entry, show_folder
@@ -157,7 +166,9 @@ class Grouping(Struct, frozen=True):
                 group = groups.get(key)
                 if group is None:
                     error = renames.error(database, title)
-                    group = IntentGroup("asset", database, title, renames.of(database, title), error=error)
+                    group = IntentGroup(
+                        "asset", database, title, renames.of(database, title), error=error
+                    )
             merged = groups.setdefault(key, group)
             merged.members.append(member)
             merged.error = merged.error or group.error
@@ -167,12 +178,22 @@ class Grouping(Struct, frozen=True):
         """Return the members of an intent, to be merged with those of the same key."""
         ref = intent.ref
         if isinstance(ref, TitleRef):
-            return [(("asset", ref.database, ref.title), None, IntentGroupMember(intent, ref.title))]
+            return [
+                (("asset", ref.database, ref.title), None, IntentGroupMember(intent, ref.title))
+            ]
         member = IntentGroupMember(intent)
         if isinstance(ref, ChannelRef):
-            return [(("rss_channel", ref.channel), IntentGroup("rss_channel", "", ref.channel), member)]
+            return [
+                (("rss_channel", ref.channel), IntentGroup("rss_channel", "", ref.channel), member)
+            ]
         if isinstance(ref, DatabaseRef):
-            return [(("database", ref.database), IntentGroup("database", ref.database, ref.database), member)]
+            return [
+                (
+                    ("database", ref.database),
+                    IntentGroup("database", ref.database, ref.database),
+                    member,
+                )
+            ]
         _, _, name = named_by(ref)
         group = IntentGroup("asset", ref.database, name)
         try:
@@ -199,7 +220,12 @@ class Grouping(Struct, frozen=True):
         entries = await self.reader.read_select(ref)
         if entries is None:
             raise await not_found(
-                self.reader, self.server, "folder", show_folder(ref.folder), intent.source, ref.database
+                self.reader,
+                self.server,
+                "folder",
+                show_folder(ref.folder),
+                intent.source,
+                ref.database,
             )
         members: list[IntentGroupMember] = []
         failed: list[_FailedEntry] = []
@@ -301,7 +327,9 @@ class _FailedEntry(NamedTuple):
 
 
 def _add(
-    members: list[IntentGroupMember], failed: list[_FailedEntry], found: IntentGroupMember | _FailedEntry | None
+    members: list[IntentGroupMember],
+    failed: list[_FailedEntry],
+    found: IntentGroupMember | _FailedEntry | None,
 ) -> None:
     """Add what became of an entry; raises the error of a condition that fails of too many."""
     if isinstance(found, IntentGroupMember):

@@ -20,7 +20,16 @@ from msauto.model.identity import plain
 from msauto.model.live import Asset, Entry, Folder, Listing
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
-from msauto.model.snapshot import Json, Seen, Snapshot, Thing, canonical, digest, named_in, part_digest
+from msauto.model.snapshot import (
+    Json,
+    Seen,
+    Snapshot,
+    Thing,
+    canonical,
+    digest,
+    named_in,
+    part_digest,
+)
 from msauto.secrets.redaction import Secrets
 
 _LONGEST = 60  # characters of a value that are shown
@@ -31,7 +40,12 @@ ReadFolder = Callable[[str, Folder], Awaitable[Listing | None]]
 
 
 async def read_needed(
-    reader: Reader, read_folder: ReadFolder, database: str, address: Address, known: LiveTarget, needed: Sequence[Reads]
+    reader: Reader,
+    read_folder: ReadFolder,
+    database: str,
+    address: Address,
+    known: LiveTarget,
+    needed: Sequence[Reads],
 ) -> LiveTarget:
     """Read what comparing takes beside what is known of an asset; raises ``ServerError``.
 
@@ -72,7 +86,9 @@ async def read_places(
         if folder not in listings:
             listings[folder] = await read(database, folder)
         listing = listings[folder]
-        listed[place] = None if listing is None else entries_called(listing.entries, folder, place[-1])
+        listed[place] = (
+            None if listing is None else entries_called(listing.entries, folder, place[-1])
+        )
     return listed
 
 
@@ -153,7 +169,9 @@ def seen(target: Target, live: LiveTarget, looked: Iterable[str], secrets: Secre
 
 
 _NOTED: Final = frozenset(
-    name for name, aspect in ASPECTS.items() if isinstance(aspect, ListAspect) or aspect.missing is UNSET
+    name
+    for name, aspect in ASPECTS.items()
+    if isinstance(aspect, ListAspect) or aspect.missing is UNSET
 )
 """The aspects of which a change is noted where the target does not touch them: those that others edit."""
 
@@ -162,7 +180,9 @@ def _secret(values: Mapping[str, Any], secrets: Secrets) -> list[str]:
     """Return the names of the values that hold a secret."""
     if not secrets:
         return []
-    return [name for name, value in values.items() if secrets.occurs_in(_ENCODER.encode(value).decode())]
+    return [
+        name for name, value in values.items() if secrets.occurs_in(_ENCODER.encode(value).decode())
+    ]
 
 
 _ENCODER: Final = json.Encoder(enc_hook=str)

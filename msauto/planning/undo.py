@@ -44,7 +44,9 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
     """
     run = details.summary.run
     if details.summary.status == "running":
-        raise RefusedError(f"run {run} is still running", remedy="stop it, or wait until it has ended")
+        raise RefusedError(
+            f"run {run} is still running", remedy="stop it, or wait until it has ended"
+        )
     source = TaskSource(f"run {run}", task=f"Undo of {run}")
     work: dict[str, list[Intent]] = {}
     warnings: list[str] = []
@@ -122,7 +124,11 @@ def _made(record: TargetRecord) -> dict[int, set[RequestState]]:
     for request, known in zip(record.target.requests, record.requests, strict=False):
         for number in request.changes:
             states.setdefault(number, set()).add(known.state)
-    return {number: states[number] for number in sorted(states) if not _MAYBE_DONE.isdisjoint(states[number])}
+    return {
+        number: states[number]
+        for number in sorted(states)
+        if not _MAYBE_DONE.isdisjoint(states[number])
+    }
 
 
 _MAYBE_DONE: Final[frozenset[RequestState]] = frozenset({"done", "unverified", "sending"})
@@ -148,9 +154,13 @@ def _why_not(change: Change, states: Collection[RequestState]) -> str | None:
 def _intent(context: UndoContext, details: RunDetails, number: int) -> Intent:
     target, undo = context.record.target, (details, context.spec, context.source, number)
     if target.kind == "rss_channel":
-        return Intent(ChannelRef(target.name), context.source, partial(_undo_channel, *undo), missing="skip")
+        return Intent(
+            ChannelRef(target.name), context.source, partial(_undo_channel, *undo), missing="skip"
+        )
     gone = f"{target.name}: left alone, because it no longer exists, or another clip now has this title"
-    return Intent(_ref(context), context.source, partial(_undo_asset, *undo), missing="skip", if_missing=gone)
+    return Intent(
+        _ref(context), context.source, partial(_undo_asset, *undo), missing="skip", if_missing=gone
+    )
 
 
 def _ref(context: UndoContext) -> Ref:
@@ -162,7 +172,11 @@ def _ref(context: UndoContext) -> Ref:
     if renamed is None:
         return TitleRef(target.database, target.id.name)
     return TitleRef(
-        target.database, str(renamed.before), (str(renamed.after),), may_stay=True, link_id=target.clip.link_id
+        target.database,
+        str(renamed.before),
+        (str(renamed.after),),
+        may_stay=True,
+        link_id=target.clip.link_id,
     )
 
 
@@ -171,7 +185,9 @@ def _parts(context: UndoContext) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part is not None}
 
 
-def _undo_channel(details: RunDetails, spec: ServerSpec, source: TaskSource, number: int, _: Facts) -> DesiredChannel:
+def _undo_channel(
+    details: RunDetails, spec: ServerSpec, source: TaskSource, number: int, _: Facts
+) -> DesiredChannel:
     """Return the items as they were before a run, of all that are still as the run left them."""
     context = _context(details.targets[number], spec, source)
     items: list[Any] = []
@@ -181,7 +197,9 @@ def _undo_channel(details: RunDetails, spec: ServerSpec, source: TaskSource, num
     return DesiredChannel(context.source, tuple(items), still=context.still, notes=tuple(notes))
 
 
-def _undo_asset(details: RunDetails, spec: ServerSpec, source: TaskSource, number: int, facts: Facts) -> DesiredAsset:
+def _undo_asset(
+    details: RunDetails, spec: ServerSpec, source: TaskSource, number: int, facts: Facts
+) -> DesiredAsset:
     """Return what was there before a run, of all that is still as the run left it."""
     asset = facts.asset
     if asset is None and facts.there:
@@ -189,7 +207,9 @@ def _undo_asset(details: RunDetails, spec: ServerSpec, source: TaskSource, numbe
     context = _context(details.targets[number], spec, source)
     target = context.record.target
     if asset is None or _is_replaced(context, asset):
-        raise NoAssetError(target.name)  # the clip of the run is gone, and nothing of another one is concerned
+        raise NoAssetError(
+            target.name
+        )  # the clip of the run is gone, and nothing of another one is concerned
     return DesiredAsset(
         context.source,
         _parts(context),

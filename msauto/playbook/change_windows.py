@@ -54,7 +54,9 @@ def freeze_at(freezes: Iterable[Freeze | DatedFreeze], now: datetime) -> DatedFr
     return max(active, key=lambda frozen: frozen.until.astimezone(UTC), default=None)
 
 
-def freezes_between(freezes: Iterable[Freeze | DatedFreeze], begin: datetime, end: datetime) -> Iterator[DatedFreeze]:
+def freezes_between(
+    freezes: Iterable[Freeze | DatedFreeze], begin: datetime, end: datetime
+) -> Iterator[DatedFreeze]:
     """Yield the freezes that are active at some time from ``begin`` to before ``end``, less than a day later."""
     for freeze in freezes:
         near = dict.fromkeys((*_near(freeze, begin), *_near(freeze, end)))
@@ -84,7 +86,11 @@ def _near(freeze: Freeze | DatedFreeze, now: datetime) -> Iterator[DatedFreeze]:
     for day in (today - timedelta(days=1), today):
         if DAYS[day.weekday()] in freeze.days:
             last = day if freeze.end > freeze.start else day + timedelta(days=1)
-            yield DatedFreeze(datetime.combine(day, freeze.start, zone), datetime.combine(last, freeze.end, zone), None)
+            yield DatedFreeze(
+                datetime.combine(day, freeze.start, zone),
+                datetime.combine(last, freeze.end, zone),
+                None,
+            )
 
 
 # Windows
@@ -126,7 +132,9 @@ class Window(Struct, frozen=True):
     def _instant(self, wall: datetime) -> datetime:
         """Return the instant of a wall-clock time: the first one if it is repeated."""
         if self.timezone is None:
-            return datetime.fromtimestamp(wall.timestamp(), UTC)  # astimezone() is wrong for a skipped hour
+            return datetime.fromtimestamp(
+                wall.timestamp(), UTC
+            )  # astimezone() is wrong for a skipped hour
         return wall.replace(tzinfo=ZoneInfo(self.timezone)).astimezone(UTC)
 
 

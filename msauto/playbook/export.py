@@ -15,7 +15,15 @@ from msauto.aspects import ASPECTS
 from msauto.aspects.list_aspect import ListAspect
 from msauto.documents.writer import CommentedValue, FlowStyle, comment, yaml_lines
 from msauto.model import live
-from msauto.model.requests import RSS_FIELDS, bad_character, default_file, file_key, form_of, stem_of, text_of
+from msauto.model.requests import (
+    RSS_FIELDS,
+    bad_character,
+    default_file,
+    file_key,
+    form_of,
+    stem_of,
+    text_of,
+)
 from msauto.model.server import Dialect
 
 HEADER = "Exported by msauto"
@@ -40,7 +48,9 @@ def play_lines(name: str, hosts: str, database: str | None = None) -> Iterator[s
     yield "  tasks:"
 
 
-def task_lines(snapshot: live.AssetSnapshot | live.RssChannel | live.SkippedEntry, dialect: Dialect) -> Iterator[str]:
+def task_lines(
+    snapshot: live.AssetSnapshot | live.RssChannel | live.SkippedEntry, dialect: Dialect
+) -> Iterator[str]:
     """Yield the lines of one task, or the comment on what was left out."""
     if isinstance(snapshot, live.SkippedEntry):
         yield f"    {comment(f'{live.show_folder((*snapshot.folder, snapshot.title))}: {snapshot.why}.')}"
@@ -88,7 +98,9 @@ def _put(args: dict[str, Any], name: str, written: Any) -> None:
     if _has_values(items):
         args[name] = written
     elif written:
-        args[name] = CommentedValue(tuple(f"{name}: {note}" for item in items for note in item.notes))
+        args[name] = CommentedValue(
+            tuple(f"{name}: {note}" for item in items for note in item.notes)
+        )
 
 
 def channel_task(channel: live.RssChannel, rss_guid: str) -> dict[str, Any]:
@@ -101,7 +113,9 @@ def channel_task(channel: live.RssChannel, rss_guid: str) -> dict[str, Any]:
     for guid in counts:
         item = first_items[guid]
         written = rss_item(item, rss_guid)
-        why = _unfit_item(item, counts[guid], rss_guid) or _conflict(written, guid_of_file, rss_guid)
+        why = _unfit_item(item, counts[guid], rss_guid) or _conflict(
+            written, guid_of_file, rss_guid
+        )
         if why is None:
             items.append(written)
             continue

@@ -8,7 +8,15 @@ from typing import Any, Final, Literal
 from msauto.documents.document import Document, SourceNode
 
 FileKind = Literal["playbook", "tasks", "inventory", "batch", "plan", "vars", "foreign"]
-_OF_PLAYS: Final = {"hosts", "roles", "tasks", "pre_tasks", "import_playbook", "handlers", "vars_files"}
+_OF_PLAYS: Final = {
+    "hosts",
+    "roles",
+    "tasks",
+    "pre_tasks",
+    "import_playbook",
+    "handlers",
+    "vars_files",
+}
 VARS_FOLDERS: Final = ("group_vars", "host_vars")
 _COMMANDS: Final = {
     "playbook": ("a playbook", "plan it: msauto plan {}"),

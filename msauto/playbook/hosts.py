@@ -43,10 +43,23 @@ from msauto.playbook.schema.inventory import AuthArgs, HostArgs, ServerArgs, Tls
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView, TemplateFunctionError
 from msauto.playbook.templates.rendering import render_data, render_shown
-from msauto.playbook.variables import HostVars, Level, TemplateScope, Variable, Variables, read_extra
+from msauto.playbook.variables import (
+    HostVars,
+    Level,
+    TemplateScope,
+    Variable,
+    Variables,
+    read_extra,
+)
 from msauto.secrets.commands import SecretCommands
 from msauto.secrets.redaction import HIDDEN, can_redact
-from msauto.secrets.sources import DataPath, leaves, misplaced_secrets, secret_in_file, secret_in_keyring
+from msauto.secrets.sources import (
+    DataPath,
+    leaves,
+    misplaced_secrets,
+    secret_in_file,
+    secret_in_keyring,
+)
 
 
 class ResolveOptions(Struct, frozen=True):
@@ -103,10 +116,14 @@ def _inventory(inventories: Sequence[str], server_url: str | None, files: Files)
     if not inventories and server_url is not None:
         return Inventory({}, {"all": ()})
     if not inventories:
-        raise outside_node("inventory").error("no inventory", "use -i INVENTORY or --server URL", kind="host")
+        raise outside_node("inventory").error(
+            "no inventory", "use -i INVENTORY or --server URL", kind="host"
+        )
     inventory = load_inventory(inventories, files)
     if not inventory.hosts:
-        raise outside_node(inventories[0]).error("the inventory has no hosts", "add all: {hosts: {...}}", kind="host")
+        raise outside_node(inventories[0]).error(
+            "the inventory has no hosts", "add all: {hosts: {...}}", kind="host"
+        )
     return inventory
 
 
@@ -134,10 +151,16 @@ def _only_server(hosts: Hosts, server_url: str) -> Hosts:
     name = urlsplit(url).hostname or ""
     if name in inventory.hosts:
         why = f"the inventory has another server called {name!r}"
-        raise node.error(why, "add this one to the inventory under a name of its own, and use -l", kind="host")
-    host = Host(node, (*inventory.of_all, Variable("server", {"url": url}, Level.INVENTORY_HOST, node)))
+        raise node.error(
+            why, "add this one to the inventory under a name of its own, and use -l", kind="host"
+        )
+    host = Host(
+        node, (*inventory.of_all, Variable("server", {"url": url}, Level.INVENTORY_HOST, node))
+    )
     groups = {**inventory.groups, "all": (*inventory.groups["all"], name)}
-    alone = structs.replace(inventory, hosts={**inventory.hosts, name: host}, groups=groups, single=name)
+    alone = structs.replace(
+        inventory, hosts={**inventory.hosts, name: host}, groups=groups, single=name
+    )
     return Hosts(alone, hosts.extra, options, hosts.files)
 
 
@@ -252,7 +275,9 @@ class Hosts(Struct):
                 return ServerSpec(name, "", dialect=Dialect(list_separator=str(separator)))
         return ServerSpec(name, "")
 
-    def _block(self, name: str, scope: TemplateScope, *, keep: bool = False) -> tuple[dict[str, Any], MergedNode]:
+    def _block(
+        self, name: str, scope: TemplateScope, *, keep: bool = False
+    ) -> tuple[dict[str, Any], MergedNode]:
         """Return the keys of all ``server:`` blocks of a host, rendered, the strongest of each, and where they are set.
 
         Raises :class:`InputError`. A key that a stronger block sets as well is not evaluated.
@@ -299,11 +324,15 @@ class Hosts(Struct):
             if known is None:
                 continue
             url, node = known
-            first, first_url, first_node = hosts_of_server.setdefault(server_key(url), (name, url, node))
+            first, first_url, first_node = hosts_of_server.setdefault(
+                server_key(url), (name, url, node)
+            )
             if first == name:
                 continue
             place = first_node.place
-            is_of_group = place == node.place  # both have the URL of their group; only the hosts differ
+            is_of_group = (
+                place == node.place
+            )  # both have the URL of their group; only the hosts differ
             if is_of_group:
                 place = self.inventory.hosts[first].node.key_place
                 node = self.inventory.hosts[name].node
@@ -364,7 +393,9 @@ def _is_known_text(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and not isinstance(value, UnrenderedTemplate)
 
 
-def server_keys(blocks: Iterable[Variable], scope: TemplateScope, *, keep: bool = False) -> Iterator[Variable]:
+def server_keys(
+    blocks: Iterable[Variable], scope: TemplateScope, *, keep: bool = False
+) -> Iterator[Variable]:
     """Yield each key of ``server:`` blocks like a variable, unrendered; raises :class:`InputError` for another form."""
     for block in blocks:
         value = block.value
@@ -446,7 +477,9 @@ _SECRET_KEYS: Final = ("password", "bearer", "key_password")
 _LIMITS: Final = ("connections", "requests_per_second", "request_line")
 
 
-def _build_server(name: str, data: dict[str, Any], node: SourceNode, scope: TemplateScope) -> ServerSpec:
+def _build_server(
+    name: str, data: dict[str, Any], node: SourceNode, scope: TemplateScope
+) -> ServerSpec:
     """Return the server of a host; raises :class:`InputError` with all problems of its block."""
     problems = Problems()
     for path, message, remedy in misplaced_secrets(data, _may_hold_secret):
@@ -480,14 +513,18 @@ def _worker(scope: TemplateScope) -> Mapping[str, float]:
     remedy = "write worker: {site-oslo: 1}, the --resources of the Dask workers at its site"
     resources = render_data(variable.value, scope, variable.node)
     if not isinstance(resources, dict) or not resources:
-        raise variable.node.error("worker must map names of resources to amounts", remedy, kind="wrong-type")
+        raise variable.node.error(
+            "worker must map names of resources to amounts", remedy, kind="wrong-type"
+        )
     for name, amount in resources.items():
         node = variable.node.child(name)
         if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
             raise node.error(f"{name!r} is not a valid name of a resource", remedy, key=True)
         is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
         if not is_number or not 0 < amount < float("inf"):
-            raise node.error(f"the amount of {name} must be a number above 0, not {amount!r}", remedy)
+            raise node.error(
+                f"the amount of {name} must be a number above 0, not {amount!r}", remedy
+            )
     return {str(name): float(amount) for name, amount in resources.items()}
 
 
@@ -532,7 +569,9 @@ def _auth(args: AuthArgs | None, name: str, node: SourceNode, here: LookupContex
     )
 
 
-def _secret(args: Model, key: str, user: str, node: SourceNode, here: LookupContext) -> Secret | None:
+def _secret(
+    args: Model, key: str, user: str, node: SourceNode, here: LookupContext
+) -> Secret | None:
     """Return a secret from its text, its file beside the inventory, the keyring entry of a user, or a command."""
     if (name := getattr(args, f"{key}_secret")) is not None:
         return _printed_secret(name, node.child(f"{key}_secret"), here)
@@ -573,7 +612,9 @@ def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
 def _check_inside(path: str, node: SourceNode) -> None:
     """Raise for a link in a repository that leads out of it; a path elsewhere is the choice of who names it."""
     if leads_out(Path(path), ()):
-        raise node.error(f"{path}: a link leads out of the repository", "name the file itself", kind="file")
+        raise node.error(
+            f"{path}: a link leads out of the repository", "name the file itself", kind="file"
+        )
 
 
 def secret_of(source: str, name: str, user: str, node: SourceNode) -> Secret:

@@ -50,9 +50,17 @@ _OTHER_FORMATS = (
         "a Terraform file",
         "write a playbook in its place: msauto doc play",
     ),
-    (rb"\x1f\x8b|PK\x03\x04|\x89PNG|%PDF", "a compressed or binary file", "unpack it, or save it as text"),
+    (
+        rb"\x1f\x8b|PK\x03\x04|\x89PNG|%PDF",
+        "a compressed or binary file",
+        "unpack it, or save it as text",
+    ),
     (rb"\s*<[\w!?]", "a web page or XML", "save the file itself, not the page that shows it"),
-    (rb"-----BEGIN |age-encryption\.org/", "an encrypted file or a key", "decrypt it before msauto reads it"),
+    (
+        rb"-----BEGIN |age-encryption\.org/",
+        "an encrypted file or a key",
+        "decrypt it before msauto reads it",
+    ),
     (rb"version https://git-lfs", "a pointer of Git LFS", "git lfs pull"),
 )
 """What other formats begin with, what they are called, and what to do. Linear: no two parts match the same sign."""
@@ -73,7 +81,9 @@ class Files:
     at first the flaws of the texts.
     """
 
-    def __init__(self, opened: Sequence[str] = (), given: Mapping[str, Document] = MappingProxyType({})) -> None:
+    def __init__(
+        self, opened: Sequence[str] = (), given: Mapping[str, Document] = MappingProxyType({})
+    ) -> None:
         self.given = given
         self.tracker = SecretTracker()
         self.problems = Problems()
@@ -93,16 +103,25 @@ class Files:
         A playbook may be untrusted, and can send the content of a file anywhere.
         """
         with suppress(*NO_PATH):
-            if root_of(Path(path), (repository_of(Path(playbook).parent), *map(Path, self._opened))) is not None:
+            if (
+                root_of(
+                    Path(path), (repository_of(Path(playbook).parent), *map(Path, self._opened))
+                )
+                is not None
+            ):
                 return
-        raise node.error(f"{path}: the file is outside the playbook's repository", _INSIDE, kind="file")
+        raise node.error(
+            f"{path}: the file is outside the playbook's repository", _INSIDE, kind="file"
+        )
 
     def check_inside(self, path: str, folder: Path) -> None:
         """Raise :class:`InputError` if links lead a file of a folder out of the repository of the folder."""
         with suppress(*NO_PATH):
             roots = (repository_around(folder / "file"), *map(Path, self._opened))
             if root_of(Path(path), roots) is None:
-                raise outside_node(path).error(f"the file cannot be read: {_LEADS_OUT}", _INSIDE, kind="file")
+                raise outside_node(path).error(
+                    f"the file cannot be read: {_LEADS_OUT}", _INSIDE, kind="file"
+                )
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; raises :class:`InputError`."""
@@ -135,7 +154,9 @@ class Files:
     def flawed(self, path: str) -> Document:
         """Return a YAML file as far as it can be read; its flaws are among the problems."""
         if path not in self._documents:
-            from msauto.documents.loader import parse_yaml  # with the parser of YAML, which settings do not need
+            from msauto.documents.loader import (
+                parse_yaml,
+            )  # with the parser of YAML, which settings do not need
 
             content = self.read(path)
             if path not in self.given:
@@ -213,7 +234,9 @@ class LookupContext(Struct, frozen=True):
             matches = self.files.names(self._within(folder + slash), names)
         except OSError as error:
             remedy = "correct the path; only its last part may contain * ? [ ]"
-            raise TemplateFunctionError(f"cannot read the folder {folder!r}: {error.strerror}", remedy) from error
+            raise TemplateFunctionError(
+                f"cannot read the folder {folder!r}: {error.strerror}", remedy
+            ) from error
         for name in matches:
             self._within(folder + slash + name)  # a symbolic link may lead out
         return [folder + slash + name for name in matches]
@@ -237,7 +260,9 @@ class LookupContext(Struct, frozen=True):
             raise TemplateFunctionError(f"cannot read the file {name!r}") from error
         if root is None:
             remedy = "copy it there, or open its folder in msauto.toml: [lookup] folders"
-            raise TemplateFunctionError(f"the file {name!r} is outside the playbook's repository", remedy)
+            raise TemplateFunctionError(
+                f"the file {name!r} is outside the playbook's repository", remedy
+            )
         self._refuse(name, why_not_looked_up(path, root, self.reserved))
         return path
 
@@ -260,7 +285,9 @@ class LookupContext(Struct, frozen=True):
         try:
             return self.read(name).decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise TemplateFunctionError(f"the file {name!r} is not UTF-8", "save it as UTF-8") from error
+            raise TemplateFunctionError(
+                f"the file {name!r} is not UTF-8", "save it as UTF-8"
+            ) from error
 
     def load(self, name: str, node: SourceNode) -> bytes:
         """Return the bytes as :meth:`read` does; raises :class:`InputError` at the place of the name."""
@@ -282,7 +309,9 @@ class LookupContext(Struct, frozen=True):
     def written(self, name: str) -> str:
         """Return the path as :meth:`dest` does; raises :class:`TemplateFunctionError`."""
         roots = (self.root, *self.writable.roots)
-        access = replace(self.writable, roots=roots, reserved=self.writable.reserved | self.reserved)
+        access = replace(
+            self.writable, roots=roots, reserved=self.writable.reserved | self.reserved
+        )
         try:
             return str(access.path(name, DOWNLOAD, self.folder, self.files.places))
         except MsautoError as error:
@@ -293,7 +322,9 @@ def _refuse_other_formats(path: str, content: bytes) -> None:
     beginning = content[:_BEGINNING]
     for pattern, name, remedy in _OTHER_FORMATS:
         if re.match(pattern, beginning):
-            raise outside_node(path).error(f"this is {name}; msauto reads YAML", remedy, kind="file")
+            raise outside_node(path).error(
+                f"this is {name}; msauto reads YAML", remedy, kind="file"
+            )
     if content.startswith(_CONFLICT[1:]) or _CONFLICT in content:
         why = "this is a file with a merge conflict (<<<<<<<); msauto reads YAML"
         raise outside_node(path).error(why, "choose one version, and remove the marks", kind="file")
@@ -321,7 +352,10 @@ def _read(path: str, opened: Sequence[Path]) -> bytes:
             remedy = f'declare in msauto.toml: [secrets] NAME = {{command = ["ansible-vault", "view", "{path}"]}}'
             remedy += ", and write !secret {name: NAME} where it is used"
     except (OSError, ValueError) as error:
-        why, remedy = getattr(error, "strerror", None) or str(error), "check its permissions, or use another file"
+        why, remedy = (
+            getattr(error, "strerror", None) or str(error),
+            "check its permissions, or use another file",
+        )
     raise outside_node(path).error(f"the file cannot be read: {why}", remedy, kind="file")
 
 

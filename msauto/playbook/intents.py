@@ -92,7 +92,9 @@ def _handlers_called(name: str, task: Task, play: Play, node: SourceNode) -> lis
             numbers.append(number)
             places.add(handler.node.place)
     if len(places) < len(numbers):
-        why = f"the role of the handler {name!r} is imported more than once, with different variables"
+        why = (
+            f"the role of the handler {name!r} is imported more than once, with different variables"
+        )
         raise node.error(why, "notify it from tasks of the role, or write the handler in the play")
     return numbers  # none of an invalid handler, which is reported itself
 
@@ -167,7 +169,9 @@ def _items(loop: Loop, scope: TemplateScope) -> list[Any]:
         items = rendering.render_data(loop.data["loop"], scope, node)
     except UsesAssetError as error:
         remedy = "choose the assets with select, or use variables"
-        raise node.error("a loop cannot use asset: it is evaluated before any server is read", remedy) from error
+        raise node.error(
+            "a loop cannot use asset: it is evaluated before any server is read", remedy
+        ) from error
     if not isinstance(items, list):
         if not isinstance(loop.data["loop"], UnrenderedTemplate):
             return []  # of what holds tasks; reported where it is read
@@ -243,7 +247,10 @@ class _HostTask(Struct, frozen=True):
         needs_asset = self.task.is_templated and has_pending(self.data)
         if isinstance(args, AssertArgs):
             if not self.conditions:  # what is false for every asset
-                self._check_assert(args, lambda condition: rendering.undecided((condition,), self.scope) is not None)
+                self._check_assert(
+                    args,
+                    lambda condition: rendering.undecided((condition,), self.scope) is not None,
+                )
             return self if needs_asset else structs.replace(self, args=args)
         if not needs_asset:
             return structs.replace(self, constant=self.desired(args, self.scope))
@@ -293,11 +300,15 @@ class _HostTask(Struct, frozen=True):
                     why = f"the condition is false: {condition.text}"
                     if args.msg is not None:
                         why = f"{args.msg} ({condition.text})"
-                    problems.add(condition.node.problem(f"assert: {why}", "fix the asset, or the condition"))
+                    problems.add(
+                        condition.node.problem(f"assert: {why}", "fix the asset, or the condition")
+                    )
         problems.check()
 
 
-def _on_host(task: Task, context: TaskContext, scope: TemplateScope, name: str | None = None) -> _HostTask | None:
+def _on_host(
+    task: Task, context: TaskContext, scope: TemplateScope, name: str | None = None
+) -> _HostTask | None:
     """Return a task on one host, for one item of its loop; ``None`` if a condition is false for every asset.
 
     ``name`` is that of a handler, which is the same for all items.
@@ -361,7 +372,9 @@ def _too_early(host_task: _HostTask) -> tuple[Problem, ...]:
             if name in host_task.data:
                 with problems.gather():
                     place = host_task.node.child(name)
-                    rendering.refuse_pending(host_task.data[name], place, "the asset is not known yet")
+                    rendering.refuse_pending(
+                        host_task.data[name], place, "the asset is not known yet"
+                    )
         return tuple(problems.ordered())
     for condition in host_task.conditions[:1]:
         problems.add(condition.node.problem(why, "remove asset from when"))
@@ -403,8 +416,12 @@ def asset_ref(args: TargetKeys, database: str, where: rendering.Where | None) ->
 def _assert_without_asset(host_task: _HostTask, args: Model) -> None:
     """Evaluate an ``assert`` that is about variables alone."""
     if host_task.conditions:
-        raise host_task.conditions[0].node.error("this assert names no asset", "add title, id or select")
-    rendering.refuse_pending(host_task.data, host_task.node, "this assert names no asset: add title, id or select")
+        raise host_task.conditions[0].node.error(
+            "this assert names no asset", "add title, id or select"
+        )
+    rendering.refuse_pending(
+        host_task.data, host_task.node, "this assert names no asset: add title, id or select"
+    )
     try:
         host_task.desired(args, host_task.scope)
     except UsesAssetError as error:
@@ -443,7 +460,9 @@ _NO_TEXT = "this template turns a secret into a value that is not text, and cann
 _MAKE_TEXT = "use the secret itself, or a text made from it"
 
 
-def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, *, keep: bool = False) -> Any:
+def render_task(
+    module: str, data: Any, scope: TemplateScope, node: SourceNode, *, keep: bool = False
+) -> Any:
     """Render the arguments of a task; raises :class:`InputError` for secrets that cannot be redacted.
 
     ``keep`` as for :func:`~msauto.playbook.templates.rendering.render_data`.
@@ -457,7 +476,9 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
     for place in tracker.lost[before:]:
         problems.add(place.problem(_NO_TEXT, _MAKE_TEXT, kind="secret"))
     del tracker.lost[before:]
-    for path, message, remedy in misplaced_secrets(rendered, lambda path: may_be_secret(module, path)):
+    for path, message, remedy in misplaced_secrets(
+        rendered, lambda path: may_be_secret(module, path)
+    ):
         problems.add(node.child(*path).problem(message, remedy, kind="secret"))
     problems.check()
     return rendered

@@ -124,7 +124,9 @@ class _InventoryBuilder:
     def _group(self, name: str, body: dict[str, Any], node: SourceNode) -> None:
         _check_host_name(name, node)
         group = self.groups.setdefault(name, _Group(node))
-        group.variables += read_variables(body.get("vars"), Level.INVENTORY_GROUP, node.child("vars"))
+        group.variables += read_variables(
+            body.get("vars"), Level.INVENTORY_GROUP, node.child("vars")
+        )
         hosts = body.get("hosts") or {}
         for host, values in hosts.items():
             place = node.child("hosts", host)
@@ -294,7 +296,9 @@ def match_hosts(
     return [host for host in inventory.hosts if host in chosen]
 
 
-def _hosts_of_file(file: str, read: Callable[[str], bytes], inventory: Inventory, node: SourceNode) -> set[str]:
+def _hosts_of_file(
+    file: str, read: Callable[[str], bytes], inventory: Inventory, node: SourceNode
+) -> set[str]:
     """Return the hosts of the patterns in a file; what follows ``#`` in a line is a comment."""
     hosts: set[str] = set()
     for line in read(file).decode("utf-8-sig", "replace").splitlines():

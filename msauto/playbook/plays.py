@@ -19,7 +19,15 @@ from msauto.model.desired import OutsidePolicy
 from msauto.playbook.file_kinds import FileKind, check_kind
 from msauto.playbook.input_files import Files, beside
 from msauto.playbook.roles import find_role, main_file, role_places, role_variables
-from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerFile, Playbook, TaskFile, aspects_of
+from msauto.playbook.schema.play import (
+    GROUPS,
+    HANDLER_MODULES,
+    MODULES,
+    HandlerFile,
+    Playbook,
+    TaskFile,
+    aspects_of,
+)
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.templates.rendering import check_template
 from msauto.playbook.variables import Level, Variable, read_variables
@@ -218,7 +226,9 @@ class Loader:
         tasks += self._tasks(part.child("tasks"), inner)
         for notice in self._notices:
             if notice.text not in self._handler_names:
-                self._problems.add(unknown_handler(notice.text, notice.node, tuple(self._handler_names)))
+                self._problems.add(
+                    unknown_handler(notice.text, notice.node, tuple(self._handler_names))
+                )
         if part.node.path in part.broken:
             return []
         play = Play(
@@ -239,7 +249,9 @@ class Loader:
             return ""
         with self._problems.gather():
             if isinstance(name.data, UnrenderedTemplate):
-                raise name.node.error("the name of an imported file cannot be a template", "write the name directly")
+                raise name.node.error(
+                    "the name of an imported file cannot be a template", "write the name directly"
+                )
             file = beside(inherited.files[-1], name.data)
             self._check_import(file, name.node, inherited)
             return file
@@ -249,25 +261,33 @@ class Loader:
         """Raise :class:`InputError` for a file that cannot be imported."""
         if target in inherited.files or len(inherited.files) > MAX_IMPORTS:
             chain = " → ".join([*inherited.files, target])
-            raise node.error(f"circular import: {chain}", "remove one of these imports", kind="file")
+            raise node.error(
+                f"circular import: {chain}", "remove one of these imports", kind="file"
+            )
         self._imports[inherited.files[0]] += 1
         if self._imports[inherited.files[0]] > _MOST_IMPORTS:
             raise node.error(
-                f"more than {_MOST_IMPORTS:,} imports", "import fewer files, or each only once", kind="file"
+                f"more than {_MOST_IMPORTS:,} imports",
+                "import fewer files, or each only once",
+                kind="file",
             )
         self._files.check_named(target, inherited.files[0], node)
         try:
             self._files.read(target)
         except InputError as error:
             (problem,) = error.problems
-            raise node.error(f"{target}: {problem.message}", problem.remedy, kind=problem.kind) from error
+            raise node.error(
+                f"{target}: {problem.message}", problem.remedy, kind=problem.kind
+            ) from error
 
     def _roles(self, roles: _Part, inherited: InheritedKeys) -> Iterator[Task]:
         for entry in roles.items():
             if entry.is_broken():
                 continue
             if isinstance(entry.data, dict):
-                yield from self._role(entry.child("role"), self._inner(entry, inherited, Level.BLOCK))
+                yield from self._role(
+                    entry.child("role"), self._inner(entry, inherited, Level.BLOCK)
+                )
             else:
                 yield from self._role(entry, inherited)
 
@@ -285,7 +305,9 @@ class Loader:
         handlers = main_file(folder, "handlers")
         if not tasks and not handlers:
             remedy = f"create {Path(folder, 'tasks', 'main.yml')}"
-            raise node.error(f"the role {folder} has neither tasks nor handlers", remedy, kind="file")
+            raise node.error(
+                f"the role {folder} has neither tasks nor handlers", remedy, kind="file"
+            )
         if tasks:
             self._check_import(tasks, node, inherited)
         own = role_variables(folder, inherited.files[0], node, self._files)
@@ -309,7 +331,9 @@ class Loader:
         inner = structs.replace(role, conditions=self._in_play.conditions, loop=None)
         first = len(self._handlers)
         self._add_handlers(self._validated(file, HandlerFile), inner)
-        numbers = {handler.name: number for number, handler in enumerate(self._handlers[first:], first)}
+        numbers = {
+            handler.name: number for number, handler in enumerate(self._handlers[first:], first)
+        }
         self._role_handlers.append((file, variables, numbers))
         return numbers
 
@@ -320,7 +344,9 @@ class Loader:
             if not handler.is_broken():
                 self._check_handler_name(handler)
                 self._handlers.append(self._handler(handler, inherited))
-        for name in _handler_names(handlers.data):  # also of invalid ones, which are reported themselves
+        for name in _handler_names(
+            handlers.data
+        ):  # also of invalid ones, which are reported themselves
             self._handler_names.setdefault(name, handlers.node)
 
     def _check_handler_name(self, handler: _Part) -> None:
@@ -340,7 +366,9 @@ class Loader:
         module = next(name for name in HANDLER_MODULES if name in handler.data)
         inner = structs.replace(self._inner(handler, inherited, Level.TASK), notify=())
         data = handler.data[module]
-        return Task(handler.node, module, handler.data, inner, handler.models[id(data)], has_pending(data))
+        return Task(
+            handler.node, module, handler.data, inner, handler.models[id(data)], has_pending(data)
+        )
 
     def _tasks(self, tasks: _Part, inherited: InheritedKeys) -> Iterator[Task]:
         for task in tasks.mappings():
@@ -376,7 +404,9 @@ class Loader:
         if not task.is_broken():
             is_templated = has_pending(arguments.data)
             number = next(self._numbers)
-            yield Task(task.node, module, task.data, inherited, args, is_templated, that, where, number)
+            yield Task(
+                task.node, module, task.data, inherited, args, is_templated, that, where, number
+            )
 
     def lone_role(self, folder: str) -> None:
         """Check a role that no playbook need name: others are beside it."""
@@ -513,12 +543,16 @@ def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
     low = getattr(expect, "min", None)
     high = getattr(expect, "max", None)
     if isinstance(low, int) and isinstance(high, int) and low > high:
-        yield node.child("select", "expect").problem(f"min {low} is greater than max {high}", "exchange them")
+        yield node.child("select", "expect").problem(
+            f"min {low} is greater than max {high}", "exchange them"
+        )
 
 
 def unknown_handler(name: str, node: SourceNode, known: Sequence[str]) -> Problem:
     """Return the problem of a name under ``notify`` that is not a handler of the play."""
-    return node.problem(f"handler {name!r} not found", nearest(name, known) or "add handlers: to the play")
+    return node.problem(
+        f"handler {name!r} not found", nearest(name, known) or "add handlers: to the play"
+    )
 
 
 def _handler_names(handlers: Any) -> Iterator[str]:

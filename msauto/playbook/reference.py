@@ -41,8 +41,22 @@ class ReferenceTopic(Struct, frozen=True):
     examples: tuple[str, ...]
 
 
-_NAMES = ("play", "task", "handler", "asset", "select", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert")
-_MODELS: Mapping[str, type[Model]] = {name: getattr(play, f"{name.title().replace('_', '')}Args") for name in _NAMES}
+_NAMES = (
+    "play",
+    "task",
+    "handler",
+    "asset",
+    "select",
+    "rss",
+    "thumbnail",
+    "proxy",
+    "xmp_batch",
+    "command",
+    "assert",
+)
+_MODELS: Mapping[str, type[Model]] = {
+    name: getattr(play, f"{name.title().replace('_', '')}Args") for name in _NAMES
+}
 TOPICS: Mapping[str, str] = {name: inspect.getdoc(model) or "" for name, model in _MODELS.items()}
 """Plays, tasks and all modules, each with its description."""
 _OWN_PAGE = frozenset(model.__name__ for model in _MODELS.values())
@@ -61,16 +75,30 @@ def module(name: str) -> ReferenceTopic:
 
 def _examples(name: str) -> tuple[str, ...]:
     """Return the examples of a file, which empty lines separate: plays for ``play``, tasks for all others."""
-    text = files(__package__).joinpath("reference_texts", "examples", f"{name}.yml").read_text(encoding="utf-8")
+    text = (
+        files(__package__)
+        .joinpath("reference_texts", "examples", f"{name}.yml")
+        .read_text(encoding="utf-8")
+    )
     fields = [f"{field.name}: {field.example}" for field in LINK_FIELDS]
-    text = re.sub(r"^( *)\$link_fields$", lambda match: indent("\n".join(fields), match[1]), text, flags=re.MULTILINE)
-    for mark, attributes in (("$segment_attributes", SEGMENT_ATTRIBUTES), ("$marker_attributes", MARKER_ATTRIBUTES)):
+    text = re.sub(
+        r"^( *)\$link_fields$",
+        lambda match: indent("\n".join(fields), match[1]),
+        text,
+        flags=re.MULTILINE,
+    )
+    for mark, attributes in (
+        ("$segment_attributes", SEGMENT_ATTRIBUTES),
+        ("$marker_attributes", MARKER_ATTRIBUTES),
+    ):
         pairs = [f"{attribute.name}: {attribute.example}" for attribute in attributes]
         text = text.replace(mark, ", ".join(pairs))
     return tuple(f"{example.rstrip()}\n" for example in text.split("\n\n"))
 
 
-def _keys(schema: Mapping[str, Any], defined: Mapping[str, Any], path: str) -> Iterator[ReferenceKey]:
+def _keys(
+    schema: Mapping[str, Any], defined: Mapping[str, Any], path: str
+) -> Iterator[ReferenceKey]:
     needed = set(schema.get("required", ()))
     for name, value in schema.get("properties", {}).items():
         here = f"{path}{name}"

@@ -75,10 +75,14 @@ def _outlined_tasks(play: Play, options: ResolveOptions) -> Iterator[TaskOutline
     for task in play.tasks:
         tags = task.inherited.tags
         if chosen(tags, options.tags, options.skip_tags):
-            yield TaskOutline(task.name or task.module, task.module, sorted(tags), str(task.node.place))
+            yield TaskOutline(
+                task.name or task.module, task.module, sorted(tags), str(task.node.place)
+            )
 
 
-def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = False) -> ResolvedPlaybooks:
+def resolve_plays(
+    plays: Sequence[Play], hosts: Hosts, *, check_only: bool = False
+) -> ResolvedPlaybooks:
     """Resolve plays as far as possible; ``hosts.files.problems`` collects what is wrong.
 
     ``check_only`` is for ``validate``: a stand-in replaces a server whose block cannot be known here, because its
@@ -104,7 +108,9 @@ def resolve_plays(plays: Sequence[Play], hosts: Hosts, *, check_only: bool = Fal
             warnings += (f"{problem.place}: {problem.message}; {problem.remedy}",)
     work: list[ServerIntents] = []
     for name in hosts_with_work:
-        work.append(ServerIntents(run.servers[name], tuple(run.intents[name]), tuple(run.left_out[name])))
+        work.append(
+            ServerIntents(run.servers[name], tuple(run.intents[name]), tuple(run.left_out[name]))
+        )
     return ResolvedPlaybooks(
         tuple(work),
         hosts.files.inputs(options.playbooks),
@@ -119,7 +125,9 @@ def _unused_limit(options: ResolveOptions) -> Problem:
     node = outside_node("--limit", options.limit or "")
     if options.server_url is not None:
         node = outside_node("--server", options.server_url)
-    return node.problem("the limit matches no host of any play", "use a host or group of the plays", kind="host")
+    return node.problem(
+        "the limit matches no host of any play", "use a host or group of the plays", kind="host"
+    )
 
 
 class TaskOutline(Struct, frozen=True):
@@ -152,7 +160,10 @@ def _size(value: int | str, node: SourceNode) -> int | float:
     count = read_whole(text, least=0)
     if count is not None:
         return count
-    raise node.error(f"serial must be a number of servers or a percentage, not {text[:40]!r}", 'for example 2 or "30%"')
+    raise node.error(
+        f"serial must be a number of servers or a percentage, not {text[:40]!r}",
+        'for example 2 or "30%"',
+    )
 
 
 def divide(hosts: Sequence[str], serial: Sequence[int | float]) -> list[tuple[str, ...]]:
@@ -279,7 +290,9 @@ class _Resolver(Struct):
         return sizes
 
     def _play_on(self, play: Play, name: str, batch: int) -> None:
-        server = self.hosts.stand_in(name) if self.check_only else self.hosts.server(name, play.folder)
+        server = (
+            self.hosts.stand_in(name) if self.check_only else self.hosts.server(name, play.folder)
+        )
         scope = self._play_scope(play, self.hosts.scope(name, play.folder))
         self.servers.setdefault(name, server)
         context = TaskContext(server, scope, play, [[] for _ in play.handlers], batch)
@@ -319,7 +332,9 @@ class _Resolver(Struct):
         database = play.data["database"]
         node = play.node.child("database")
         with suppress(InputError, UsesAssetError):  # reported for the task that needs it
-            database = render_data(database, scope, node)  # it may use a weaker variable of the same name
+            database = render_data(
+                database, scope, node
+            )  # it may use a weaker variable of the same name
         return scope.with_variables([Variable("database", database, Level.PLAY_KEY, node)])
 
     def _vars_file(self, path: str, play: Play, node: SourceNode) -> list[Variable]:
@@ -366,7 +381,9 @@ def tag_problems(options: ResolveOptions, plays: Sequence[Play]) -> list[Problem
         for tag in tags:
             if tag not in known | _SPECIAL_TAGS:
                 remedy = nearest(tag, known) or _NO_TAGS
-                problems.append(outside_node(flag, tag).problem(f"no task has the tag {tag!r}", remedy))
+                problems.append(
+                    outside_node(flag, tag).problem(f"no task has the tag {tag!r}", remedy)
+                )
     if not options.tags or not tags_of_tasks or problems:
         return problems
     if not any(chosen(tags, options.tags, options.skip_tags) for tags in tags_of_tasks):

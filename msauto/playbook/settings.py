@@ -90,7 +90,9 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         state_dir=beside(file, args.state_dir) if args.state_dir else None,
         ledger_url=_ledger_url(file, state),
         timezone=args.tz,
-        limits=Limits(**limits.model_dump(exclude_none=True), protected=tuple(args.protected or ())),
+        limits=Limits(
+            **limits.model_dump(exclude_none=True), protected=tuple(args.protected or ())
+        ),
         freezes=tuple(_freezes(args, node.child("freeze"))),
         require_state=bool(state.require),
         keep_runs=state.keep_runs,
@@ -145,7 +147,9 @@ def _ledger_url(path: Path, state: StateArgs) -> LedgerUrl | None:
     return LedgerUrl(state.url, source)
 
 
-def _freeze(args: FreezeArgs | DatedFreezeArgs, timezone: str | None, node: SourceNode) -> Freeze | DatedFreeze:
+def _freeze(
+    args: FreezeArgs | DatedFreezeArgs, timezone: str | None, node: SourceNode
+) -> Freeze | DatedFreeze:
     from msauto.playbook.schema.settings import FreezeArgs
 
     if isinstance(args, FreezeArgs):
@@ -154,11 +158,15 @@ def _freeze(args: FreezeArgs | DatedFreezeArgs, timezone: str | None, node: Sour
     since = _moment(args.start, zone)
     until = _moment(args.end, zone, whole_day=timedelta(days=1))
     if since >= until:
-        raise node.child("end").error("end is before start, so the freeze never applies", "swap the two")
+        raise node.child("end").error(
+            "end is before start, so the freeze never applies", "swap the two"
+        )
     return DatedFreeze(since, until, args.reason or "")
 
 
-def _moment(value: datetime | date, zone: str | None, whole_day: timedelta = timedelta()) -> datetime:
+def _moment(
+    value: datetime | date, zone: str | None, whole_day: timedelta = timedelta()
+) -> datetime:
     """Return a time with a zone; a date is its first moment, or with ``whole_day`` that of the next day."""
     if not isinstance(value, datetime):
         value = datetime.combine(value + whole_day, time())
@@ -174,13 +182,17 @@ def _document(content: bytes, file: str) -> Document:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise outside_node(file).error("the file is not UTF-8", "save it as UTF-8", kind="yaml") from error
+        raise outside_node(file).error(
+            "the file is not UTF-8", "save it as UTF-8", kind="yaml"
+        ) from error
     lines = tuple(text.splitlines())
     document = Document(file, None, *_places(lines), redact_lines(lines))
     try:
         return structs.replace(document, data=tomli.loads(text.replace("\r\n", "\n")))
     except RecursionError as error:
-        raise outside_node(file).error("invalid TOML: too deeply nested", "nest it less", kind="yaml") from error
+        raise outside_node(file).error(
+            "invalid TOML: too deeply nested", "nest it less", kind="yaml"
+        ) from error
     except tomli.TOMLDecodeError as error:
         raise InputError([_syntax_problem(str(error), document)]) from error
     except ValueError as error:  # a number of more digits than Python reads; tomli reports no place
@@ -189,7 +201,9 @@ def _document(content: bytes, file: str) -> Document:
             if match := re.search(r"(?<![\w.])[+-]?\d[\d_]{999,}", line):
                 place = SourceLocation(file, number, match.start() + 1)
                 break
-        raise InputError([document.problem("a number with too many digits", place, kind="yaml")]) from error
+        raise InputError(
+            [document.problem("a number with too many digits", place, kind="yaml")]
+        ) from error
 
 
 def _syntax_problem(error: str, document: Document) -> Problem:
@@ -232,10 +246,22 @@ _TOML = (
         "write [name]",
     ),
     ("Unclosed array|Unclosed inline", "a list or table is not closed", "add the closing bracket"),
-    ("Unterminated string|Expected \"'\"|Illegal character '.n'", "the closing quote is missing", "add it"),
-    ("hex value|Unescaped", "a backslash starts an escape in a text", "write it twice, or the text in 'single quotes'"),
+    (
+        "Unterminated string|Expected \"'\"|Illegal character '.n'",
+        "the closing quote is missing",
+        "add it",
+    ),
+    (
+        "hex value|Unescaped",
+        "a backslash starts an escape in a text",
+        "write it twice, or the text in 'single quotes'",
+    ),
     ("Cannot overwrite a value", "the key occurs twice", "keep one of them"),
-    ("Cannot declare|Cannot mutate|Cannot redefine", "the section occurs twice", "put its keys in one section"),
+    (
+        "Cannot declare|Cannot mutate|Cannot redefine",
+        "the section occurs twice",
+        "put its keys in one section",
+    ),
     (
         "Expected newline or end",
         "something follows the value",
@@ -245,7 +271,9 @@ _TOML = (
 """Patterns of the errors of ``tomli``, each with our message and remedy."""
 
 
-def _places(lines: tuple[str, ...]) -> tuple[dict[DataPath, tuple[int, int]], dict[DataPath, tuple[int, int]]]:
+def _places(
+    lines: tuple[str, ...],
+) -> tuple[dict[DataPath, tuple[int, int]], dict[DataPath, tuple[int, int]]]:
     """Find keys by their lines, because ``tomli`` reports no places; keys of inline tables get that of the table."""
     values: dict[DataPath, tuple[int, int]] = {(): (1, 1)}
     keys: dict[DataPath, tuple[int, int]] = {}

@@ -64,10 +64,14 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
             why = "this is neither plays nor variables"
             files.problems.add(SourceNode(document).problem(why, _WHAT_IT_READS, kind="wrong-type"))
     problems = _hosts_in_one(_ansible_in_one(files.problems.ordered(), files))
-    return [files.tracker.secrets.redact_problem(problem) for problem in Problems(*problems).ordered()]
+    return [
+        files.tracker.secrets.redact_problem(problem) for problem in Problems(*problems).ordered()
+    ]
 
 
-def _check_lone_tasks(by_kind: Mapping[FileKind, list[str]], loaded: set[str], files: Files) -> None:
+def _check_lone_tasks(
+    by_kind: Mapping[FileKind, list[str]], loaded: set[str], files: Files
+) -> None:
     """Check the files of tasks that no playbook imports."""
     alone = [path for path in by_kind["tasks"] if path not in loaded]
     for path in alone:
@@ -107,7 +111,9 @@ def _about(message: str, paths: Sequence[str], remedy: str) -> Problem:
     shown = ", ".join(paths[:_FEW])
     if len(paths) > _FEW:
         shown += f" and {len(paths) - _FEW} more"
-    return Problem(f"{message} {shown}", SourceLocation(paths[0]), remedy, level="warning", kind="unused")
+    return Problem(
+        f"{message} {shown}", SourceLocation(paths[0]), remedy, level="warning", kind="unused"
+    )
 
 
 def _ansible_in_one(problems: list[Problem], files: Files) -> list[Problem]:
@@ -173,7 +179,9 @@ _OUR_MODULE = re.compile(r"\b(asset|rss|thumbnail|proxy|xmp_batch):")
 _CONVERT = "convert one file at a time, as in the how-to: Coming from Ansible"
 
 
-def _check_playbooks(by_kind: Mapping[FileKind, list[str]], options: ResolveOptions, files: Files) -> set[str]:
+def _check_playbooks(
+    by_kind: Mapping[FileKind, list[str]], options: ResolveOptions, files: Files
+) -> set[str]:
     """Check the inventories and playbooks; return the roles and the files of tasks that the playbooks use."""
     loaded: set[str] = set()
     hosts = _checked_hosts(by_kind, options, files)
@@ -192,7 +200,9 @@ def _check_playbooks(by_kind: Mapping[FileKind, list[str]], options: ResolveOpti
     return loaded
 
 
-def _checked_hosts(by_kind: Mapping[FileKind, list[str]], options: ResolveOptions, files: Files) -> Hosts | None:
+def _checked_hosts(
+    by_kind: Mapping[FileKind, list[str]], options: ResolveOptions, files: Files
+) -> Hosts | None:
     """Return the hosts of the inventories, or that of ``--server``; ``None`` without any, or if they are invalid."""
     inventories = tuple(dict.fromkeys([*options.inventories, *by_kind["inventory"]]))
     if not inventories and options.server_url is None:
@@ -232,7 +242,9 @@ def _walked(paths: Sequence[str], files: Files, foreign: list[str]) -> Iterator[
         elif Path(path).exists():
             yield path
         else:
-            missing = Problem("file or folder not found", SourceLocation(path), how_to_find(path), kind="file")
+            missing = Problem(
+                "file or folder not found", SourceLocation(path), how_to_find(path), kind="file"
+            )
             files.problems.add(missing)
 
 
@@ -273,7 +285,9 @@ def _never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
             name = handler.get("name") if isinstance(handler, dict) else None
             if not isinstance(name, str) or is_template(name) or name in play.notified:
                 continue
-            remedy = did_you_mean(name, play.notified) or "add notify: to a task, or remove the handler"
+            remedy = (
+                did_you_mean(name, play.notified) or "add notify: to a task, or remove the handler"
+            )
             why = f"no task notifies the handler {name!r}, so it never runs"
             node = play.node.child("handlers", index, "name")
             yield replace(node.problem(why, remedy, kind="unused"), level="warning")
@@ -296,7 +310,9 @@ def _contradictions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
                     yield Problem(error.message, error.place, error.remedy, kind="conflict")
 
 
-def _declared(intents: Sequence[model.Intent]) -> dict[model.Ref, list[model.DesiredAsset | model.DesiredChannel]]:
+def _declared(
+    intents: Sequence[model.Intent],
+) -> dict[model.Ref, list[model.DesiredAsset | model.DesiredChannel]]:
     """Return what tasks declare that depends on no facts, by the title, id or channel that they name."""
     declared: dict[model.Ref, list[model.DesiredAsset | model.DesiredChannel]] = {}
     for intent in intents:
@@ -323,7 +339,9 @@ def _impossible_positions(work: Sequence[model.ServerIntents]) -> Iterator[Probl
                 for code in _codes_in(sourced.value):
                     if code.is_omitted(_ALWAYS_SKIPPED):
                         message = f"{code} does not exist: drop-frame time codes skip it"
-                        remedy = f"use {code.text.partition(';')[0]};{_ALWAYS_SKIPPED:02} (29.97 fps)"
+                        remedy = (
+                            f"use {code.text.partition(';')[0]};{_ALWAYS_SKIPPED:02} (29.97 fps)"
+                        )
                         yield Problem(message, sourced.source.place, remedy, kind="time-code")
 
 

@@ -65,7 +65,21 @@ OWN = frozenset({*GIVEN, "lookup"})
 """Names that no variable may have."""
 _KEYWORDS = frozenset(
     (
-        *("and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "True", "False", "None"),
+        *(
+            "and",
+            "or",
+            "not",
+            "in",
+            "is",
+            "if",
+            "else",
+            "true",
+            "false",
+            "none",
+            "True",
+            "False",
+            "None",
+        ),
         *("range", "dict", "namespace", "loop", "self"),
     )
 )
@@ -80,7 +94,9 @@ class Variable(Struct, frozen=True):
     node: SourceNode
 
 
-_SET_IN_DATA = "set it in `vars` or `extra_vars`: an inventory that is data has no group_vars beside it"
+_SET_IN_DATA = (
+    "set it in `vars` or `extra_vars`: an inventory that is data has no group_vars beside it"
+)
 _SET_FOR_URL = "set it with -e, or take the variables of an inventory: -i FILE beside --server"
 _SOPS = 'declare in msauto.toml: [secrets] NAME = {command = ["sops", "decrypt", …]}, and write !secret {name: NAME}'
 
@@ -90,14 +106,18 @@ def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
     if data is None:
         return []
     if not isinstance(data, dict):
-        raise node.error("variables must be a mapping of names to values", "write NAME: VALUE, one a line")
+        raise node.error(
+            "variables must be a mapping of names to values", "write NAME: VALUE, one a line"
+        )
     problems = Problems()
     for name in data:
         with problems.gather():
             check_name(name, node.child(name))
     for path, value in leaves(data):
         if str(value).startswith("ENC[AES256_GCM,"):
-            problems.add(node.child(*path).problem("the value is encrypted with SOPS", _SOPS, kind="secret"))
+            problems.add(
+                node.child(*path).problem("the value is encrypted with SOPS", _SOPS, kind="secret")
+            )
     problems.check()
     return [Variable(name, mark(value), level, node.child(name)) for name, value in data.items()]
 
@@ -106,7 +126,9 @@ def check_name(name: str, node: SourceNode) -> None:
     """Raise :class:`InputError` for a name that templates cannot use, or that msauto sets."""
     if name in OWN | _KEYWORDS:
         why = "set by msauto" if name in OWN else "a keyword of templates"
-        raise node.error(f"{name!r} is {why}", "give the variable another name", key=True, kind="variable")
+        raise node.error(
+            f"{name!r} is {why}", "give the variable another name", key=True, kind="variable"
+        )
     if not name.isidentifier() or name.startswith("_"):
         why = f"{name!r} is not a valid name of a variable"
         raise node.error(why, "use letters, digits and _ only", key=True, kind="variable")
@@ -119,7 +141,9 @@ class Variables:
 
     def __init__(self, variables: Sequence[Variable] = (), base: Variables | None = None) -> None:
         others = base.every() if base else ()
-        self._all: tuple[Variable, ...] = tuple(sorted((*others, *variables), key=attrgetter("level")))
+        self._all: tuple[Variable, ...] = tuple(
+            sorted((*others, *variables), key=attrgetter("level"))
+        )
         self._winners = {variable.name: variable for variable in self._all}
         marked = set(base.secret if base else ())
         for variable in variables:
@@ -159,14 +183,20 @@ class TemplateScope:
 
     __slots__ = ("_busy", "_done", "_failed", "_given", "_unmarked", "surroundings", "variables")
 
-    def __init__(self, variables: Variables, given: Mapping[str, Any], surroundings: LookupContext) -> None:
+    def __init__(
+        self, variables: Variables, given: Mapping[str, Any], surroundings: LookupContext
+    ) -> None:
         self.variables = variables
         self.surroundings = surroundings
         self._given = given
         self._done: dict[str, Any] = {}
-        self._failed: dict[str, InputError] = {}  # rendered once as well: a chain of variables may double
+        self._failed: dict[
+            str, InputError
+        ] = {}  # rendered once as well: a chain of variables may double
         self._busy: list[str] = []
-        self._unmarked: set[str] = set()  # variables that were made with a secret and cannot be marked
+        self._unmarked: set[str] = (
+            set()
+        )  # variables that were made with a secret and cannot be marked
 
     def with_given(self, *, asset: AssetView) -> TemplateScope:
         """Return the same names for another asset."""
@@ -174,7 +204,9 @@ class TemplateScope:
 
     def offline(self) -> TemplateScope:
         """Return the same names before anything is started or sent: secrets and the environment need not be set."""
-        surroundings = structs.replace(self.surroundings, secrets=self.surroundings.secrets.offline())
+        surroundings = structs.replace(
+            self.surroundings, secrets=self.surroundings.secrets.offline()
+        )
         env = EnvView(surroundings.env, lenient=True)
         return TemplateScope(self.variables, {**self._given, "env": env}, surroundings)
 
@@ -188,7 +220,9 @@ class TemplateScope:
     def __contains__(self, name: object) -> bool:
         if name in self._given or name != "server":
             return name in self._given or name in self.variables
-        variable = self.variables.winner("server")  # the `server:` block holds secrets, so templates cannot use it
+        variable = self.variables.winner(
+            "server"
+        )  # the `server:` block holds secrets, so templates cannot use it
         return variable is not None and variable.level > Level.HOST_VARS
 
     def __getitem__(self, name: str) -> Any:
@@ -238,7 +272,9 @@ class TemplateScope:
         if name in self._busy:
             chain = " → ".join([*self._busy[self._busy.index(name) :], name])
             remedy = "give one of them a value without the others"
-            raise variable.node.error(f"the variable refers to itself: {chain}", remedy, kind="variable")
+            raise variable.node.error(
+                f"the variable refers to itself: {chain}", remedy, kind="variable"
+            )
         self._busy.append(name)
         tracker = self.tracker
         lost = len(tracker.lost)
@@ -303,18 +339,26 @@ def _read(text: str, files: Files) -> list[Variable]:
     if re.match(r"\s*\w+=", text):
         data: dict[str, str] = {}
         node = SourceNode(Document("-e", data, {(): (1, 1)}))
-        for name, value in _PAIR.findall(text):  # as in Ansible, values are text, and quotes may contain spaces
+        for name, value in _PAIR.findall(
+            text
+        ):  # as in Ansible, values are text, and quotes may contain spaces
             is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
             data[name] = value[1:-1] if is_quoted else value
             if data[name].startswith(TAG):
                 why = f"the value of {name} is text here, so {TAG} would be part of it, and shown"
-                raise node.error(why, f"-e @FILE, with a line `{name}: {TAG} ...` in the file", kind="secret")
+                raise node.error(
+                    why, f"-e @FILE, with a line `{name}: {TAG} ...` in the file", kind="secret"
+                )
         return read_variables(data, Level.EXTRA, node)
-    from msauto.documents.loader import load_yaml  # with the parser of YAML, which the reference does not need
+    from msauto.documents.loader import (
+        load_yaml,
+    )  # with the parser of YAML, which the reference does not need
 
     document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
     files.tracker.add_tagged(document.data)
     node = SourceNode(document)
     if not isinstance(document.data, dict):
-        raise node.error("-e needs name=value, @file or a mapping", "-e episode=News", kind="variable")
+        raise node.error(
+            "-e needs name=value, @file or a mapping", "-e episode=News", kind="variable"
+        )
     return read_variables(document.data, Level.EXTRA, node)

@@ -75,10 +75,14 @@ PLUGINS: Final = (
         report_forms={"html": "msauto.plugins.pages.html"},
         functions={"fetch_stills": "msauto.plugins.pages.stills:fetch_stills"},
     ),
-    Plugin("dask", workplaces=dict.fromkeys(("dask", "tls"), "msauto.plugins.dask.workplace:OnWorkers")),
+    Plugin(
+        "dask", workplaces=dict.fromkeys(("dask", "tls"), "msauto.plugins.dask.workplace:OnWorkers")
+    ),
     Plugin(
         "postgres",
-        stores=dict.fromkeys(("postgresql", "postgres"), "msauto.plugins.postgres.advisory_locks:open_shared"),
+        stores=dict.fromkeys(
+            ("postgresql", "postgres"), "msauto.plugins.postgres.advisory_locks:open_shared"
+        ),
     ),
 )
 """Our plugins. Nothing of them is imported here."""

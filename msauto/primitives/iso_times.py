@@ -55,9 +55,13 @@ def parse_formatted(text: str, form: str) -> datetime:
     """Return the time of a text in a format such as ``%d.%m.%Y``; raises ``ValueError``."""
     directives = frozenset(_DIRECTIVE.findall(form))
     if "%" in _DIRECTIVE.sub("", form):
-        raise ValueError(f"{form[:40]!r} is not a valid time format: write it as '%Y-%m-%d %H:%M:%S'")
+        raise ValueError(
+            f"{form[:40]!r} is not a valid time format: write it as '%Y-%m-%d %H:%M:%S'"
+        )
     if "d" in directives and not directives & _YEARS:
-        raise ValueError(f"{form[:40]!r} has a day without a year: add %Y to the format and a year to the text")
+        raise ValueError(
+            f"{form[:40]!r} has a day without a year: add %Y to the format and a year to the text"
+        )
     if re.search(r"(?![0-9])\d", text):
         raise ValueError(f"{text[:40]!r} has digits that are not 0 to 9")
     return datetime.strptime(text, form)  # noqa: DTZ007, TID251 - the format decides whether there is a zone

@@ -49,7 +49,9 @@ def clip_timeline(target: Target) -> ClipTimeline | None:
     if target.context:
         frames = target.context.frames
         for unchanged in target.context.items:
-            place = TimelinePlace(unchanged.lane, unchanged.start, unchanged.duration, unchanged.title)
+            place = TimelinePlace(
+                unchanged.lane, unchanged.start, unchanged.duration, unchanged.title
+            )
             items.append(_shown(TimelineItem(None, unchanged.name, place, place)))
     return ClipTimeline(frames, target.rate, tuple(items))
 
@@ -199,7 +201,9 @@ def legend_of(rows: Sequence[TimelineRow]) -> list[TimelineRun]:
     return legend
 
 
-def _cells(marks: Sequence[TimelineMark], frames: int, columns: int, heavy: Collection[str]) -> list[TimelineRun]:
+def _cells(
+    marks: Sequence[TimelineMark], frames: int, columns: int, heavy: Collection[str]
+) -> list[TimelineRun]:
     """Return a cell for each column: how far the segments reach, and what begins where."""
     cells: list[TimelineRun] = [(_EMPTY, None)] * columns
     begun_at: dict[int, list[TimelineMark]] = {}

@@ -80,7 +80,9 @@ class PlanningEndedLine(EventLine, frozen=True, tag="planning_ended"):
     """The plan is complete."""
 
     summary: Annotated[Summary, Meta(description="the counts of the plan")]
-    refusals: Annotated[tuple[Refusal, ...], Meta(description="the limits that it exceeds, the first 20")]
+    refusals: Annotated[
+        tuple[Refusal, ...], Meta(description="the limits that it exceeds, the first 20")
+    ]
 
 
 class RunStartedLine(EventLine, frozen=True, tag="run_started"):
@@ -120,7 +122,9 @@ class RequestSettledLine(EventLine, frozen=True, tag="request_settled"):
     index: Index
     tries: Tries
     outcome: Annotated[RequestOutcome, Meta(description="what came of it")]
-    status: Annotated[int | None, Meta(description="the HTTP status of the answer; null: no answer")]
+    status: Annotated[
+        int | None, Meta(description="the HTTP status of the answer; null: no answer")
+    ]
     message: Annotated[str, Meta(description="why it failed")]
     done: Annotated[Progress, Meta(description="what is done so far")]
 
@@ -139,7 +143,9 @@ class DownloadReceivedLine(EventLine, frozen=True, tag="download_received"):
     target: AboutTarget
     index: Index
     received: Annotated[int, Meta(ge=0, description="bytes received so far")]
-    total: Annotated[int | None, Meta(description="the size of the file; null: the server does not report it")]
+    total: Annotated[
+        int | None, Meta(description="the size of the file; null: the server does not report it")
+    ]
 
 
 class RestoreWaitingLine(EventLine, frozen=True, tag="restore_waiting"):
@@ -156,7 +162,9 @@ class TargetFinishedLine(EventLine, frozen=True, tag="target_finished"):
     target: AboutTarget
     outcome: Annotated[Outcome, Meta(description="what came of it")]
     message: Annotated[str, Meta(description="why it is not as desired")]
-    differences: Annotated[int, Meta(ge=0, description="how many things are not as desired when read again")]
+    differences: Annotated[
+        int, Meta(ge=0, description="how many things are not as desired when read again")
+    ]
     done: Annotated[Progress, Meta(description="what is done so far")]
 
 
@@ -176,7 +184,9 @@ class CommandEndedLine(EventLine, frozen=True, tag="command_ended"):
     reason: Annotated[str, Meta(description="why it is not 0; may be empty")]
 
 
-LINES: Final[Mapping[type, type[Any]]] = dict(zip(get_args(events.Event), EventLine.__subclasses__(), strict=True))
+LINES: Final[Mapping[type, type[Any]]] = dict(
+    zip(get_args(events.Event), EventLine.__subclasses__(), strict=True)
+)
 """The line of each event: both are declared in the same order."""
 
 
@@ -205,7 +215,10 @@ class EventLines:
         self._seq += 1
         line = LINES[type(event)]
         done = Progress(self._targets, self._requests)
-        own = (_value(name, event, done) for name in line.__struct_fields__[len(EventLine.__struct_fields__) :])
+        own = (
+            _value(name, event, done)
+            for name in line.__struct_fields__[len(EventLine.__struct_fields__) :]
+        )
         text = dump(line(1, self._seq, self._now(), round(elapsed, 3), *own))
         return f"{without_hidden_signs(text)}\n"
 

@@ -60,7 +60,9 @@ def _encode_item(item: object) -> str:
 def without_hidden_signs(text: str) -> str:
     """Return JSON in which what a terminal or a CI system would obey, or a reader not see, is an escape."""
     text = text.replace("##", "#\\u0023")  # the beginning of a command to CI systems
-    if text.isascii() and "\x7f" not in text:  # JSON has escapes for the other signs that are not plain
+    if (
+        text.isascii() and "\x7f" not in text
+    ):  # JSON has escapes for the other signs that are not plain
         return text
     return _UNPLAIN.sub(lambda match: _harmless(match[0]), text)
 
@@ -81,7 +83,12 @@ def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
         return _joined(target, own)
 
     # "interrupted" is the run; each target has its own outcome
-    summary = {"run": result.run, "ok": result.ok, **result.counts, "interrupted": result.interrupted}
+    summary = {
+        "run": result.run,
+        "ok": result.ok,
+        **result.counts,
+        "interrupted": result.interrupted,
+    }
     return {**plan_json, "targets": plan_json["targets"].then(joined), "result": summary}
 
 
@@ -132,12 +139,20 @@ def error_json(error: errors.MsautoError | str, remedy: str = "") -> dict[str, A
 
 def _problem(problem: errors.Problem, code: str) -> Any:
     place = problem.place
-    where: tuple[str | None, int, int] = (place.file, place.line, place.column) if place else (None, 0, 0)
-    return to_json(ReportedProblem(code, *where, problem.message, problem.remedy, problem.excerpt, problem.level))
+    where: tuple[str | None, int, int] = (
+        (place.file, place.line, place.column) if place else (None, 0, 0)
+    )
+    return to_json(
+        ReportedProblem(
+            code, *where, problem.message, problem.remedy, problem.excerpt, problem.level
+        )
+    )
 
 
 @lru_cache(4096)
 def _harmless(sign: str) -> str:
     if not is_hidden(sign):
         return sign
-    return "\\u007f" if sign == "\x7f" else json.dumps(sign)[1:-1]  # the one of ASCII that JSON shows as it is
+    return (
+        "\\u007f" if sign == "\x7f" else json.dumps(sign)[1:-1]
+    )  # the one of ASCII that JSON shows as it is

@@ -253,7 +253,9 @@ def value_table(rows: Sequence[Sequence[str]], layout: Layout) -> Iterator[Line]
         yield Line((TextSpan(f"{margin}{name}  "), *with_commas(spans)), 6)
 
 
-def _narrowed(rows: Sequence[Sequence[str]], width: int, flexible: Sequence[int], narrowest: int) -> list[int]:
+def _narrowed(
+    rows: Sequence[Sequence[str]], width: int, flexible: Sequence[int], narrowest: int
+) -> list[int]:
     """Return the columns of a table, of which the widest become narrower until a line fits; empty if none does.
 
     ``flexible``: the columns that may.
@@ -269,7 +271,9 @@ def _narrowed(rows: Sequence[Sequence[str]], width: int, flexible: Sequence[int]
     return columns
 
 
-def _wrapped_row(row: Sequence[str], columns: Sequence[int], most: int | None, looks: Looks = ()) -> Iterator[str]:
+def _wrapped_row(
+    row: Sequence[str], columns: Sequence[int], most: int | None, looks: Looks = ()
+) -> Iterator[str]:
     cells = [_cell(cell, space, most) for cell, space in zip(row, columns, strict=True)]
     for line in zip_longest(*cells, fillvalue=""):
         yield _line(line, columns, looks)

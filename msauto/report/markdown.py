@@ -42,7 +42,14 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
     view = view_plan(plan, folded=not layout.verbosity, keep_going=layout.keep_going)
     parts: Any = template("report/markdown.md.j2").module
     plan = view.plan  # what identifies it, without when and how it was made
-    content = plan.targets, plan.refusals, plan.warnings, plan.unchanged, plan.skipped, plan.left_out
+    content = (
+        plan.targets,
+        plan.refusals,
+        plan.warnings,
+        plan.unchanged,
+        plan.skipped,
+        plan.left_out,
+    )
     digest = hashlib.sha256(to_key(content)).hexdigest()[:12]
     head, foot = parts.head(view, layout.name, digest), parts.foot(view, digest)
     space = limit - _units(head) - _units(foot)
@@ -55,7 +62,9 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
     ):
         if items:
             more = f"{heading[:2]}- **{{}} that do not fit.** {_WHOLE_PLAN}\n"
-            shown = _fitting(map(part, items), space - _RESERVED - _units(heading), more, f"further {noun}")
+            shown = _fitting(
+                map(part, items), space - _RESERVED - _units(heading), more, f"further {noun}"
+            )
             text = f"{heading}{shown}\n"
             space -= _units(text)
             yield text
@@ -78,13 +87,19 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
         is_better_short = _units(short) <= _LONG < _units(whole)
         return short if is_better_short else whole
 
-    blocks = sorted(view.blocks, key=lambda block: not block.whole)  # what is lost comes first in a long plan
+    blocks = sorted(
+        view.blocks, key=lambda block: not block.whole
+    )  # what is lost comes first in a long plan
     more = f"**The details of {{}} are not shown here.** {_WHOLE_PLAN}\n"
-    yield _fitting(map(details, blocks), space, more, "target", [len(block.targets) for block in blocks])
+    yield _fitting(
+        map(details, blocks), space, more, "target", [len(block.targets) for block in blocks]
+    )
     yield foot
 
 
-def _fitting(parts: Iterator[str], space: float, more: str, noun: str, sizes: Iterable[int] = repeat(1)) -> str:
+def _fitting(
+    parts: Iterator[str], space: float, more: str, noun: str, sizes: Iterable[int] = repeat(1)
+) -> str:
     """Return the parts that fit into ``space``, and a line with the number of things in the others."""
     space -= _units(more) + 2 * len(noun)
     hidden = 0

@@ -76,7 +76,11 @@ _NEVER_SHORTENED: Final = 40
 """Targets up to which a plan is shown in full, however long it is."""
 _NO_SOURCE: Final = TaskSource("", 0, 0, "")
 
-_LEVELS: Final = {"alone": "", "alike": "with the same changes", "table": "with changes of the same things"}
+_LEVELS: Final = {
+    "alone": "",
+    "alike": "with the same changes",
+    "table": "with changes of the same things",
+}
 
 Level = Literal["alone", "alike", "table"]
 PlannedChange = tuple[Target, Change]
@@ -587,7 +591,9 @@ def _tables(alike: Sequence[list[Target]], order: Mapping[int, int], short: bool
     return tables
 
 
-def _table_lines(alike: Iterable[list[Target]], order: Mapping[int, int]) -> list[tuple[Target, ...]]:
+def _table_lines(
+    alike: Iterable[list[Target]], order: Mapping[int, int]
+) -> list[tuple[Target, ...]]:
     """Return the targets of each line of a table: those of one title with the same changes."""
     lines: list[tuple[Target, ...]] = []
     for targets in alike:

@@ -17,7 +17,14 @@ from msauto.model.plan import Change, Target
 from msauto.model.result import Difference, Outcome, RequestResult, Result, TargetResult
 from msauto.report.plan_view import FEWEST_ALIKE, TargetGroup, without_title
 from msauto.report.sanitizing import show, visible, visible_lines
-from msauto.report.texts import count_outcomes, count_outside, plural, settings_line, show_duration, show_pair_of
+from msauto.report.texts import (
+    count_outcomes,
+    count_outside,
+    plural,
+    settings_line,
+    show_duration,
+    show_pair_of,
+)
 from msauto.secrets.redacted_plans import Redactor
 
 NOT_DONE: Final[tuple[Outcome, ...]] = ("failed", "unverified", "interrupted", "not attempted")
@@ -263,7 +270,16 @@ def _difference(difference: Difference, result: TargetResult) -> Iterator[str]:
         yield f"{name}: {visible(difference.why)}"
         return
     if isinstance(desired, dict) and isinstance(live, dict):
-        both = Change("change", difference.aspect, difference.key, live, desired, "live", False, TaskSource(""))
+        both = Change(
+            "change",
+            difference.aspect,
+            difference.key,
+            live,
+            desired,
+            "live",
+            False,
+            TaskSource(""),
+        )
         shown = ASPECTS[difference.aspect].shown(both).change
         found = mapping(shown.before)
         for attribute, value in mapping(shown.after).items():
@@ -325,4 +341,9 @@ def _accepted_advice(differences: Sequence[Difference]) -> str:
 def _is_cut(difference: Difference) -> bool:
     """Return whether the live text is the beginning of the desired one: servers limit the length of texts."""
     desired, live = difference.desired, difference.live
-    return isinstance(desired, str) and isinstance(live, str) and live != "" and desired.startswith(live)
+    return (
+        isinstance(desired, str)
+        and isinstance(live, str)
+        and live != ""
+        and desired.startswith(live)
+    )

@@ -16,7 +16,9 @@ from operator import eq
 from typing import Final, NamedTuple
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
-_BLANK_SIGNS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_BLANK_SIGNS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 """Blank although their category is not (Hangul fillers, blank Braille, joiners), and variation selectors."""
 _ESCAPED = frozenset('"\\')
 _OURS = ("→", " · ", "…")
@@ -24,7 +26,9 @@ _OURS = ("→", " · ", "…")
 
 _EMOJI = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 _SKIN_TONES = "\U0001f3fb-\U0001f3ff"
-_JOINED = re.compile(f"(?<=[{_EMOJI}])[{_SKIN_TONES}]|(?<=[{_EMOJI}{_SKIN_TONES}])\u200d[{_EMOJI}][{_SKIN_TONES}]?")
+_JOINED = re.compile(
+    f"(?<=[{_EMOJI}])[{_SKIN_TONES}]|(?<=[{_EMOJI}{_SKIN_TONES}])\u200d[{_EMOJI}][{_SKIN_TONES}]?"
+)
 """What a terminal shows within the columns of the emoji before it."""
 
 _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\w*\[)")
@@ -151,7 +155,9 @@ def _fits_as_it_is(text: str, limit: int | None) -> bool:
     return _is_plain(text) and (limit is None or len(text) <= limit)
 
 
-def show_pair(before: str, after: str, *, limit: int | None = None, quoted: bool = False) -> tuple[str, str]:
+def show_pair(
+    before: str, after: str, *, limit: int | None = None, quoted: bool = False
+) -> tuple[str, str]:
     """Return two texts that differ, cut so that the first difference stays visible."""
     in_quotes = quoted or _needs_quotes(before) or _needs_quotes(after)
     if not in_quotes and _fits_as_it_is(before, limit) and _fits_as_it_is(after, limit):
@@ -248,7 +254,9 @@ def _cut(text: str, limit: int | None, skip: int = 0, *, in_quotes: bool) -> str
     pieces, omitted = _ends(text, limit, in_quotes)
     if _columns(pieces) + len(lead) <= limit:
         return lead + _text(pieces)
-    total = len(pieces) + max(0, omitted - 1)  # without the piece that takes the place of what is omitted
+    total = len(pieces) + max(
+        0, omitted - 1
+    )  # without the piece that takes the place of what is omitted
     space = max(_NARROWEST, limit - len(lead) - len(f"[…{total}…]"))
     for_head = space * 2 // 3
     head = _fit(pieces, for_head)

@@ -115,7 +115,9 @@ def _is_seen_at_a_glance(plan: PlanView) -> bool:
 def _refusals(plan: PlanView) -> Iterator[Line]:
     for refusal in plan.refusals:
         reason, to_allow, remedy = refusal.partition("To allow it: ")
-        yield Line((TextSpan(reason, "red", together=False), TextSpan(f"{to_allow}{remedy}", "red")))
+        yield Line(
+            (TextSpan(reason, "red", together=False), TextSpan(f"{to_allow}{remedy}", "red"))
+        )
     if plan.refusals and plan.deletions:
         yield Line(())
 

@@ -29,10 +29,19 @@ KINDS: Final = {"asset": "asset", "rss_channel": "channel", "database": "databas
 """The nouns of the kinds of targets."""
 _REASONS: Final = {
     "delete_assets": ("asset", "the plan deletes {count}; the limit is {limit}"),
-    "remove_items": ("list item", "the plan loses {count} that no task names by key; the limit is {limit}"),
+    "remove_items": (
+        "list item",
+        "the plan loses {count} that no task names by key; the limit is {limit}",
+    ),
     "requests": ("request", "the plan sends {count}; the limit is {limit}"),
-    "empty_list": ("", "the plan empties a list of {count} items by `exactly`; the limit is {limit} items"),
-    "protected": ("", "{count} is protected by '{limit}': nothing there may be deleted, removed or overwritten"),
+    "empty_list": (
+        "",
+        "the plan empties a list of {count} items by `exactly`; the limit is {limit} items",
+    ),
+    "protected": (
+        "",
+        "{count} is protected by '{limit}': nothing there may be deleted, removed or overwritten",
+    ),
     "freeze": ("", "msauto.toml has a freeze from {limit}"),
     "window": ("", "it is {count}, outside the window {limit}"),
     "max_time": ("", "the time of the job is over: max_time ended at {limit}"),
@@ -232,7 +241,17 @@ def refusal_reason(refusal: Refusal) -> str:
 
 SIGNS: Final[dict[Action, str]] = {"add": "+", "change": "~", "delete": "-", "run": "!"}
 _IN_FRAMES = frozenset(
-    {"at", "duration", "frame", "frames", "length", "pos", "start", "start_frame", *names(LINK_FIELDS, "position")}
+    {
+        "at",
+        "duration",
+        "frame",
+        "frames",
+        "length",
+        "pos",
+        "start",
+        "start_frame",
+        *names(LINK_FIELDS, "position"),
+    }
 )
 _PLACE = ("at", "frame", "pos", "start", "start_frame")
 """Attributes that identify an item; shown also if they do not change."""
@@ -291,7 +310,9 @@ def _aspect_of(change: Change) -> Aspect:
     return ASPECTS[change.aspect]
 
 
-def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> tuple[ValuePart, ...]:
+def change_parts(
+    change: Change, target: Target, short: ValueWidth = WHOLE
+) -> tuple[ValuePart, ...]:
     """Return what a change does, attribute by attribute; empty if its key shows everything."""
     aspect = _aspect_of(change)
     details = aspect.details(change, target)
@@ -433,7 +454,9 @@ def show_duration(seconds: float) -> str:
     return show_seconds(seconds)
 
 
-def show_value(value: Json, name: str = "", rate: Fraction | None = None, *, limit: int | None = None) -> str:
+def show_value(
+    value: Json, name: str = "", rate: Fraction | None = None, *, limit: int | None = None
+) -> str:
     """Return one JSON value on one line, visible; ``name`` is its attribute, which may count frames.
 
     Texts are always in double quotes, numbers, time codes and redacted values never.
@@ -469,7 +492,9 @@ def show_list(values: list[Json], *, limit: int | None = None) -> str:
     return "[" + ", ".join(shown) + "]"
 
 
-def show_pair_of(before: Json, after: Json, name: str, rate: Fraction | None, limit: int | None) -> tuple[str, str]:
+def show_pair_of(
+    before: Json, after: Json, name: str, rate: Fraction | None, limit: int | None
+) -> tuple[str, str]:
     """Return two values so that they look different if they are."""
     match before, after:
         case str(), str():

@@ -46,16 +46,22 @@ class SecretCommands(Struct):
         command = self.declared.get(name)
         if command is None:
             declare = f"declare it in msauto.toml, or name another with --config: [secrets] {name} = {{command = […]}}"
-            raise MsautoError(f"unknown secret {name!r}", remedy=nearest(name, self.declared) or declare)
+            raise MsautoError(
+                f"unknown secret {name!r}", remedy=nearest(name, self.declared) or declare
+            )
         if self.allowed is None:
             return HIDDEN
         what = f"the secret {name!r} ({command.place})"
         if not self.allowed:
             remedy = f"read the command, then allow it: --secret-commands, or {VARIABLE}=1"
-            raise RefusedError(f"{what} comes from a command, and commands are not allowed to run", remedy=remedy)
+            raise RefusedError(
+                f"{what} comes from a command, and commands are not allowed to run", remedy=remedy
+            )
         if command not in self._done:
             try:
-                self._done[command] = secret_in(_output(command, self.seconds), "its output", "correct the command")
+                self._done[command] = secret_in(
+                    _output(command, self.seconds), "its output", "correct the command"
+                )
             except MsautoError as error:
                 self._done[command] = error
         outcome = self._done[command]

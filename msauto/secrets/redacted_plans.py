@@ -51,7 +51,10 @@ class Redactor:
                 if id(value) not in self._targets:
                     self._targets[id(value)] = value, self._target(value)
                 return self._targets[id(value)][1]
-            case Change(key=key, before=before, after=after) | Difference(key=key, live=before, desired=after):
+            case (
+                Change(key=key, before=before, after=after)
+                | Difference(key=key, live=before, desired=after)
+            ):
                 return self._change(value, key, before, after)
             case Request():
                 return self._request(value)
@@ -107,7 +110,9 @@ class Redactor:
             holding=UNSET,
         )
 
-    def _change(self, value: Change | Difference, key: str, before: Json, after: Json) -> Change | Difference:
+    def _change(
+        self, value: Change | Difference, key: str, before: Json, after: Json
+    ) -> Change | Difference:
         outside = value.outside if isinstance(value, Change) else None
         left = None if outside is None else outside.left
         if not any(map(self._holds, (key, before, after, left))):
@@ -182,7 +187,9 @@ def _mask_all(value: Json) -> Json:
     return map_texts(value, lambda text: text and HIDDEN)
 
 
-def map_texts(value: Json, change: Callable[[str], str], rename: Callable[[str], str] = str) -> Json:
+def map_texts(
+    value: Json, change: Callable[[str], str], rename: Callable[[str], str] = str
+) -> Json:
     """Return plain data with each text changed, and each name of a mapping renamed."""
     if isinstance(value, str):
         return change(value)
@@ -278,7 +285,9 @@ class SecretMemory:
     def _hash(self, text: str) -> str:
         if text not in self._hashes:
             salt = bytes.fromhex(str(self._memory.recall(SALT)["salt"]))
-            digest = hashlib.scrypt(text.encode("utf-8", "surrogatepass"), salt=salt, n=_WORK, r=8, p=1, dklen=16)
+            digest = hashlib.scrypt(
+                text.encode("utf-8", "surrogatepass"), salt=salt, n=_WORK, r=8, p=1, dklen=16
+            )
             self._hashes[text] = f"***{{{digest.hex()}}}"
         return self._hashes[text]
 

@@ -31,7 +31,9 @@ _FEW: Final = 100
 
 _LOSSY: Final = "surrogatepass"
 _PERCENT = re.compile(r"%[0-9A-F]{2}")
-_ESCAPED = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|U([0-9A-Fa-f]{8}))")
+_ESCAPED = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|U([0-9A-Fa-f]{8}))"
+)
 _INVISIBLE = re.compile(r"[\s\\\u00ad\u200b-\u200d\u2060\ufeff]+")
 
 
@@ -141,7 +143,9 @@ class Secrets:
             raise
         except Exception as error:
             if self and self._occurs_in_any((error, *_causes(error))):
-                message = f"msauto itself failed: {type(error).__name__}; its message contains a secret"
+                message = (
+                    f"msauto itself failed: {type(error).__name__}; its message contains a secret"
+                )
                 remedy = "this is a bug in msauto: report it without the secret"
                 raise MsautoError(message, remedy=remedy) from None
             raise
@@ -233,7 +237,9 @@ def _decoded(text: str) -> Iterator[str]:
     """Yield what a reader could make of a text, without case and spaces."""
     plain = _ESCAPED.sub(_character, unescape(unescape(text)))
     twice = unquote(unquote(plain.replace("+", " ")))
-    yield from map(_normalized, (text, plain, unquote(plain), twice, unquote(plain, encoding="latin-1")))
+    yield from map(
+        _normalized, (text, plain, unquote(plain), twice, unquote(plain, encoding="latin-1"))
+    )
 
 
 def _character(escaped: re.Match[str]) -> str:

@@ -37,7 +37,9 @@ def holds_secret(value: Any) -> bool:
     """Return whether a value is a secret text, or contains one."""
     if isinstance(value, MarkedText):
         return True
-    if isinstance(value, dict) and not isinstance(value, XmpByName):  # reading that one would request it
+    if isinstance(value, dict) and not isinstance(
+        value, XmpByName
+    ):  # reading that one would request it
         value = (*value, *value.values())
     return isinstance(value, _GROUPS) and any(map(holds_secret, value))
 
@@ -77,18 +79,24 @@ def why_too_short(text: str) -> tuple[str, str]:
     )
 
 
-def misplaced_secrets(data: Any, is_allowed: Callable[[DataPath], bool]) -> Iterable[tuple[DataPath, str, str]]:
+def misplaced_secrets(
+    data: Any, is_allowed: Callable[[DataPath], bool]
+) -> Iterable[tuple[DataPath, str, str]]:
     """Yield the path of each secret that cannot be redacted where it is used, with message and remedy."""
     for path, text in secret_paths(data):
         if not is_allowed(path):
             yield path, NOT_ALLOWED, ALLOWED
         elif not can_redact(text) and text != HIDDEN:
-            message = f"the secret gives fewer than {SHORTEST} characters here, and cannot be redacted"
+            message = (
+                f"the secret gives fewer than {SHORTEST} characters here, and cannot be redacted"
+            )
             yield path, message, _SEND
 
 
 NOT_ALLOWED = "a secret is not allowed here: this value is shown in plans, logs and the ledger"
-ALLOWED = "use secrets only in texts that are written: fields, xmp, titles of segments, rss text, params"
+ALLOWED = (
+    "use secrets only in texts that are written: fields, xmp, titles of segments, rss text, params"
+)
 _SEND = "send the secret itself, or a longer text"
 
 
@@ -111,7 +119,9 @@ _ALLOWED: Mapping[str, str] = {
 
 def may_be_secret(module: str, path: DataPath) -> bool:
     """Return whether a value of a task may be secret; values that name or select a target may not."""
-    return module in _ALLOWED and re.fullmatch(_ALLOWED[module], "\n".join(map(str, path))) is not None
+    return (
+        module in _ALLOWED and re.fullmatch(_ALLOWED[module], "\n".join(map(str, path))) is not None
+    )
 
 
 LARGEST: Final = 65536
@@ -121,7 +131,9 @@ LARGEST: Final = 65536
 def secret_in_file(path: Path, shown: str) -> str:
     """Return the secret that a file contains; ``shown`` is its name in errors. Raises ``MsautoError`` without it."""
     what = f"the file {shown!r}"
-    remedy = "use a file that contains only the secret; its path starts beside the file that names it"
+    remedy = (
+        "use a file that contains only the secret; its path starts beside the file that names it"
+    )
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
@@ -153,8 +165,12 @@ def secret_in_keyring(service: str, user: str) -> str:
         raise MsautoError("the package keyring is not installed", remedy=remedy) from None
     except Exception as error:  # noqa: BLE001 - each backend raises errors of its own
         why = type(error).__name__
-        raise MsautoError(f"cannot read the system keyring ({why})", remedy="unlock it, or use a file") from None
+        raise MsautoError(
+            f"cannot read the system keyring ({why})", remedy="unlock it, or use a file"
+        ) from None
     if not text:
         remedy = f"keyring set {service} {user}"
-        raise MsautoError(f"the system keyring has no secret of {user!r} for {service!r}", remedy=remedy)
+        raise MsautoError(
+            f"the system keyring has no secret of {user!r} for {service!r}", remedy=remedy
+        )
     return str(text)

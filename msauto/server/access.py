@@ -50,7 +50,9 @@ def spec_of(url: str) -> ServerSpec:
     except UrlError as error:
         # The text before an @ may be a password, that after a ? a token.
         shown = "" if "@" in url or "?" in url else f" {url[:100]!r}"
-        raise AddressError(f"the server's URL{shown} {error}", remedy="write http://host:7901") from None
+        raise AddressError(
+            f"the server's URL{shown} {error}", remedy="write http://host:7901"
+        ) from None
     auth = Auth()
     if parts.username is not None:
         auth = Auth(username=parts.username, password=Secret(parts.password or ""))
@@ -80,7 +82,9 @@ async def _keys_of(server: ServerSpec) -> Collection[str]:
     """Return the keys of all addresses that the host of a server has."""
     url = urlsplit(server.url)
     with suppress(OSError, UnicodeError):
-        infos = await asyncio.get_running_loop().getaddrinfo(url.hostname, url.port, type=socket.SOCK_STREAM)
+        infos = await asyncio.get_running_loop().getaddrinfo(
+            url.hostname, url.port, type=socket.SOCK_STREAM
+        )
         return dict.fromkeys(f"{host_key(str(info[4][0]))}:{url.port}" for info in infos)
     return ()
 
@@ -101,10 +105,15 @@ def spec_with(
         server = spec_of(server)
     spec = _expected("server", server, ServerSpec, "an address")
     if spec.connections < 1:
-        raise AddressError(f"connections must be at least 1, not {spec.connections}", remedy="leave it out: it is 16")
+        raise AddressError(
+            f"connections must be at least 1, not {spec.connections}",
+            remedy="leave it out: it is 16",
+        )
     if transport is not None:
         if not is_transport(transport):
-            raise AddressError("transport must be a transport of httpx2", remedy="see help(MediaServer)")
+            raise AddressError(
+                "transport must be a transport of httpx2", remedy="see help(MediaServer)"
+            )
         spec = replace(spec, transport=transport)
     if auth is not None:
         spec = replace(spec, auth=_auth(auth))
@@ -127,7 +136,9 @@ def _timeouts(given: object) -> Timeouts:
         given = Timeouts(*[given] * len(Timeouts.__struct_fields__))
     timeouts = _expected("timeout", given, Timeouts, "a number of seconds")
     if not all(seconds > 0 for seconds in structs.astuple(timeouts)):
-        raise AddressError("a time-out must be more than 0 seconds", remedy="give the seconds, such as timeout=10")
+        raise AddressError(
+            "a time-out must be more than 0 seconds", remedy="give the seconds, such as timeout=10"
+        )
     return timeouts
 
 
@@ -147,14 +158,18 @@ def _expected(name: str, value: object, kind: type[T], also: str) -> T:
     if isinstance(value, kind):
         return value
     form = also if kind is str else f"{also}, or a {kind.__name__}"
-    raise AddressError(f"{name} must be {form}, not of type {type(value).__name__}", remedy="see help(MediaServer)")
+    raise AddressError(
+        f"{name} must be {form}, not of type {type(value).__name__}", remedy="see help(MediaServer)"
+    )
 
 
 def base_url(spec: ServerSpec) -> str:
     """Return the server's URL; raises ``AddressError`` for one that holds a password, which would be visible."""
     plain = spec_of(spec.url)
     if plain.auth != Auth():
-        raise AddressError(f"server {spec.name}: its URL holds a password", remedy="set it in `auth`")
+        raise AddressError(
+            f"server {spec.name}: its URL holds a password", remedy="set it in `auth`"
+        )
     return plain.url
 
 
@@ -186,7 +201,12 @@ def basic_credentials(username: str, password: Secret | None) -> str:
 def secrets_of(spec: ServerSpec) -> Secrets:
     """Return the secrets of a server, to redact them in its answers: an error may repeat what it was sent."""
     auth = spec.auth
-    held = [auth.password, auth.bearer, spec.tls.key_password, *(value for _, value in auth.headers)]
+    held = [
+        auth.password,
+        auth.bearer,
+        spec.tls.key_password,
+        *(value for _, value in auth.headers),
+    ]
     texts = [secret.reveal() for secret in held if secret is not None]
     if auth.username is not None and auth.password is not None:
         texts.append(basic_credentials(auth.username, auth.password))
@@ -254,7 +274,9 @@ def _tls_error(spec: ServerSpec, error: Exception) -> NotSentError:
         why = "no such file"
         remedy = "correct the path, which starts beside the inventory"
     files = ", ".join(missing or named)
-    return NotSentError(f"the TLS files cannot be used ({files}): {why}", server=spec.name, remedy=remedy)
+    return NotSentError(
+        f"the TLS files cannot be used ({files}): {why}", server=spec.name, remedy=remedy
+    )
 
 
 @cache

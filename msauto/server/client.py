@@ -28,7 +28,14 @@ from typing import TypeVar, get_args
 
 from msauto.errors import AddressError, nearest
 from msauto.model import requests
-from msauto.model.fields import LINK_FIELD, MARKER_ATTRIBUTES, TRACKS, Attribute, MimeType, unreportable
+from msauto.model.fields import (
+    LINK_FIELD,
+    MARKER_ATTRIBUTES,
+    TRACKS,
+    Attribute,
+    MimeType,
+    unreportable,
+)
 from msauto.model.live import (
     Asset,
     Database,
@@ -117,10 +124,14 @@ class AsyncMediaServer(HttpClient):
         ``created_after`` without a zone is the server's own time; one with a zone must be converted first.
         """
         asked = _folder(folder)
-        request = requests.get_listing(database, asked, datetime=_iso(created_after), mimetype=_mimetype(mimetype))
+        request = requests.get_listing(
+            database, asked, datetime=_iso(created_after), mimetype=_mimetype(mimetype)
+        )
         return await self._listed(request, database, asked, recursive)
 
-    async def list_folders(self, database: str, folder: str | Folder = (), *, recursive: bool | None = None) -> Listing:
+    async def list_folders(
+        self, database: str, folder: str | Folder = (), *, recursive: bool | None = None
+    ) -> Listing:
         """List folders only (format=folderlist); ``recursive`` as for :meth:`list`."""
         require(self.spec, Feature.FOLDERLIST)
         asked = _folder(folder)
@@ -140,7 +151,9 @@ class AsyncMediaServer(HttpClient):
         """List assets as a plain list (format=mam); ``recursive`` as for :meth:`list`."""
         asked = _folder(folder)
         moment = _iso(created_after)
-        request = requests.get_listing(database, asked, format="mam", datetime=moment, mimetype=_mimetype(mimetype))
+        request = requests.get_listing(
+            database, asked, format="mam", datetime=moment, mimetype=_mimetype(mimetype)
+        )
         assets = await self.read(request, _parsed_by(parse_mam), listing=True)
         if _is_deep(asked, recursive):
             return assets
@@ -174,11 +187,19 @@ class AsyncMediaServer(HttpClient):
         path = self.path(database, asset)
         at = await self._frame(database, asset, pos)
         length = await self._frame(database, asset, dur)
-        request = requests.get_thumbnail(path, pos=at, dur=length, w=w, h=h, params=_mapping("params", params))
+        request = requests.get_thumbnail(
+            path, pos=at, dur=length, w=w, h=h, params=_mapping("params", params)
+        )
         return await self.read(request, _png_of)
 
     async def download_proxy(
-        self, database: str, asset: AssetName, profile: str, dest: str | Path, *, preview: bool = False
+        self,
+        database: str,
+        asset: AssetName,
+        profile: str,
+        dest: str | Path,
+        *,
+        preview: bool = False,
     ) -> int:
         """Save a web proxy, which the server may first have to create; return its size in bytes."""
         request = requests.get_proxy(self.path(database, asset), profile, preview=preview)
@@ -188,7 +209,9 @@ class AsyncMediaServer(HttpClient):
         """Delete the asset."""
         return await self.send(requests.delete_asset(self.path(database, asset)))
 
-    async def load_xmp(self, database: str, connector: str, content: bytes, media_type: str = "text/xml") -> Answer:
+    async def load_xmp(
+        self, database: str, connector: str, content: bytes, media_type: str = "text/xml"
+    ) -> Answer:
         """Load a batch of XMP metadata through a connector."""
         require(self.spec, Feature.LOAD_XMP)
         return await self.send(requests.load_xmp(database, connector, Body.of(content, media_type)))
@@ -210,12 +233,16 @@ class AsyncMediaServer(HttpClient):
         require(self.spec, Feature.RESTORE)
         return await self.send(requests.restore(self.path(database, asset)))
 
-    async def copy_link(self, database: str, asset: AssetName, title: str, folder: str | Folder) -> Answer:
+    async def copy_link(
+        self, database: str, asset: AssetName, title: str, folder: str | Folder
+    ) -> Answer:
         """Create a new link to the asset."""
         path = self.path(database, asset)
         return await self.send(requests.copy_link(path, title, _folder(folder)))
 
-    async def set_field(self, database: str, asset: AssetName, name: str, value: str | int) -> Answer:
+    async def set_field(
+        self, database: str, asset: AssetName, name: str, value: str | int
+    ) -> Answer:
         """Change a link field, or the title (``clip_name``); an empty value clears it.
 
         ``first_frame``, ``last_frame`` and ``icon_pos`` take positions, ``layer`` a number.
@@ -237,7 +264,9 @@ class AsyncMediaServer(HttpClient):
         values = {}
         for name, texts in _mapping("fields", fields).items():
             values[name] = _xmp_values(name, texts, separator)
-        return await self.send(requests.set_user_fields(self.path(database, asset), values, separator))
+        return await self.send(
+            requests.set_user_fields(self.path(database, asset), values, separator)
+        )
 
     async def create_segment(
         self,
@@ -257,7 +286,9 @@ class AsyncMediaServer(HttpClient):
             if text is not None:
                 fields[name] = _text(name, text)
         first, length = await self._frames(database, asset, start, duration)
-        return await self.send(requests.create_segment(path, _number("number", number), first, length, fields))
+        return await self.send(
+            requests.create_segment(path, _number("number", number), first, length, fields)
+        )
 
     async def create_segmentation(
         self, database: str, asset: AssetName, duration: Position, *, title: str | None = None
@@ -265,11 +296,15 @@ class AsyncMediaServer(HttpClient):
         """Divide the whole asset into segments of this duration."""
         path = self.path(database, asset)
         (length,) = await self._frames(database, asset, duration)
-        return await self.send(requests.create_segmentation(path, length, title and _text("title", title)))
+        return await self.send(
+            requests.create_segmentation(path, length, title and _text("title", title))
+        )
 
     async def delete_segment(self, database: str, asset: AssetName, number: int) -> Answer:
         """Delete a segment."""
-        return await self.send(requests.delete_segment(self.path(database, asset), _number("number", number)))
+        return await self.send(
+            requests.delete_segment(self.path(database, asset), _number("number", number))
+        )
 
     async def create_marker(
         self,
@@ -288,7 +323,9 @@ class AsyncMediaServer(HttpClient):
         require(self.spec, Feature.CREATE_MARKER)
         path = self.path(database, asset)
         if uid == requests.NEW_MARKER and frame is None:
-            raise AddressError("a new marker needs a position", remedy="give frame=, or the uid of a marker")
+            raise AddressError(
+                "a new marker needs a position", remedy="give frame=, or the uid of a marker"
+            )
         if track is not None:
             _known(track, TRACKS, "marker type")
         texts = {}
@@ -300,19 +337,25 @@ class AsyncMediaServer(HttpClient):
     async def delete_marker(self, database: str, asset: AssetName, uid: int) -> Answer:
         """Delete a marker."""
         require(self.spec, Feature.DELETE_MARKER)
-        return await self.send(requests.delete_marker(self.path(database, asset), _number("uid", uid)))
+        return await self.send(
+            requests.delete_marker(self.path(database, asset), _number("uid", uid))
+        )
 
     async def export_version(
         self, database: str, asset: AssetName, *, ns: str | None = None, id: str | None = None
     ) -> Answer:
         """PARTNER_EXPORT_VERSION: export the version's description to the partner system."""
-        return await self.command(database, asset, "PARTNER_EXPORT_VERSION", dict(requests.given(ns=ns, id=id)))
+        return await self.command(
+            database, asset, "PARTNER_EXPORT_VERSION", dict(requests.given(ns=ns, id=id))
+        )
 
     async def copy_program_fields(
         self, database: str, asset: AssetName, *, ns: str | None = None, id: str | None = None
     ) -> Answer:
         """PARTNER_COPY_PROGRAM_FIELDS: copy XMP fields from the program card."""
-        return await self.command(database, asset, "PARTNER_COPY_PROGRAM_FIELDS", dict(requests.given(ns=ns, id=id)))
+        return await self.command(
+            database, asset, "PARTNER_COPY_PROGRAM_FIELDS", dict(requests.given(ns=ns, id=id))
+        )
 
     async def move_to_asset(
         self, database: str, asset: AssetName, asset_id: str, *, house_number: str | None = None
@@ -330,14 +373,20 @@ class AsyncMediaServer(HttpClient):
     async def channel(self, name: str) -> RssChannel:
         """Read a channel; raises ``NotFoundError``."""
         request = requests.get_channel(name)
-        return await self.read(request, lambda reply: parse_channel(reply.data, name, reply.charset))
+        return await self.read(
+            request, lambda reply: parse_channel(reply.data, name, reply.charset)
+        )
 
-    async def put_rss(self, channel: str, file: str, content: bytes | str, media_type: str | None = None) -> Answer:
+    async def put_rss(
+        self, channel: str, file: str, content: bytes | str, media_type: str | None = None
+    ) -> Answer:
         """Add data to a channel."""
         if isinstance(content, str):
             content = content.encode()
         usual_type = "text/xml" if file.lower().endswith(".xml") else "text/plain; charset=utf-8"
-        return await self.send(requests.put_rss(channel, file, Body.of(content, media_type or usual_type)))
+        return await self.send(
+            requests.put_rss(channel, file, Body.of(content, media_type or usual_type))
+        )
 
     async def delete_rss(self, channel: str, guid: str) -> Answer:
         """Delete an item of a channel."""
@@ -350,17 +399,23 @@ class AsyncMediaServer(HttpClient):
         if isinstance(asset, str):
             asset = Address(asset)
         if not isinstance(asset, Address):
-            raise AddressError(f"an asset cannot be named by {asset!r}", remedy="give its title, or an Address")
+            raise AddressError(
+                f"an asset cannot be named by {asset!r}", remedy="give its title, or an Address"
+            )
         requests.require_address(self.spec, asset)
         return requests.asset_path(database, asset, dialect=self.spec.dialect)
 
-    async def _frame(self, database: str, asset: AssetName, position: Position | None) -> int | None:
+    async def _frame(
+        self, database: str, asset: AssetName, position: Position | None
+    ) -> int | None:
         if position is None:
             return None
         (frame,) = await self._frames(database, asset, position)
         return frame
 
-    async def _frames(self, database: str, asset: AssetName, *positions: Position) -> tuple[int, ...]:
+    async def _frames(
+        self, database: str, asset: AssetName, *positions: Position
+    ) -> tuple[int, ...]:
         """Return positions in frames; the clip is read if one is a time code, because only it shows the rate."""
         try:
             codes = [Timecode.parse(_position(position)) for position in positions]
@@ -372,9 +427,13 @@ class AsyncMediaServer(HttpClient):
                 rate = clip.rate
             return tuple(code.to_frames(rate) for code in codes)
         except TimecodeError as error:
-            raise AddressError(f"{error}", remedy="correct the position, or give a number of frames") from None
+            raise AddressError(
+                f"{error}", remedy="correct the position, or give a number of frames"
+            ) from None
 
-    async def _listed(self, request: Request, database: str, folder: Folder, recursive: bool | None) -> Listing:
+    async def _listed(
+        self, request: Request, database: str, folder: Folder, recursive: bool | None
+    ) -> Listing:
         """Return the listing, without what is below the folder unless that is asked for."""
         listing = await self.read_listing(request, partial(ListingReading, database, folder))
         if _is_deep(folder, recursive):
@@ -396,7 +455,9 @@ def _parsed_by(parse: Callable[[bytes, str | None], T]) -> Callable[[RawAnswer],
 
 def _png_of(reply: RawAnswer) -> bytes:
     if not reply.data.startswith(_PNG):
-        raise unreadable(f"the answer is not a PNG image but {reply.media_type or 'something else'}")
+        raise unreadable(
+            f"the answer is not a PNG image but {reply.media_type or 'something else'}"
+        )
     return reply.data
 
 
@@ -407,7 +468,9 @@ def _folder(folder: object) -> Folder:
     if isinstance(folder, str):
         return parse_folder(folder)
     if not isinstance(folder, Sequence) or not all(isinstance(name, str) for name in folder):
-        raise AddressError(f"a folder cannot be {folder!r}", remedy='give a text, such as "Raw/2026", or its names')
+        raise AddressError(
+            f"a folder cannot be {folder!r}", remedy='give a text, such as "Raw/2026", or its names'
+        )
     return tuple(folder)
 
 
@@ -427,7 +490,9 @@ def _iso(moment: datetime | date | str | None) -> str | None:
         return moment.isoformat(timespec="seconds")
     if isinstance(moment, date):
         return moment.isoformat()
-    raise AddressError(f"created_after cannot be {moment!r}", remedy="give a date, a datetime, or such a text")
+    raise AddressError(
+        f"created_after cannot be {moment!r}", remedy="give a date, a datetime, or such a text"
+    )
 
 
 def _mimetype(name: str | None) -> str | None:
@@ -462,13 +527,17 @@ def _text(name: str, value: object) -> str:
 
 def _position(value: object) -> Position:
     if not isinstance(value, int | str) or isinstance(value, bool):
-        raise AddressError(f"a position cannot be {value!r}", remedy="give frames, or a time code as a text")
+        raise AddressError(
+            f"a position cannot be {value!r}", remedy="give frames, or a time code as a text"
+        )
     return value
 
 
 def _mapping(name: str, value: Mapping[str, T] | None) -> Mapping[str, T]:
     if not isinstance(value, Mapping | None):
-        raise AddressError(f"{name} must be a mapping, not of type {type(value).__name__}", remedy="give a dict")
+        raise AddressError(
+            f"{name} must be a mapping, not of type {type(value).__name__}", remedy="give a dict"
+        )
     return value or {}
 
 
@@ -481,9 +550,14 @@ def _number(name: str, value: object) -> int:
 def _xmp_values(name: str, values: str | Sequence[str], separator: str) -> tuple[str, ...]:
     """Return the values of an XMP field; one empty text clears it, as in a playbook."""
     if not all(_text("the name of an XMP field", name).partition(":")):
-        raise AddressError(f"{name!r} is not the name of an XMP field", remedy="write ns:name, such as dc:subject")
+        raise AddressError(
+            f"{name!r} is not the name of an XMP field", remedy="write ns:name, such as dc:subject"
+        )
     if not isinstance(values, Sequence):
-        raise AddressError(f"{name} must be a text or a list of texts, not {values!r}", remedy="give a str or a list")
+        raise AddressError(
+            f"{name} must be a text or a list of texts, not {values!r}",
+            remedy="give a str or a list",
+        )
     given = [values] if isinstance(values, str) else values
     texts = tuple(_text(name, value) for value in given)
     for text in texts:

@@ -25,7 +25,9 @@ from msauto.server.media import HEAD, why_not_media
 from msauto.server.xml import unreadable
 
 _PIECE: Final = 2**20
-_ABANDONED: Final = 24 * 3600  # seconds: a download writes each megabyte, so an older temporary file is of a killed run
+_ABANDONED: Final = (
+    24 * 3600
+)  # seconds: a download writes each megabyte, so an older temporary file is of a killed run
 _REMEDIES = {
     errno.ENOSPC: "free some space on that disk",
     errno.EDQUOT: "free some space: the quota is used up",
@@ -110,7 +112,9 @@ def _check_place(dest: Path, planned: Path | None) -> None:
         return
     why = why_not_in_place(dest)
     if why:
-        raise DownloadError(f"{dest} is not written: {why}", remedy="remove the link, or name its folder in `dest`")
+        raise DownloadError(
+            f"{dest} is not written: {why}", remedy="remove the link, or name its folder in `dest`"
+        )
 
 
 def _check_content(dest: Path, planned: Path | None, head: bytes) -> None:
@@ -119,7 +123,8 @@ def _check_content(dest: Path, planned: Path | None, head: bytes) -> None:
     why = why_not_media(planned.suffix, head)
     if why:
         raise DownloadError(
-            f"{dest} is not written: {why}", remedy="let `dest` end as the server's format: see `profile`, and its log"
+            f"{dest} is not written: {why}",
+            remedy="let `dest` end as the server's format: see `profile`, and its log",
         )
 
 
@@ -146,4 +151,6 @@ def _download_errors(dest: Path) -> Iterator[None]:
         yield
     except OSError as error:
         remedy = _REMEDIES.get(error.errno or 0, "choose another place for the file")
-        raise DownloadError(f"{dest} could not be written: {error.strerror or error}", remedy=remedy) from error
+        raise DownloadError(
+            f"{dest} could not be written: {error.strerror or error}", remedy=remedy
+        ) from error

@@ -67,7 +67,9 @@ def judge_status(reply: RawAnswer, dialect: Dialect) -> None:
             remedy=_redirect_remedy(reply),
         )
     failure = parse_failure(reply.data, reply.charset)
-    raise _error(reply, failure or Failure(show_body(reply.data, reply.charset), not_found=False), dialect)
+    raise _error(
+        reply, failure or Failure(show_body(reply.data, reply.charset), not_found=False), dialect
+    )
 
 
 def judge_body(reply: RawAnswer, dialect: Dialect) -> None:
@@ -100,7 +102,9 @@ def read_retry_after(text: str | None, now: datetime) -> float | None:
     digits = text.strip()
     if digits.isascii() and digits.isdecimal():
         seconds = read_whole(digits, MOST_LONG)
-        return float(MOST_LONG if seconds is None else seconds)  # out of range, it asks for a long wait still
+        return float(
+            MOST_LONG if seconds is None else seconds
+        )  # out of range, it asks for a long wait still
     try:
         when = parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError):
@@ -167,7 +171,9 @@ def _redirect_remedy(reply: RawAnswer) -> str:
 def _parts(url: str, location: str = "") -> SplitResult | None:
     try:
         parts = urlsplit(urljoin(url, location))
-        is_valid = parts.scheme in _PORTS and parts.hostname and parts.port != 0  # raises for an invalid port
+        is_valid = (
+            parts.scheme in _PORTS and parts.hostname and parts.port != 0
+        )  # raises for an invalid port
         return parts if is_valid else None
     except ValueError:
         return None
@@ -191,7 +197,9 @@ _TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECA
 _NOT_FOUND = re.compile(r"(?:error\b[\s:]*+(?:\d++\b)?+[\s:.-]*+)?object not found", re.IGNORECASE)
 _ERROR = re.compile(r"error", re.IGNORECASE)
 _LENGTH = 300
-_SHOWN_BYTES: Final = 16384  # more is never shown, and searching for missing ends of tags takes quadratic time
+_SHOWN_BYTES: Final = (
+    16384  # more is never shown, and searching for missing ends of tags takes quadratic time
+)
 
 
 class Failure(Struct, frozen=True):

@@ -39,13 +39,17 @@ _WHOLE_FILE: Final = frozenset({200, 203})
 ANSWER_BYTES: Final = 64 * 2**20
 """The size limit of other answers: an asset with 100,000 markers, a channel with as many items."""
 _COMPRESSED: Final = (("Accept-Encoding", "gzip, deflate"),)
-_UNCOMPRESSED: Final = (("Accept-Encoding", "identity"),)  # media does not shrink, and its length is announced
+_UNCOMPRESSED: Final = (
+    ("Accept-Encoding", "identity"),
+)  # media does not shrink, and its length is announced
 _LARGE: Final = 2**18
 """Bytes from which on an answer is parsed in a thread, which takes up to seconds: other tasks do not wait for it."""
 _WHOLE: Final = 10  # a complete answer may take this many times the time-out between bytes
 _MAYBE_HTTPS: Final = "; if the server has TLS, write https:// in its `url`"
 # With TLS 1.3 a server rejects the client certificate only after the handshake.
-_MAYBE_TLS: Final = "; a server that expects another client certificate also closes the connection: check `tls`"
+_MAYBE_TLS: Final = (
+    "; a server that expects another client certificate also closes the connection: check `tls`"
+)
 
 
 class HttpClient:
@@ -78,14 +82,20 @@ class HttpClient:
         self._admit = admit
         self._clock = clock or SystemClock()
         self.pacer = Pacer(self.spec, self._clock)
-        self._large = asyncio.Lock()  # held while a large answer arrives and is parsed, which takes hundreds of MiB
+        self._large = (
+            asyncio.Lock()
+        )  # held while a large answer arrives and is parsed, which takes hundreds of MiB
         self._headers = headers(self.spec)
         self._base = base_url(self.spec)
         self._secrets = secrets_of(self.spec)
         times = spec.timeouts
         self._limits = {
-            False: transport.TimeLimits(times.connect, times.read, "read", total=_WHOLE * times.read),
-            True: transport.TimeLimits(times.connect, times.listing, "listing", total=_WHOLE * times.listing),
+            False: transport.TimeLimits(
+                times.connect, times.read, "read", total=_WHOLE * times.read
+            ),
+            True: transport.TimeLimits(
+                times.connect, times.listing, "listing", total=_WHOLE * times.listing
+            ),
         }
         self._transport: transport.ExactTransport | transport.HttpxTransport
         if spec.transport is not None:
@@ -134,7 +144,9 @@ class HttpClient:
             error_answers.judge_write(reply, self.spec.dialect)
         return reply
 
-    async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
+    async def read(
+        self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False
+    ) -> T:
         """Send a read, up to four times, and return the parsed answer.
 
         A ``listing`` may take longer and be larger. A status of 300 and above is an error. An answer that can be parsed
@@ -155,7 +167,9 @@ class HttpClient:
 
         return await self._read(request, attempt)
 
-    async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
+    async def read_listing(
+        self, request: Request, begin: Callable[[str | None], ListingReading]
+    ) -> Listing:
         """Send a read as :meth:`read` does, and parse its answer while it arrives, without holding it.
 
         ``begin`` gets the charset of the HTTP header and returns the parser of one answer.
@@ -164,11 +178,15 @@ class HttpClient:
         async def attempt() -> Listing:
             async with aclosing(await self._send(request, self._limits[True])) as response:
                 if response.status >= 300:
-                    error_answers.judge_status(await self._reply(response, MAX_BYTES), self.spec.dialect)
+                    error_answers.judge_status(
+                        await self._reply(response, MAX_BYTES), self.spec.dialect
+                    )
                 charset = error_answers.charset_of(response.header("content-type"))
 
                 def judge(head: bytes) -> None:
-                    error_answers.judge_body(RawAnswer(response.status, head, charset), self.spec.dialect)
+                    error_answers.judge_body(
+                        RawAnswer(response.status, head, charset), self.spec.dialect
+                    )
 
                 return await read_arriving(response.read, begin(charset), judge)
 
@@ -218,7 +236,9 @@ class HttpClient:
                 watch.asked(time_limit)
             async with aclosing(await self._send(request, limits, _UNCOMPRESSED)) as response:
                 await self._judge_download(response)
-                length = "" if response.header("content-encoding") else response.header("content-length")
+                length = (
+                    "" if response.header("content-encoding") else response.header("content-length")
+                )
                 total = read_whole(length, MOST_LONG, least=0)
                 return await save_body(response.read, dest, total, watch, planned)
 
@@ -230,7 +250,9 @@ class HttpClient:
 
     # One exchange ----------------------------------------------------------------------------------------------
 
-    async def _read(self, request: Request, attempt: Callable[[], Awaitable[T]], *, once: bool = False) -> T:
+    async def _read(
+        self, request: Request, attempt: Callable[[], Awaitable[T]], *, once: bool = False
+    ) -> T:
         with self._noted(request):
             self.reads += 1
             if once:
@@ -258,7 +280,9 @@ class HttpClient:
         turn: AsyncExitStack | None = None,
     ) -> RawAnswer:
         most = MAX_BYTES if listing else ANSWER_BYTES
-        async with aclosing(await self._send(request, self._limits[listing], permit=permit)) as response:
+        async with aclosing(
+            await self._send(request, self._limits[listing], permit=permit)
+        ) as response:
             return await self._reply(response, most, turn)
 
     async def _send(
@@ -280,13 +304,17 @@ class HttpClient:
             except BaseException:
                 permit.release()
                 raise
-        response = await self._transport.send(request.method, request.path, headers, content, limits, permit)
+        response = await self._transport.send(
+            request.method, request.path, headers, content, limits, permit
+        )
         self._answered = True
         retry_after = None if response.status < 300 else self._retry_after(response)
         permit.answered(response.status, retry_after)
         return response
 
-    async def _reply(self, response: _Arriving, most: int, turn: AsyncExitStack | None = None) -> RawAnswer:
+    async def _reply(
+        self, response: _Arriving, most: int, turn: AsyncExitStack | None = None
+    ) -> RawAnswer:
         """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one.
 
         With ``turn``, what is large arrives one answer at a time, until that is closed.
@@ -325,7 +353,12 @@ class HttpClient:
 
     async def _judge_download(self, response: _Arriving) -> None:
         kind = response.header("content-type").partition(";")[0].strip().lower()
-        if response.status >= 300 or kind in {"text/html", "text/xml", "application/xml", "text/plain"}:
+        if response.status >= 300 or kind in {
+            "text/html",
+            "text/xml",
+            "application/xml",
+            "text/plain",
+        }:
             reply = await self._reply(response, error_answers.ERROR_BYTES)
             error_answers.judge_status(reply, self.spec.dialect)
             error_answers.judge_body(reply, self.spec.dialect)

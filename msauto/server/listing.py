@@ -40,7 +40,9 @@ class ListingReading(xml.StreamedDocument):
     ``asked`` is the folder of the request. ``piece`` is the number of bytes parsed in one step.
     """
 
-    def __init__(self, database: str, asked: Folder, charset: str | None = None, *, piece: int = xml.PIECE) -> None:
+    def __init__(
+        self, database: str, asked: Folder, charset: str | None = None, *, piece: int = xml.PIECE
+    ) -> None:
         self._database = database
         self._asked = asked
         self._tree = _Tree()
@@ -96,10 +98,18 @@ class _Tree:
             self._depth -= 1
         else:
             self._child, text = None, "".join(self._texts)
-            if tag == "Attr" and (name := own.get("name")) is not None:  # the documented form, nearly always
+            if (
+                tag == "Attr" and (name := own.get("name")) is not None
+            ):  # the documented form, nearly always
                 self._named_texts[name] = text or own.get("value", "")
             else:
-                add_attr(self._named_texts, xml.name_of(tag), xml.by_local_name(own), text, is_leaf=self._is_leaf)
+                add_attr(
+                    self._named_texts,
+                    xml.name_of(tag),
+                    xml.by_local_name(own),
+                    text,
+                    is_leaf=self._is_leaf,
+                )
 
     def pause(self, size: int) -> None:
         """Bound what has not ended, by the number of bytes that were parsed since the last pause."""
@@ -131,7 +141,9 @@ class _Tree:
                 self._named_texts = {}
                 return
             self._count("folders", _MOST_FOLDERS)
-            around = sum(folder is not None for folder in self._open)  # with the StoredTree, and perhaps a nameless top
+            around = sum(
+                folder is not None for folder in self._open
+            )  # with the StoredTree, and perhaps a nameless top
             if around > _DEEPEST_FOLDER + 1:
                 raise xml.too_deep("folders", _DEEPEST_FOLDER)
             node = FolderNode(named.get("name", ""))
@@ -153,7 +165,9 @@ class _Tree:
         if names is None:
             self._count("names of attributes", _MOST_NAMES, len(key))
             names = self._names[key] = key
-        self._parent.clips.append(Entry((), link_id, finalized, names, "\0".join(texts.values()).encode()))
+        self._parent.clips.append(
+            Entry((), link_id, finalized, names, "\0".join(texts.values()).encode())
+        )
 
     def _check_depth(self) -> None:
         if len(self._open) + self._depth > xml.MAX_DEPTH:
@@ -162,7 +176,9 @@ class _Tree:
     def _count(self, what: str, most: int, number: int = 1) -> None:
         self._counts[what] += number
         if self._counts[what] > most:
-            raise xml.unreadable(f"the answer lists more than {most} {what}", "list single folders instead")
+            raise xml.unreadable(
+                f"the answer lists more than {most} {what}", "list single folders instead"
+            )
 
 
 # Folders of the tree -------------------------------------------------------------------------------------------
@@ -247,7 +263,9 @@ def parse_databases(data: bytes, charset: str | None = None) -> tuple[Database, 
     described = [element for element in root.iter() if xml.local(element).lower() in _DATABASES]
     named = list(filter(_name, described)) or list(filter(_name, root))
     if not named and xml.local(root).lower() not in _DATABASE_LISTS:
-        raise xml.unreadable(f"the answer is not a list of databases: its root is <{xml.local(root)}>")
+        raise xml.unreadable(
+            f"the answer is not a list of databases: its root is <{xml.local(root)}>"
+        )
     return tuple(map(_database, named))
 
 

@@ -16,7 +16,10 @@ _BEGINNINGS: Final = {
     ".mp4": (_BOXES, "an MP4 file"),
     ".m4s": (_BOXES, "a segment of MP4"),
     ".mov": (_BOXES, "a QuickTime file"),
-    ".mxf": (rb"(?s:.{0,65536}?)\x06\x0e\x2b\x34\x02\x05\x01\x01\x0d\x01\x02\x01\x01", "an MXF file"),
+    ".mxf": (
+        rb"(?s:.{0,65536}?)\x06\x0e\x2b\x34\x02\x05\x01\x01\x0d\x01\x02\x01\x01",
+        "an MXF file",
+    ),
     ".ts": (_TRANSPORT_STREAM, "an MPEG transport stream"),
     ".m3u8": (rb"(?:\xef\xbb\xbf)?#EXTM3U(?:\r?\n|[ \t]|\Z)", "an HLS playlist"),
     ".webm": (rb"\x1a\x45\xdf\xa3", "a WebM file"),

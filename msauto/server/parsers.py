@@ -34,7 +34,9 @@ _SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})
 _SEGMENT_TEXTS = ("title", "track", "rating", "keywords")
 _PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
     "parameter": "param",
-    **dict.fromkeys(("markers", "segments", "links", "attrs", "attributes", "params", "parameters"), "container"),
+    **dict.fromkeys(
+        ("markers", "segments", "links", "attrs", "attributes", "params", "parameters"), "container"
+    ),
 }
 """The kinds of the children of a clip that hold more than a text, by their names in lower case."""
 Parts = defaultdict[str, list[xml.Element]]
@@ -153,7 +155,9 @@ class _Numbers:
             raise xml.unreadable(f"{name} is missing")
         self._count += 1
         if self._count > _MOST_UNREAD:
-            raise xml.unreadable(f"more than {_MOST_UNREAD:,} numbers of the answer cannot be read, the last is {name}")
+            raise xml.unreadable(
+                f"more than {_MOST_UNREAD:,} numbers of the answer cannot be read, the last is {name}"
+            )
         return UnreadNumber(name, text[:_KEPT])
 
 
@@ -161,7 +165,9 @@ def _describe(clip: xml.Element) -> str:
     """Return what distinguishes a clip from another one, as far as it is shown."""
     texts = xml.attributes(clip) | read_attrs(clip)
     title = repr(texts.get("title", texts.get("clip_name", "a clip without a title")))
-    shown = [f"{name} {texts[name]}" for name in ("folder", "link_id", "create_time") if texts.get(name)]
+    shown = [
+        f"{name} {texts[name]}" for name in ("folder", "link_id", "create_time") if texts.get(name)
+    ]
     return f"{title} ({', '.join(shown)})" if shown else title
 
 
@@ -192,7 +198,9 @@ def _marker(element: xml.Element, numbers: _Numbers) -> Marker | UnreadItem:
     return Marker(uid, frame, fields)
 
 
-def _unnumbered(numbers: _Numbers, kind: UnreadKind, name: str, text: str | None, shown: Shown) -> UnreadItem:
+def _unnumbered(
+    numbers: _Numbers, kind: UnreadKind, name: str, text: str | None, shown: Shown
+) -> UnreadItem:
     unread = numbers.cannot_read(f"the {name} of a {kind}", text)
     return UnreadItem(kind, f"{_UNREAD_KEY}{unread.text}", unread, shown)
 
@@ -294,7 +302,9 @@ def read_attrs(element: xml.Element, parts: Parts | None = None) -> dict[str, st
     return texts
 
 
-def add_attr(texts: dict[str, str], kind: str, own: Mapping[str, str], text: str, *, is_leaf: bool) -> None:
+def add_attr(
+    texts: dict[str, str], kind: str, own: Mapping[str, str], text: str, *, is_leaf: bool
+) -> None:
     """Add the text of a child that is an ``Attr``, or that holds nothing else."""
     if kind.lower() == "attr" and "name" in own:
         texts[own["name"]] = text or own.get("value", "")
@@ -332,7 +342,9 @@ Fields = dict[str, list[list[str]]]
 """By name, the values of each occurrence of a field; a single text is not split yet."""
 
 
-def parse_xmp(data: bytes, separator: str = ",", charset: str | None = None, *, asked: str | None = None) -> Xmp | None:
+def parse_xmp(
+    data: bytes, separator: str = ",", charset: str | None = None, *, asked: str | None = None
+) -> Xmp | None:
     """Read XMP fields: each a tuple of values, empty for an empty field. ``None``: the answer cannot be read.
 
     A field with one text is split at ``separator``; a field with several values is not.
@@ -512,7 +524,18 @@ def _nested(element: xml.Element) -> list[str]:
 _ROOTS = frozenset({"rss", "rdf", "feed", "channel", "items", "entries", "item", "entry", "data"})
 _ITEMS = frozenset({"item", "entry"})
 _OWN = frozenset(
-    {"guid", "title", "description", "link", "pubDate", "id", "summary", "content", "updated", "published"}
+    {
+        "guid",
+        "title",
+        "description",
+        "link",
+        "pubDate",
+        "id",
+        "summary",
+        "content",
+        "updated",
+        "published",
+    }
 )
 _RESERVED = frozenset({"file", "text", "twins"})  # what an item has besides what is shown of it
 
@@ -587,7 +610,9 @@ def _text(element: xml.Element) -> str:
     own = xml.attributes(element)
     if xml.local(element) == "link" and "href" in own:
         return own["href"]
-    return xml.text_of(element).lstrip("\ufeff")  # a byte order mark of the file is not part of the text
+    return xml.text_of(element).lstrip(
+        "\ufeff"
+    )  # a byte order mark of the file is not part of the text
 
 
 def _first(texts: dict[str, str], *names: str) -> str | None:

@@ -36,7 +36,9 @@ def pause_before_retry(error: ServerError, attempt: int) -> float | None:
     It is tried again if no complete answer came, or a busy server's or a gateway's (:func:`contact_of`).
     """
     asked = getattr(error, "retry_after", None) or 0.0
-    transient = contact_of(error) in {"unreachable", "silent", "busy"} and not isinstance(error, TooSlowError)
+    transient = contact_of(error) in {"unreachable", "silent", "busy"} and not isinstance(
+        error, TooSlowError
+    )
     # An attempt before the time of Retry-After is useless, and a longer wait is too long.
     if not transient or asked > LONGEST_PAUSE:
         return None

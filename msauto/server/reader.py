@@ -89,7 +89,10 @@ class ServerReader:
             if not self._settles or asset.folder_otherwise is None:
                 return asset
             return await settle_home(
-                asset, database, partial(self._has_folder, database), partial(self.read_folder, database)
+                asset,
+                database,
+                partial(self._has_folder, database),
+                partial(self.read_folder, database),
             )
 
         return await self._once(("asset", database, address), read)
@@ -100,7 +103,9 @@ class ServerReader:
             return None
         if self._one_by_one and names:
             return await self._each_field(database, address, names)
-        fields = await self._once(("xmp", database, address), lambda: self._field(database, address, None))
+        fields = await self._once(
+            ("xmp", database, address), lambda: self._field(database, address, None)
+        )
         if fields:
             return _with_names(fields, names)
         if not names:
@@ -111,7 +116,9 @@ class ServerReader:
             self._one_by_one = True
         return named
 
-    async def _each_field(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
+    async def _each_field(
+        self, database: str, address: Address, names: frozenset[str]
+    ) -> Xmp | None:
         fields: dict[str, tuple[str, ...]] = {}
         for name in sorted(names):
             ask = partial(self._field, database, address, name)
@@ -144,7 +151,9 @@ class ServerReader:
 
         async def ask() -> Listing | None:
             return await self._unless_missing(
-                self._client.list(database, folder, recursive=True, created_after=after, mimetype=mimetype)
+                self._client.list(
+                    database, folder, recursive=True, created_after=after, mimetype=mimetype
+                )
             )
 
         return await self._once(("list", database, folder, after, mimetype), ask)
@@ -158,7 +167,9 @@ class ServerReader:
         bounds = bounds_of(select, self._now, self._client.spec.timezone)
         listed = []
         for mimetype in select.mimetypes or (None,):
-            listing = await self._tree(select.database, select.folder, bounds.asked, mimetype, deep=select.recursive)
+            listing = await self._tree(
+                select.database, select.folder, bounds.asked, mimetype, deep=select.recursive
+            )
             if listing is None:
                 return None
             listed.append(listing.entries)
@@ -185,7 +196,9 @@ class ServerReader:
 
         folders = [child for child in top.folders if len(child) == len(folder) + 1]
         entries = [entry for entry in top.entries if entry.folder == folder]
-        for listing in await concurrent_list(below, folders, limit=max(1, self._client.spec.connections)):
+        for listing in await concurrent_list(
+            below, folders, limit=max(1, self._client.spec.connections)
+        ):
             if listing is not None:
                 entries += listing.entries
                 folders += listing.folders
@@ -208,7 +221,10 @@ class ServerReader:
         async def ask() -> bool:
             if supports(self._client.spec, Feature.FOLDERLIST):
                 try:
-                    return await self._unless_missing(self._client.list_folders(database, folder)) is not None
+                    return (
+                        await self._unless_missing(self._client.list_folders(database, folder))
+                        is not None
+                    )
                 except (RejectedError, UnreadableError) as error:
                     if isinstance(error, RejectedError) and error.status in UNINFORMATIVE_STATUSES:
                         raise  # else an older server than was thought, which does not know the format
@@ -222,7 +238,9 @@ class ServerReader:
             return asset.links
         return (await self.read_entries(database, asset)).links
 
-    async def read_entries(self, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
+    async def read_entries(
+        self, database: str, asset: Asset, *, in_doubt: bool = False
+    ) -> ClipEntries:
         """Return all entries that show an asset, its home among them, by a listing of the whole database."""
 
         async def index() -> LinkIndex:
@@ -235,7 +253,9 @@ class ServerReader:
 
     async def read_channel(self, name: str) -> RssChannel | None:
         """Return a channel, or ``None`` if it does not exist."""
-        return await self._once(("channel", name), lambda: self._unless_missing(self._client.channel(name)))
+        return await self._once(
+            ("channel", name), lambda: self._unless_missing(self._client.channel(name))
+        )
 
     # Names, for messages ---------------------------------------------------------------------------------------
 
@@ -293,7 +313,11 @@ class ServerReader:
         return answer
 
     def _drop_old(self) -> None:
-        old = [key for key, future in self._answers.items() if future.done() and key[0] in {"asset", "xmp"}]
+        old = [
+            key
+            for key, future in self._answers.items()
+            if future.done() and key[0] in {"asset", "xmp"}
+        ]
         for key in old[:-_KEPT]:
             del self._answers[key]
 
@@ -314,7 +338,9 @@ def counted_from_the_file(asset: Asset, dialect: Dialect) -> Asset:
         return asset
     origin = asset.first_frame or 0
     markers = [structs.replace(marker, frame=marker.frame + origin) for marker in asset.markers]
-    segments = [structs.replace(segment, start=segment.start + origin) for segment in asset.segments]
+    segments = [
+        structs.replace(segment, start=segment.start + origin) for segment in asset.segments
+    ]
     return structs.replace(asset, markers=tuple(markers), segments=tuple(segments))
 
 

@@ -12,7 +12,14 @@ from typing import Final, Protocol, TypeVar
 from msgspec import Struct
 
 from msauto.circuit_breaker import cause_of
-from msauto.errors import AddressError, MsautoError, RejectedError, UnreadableError, UnsupportedError, one_line
+from msauto.errors import (
+    AddressError,
+    MsautoError,
+    RejectedError,
+    UnreadableError,
+    UnsupportedError,
+    one_line,
+)
 from msauto.model import live
 from msauto.model.clip_entries import are_one_clip
 from msauto.model.desired import SelectRef
@@ -78,7 +85,9 @@ class SnapshotReading(Struct, frozen=True):
         if asset is None:
             return skipped("it is listed, but not found by its title", broken=True)
         if lives_in(asset, entry.folder) is False:
-            return skipped(f"a link: its clip lives in {live.show_folder(asset.folder or ()) or '/'}")
+            return skipped(
+                f"a link: its clip lives in {live.show_folder(asset.folder or ()) or '/'}"
+            )
         clip = await self._exported_entry(reader, asset)
         if clip is not None:
             return skipped(f"a link: its clip is {live.show_folder((*clip.folder, clip.title))}")
@@ -92,7 +101,11 @@ class SnapshotReading(Struct, frozen=True):
         if not self.links or asset.link_id is None:
             return None
         for entry in (await reader.read_entries(self.database, asset)).same:
-            if entry.title == asset.title or entry.link_id is None or entry.link_id >= asset.link_id:
+            if (
+                entry.title == asset.title
+                or entry.link_id is None
+                or entry.link_id >= asset.link_id
+            ):
                 continue
             answer = await reader.read_asset(self.database, Address(entry.title))
             if answer is None or is_another_clip(entry, answer, {"link_id"}):
@@ -101,13 +114,17 @@ class SnapshotReading(Struct, frozen=True):
                 return entry
         return None
 
-    async def _snapshot(self, reader: ServerReader, title: str, asset: live.Asset) -> live.AssetSnapshot:
+    async def _snapshot(
+        self, reader: ServerReader, title: str, asset: live.Asset
+    ) -> live.AssetSnapshot:
         links: tuple[live.Link, ...] | None = asset.links
         strangers: tuple[live.Link, ...] = ()
         if links is None and self.links:
             entries = await reader.read_entries(self.database, asset)
             links = entries.links
-            strangers = tuple(live.Link(entry.folder, entry.title, entry.link_id) for entry in entries.namesakes)
+            strangers = tuple(
+                live.Link(entry.folder, entry.title, entry.link_id) for entry in entries.namesakes
+            )
         try:
             xmp = await reader.fresh().read_xmp(self.database, Address(title), frozenset())
         except UnsupportedError:
@@ -118,14 +135,18 @@ class SnapshotReading(Struct, frozen=True):
 class ReadEach(Protocol):
     """Reads one server, in this process or on a worker of a cluster."""
 
-    def __call__(self, read: Callable[[ServerReader, ItemT], Awaitable[T]], items: Iterable[ItemT]) -> AsyncIterator[T]:
+    def __call__(
+        self, read: Callable[[ServerReader, ItemT], Awaitable[T]], items: Iterable[ItemT]
+    ) -> AsyncIterator[T]:
         """Yield, in order, what a function that can be pickled returns for each item."""
 
 
 class Snapshots:
     """Takes snapshots of one database. ``links``: whether links are searched for, in a listing of all of it."""
 
-    def __init__(self, server: ServerSpec, database: str, read_each: ReadEach, *, links: bool) -> None:
+    def __init__(
+        self, server: ServerSpec, database: str, read_each: ReadEach, *, links: bool
+    ) -> None:
         self._reading = SnapshotReading(server, database, links)
         self._read_each = read_each
         self._done: set[str] = set()
@@ -143,7 +164,9 @@ class Snapshots:
         """Return what a folder lists, by folder and title. Raises ``MsautoError`` for an unknown folder."""
         reading = self._reading
         select = SelectRef(reading.database, folder, recursive=recursive)
-        (entries,) = [listed async for listed in self._read_each(ServerReader.read_select, [select])]
+        (entries,) = [
+            listed async for listed in self._read_each(ServerReader.read_select, [select])
+        ]
         if entries is None:
             raise MsautoError(
                 f"{reading.server.name} has no folder {live.show_folder(folder) or '/'} in {reading.database}",
@@ -165,7 +188,9 @@ class Snapshots:
             if isinstance(snapshot, live.AssetSnapshot) and self._was_yielded(snapshot):
                 home = snapshot.asset.folder or ()
                 why = "two assets have this title, and only one of them can be read by it"
-                yield live.SkippedEntry(self._reading.database, home, snapshot.title, why, broken=True)
+                yield live.SkippedEntry(
+                    self._reading.database, home, snapshot.title, why, broken=True
+                )
             else:
                 yield snapshot
 
@@ -183,11 +208,14 @@ class Snapshots:
             self._xmp_empty += snapshot.xmp is not None and not snapshot.xmp
 
 
-async def channel_snapshot(server: ServerSpec, read_each: ReadEach, name: str) -> AsyncIterator[live.RssChannel]:
+async def channel_snapshot(
+    server: ServerSpec, read_each: ReadEach, name: str
+) -> AsyncIterator[live.RssChannel]:
     """Yield an RSS channel; raises ``MsautoError`` for an unknown one."""
     async for channel in read_each(ServerReader.read_channel, [name]):
         if channel is None:
             raise MsautoError(
-                f"{server.name} has no RSS channel {name!r}", remedy="`msauto show channels` lists the channels"
+                f"{server.name} has no RSS channel {name!r}",
+                remedy="`msauto show channels` lists the channels",
             )
         yield channel

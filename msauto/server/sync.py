@@ -81,7 +81,12 @@ class Portal:
     def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
         """Run ``last``, stop the loop and join its thread; does nothing if it was never started."""
         try:
-            if last is not None and self._thread is not None and not self._is_closed and self._process == os.getpid():
+            if (
+                last is not None
+                and self._thread is not None
+                and not self._is_closed
+                and self._process == os.getpid()
+            ):
                 self.run(last())
         finally:
             with self._lock:
@@ -96,10 +101,14 @@ class Portal:
             if self._is_closed:
                 raise NotSentError("the client is closed", remedy="open a new one")
             if self._process != os.getpid():
-                raise NotSentError("the client was opened before this process forked", remedy="open a new one here")
+                raise NotSentError(
+                    "the client was opened before this process forked", remedy="open a new one here"
+                )
             if self._loop is None or self._thread is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._serve, args=[self._loop], name="msauto", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._serve, args=[self._loop], name="msauto", daemon=True
+                )
             if self._thread.ident is None:  # also after an interruption just before its start
                 self._thread.start()
             self._loop.call_soon_threadsafe(function, context=copy_context())
@@ -144,7 +153,12 @@ class MediaServer:
         read_only: bool = False,
     ) -> None:
         self.server = AsyncMediaServer(
-            server, auth=auth, timeout=timeout, verify=verify, transport=transport, read_only=read_only
+            server,
+            auth=auth,
+            timeout=timeout,
+            verify=verify,
+            transport=transport,
+            read_only=read_only,
         )
         self.portal = Portal()
 

@@ -48,8 +48,15 @@ _PARSER = re.compile(r"message=(?:'|\")(.+?)(?:'|\")>?\Z")
 
 # Raised only while a connection is being opened: nothing of the request was sent.
 _NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
-_FAILURES = (aiohttp.ClientError, OSError, asyncio.IncompleteReadError, ValueError)  # a TimeoutError is an OSError
-_NEW_SOCKETS: Final = ContextVar[list[socket.socket]]("new sockets of the request that is being sent")
+_FAILURES = (
+    aiohttp.ClientError,
+    OSError,
+    asyncio.IncompleteReadError,
+    ValueError,
+)  # a TimeoutError is an OSError
+_NEW_SOCKETS: Final = ContextVar[list[socket.socket]](
+    "new sockets of the request that is being sent"
+)
 
 
 class TooSlowError(InDoubtError):
@@ -90,7 +97,9 @@ class ExactTransport:
             host = self._origin.partition("//")[2]
             self._host.append(("Host", re.sub("%[^]]*", "", host)))
         self._tls = tls
-        self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether their connections are kept
+        self._sessions: dict[
+            bool, aiohttp.ClientSession
+        ] = {}  # by whether their connections are kept
         self._sockets: WeakSet[socket.socket] = WeakSet()
         self._closed = False
         self._first: _FirstConnection | None = None  # of those that are kept
@@ -98,14 +107,22 @@ class ExactTransport:
         self._drops = False  # the server has dropped a used connection
 
     async def send(
-        self, method: str, target: str, headers: Headers, content: bytes | None, limits: TimeLimits, permit: Permit
+        self,
+        method: str,
+        target: str,
+        headers: Headers,
+        content: bytes | None,
+        limits: TimeLimits,
+        permit: Permit,
     ) -> ArrivingAnswer:
         """Send the request to the target; return the answer when its head has arrived."""
         new_sockets: list[socket.socket] = []
         _NEW_SOCKETS.set(new_sockets)
         deadline = limits.pace and asyncio.get_running_loop().time() + limits.connect + limits.pace
         try:
-            is_kept = not self._drops and (method in READS or self._keeps or True not in self._sessions)
+            is_kept = not self._drops and (
+                method in READS or self._keeps or True not in self._sessions
+            )
             session = self._session(kept=is_kept)
             sending = session.request(
                 method,
@@ -136,7 +153,9 @@ class ExactTransport:
             self._learn(answer, new_sockets, is_kept=is_kept)
         return answer
 
-    def _learn(self, answer: ArrivingAnswer, new_sockets: Sequence[socket.socket], *, is_kept: bool) -> None:
+    def _learn(
+        self, answer: ArrivingAnswer, new_sockets: Sequence[socket.socket], *, is_kept: bool
+    ) -> None:
         """Note what an answer shows of whether the server keeps connections open."""
         first = self._first
         if not new_sockets:
@@ -172,10 +191,14 @@ class ExactTransport:
         if self._closed:
             raise NotSentError("the client is closed", remedy="open a new one")
         if kept not in self._sessions:
-            keeping: dict[str, Any] = {"keepalive_timeout": _IDLE_SECONDS} if kept else {"force_close": True}
+            keeping: dict[str, Any] = (
+                {"keepalive_timeout": _IDLE_SECONDS} if kept else {"force_close": True}
+            )
             # The number of connections is bounded by the permits, so that waiting for one is not a connect time-out.
             self._sessions[kept] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls, socket_factory=self._socket, **keeping),
+                connector=aiohttp.TCPConnector(
+                    limit=0, ssl=self._tls, socket_factory=self._socket, **keeping
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 middlewares=(_once,),
@@ -185,7 +208,9 @@ class ExactTransport:
         return self._sessions[kept]
 
 
-async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+async def _once(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
     """Classify the errors after which aiohttp would send an idempotent request again; it does not know ours."""
     try:
         return await handler(request)
@@ -262,7 +287,13 @@ class HttpxTransport:
         self._transport = transport
 
     async def send(
-        self, method: str, target: str, headers: Headers, content: bytes | None, limits: TimeLimits, permit: Permit
+        self,
+        method: str,
+        target: str,
+        headers: Headers,
+        content: bytes | None,
+        limits: TimeLimits,
+        permit: Permit,
     ) -> HttpxAnswer:
         """Send the request. Its extension ``target`` is the exact target, which httpx2 may rewrite in its URL."""
         import httpx2
@@ -270,19 +301,27 @@ class HttpxTransport:
         timeout = {"connect": limits.connect, "read": limits.read}
         encoded = [(name.encode(), text.encode()) for name, text in headers]
         extensions = {"target": target.encode("ascii"), "timeout": timeout}
-        request = httpx2.Request(method, self._url + target, headers=encoded, content=content, extensions=extensions)
+        request = httpx2.Request(
+            method, self._url + target, headers=encoded, content=content, extensions=extensions
+        )
         try:
             if isinstance(self._transport, httpx2.AsyncBaseTransport):
                 response = await self._transport.handle_async_request(request)
             else:
                 response = await asyncio.to_thread(self._transport.handle_request, request)
-                response = httpx2.Response(response.status_code, headers=response.headers, content=response.read())
+                response = httpx2.Response(
+                    response.status_code, headers=response.headers, content=response.read()
+                )
         except BaseException as error:
             if isinstance(error, httpx2.TimeoutException):
                 permit.overloaded()
             permit.release()
-            if isinstance(error, httpx2.TransportError):  # it is not ours: its classification is not reliable
-                raise InDoubtError(f"the connection failed: {error}", remedy="check the server") from error
+            if isinstance(
+                error, httpx2.TransportError
+            ):  # it is not ours: its classification is not reliable
+                raise InDoubtError(
+                    f"the connection failed: {error}", remedy="check the server"
+                ) from error
             raise
         return HttpxAnswer(response, permit)
 
@@ -316,22 +355,30 @@ class HttpxAnswer:
 @lru_cache(maxsize=64)
 def _client_timeout(limits: TimeLimits) -> aiohttp.ClientTimeout:
     # `connect` covers looking up the name, connecting and the TLS handshake.
-    return aiohttp.ClientTimeout(limits.total and limits.connect + limits.total, limits.connect, limits.read)
+    return aiohttp.ClientTimeout(
+        limits.total and limits.connect + limits.total, limits.connect, limits.read
+    )
 
 
 def _classified(error: Exception, limits: TimeLimits | None = None) -> MsautoError:
     """Return our error for a failure: not sent, or in doubt."""
     if isinstance(error, _NOT_SENT):
         return _not_sent(error)
-    if isinstance(error, aiohttp.ServerTimeoutError) or (isinstance(error, TimeoutError) and error.errno is not None):
+    if isinstance(error, aiohttp.ServerTimeoutError) or (
+        isinstance(error, TimeoutError) and error.errno is not None
+    ):
         setting = limits.setting if limits else "read"
         remedy = f"check the server; raise `timeouts.{setting}` if the server is slow"
         return InDoubtError("no answer within the time allowed", remedy=remedy)
     if isinstance(error, TimeoutError) and limits is not None:
         message = f"the answer was incomplete after {limits.total or 0:g} s, although bytes of it kept arriving"
         if limits.pace is not None:
-            message = f"less than {_PACE_BYTES // 1024} KiB of the answer arrived in {limits.pace:g} s"
-        return TooSlowError(message, remedy="check the server and the network; raise `timeouts` if they are slow")
+            message = (
+                f"less than {_PACE_BYTES // 1024} KiB of the answer arrived in {limits.pace:g} s"
+            )
+        return TooSlowError(
+            message, remedy="check the server and the network; raise `timeouts` if they are slow"
+        )
     if isinstance(error, aiohttp.ClientResponseError):
         return InDoubtError(
             f"the answer is not valid HTTP: {_short(error.message)}",
@@ -350,12 +397,21 @@ def _not_sent(error: Exception) -> MsautoError:
             remedy = "check the address, the network and the server; raise `timeouts.connect` if the network is slow"
             return UnreachableError("no connection within the time allowed", remedy=remedy)
         case aiohttp.ClientConnectorDNSError():
-            message, remedy = "the host name cannot be resolved", "check the host name in the inventory"
+            message, remedy = (
+                "the host name cannot be resolved",
+                "check the host name in the inventory",
+            )
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            message, remedy = "no secure connection", "check `tls` in the inventory: ca, cert, verify"
+            message, remedy = (
+                "no secure connection",
+                "check `tls` in the inventory: ca, cert, verify",
+            )
     reason = _reason(error)
     if reason in _NO_TLS:
-        message, remedy = "no secure connection", "use http:// in the URL of the inventory, if the server has no TLS"
+        message, remedy = (
+            "no secure connection",
+            "use http:// in the URL of the inventory, if the server has no TLS",
+        )
         reason = "the server does not answer with TLS (https)"
     return UnreachableError(f"{message}: {reason}", remedy=remedy)
 
@@ -377,7 +433,9 @@ def _reason(error: Exception) -> str:
     if isinstance(inner, ssl.SSLError):  # its errno belongs to OpenSSL, not to the system
         return _short(getattr(inner, "verify_message", "") or inner.reason or text)
     number = getattr(inner, "errno", None)
-    if number and number > 0:  # asyncio's own text is about its calls; name resolution has numbers below 0
+    if (
+        number and number > 0
+    ):  # asyncio's own text is about its calls; name resolution has numbers below 0
         text = os.strerror(number)
     else:
         text = str(getattr(inner, "strerror", None) or text)

@@ -25,7 +25,9 @@ from msauto.errors import UnreadableError
 _TEXT_CODEC = re.compile(
     r"utf-8|utf-(16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[rut]|mac-\w+|gb\w+|big5\w*|shift_jis\w*|euc_\w+"
 )
-_DECLARED = re.compile(rb"""\A\s*+(?:<xml\s*+>\s*+)?<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)["']""", re.IGNORECASE)
+_DECLARED = re.compile(
+    rb"""\A\s*+(?:<xml\s*+>\s*+)?<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)["']""", re.IGNORECASE
+)
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -51,7 +53,9 @@ class Transcoder:
 
     def feed(self, data: bytes, *, final: bool = False) -> bytes:
         """Return the next bytes as UTF-8. Raises :class:`UnreadableError` if no candidate can decode them."""
-        if self._decoder is None and data.isascii() and b"\0" not in data:  # all markup has zeros in UTF-16 and UTF-32
+        if (
+            self._decoder is None and data.isascii() and b"\0" not in data
+        ):  # all markup has zeros in UTF-16 and UTF-32
             return data
         for name in (self._name,) if self._decoder else self._candidates():
             decoder = self._decoder or codecs.getincrementaldecoder(name)()
@@ -64,7 +68,9 @@ class Transcoder:
                 self._name, self._decoder = name, decoder
                 clean = clean.removeprefix(codecs.BOM_UTF8)
             return clean
-        by_header = f", and not {self._charset} as the HTTP header declares" if self._charset else ""
+        by_header = (
+            f", and not {self._charset} as the HTTP header declares" if self._charset else ""
+        )
         raise unreadable(
             f"the encoding of the answer is unknown: it is not UTF-8{by_header}",
             "configure the server to declare the encoding",
@@ -137,7 +143,9 @@ _DECLARATION = re.compile(rb"\A(\s*+(?:<xml\s*+>\s*+)?)<\?xml\s[^>]*?\?>", re.IG
 _PROLOG = rb"(?:\s++|<\?.*?\?>|<!--.*?-->)*+"
 _ROOT = re.compile(_PROLOG + rb"<([^\s/>?]+)", re.DOTALL)
 """The name of the root; it begins with ``!`` for a DTD, and for a comment that does not end."""
-_HTML = re.compile(rb"(?:\xef\xbb\xbf)?" + _PROLOG + rb"<(?:!doctype )?html", re.DOTALL | re.IGNORECASE)
+_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?" + _PROLOG + rb"<(?:!doctype )?html", re.DOTALL | re.IGNORECASE
+)
 _STRAY_END = re.compile(rb"</xml\s*+>\s*+", re.IGNORECASE)
 _MOST_STRAY: Final = 2**16
 """Bytes of stray ends behind the root: those at the end of a piece are looked at again with the next one."""
@@ -159,7 +167,8 @@ def parse_document(data: bytes, charset: str | None = None, *, most: int = MAX_N
         clean = clean[: _before_stray_ends(clean)]
     if len(clean) > most and clean.count(b"<") - clean.count(b"</") + clean.count(b"=") > most:
         raise unreadable(
-            f"the answer has more than {most:,} elements and attributes", "check what the server holds there"
+            f"the answer has more than {most:,} elements and attributes",
+            "check what the server holds there",
         )
     may_have_many_namespaces = clean.count(b"xmlns") > _MOST_NAMESPACES
     try:
@@ -185,7 +194,9 @@ def _check_namespaces(root: Element) -> None:
             continue
         in_scope += 1
         if in_scope > _MOST_NAMESPACES:
-            raise unreadable(f"an element of the answer has more than {_MOST_NAMESPACES} namespaces")
+            raise unreadable(
+                f"an element of the answer has more than {_MOST_NAMESPACES} namespaces"
+            )
 
 
 class StreamedDocument:
@@ -203,7 +214,9 @@ class StreamedDocument:
         self._head = bytearray()
         self._transcoder: Transcoder | None = None
         # Without a DTD there are no entities to resolve, and otherwise a target gets ``&#38;`` for an ``&``.
-        self._parser = etree.XMLParser(**_OPTIONS | {"resolve_entities": "internal", "target": target})
+        self._parser = etree.XMLParser(
+            **_OPTIONS | {"resolve_entities": "internal", "target": target}
+        )
         self._held = b""
         self._may_have_stray_end = False
         self._length = 0
@@ -342,7 +355,9 @@ def looks_like_login(data: bytes) -> bool:
 def unreadable(message: str, remedy: str = "") -> UnreadableError:
     """Make the error for an answer that does not follow the interface."""
     return UnreadableError(
-        message, remedy=remedy or "compare the answer with the interface; `msauto probe` shows what the server answers"
+        message,
+        remedy=remedy
+        or "compare the answer with the interface; `msauto probe` shows what the server answers",
     )
 
 
@@ -353,7 +368,11 @@ def too_deep(what: str = "elements", most: int = MAX_DEPTH) -> UnreadableError:
 
 def too_large(most: int = MAX_BYTES) -> UnreadableError:
     """Make the error for an answer of more than ``most`` bytes; only a listing may have as many as ``MAX_BYTES``."""
-    remedy = "list single folders instead" if most == MAX_BYTES else "check the server: no answer should be so large"
+    remedy = (
+        "list single folders instead"
+        if most == MAX_BYTES
+        else "check the server: no answer should be so large"
+    )
     return unreadable(f"the answer is larger than {most // 2**20} MiB", remedy)
 
 
@@ -396,9 +415,13 @@ def _start_of_document(clean: bytes) -> tuple[bytes, bytes]:
     name = root[1] if root else b""
     may_follow = name.startswith(b"!--") or (not root and clean.startswith((b"<?", b"<!--")))
     if may_follow and len(clean) > _MOST_PROLOG:
-        raise unreadable(f"more than {_MOST_PROLOG // 2**10} KiB of comments precede the root of the answer")
+        raise unreadable(
+            f"more than {_MOST_PROLOG // 2**10} KiB of comments precede the root of the answer"
+        )
     if name.startswith(b"!"):
-        raise unreadable("the answer has a DTD, which is never read", "answers of the interface need none")
+        raise unreadable(
+            "the answer has a DTD, which is never read", "answers of the interface need none"
+        )
     return clean, name
 
 

@@ -73,25 +73,36 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the pages that the tests open."""
     folder = tmp_path_factory.mktemp("reports")
     with Simulator(state_from_seed("sample")) as server:
-        inventory = {"all": {"hosts": {"studio-a": {"server": {"url": server.url}, "database": "NEWS"}}}}
+        inventory = {
+            "all": {"hosts": {"studio-a": {"server": {"url": server.url}, "database": "NEWS"}}}
+        }
         (folder / "inventory.yml").write_text(str(inventory), encoding="utf-8")
         for name in ("yesterday.yml", "evening.yml"):
             shutil.copy(HERE / name, folder)
         msauto(folder, "apply", "yesterday.yml", "-y")
-        (folder / "plan.html").write_text(msauto(folder, "plan", "evening.yml", "--format", "html"), encoding="utf-8")
+        (folder / "plan.html").write_text(
+            msauto(folder, "plan", "evening.yml", "--format", "html"), encoding="utf-8"
+        )
         with_stills = msauto(folder, "plan", "evening.yml", "--format", "html", "--stills", "6")
         (folder / "stills.html").write_text(with_stills, encoding="utf-8")
         msauto(folder, "apply", "evening.yml", "-y", "--allow-delete", "2")
-        (folder / "run.html").write_text(msauto(folder, "report", "last", "--format", "html"), encoding="utf-8")
+        (folder / "run.html").write_text(
+            msauto(folder, "report", "last", "--format", "html"), encoding="utf-8"
+        )
         (folder / "msauto.toml").write_text('inventory = "inventory.yml"', encoding="utf-8")
         (folder / "batch.yml").write_text(str(NIGHT), encoding="utf-8")
         for name, title in (("unknown.yml", "Nobody"), ("checked.yml", "Match 1")):
             task = {"asset": {"title": title, "fields": {"comment": "Checked"}}}
             (folder / name).write_text(str([{"hosts": "all", "tasks": [task]}]), encoding="utf-8")
-        night = subprocess.run(called("batch", "run", "batch.yml"), cwd=folder, capture_output=True, check=False)
+        night = subprocess.run(
+            called("batch", "run", "batch.yml"), cwd=folder, capture_output=True, check=False
+        )
         assert night.returncode == 1, night.stderr.decode()
         shutil.copy(next((folder / "reports").iterdir()), folder / "night.html")
-    write(folder / "nights.html", pages.render_index([bad_night(7), *map(good_night, range(8, 100))], OSLO, {PAGE}))
+    write(
+        folder / "nights.html",
+        pages.render_index([bad_night(7), *map(good_night, range(8, 100))], OSLO, {PAGE}),
+    )
     write(folder / "everything.html", html.render_plan(whole_plan()))
     write(folder / "failed.html", html.render_result(mixed_result()))
     write(folder / "hostile.html", html.render_plan(plan_of(*map(hostile, HOSTILE))))
@@ -103,7 +114,9 @@ def msauto(folder: Path, command: str, what: str, *words: str) -> str:
     inventory = ("-i", "inventory.yml") if command != "report" else ()
     program = called(command, what, *inventory, *words)
     environment = {**os.environ, "LOGNAME": "operator"}
-    done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, check=True, encoding="utf-8")
+    done = subprocess.run(
+        program, cwd=folder, env=environment, capture_output=True, check=True, encoding="utf-8"
+    )
     return done.stdout
 
 
@@ -118,15 +131,25 @@ def write(path: Path, pieces: Iterable[str]) -> None:
 def hostile(text: str) -> Target:
     marker = change("add", "marker", f"{text}@5", None, {"frame": 5, "track": text, "title": text})
     field = change("change", "field", "comment", text, f"{text} ")
-    return structs.replace(episode(), name=text, folder=text, server=text, changes=(marker, field, *film().changes))
+    return structs.replace(
+        episode(), name=text, folder=text, server=text, changes=(marker, field, *film().changes)
+    )
 
 
 def story(number: int) -> Target:
     server = ("studio-a", "studio-b")[number % 2]
     comment = change("change", "field", "comment", f"raw {number}", f"Ready {number * 31 % 997}")
-    marker = change("add", "marker", f"General@{number}", None, {"frame": number, "track": "General", "title": "x"})
+    marker = change(
+        "add",
+        "marker",
+        f"General@{number}",
+        None,
+        {"frame": number, "track": "General", "title": "x"},
+    )
     changes = (comment, marker) if number % 5 == 0 else (comment,)
-    return structs.replace(episode(), server=server, name=f"Story {number:04}", changes=changes, emptied=())
+    return structs.replace(
+        episode(), server=server, name=f"Story {number:04}", changes=changes, emptied=()
+    )
 
 
 def is_local(url: str) -> bool:
@@ -143,7 +166,10 @@ class Opened:
         page.on("console", lambda message: self.trouble.append(message.text))
         page.on("pageerror", lambda error: self.trouble.append(str(error)))
         page.on("dialog", lambda dialog: self.trouble.append(dialog.message))
-        page.on("request", lambda request: self.trouble.append(request.url) if not is_local(request.url) else None)
+        page.on(
+            "request",
+            lambda request: self.trouble.append(request.url) if not is_local(request.url) else None,
+        )
         page.goto(url)
 
     def names(self) -> list[str]:
@@ -214,7 +240,9 @@ def test_the_header_has_who_what_when_and_the_status_in_colour(open_report: Any)
         report = open_report(name)
         badge = report.page.locator(".about .status")
         assert badge.inner_text() == status
-        assert badge.evaluate("badge => getComputedStyle(badge).color !== getComputedStyle(document.body).color")
+        assert badge.evaluate(
+            "badge => getComputedStyle(badge).color !== getComputedStyle(document.body).color"
+        )
         assert about in report.page.locator(".about").inner_text()
         assert ("@" in report.page.locator(".facts").inner_text()) == bool(about)
     assert "took " in report.page.locator(".facts").inner_text()
@@ -236,16 +264,22 @@ def test_on_a_phone_a_target_opens_below_the_list(open_report: Any) -> None:
     report = open_report("plan.html", viewport={"width": 390, "height": 844}, has_touch=True)
     report.page.locator("#list .entry", has_text="Match 3").first.tap()
     assert report.title == "Match 3"
-    assert report.page.locator("#detail-title").evaluate("title => title.getBoundingClientRect().top < 200")
+    assert report.page.locator("#detail-title").evaluate(
+        "title => title.getBoundingClientRect().top < 200"
+    )
     report.page.locator(".back").tap()
-    assert report.page.locator("#search").evaluate("field => field.getBoundingClientRect().top >= 0")
+    assert report.page.locator("#search").evaluate(
+        "field => field.getBoundingClientRect().top >= 0"
+    )
 
 
 def test_the_night_shows_each_job_and_its_targets(open_report: Any) -> None:
     report = open_report("night.html")
     jobs = report.page.locator(".jobs li")
     assert jobs.locator(".status").all_inner_texts() == ["ok", "failed", "skipped", "ok"]
-    assert re.fullmatch(r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d \w+", jobs.locator("time").first.inner_text())
+    assert re.fullmatch(
+        r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d \w+", jobs.locator("time").first.inner_text()
+    )
     assert jobs.locator("button").count() == 2
     jobs.locator("button").first.click()
     assert report.title.startswith("Long Film")
@@ -254,7 +288,10 @@ def test_the_night_shows_each_job_and_its_targets(open_report: Any) -> None:
     report.page.click("#reset")
     report.page.click("#status .differs")
     assert report.title.startswith("Match 1")
-    assert report.page.locator(".result li").all_inner_texts() == ["field comment", "it differs (new)"]
+    assert report.page.locator(".result li").all_inner_texts() == [
+        "field comment",
+        "it differs (new)",
+    ]
 
 
 def test_the_index_leads_to_the_page_of_each_night(open_report: Any) -> None:
@@ -274,10 +311,13 @@ def test_the_newest_night_is_in_view(open_report: Any, width: int) -> None:
     assert report.page.locator(".strip li").count() == 90
     newest = report.page.locator(".strip li").first.bounding_box()
     assert newest["x"] + newest["width"] <= width
-    assert report.page.locator(".strip li").last.evaluate("night => night.getBoundingClientRect().left > 100") is (
-        width == 1280
+    assert report.page.locator(".strip li").last.evaluate(
+        "night => night.getBoundingClientRect().left > 100"
+    ) is (width == 1280)
+    names, bars = (
+        report.page.locator(place).nth(1).bounding_box()
+        for place in (".servers-of span", ".strip svg")
     )
-    names, bars = (report.page.locator(place).nth(1).bounding_box() for place in (".servers-of span", ".strip svg"))
     assert names["y"] <= bars["y"] < bars["y"] + bars["height"] <= names["y"] + names["height"] + 42
 
 
@@ -325,7 +365,12 @@ def test_keys_move_search_and_clear(open_report: Any) -> None:
     assert report.title == "Story 0777"
     report.page.keyboard.press("Escape")
     assert report.found == "5000 targets"
-    for key, name in (("ArrowDown", "0778"), ("ArrowUp", "0777"), ("Home", "0000"), ("End", "4999")):
+    for key, name in (
+        ("ArrowDown", "0778"),
+        ("ArrowUp", "0777"),
+        ("Home", "0000"),
+        ("End", "4999"),
+    ):
         report.page.keyboard.press(key)
         assert report.title == f"Story {name}"
         assert report.page.get_attribute("#list", "aria-activedescendant") == f"row-{int(name)}"
@@ -348,7 +393,9 @@ def test_a_link_opens_its_target_also_after_reload(open_report: Any) -> None:
 
 def test_a_group_shows_its_targets(open_report: Any) -> None:
     report = open_report("plan.html")
-    report.page.locator(".group", has_text="30 assets with the same changes").get_by_role("button").click()
+    report.page.locator(".group", has_text="30 assets with the same changes").get_by_role(
+        "button"
+    ).click()
     assert report.found == "30 of 34 targets"
     assert report.title == "Match 1"
     report.page.click("#same")
@@ -360,8 +407,15 @@ def test_a_run_shows_what_came_of_targets_and_requests(open_report: Any) -> None
     report.page.click("#status .failed")
     assert report.found == "1 of 4 targets"
     assert report.title.startswith("Evening News")
-    assert report.page.locator(".requests .status").all_text_contents() == ["done", "failed", "not sent"]
-    assert "desired 00:00:10:00 (250), live 00:00:00:00 (0)" in report.page.locator(".result").inner_text()
+    assert report.page.locator(".requests .status").all_text_contents() == [
+        "done",
+        "failed",
+        "not sent",
+    ]
+    assert (
+        "desired 00:00:10:00 (250), live 00:00:00:00 (0)"
+        in report.page.locator(".result").inner_text()
+    )
     report = open_report("run.html", FILM)
     assert "Done: 34 changed" in report.page.locator("h1").inner_text()
     assert report.page.locator(".view .join").count() == 3
@@ -373,7 +427,12 @@ def test_a_run_shows_what_came_of_targets_and_requests(open_report: Any) -> None
 def test_the_timeline_shows_what_moves_and_zooms(open_report: Any) -> None:
     report = open_report("plan.html", FILM)
     view = report.page.locator(".view")
-    assert view.locator(".lane").all_text_contents() == ["Segments", "General", "Cue Point", "Game Time"]
+    assert view.locator(".lane").all_text_contents() == [
+        "Segments",
+        "General",
+        "Cue Point",
+        "Game Time",
+    ]
     assert view.locator(".join").count() == 3  # two segments and a marker
     assert view.locator(".item.delete").count() == 2
     assert report.page.locator(".range").inner_text() == "whole clip, 01:48:20:00"
@@ -389,7 +448,9 @@ def test_the_timeline_shows_what_moves_and_zooms(open_report: Any) -> None:
     report.page.keyboard.down("Control")
     report.page.mouse.wheel(0, -100)
     report.page.keyboard.up("Control")
-    report.page.wait_for_function("!document.querySelector('.range').textContent.startsWith('whole')")
+    report.page.wait_for_function(
+        "!document.querySelector('.range').textContent.startsWith('whole')"
+    )
 
 
 def test_the_timeline_has_values_on_hover_and_in_a_table(open_report: Any) -> None:
@@ -405,7 +466,9 @@ def test_the_timeline_has_values_on_hover_and_in_a_table(open_report: Any) -> No
     report.page.locator(".as-table tbody tr").first.wait_for()  # the table is made when it opens
     rows = report.page.locator(".as-table tbody tr").all_inner_texts()
     assert len(rows) == 9
-    assert rows[-3] == "Segment 3\tremoved\t01:22:00:00 – 01:48:20:00, length 00:26:20:00, Part 3\t–"
+    assert (
+        rows[-3] == "Segment 3\tremoved\t01:22:00:00 – 01:48:20:00, length 00:26:20:00, Part 3\t–"
+    )
 
 
 def test_stills_are_shown_with_their_time_codes(open_report: Any) -> None:
@@ -426,10 +489,16 @@ def test_drop_frame_is_shown_where_the_rate_has_it(open_report: Any) -> None:
     assert "00:01:00;02" in report.page.locator(".view .code").all_text_contents()
 
 
-@pytest.mark.parametrize("rate", [Fraction(24000, 1001), Fraction(25), *DROP_FRAME_RATES, Fraction(120)], ids=str)
+@pytest.mark.parametrize(
+    "rate", [Fraction(24000, 1001), Fraction(25), *DROP_FRAME_RATES, Fraction(120)], ids=str
+)
 def test_the_time_code_of_the_scripts_is_that_of_python(open_report: Any, rate: Fraction) -> None:
     chance = random.Random(1)
-    edges = [minutes * 60 * 60 + frame for minutes in (0, 1, 9, 10, 11, 599, 1439, 9999) for frame in range(-5, 6)]
+    edges = [
+        minutes * 60 * 60 + frame
+        for minutes in (0, 1, 9, 10, 11, 599, 1439, 9999)
+        for frame in range(-5, 6)
+    ]
     frames = [
         *range(4000),
         *(max(0, each) for each in edges),
@@ -441,7 +510,9 @@ def test_the_time_code_of_the_scripts_is_that_of_python(open_report: Any, rate: 
              [showTimecode(each, rate), frameOfNumber(numberOfFrame(each, rate), rate)])""",
         [frames, [rate.numerator, rate.denominator]],
     )
-    assert shown == [[show_timecode(each, rate, drop=rate in DROP_FRAME_RATES), each] for each in frames]
+    assert shown == [
+        [show_timecode(each, rate, drop=rate in DROP_FRAME_RATES), each] for each in frames
+    ]
 
 
 # Harmless, accessible, printed ---------------------------------------------------------------------------------
@@ -483,7 +554,10 @@ def test_print_shows_every_deletion_and_no_controls(open_report: Any) -> None:
     assert not report.page.locator("#explorer").is_visible()
     for name in ("Promo 1", "Promo 2"):
         assert report.page.locator(".deletions a", has_text=name).is_visible()
-    assert report.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        report.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
     assert report.page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 33, 39)"
 
 
@@ -504,8 +578,12 @@ def test_print_shows_every_deletion_and_no_controls(open_report: Any) -> None:
     ],
 )
 def test_axe_finds_nothing(open_report: Any, name: str, width: int, scheme: str) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="make scale installs axe-core")
-    report = open_report(name, color_scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=True)
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="make scale installs axe-core"
+    )
+    report = open_report(
+        name, color_scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=True
+    )
     if name == "stills.html":
         report.page.goto(f"{report.page.url.partition('#')[0]}#{FILM}")
         report.page.locator("summary", has_text="Timeline as a table").click()
@@ -516,7 +594,14 @@ def test_axe_finds_nothing(open_report: Any, name: str, width: int, scheme: str)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_wider_than_the_window(open_report: Any, width: int, scheme: str) -> None:
-    for name in ("plan.html", "everything.html", "failed.html", "hostile.html", "night.html", "nights.html"):
+    for name in (
+        "plan.html",
+        "everything.html",
+        "failed.html",
+        "hostile.html",
+        "night.html",
+        "nights.html",
+    ):
         report = open_report(name, color_scheme=scheme, viewport={"width": width, "height": 900})
         assert report.page.evaluate("document.documentElement.scrollWidth") <= width
         assert report.page.evaluate(WIDER_THAN_THE_WINDOW) == []
@@ -535,7 +620,9 @@ PICTURES = {
 @pytest.mark.parametrize("picture", PICTURES)
 def test_the_documentation_has_its_pictures(open_report: Any, picture: str) -> None:
     name, link, scheme, (width, height) = PICTURES[picture]
-    report = open_report(name, link, color_scheme=scheme, viewport={"width": width, "height": height})
+    report = open_report(
+        name, link, color_scheme=scheme, viewport={"width": width, "height": height}
+    )
     shot = Image.open(BytesIO(report.page.screenshot()))
     assert shot.size == (width, height)
     path = IMAGES / f"{picture}.png"

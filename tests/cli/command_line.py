@@ -76,7 +76,9 @@ class Desk:
         elif isinstance(content, str):
             path.write_text(content, encoding="utf-8")
         else:
-            path.write_text(yaml.safe_dump(content, allow_unicode=True, sort_keys=False), encoding="utf-8")
+            path.write_text(
+                yaml.safe_dump(content, allow_unicode=True, sort_keys=False), encoding="utf-8"
+            )
         return name
 
     def play(self, *tasks: Mapping[str, Any], name: str = "play.yml", hosts: str = "all") -> str:
@@ -96,9 +98,18 @@ class Desk:
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
         """Start a process of its own."""
-        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | options
+        options = {
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "stdin": subprocess.DEVNULL,
+        } | options
         return subprocess.Popen(
-            [*MSAUTO, *arguments], cwd=self.folder, env=self.surroundings(), text=True, encoding="utf-8", **options
+            [*MSAUTO, *arguments],
+            cwd=self.folder,
+            env=self.surroundings(),
+            text=True,
+            encoding="utf-8",
+            **options,
         )
 
     def spawn(self, *arguments: str, **options: Any) -> Said:
@@ -129,7 +140,9 @@ class Desk:
             os.chdir(before)
 
     def files(self) -> set[str]:
-        return {str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file()}
+        return {
+            str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file()
+        }
 
 
 _CHANGING = (

@@ -38,7 +38,12 @@ def test_an_attempt_is_kept_with_who_made_it(
     (entry,) = desk.run("history", "--state-dir", "state", "--format", "json").json
     assert tuple(entry)[:6] == ("run", "started", "ended", "status", "playbooks", "summary")
     code, reason = {"locked": (5, "is locked by"), "interrupted": (130, "nothing was sent")}[how]
-    assert (said.code, entry["code"], entry["status"], reason in entry["reason"]) == (code, code, how, True)
+    assert (said.code, entry["code"], entry["status"], reason in entry["reason"]) == (
+        code,
+        code,
+        how,
+        True,
+    )
     made = entry["user"], entry["host"], entry["folder"]
     assert made == (getpass.getuser(), socket.gethostname(), str(desk.folder))
     assert entry["started"] <= entry["ended"]

@@ -40,7 +40,9 @@ def test_a_plan_is_kept_whole_and_for_its_owner(desk: Desk) -> None:
     ],
     ids=["forks", "a limit", "a fault", "a port", "a deep file", "a state folder"],
 )
-def test_what_is_long_or_deep_or_has_a_nul_is_one_error(desk: Desk, sim: Simulator, arguments: tuple[str, ...]) -> None:
+def test_what_is_long_or_deep_or_has_a_nul_is_one_error(
+    desk: Desk, sim: Simulator, arguments: tuple[str, ...]
+) -> None:
     desk.comment("new")
     desk.write("deep.yml", "[" * 3000 + "]" * 3000)
     sourced = desk.run(*arguments)
@@ -78,7 +80,11 @@ def test_a_full_disk_behind_stdout(desk: Desk, sim: Simulator) -> None:
 @pytest.mark.scale
 def test_whoever_reads_has_gone(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
-    for command, code in ((("plan", *INV, "play.yml"), 0), (("show", "assets", *INV), 0), (("schema",), 0)):
+    for command, code in (
+        (("plan", *INV, "play.yml"), 0),
+        (("show", "assets", *INV), 0),
+        (("schema",), 0),
+    ):
         sourced = _into_nothing(desk, *command)
         assert (sourced[0], sourced[1]) == (code, ""), sourced
     code, err = _into_nothing(desk, "apply", "--yes", *INV, "play.yml")
@@ -119,7 +125,10 @@ def test_an_unknown_asset_at_its_title(desk: Desk, task: str) -> None:
 def test_a_connection_error_names_the_url(away: Desk) -> None:
     away.inventory({"studio-a": {"server": {"url": "http://127.0.0.1:1"}, "database": "NEWS"}})
     away.comment("x")
-    assert "server studio-a at http://127.0.0.1:1: no connection" in away.run("plan", *INV, "play.yml").out
+    assert (
+        "server studio-a at http://127.0.0.1:1: no connection"
+        in away.run("plan", *INV, "play.yml").out
+    )
     away.run("show", "channels", *INV).one_error("server studio-a at http://127.0.0.1:1: ")
 
 

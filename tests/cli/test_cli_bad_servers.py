@@ -13,7 +13,9 @@ PASSWORD = "correct-horse-battery"
 TOKEN = "tok-1234567890"
 
 
-def http(body: bytes, status: str = "200 OK", kind: str = "text/xml", *, length: int | None = None) -> bytes:
+def http(
+    body: bytes, status: str = "200 OK", kind: str = "text/xml", *, length: int | None = None
+) -> bytes:
     """Return an answer; ``length`` is the declared length, if that is wrong."""
     size = len(body) if length is None else length
     head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n"
@@ -44,9 +46,16 @@ def test_a_server_that_answers_nonsense(away: Desk, name: str) -> None:
     answer, words = ANSWERS[name]
     with beside(RawServer(raw(answer))) as server:
         auth = {"basic": {"username": "ops", "password": PASSWORD}, "headers": {"X-Key": TOKEN}}
-        away.inventory({"studio-a": {"server": {"url": server.url, "auth": auth}, "database": "NEWS"}})
+        away.inventory(
+            {"studio-a": {"server": {"url": server.url, "auth": auth}, "database": "NEWS"}}
+        )
         away.comment("new")
-        for command in (("plan",), ("apply", "--yes"), ("plan", "--format", "json"), ("apply", "-y", "-vv")):
+        for command in (
+            ("plan",),
+            ("apply", "--yes"),
+            ("plan", "--format", "json"),
+            ("apply", "-y", "-vv"),
+        ):
             sourced = away.run(*command, *INV, "play.yml")
             assert sourced.code == 1, sourced
             sourced.one_error()
@@ -68,14 +77,23 @@ def test_another_web_server_is_told_from_an_unknown_name(away: Desk) -> None:
         for task in ({"asset": {"title": "EP001"}}, {"rss": {"channel": "ticker", "items": []}}):
             away.play(task)
             sourced = away.run("plan", *INV, "play.yml")
-            sourced.one_error("not found: no media server answers at", "check the host and the port of `url`")
+            sourced.one_error(
+                "not found: no media server answers at", "check the host and the port of `url`"
+            )
 
 
 @pytest.mark.scale
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://studio.invalid:7901"])
 def test_a_thousand_targets_of_an_unreachable_server(away: Desk, url: str) -> None:
-    away.inventory({"studio-a": {"server": {"url": url, "timeouts": {"connect": 2}}, "database": "NEWS"}})
-    away.play({"asset": {"title": "Clip {{ item }}", "fields": {"comment": "x"}}, "loop": "{{ range(1000) | list }}"})
+    away.inventory(
+        {"studio-a": {"server": {"url": url, "timeouts": {"connect": 2}}, "database": "NEWS"}}
+    )
+    away.play(
+        {
+            "asset": {"title": "Clip {{ item }}", "fields": {"comment": "x"}},
+            "loop": "{{ range(1000) | list }}",
+        }
+    )
     sourced = away.run("plan", *INV, "play.yml")
     assert sourced.code == 1
     assert sourced.out.count("  error: ") == 1

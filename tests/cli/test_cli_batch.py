@@ -44,7 +44,9 @@ def test_print_and_write(night: Desk, scheduler: str) -> None:
     assert written.code == 0
     paths = written.out.splitlines()
     assert len(paths) == (3 if scheduler == "systemd" else 1)
-    assert all((night.folder / path).read_text(encoding="utf-8") in shown.out + "\n" for path in paths)
+    assert all(
+        (night.folder / path).read_text(encoding="utf-8") in shown.out + "\n" for path in paths
+    )
 
 
 def test_the_printed_program_runs_in_the_environment_of_cron(night: Desk) -> None:
@@ -62,16 +64,23 @@ def test_the_batch_of_a_new_repository(away: Desk) -> None:
     assert away.run("batch", "check", "repo/batch.yml").out == ""
     text = (away.folder / "repo" / "batch.yml").read_text(encoding="utf-8")
     shutil.copytree(away.folder / "repo", away.folder / "all")
-    uncommented = [line.replace("# ", "", 1) if _is_example(line) else line for line in text.splitlines()]
+    uncommented = [
+        line.replace("# ", "", 1) if _is_example(line) else line for line in text.splitlines()
+    ]
     Path(away.folder / "all" / "batch.yml").write_text("\n".join(uncommented), encoding="utf-8")
     done = away.run("batch", "check", "all/batch.yml")
-    errors = [line for line in done.out.splitlines() if "all/batch.yml:" in line and "warning" not in line]
+    errors = [
+        line for line in done.out.splitlines() if "all/batch.yml:" in line and "warning" not in line
+    ]
     assert [line for line in errors if "node-exporter" not in line] == []
 
 
 def _is_example(line: str) -> bool:
     """Return whether a line is a key that is commented out."""
-    return line.lstrip().startswith("# ") and line.lstrip()[2:].split(":")[0].strip(" -{").isidentifier()
+    return (
+        line.lstrip().startswith("# ")
+        and line.lstrip()[2:].split(":")[0].strip(" -{").isidentifier()
+    )
 
 
 # ``msauto batch run``: each job isolated, its exit codes, the window, what is run again, and the history
@@ -136,18 +145,27 @@ NAMES = ("EP001", "EP002", "EP003")
 
 
 def comments(desk: Desk, *titles: str, name: str = "play.yml") -> None:
-    desk.play({"asset": {"title": "{{ item }}", "fields": {"comment": "new"}}, "loop": list(titles)}, name=name)
+    desk.play(
+        {"asset": {"title": "{{ item }}", "fields": {"comment": "new"}}, "loop": list(titles)},
+        name=name,
+    )
 
 
-def test_a_busy_server_is_asked_again_also_beside_a_target_that_cannot_get_better(desk: Desk, sim: Simulator) -> None:
+def test_a_busy_server_is_asked_again_also_beside_a_target_that_cannot_get_better(
+    desk: Desk, sim: Simulator
+) -> None:
     sim.faults.add("status:503@POST .*EP002*3")
     comments(desk, *NAMES, "Nobody")
     batch(desk, {"a": {"playbooks": "play.yml", "retry": RETRY, "keep_going": True}})
     said = run(desk, "--format", "json")
     (job,) = said.json["jobs"]
     assert (said.code, job["attempts"], len(job["runs"])) == (3, 2, 2)
-    counts = {name: job["summary"][name] for name in ("changed", "unchanged", "failed", "not_attempted")}
-    assert counts == {"changed": 3, "unchanged": 0, "failed": 0, "not_attempted": 1}, "no target counts twice"
+    counts = {
+        name: job["summary"][name] for name in ("changed", "unchanged", "failed", "not_attempted")
+    }
+    assert counts == {"changed": 3, "unchanged": 0, "failed": 0, "not_attempted": 1}, (
+        "no target counts twice"
+    )
     assert job["changed"] == {"studio-a": 3}
     assert [(each["kind"], each["names"]) for each in job["causes"]] == [("not found", ["Nobody"])]
     assert "3 of 4 targets written" in desk.run("history", said.json["run"], *STATE).out
@@ -167,10 +185,13 @@ def test_the_jobs_of_a_night_follow_it_in_their_order(desk: Desk) -> None:
     what = [re.sub(r".* (error|failed) +\S+@\S+ +", "", line) for line in lines[1:]]
     assert [each.partition(":")[0] for each in what] == ["nightly", "first", "second"] * 2
     assert what[0] == "nightly: 2 of 2 jobs not ok; 0 of 2 targets written"
-    assert what[1].endswith("not attempted; 0 requests; studio-a: 1 not attempted: asset 'Nobody' not found")
-    assert [line.find(f"{name}:") for line, name in zip(lines[1:], ("nightly", "first", "second"), strict=False)] == [
-        lines[0].index("outcome") + indent for indent in (0, 2, 2)
-    ]
+    assert what[1].endswith(
+        "not attempted; 0 requests; studio-a: 1 not attempted: asset 'Nobody' not found"
+    )
+    assert [
+        line.find(f"{name}:")
+        for line, name in zip(lines[1:], ("nightly", "first", "second"), strict=False)
+    ] == [lines[0].index("outcome") + indent for indent in (0, 2, 2)]
 
 
 def test_the_history_of_a_run_names_what_was_changed_outside(desk: Desk, sim: Simulator) -> None:
@@ -190,7 +211,11 @@ def test_a_past_run_has_the_counts_of_its_servers(desk: Desk) -> None:
     for titles in (("EP001",), ("EP001", "EP002")):
         comments(desk, *titles)
         applied = desk.run("apply", "play.yml", "-i", "inventory.yml", "--yes", *STATE).out
-    for shown in (applied, desk.run("history", "last", *STATE).out, desk.run("report", "last", *STATE).out):
+    for shown in (
+        applied,
+        desk.run("history", "last", *STATE).out,
+        desk.run("report", "last", *STATE).out,
+    ):
         assert "studio-a : changed=1 unchanged=1 requests=1 in " in shown
     assert "unchanged on" not in shown
 
@@ -209,7 +234,10 @@ def recorder() -> Iterator[Recorder]:
 
 def subscribed(recorder: Recorder, *events: str) -> dict[str, Any]:
     address = recorder.url(f"notice/{SECRET}", "json")
-    return {"heartbeat": recorder.url(f"ping/{SECRET}"), "notify": [{"to": address, "on": [*events]}]}
+    return {
+        "heartbeat": recorder.url(f"ping/{SECRET}"),
+        "notify": [{"to": address, "on": [*events]}],
+    }
 
 
 # Monitoring -------------------------------------------------------------------------------------------------------
@@ -217,7 +245,10 @@ def subscribed(recorder: Recorder, *events: str) -> dict[str, Any]:
 
 def test_a_night_is_reported(desk: Desk, recorder: Recorder) -> None:
     desk.comment("new")
-    more = {"metrics": {"file": "out.prom"}, "reports": {"dir": "reports", "formats": ["html", "json"]}}
+    more = {
+        "metrics": {"file": "out.prom"},
+        "reports": {"dir": "reports", "formats": ["html", "json"]},
+    }
     batch(desk, {"a": {"playbooks": "play.yml"}}, **subscribed(recorder, "changed"), **more)
     said = run(desk, "--format", "json")
     assert said.code == 0
@@ -225,7 +256,9 @@ def test_a_night_is_reported(desk: Desk, recorder: Recorder) -> None:
     assert recorder.paths[0] == f"/ping/{SECRET}/start"
     assert sorted(recorder.paths[1:]) == [f"/notice/{SECRET}", f"/ping/{SECRET}/0"]
     (document,) = (desk.folder / "reports").glob("nightly-*.json")
-    assert [job["outcome"] for job in json.loads(document.read_text(encoding="utf-8"))["jobs"]] == ["ok"]
+    assert [job["outcome"] for job in json.loads(document.read_text(encoding="utf-8"))["jobs"]] == [
+        "ok"
+    ]
     assert len(list((desk.folder / "reports").glob("nightly-*.html"))) == 1
     shown = desk.run("history", said.json["run"], *STATE).out
     assert "notice json://…: delivered" in shown
@@ -237,7 +270,10 @@ def test_a_night_is_reported(desk: Desk, recorder: Recorder) -> None:
 def test_monitoring_never_changes_the_outcome(desk: Desk, recorder: Recorder, status: int) -> None:
     recorder.status = status
     desk.comment("new")
-    more = {"metrics": {"file": "nowhere/out.prom"}, "reports": {"dir": "play.yml", "formats": ["text", "json"]}}
+    more = {
+        "metrics": {"file": "nowhere/out.prom"},
+        "reports": {"dir": "play.yml", "formats": ["text", "json"]},
+    }
     batch(desk, {"a": {"playbooks": "play.yml"}}, **subscribed(recorder, "ok"), **more)
     said = run(desk, "--format", "json")
     assert (said.code, outcomes(said)) == (0, {"a": ("ok", 0)})
@@ -253,7 +289,9 @@ def test_a_broken_playbook_and_a_missed_start_are_reported(desk: Desk, recorder:
     assert run(desk).code == 1
     desk.comment("new")
     assert run(desk, "--failed").code == 0
-    assert [json.loads(body)["title"] for path, body in recorder.requests if path.startswith("/notice")] == [
+    assert [
+        json.loads(body)["title"] for path, body in recorder.requests if path.startswith("/notice")
+    ] == [
         "msauto nightly: failed: 1 of 1 job not ok",
         "msauto nightly: ok: 1 job ok, 1 target changed",
     ]
@@ -267,7 +305,11 @@ def test_a_broken_playbook_and_a_missed_start_are_reported(desk: Desk, recorder:
 
 def test_a_run_of_some_jobs_sends_no_heartbeat(desk: Desk, recorder: Recorder) -> None:
     desk.comment("new")
-    batch(desk, {"a": {"playbooks": "play.yml"}, "b": {"playbooks": "play.yml"}}, **subscribed(recorder, "failed"))
+    batch(
+        desk,
+        {"a": {"playbooks": "play.yml"}, "b": {"playbooks": "play.yml"}},
+        **subscribed(recorder, "failed"),
+    )
     assert run(desk, "a").code == 0
     assert run(desk, "--check").code == 0
     assert recorder.paths == []
@@ -297,10 +339,18 @@ def test_check_notify(desk: Desk, recorder: Recorder) -> None:
 def test_programs_run_after_a_job_without_a_shell(desk: Desk) -> None:
     desk.comment("new", "Nobody")
     desk.write(
-        "note.py", "import os, sys\nprint(sys.argv[1:], {n: v for n, v in os.environ.items() if n[:7] == 'MSAUTO_'})"
+        "note.py",
+        "import os, sys\nprint(sys.argv[1:], {n: v for n, v in os.environ.items() if n[:7] == 'MSAUTO_'})",
     )
-    programs = [[sys.executable, "note.py", "$HOME; x"], ["./nothing"], [sys.executable, "-c", "raise SystemExit(3)"]]
-    batch(desk, {"a": {"playbooks": "play.yml", "on_end": programs}, "b": {"plan": "x", "optional": True}})
+    programs = [
+        [sys.executable, "note.py", "$HOME; x"],
+        ["./nothing"],
+        [sys.executable, "-c", "raise SystemExit(3)"],
+    ]
+    batch(
+        desk,
+        {"a": {"playbooks": "play.yml", "on_end": programs}, "b": {"plan": "x", "optional": True}},
+    )
     said = desk.spawn("batch", "run", "batch.yml", *STATE, "--format", "json")
     assert said.code == 1
     assert [(each["kind"], each["error"]) for each in json.loads(said.out)["deliveries"]] == [
@@ -309,28 +359,45 @@ def test_programs_run_after_a_job_without_a_shell(desk: Desk) -> None:
         ("program", "it ended with 3"),
     ]
     (line,) = [each for each in said.err.splitlines() if each.startswith("['$HOME; x'] ")]
-    for word in ("'MSAUTO_BATCH': 'nightly'", "'MSAUTO_JOB': 'a'", "'MSAUTO_OUTCOME': 'failed'", "'MSAUTO_CODE': '1'"):
+    for word in (
+        "'MSAUTO_BATCH': 'nightly'",
+        "'MSAUTO_JOB': 'a'",
+        "'MSAUTO_OUTCOME': 'failed'",
+        "'MSAUTO_CODE': '1'",
+    ):
         assert word in line
     assert "Nobody" in line
 
 
-def test_secrets_of_playbooks_are_in_no_report(desk: Desk, sim: Simulator, recorder: Recorder) -> None:
+def test_secrets_of_playbooks_are_in_no_report(
+    desk: Desk, sim: Simulator, recorder: Recorder
+) -> None:
     secret = "{{ env.CHAT_PASSWORD | secret }}"
     desk.environment["CHAT_PASSWORD"] = SECRET
     marker = {"at": 0, "track": "General", "title": secret}
     desk.play({"asset": {"title": "EP001", "fields": {"comment": secret}, "markers": [marker]}})
-    desk.play({"assert": {"title": "EP002", "that": ["false"], "msg": f"no {secret}"}}, name="failed.yml")
+    desk.play(
+        {"assert": {"title": "EP002", "that": ["false"], "msg": f"no {secret}"}}, name="failed.yml"
+    )
     jobs = {"drift": {"playbooks": "play.yml", "do": "plan"}, "a": {"playbooks": "play.yml"}}
     forms = ["text", "json", "markdown", "html"]
     reports = {"dir": "reports", "formats": forms}
     address = {"to": recorder.url("notice", "json"), "on": ["failed", "drift"]}
-    batch(desk, {**jobs, "b": {"playbooks": "failed.yml"}}, reports=reports, pages="pages", notify=[address])
+    batch(
+        desk,
+        {**jobs, "b": {"playbooks": "failed.yml"}},
+        reports=reports,
+        pages="pages",
+        notify=[address],
+    )
     said = run(desk, "--format", "json")
     assert outcomes(said) == {"drift": ("ok", 0), "a": ("ok", 0), "b": ("failed", 1)}
     assert {entry.method for entry in sim.writes()} == {"POST"}
     folders = (desk.folder / "reports", desk.folder / "pages", desk.state)
     assert (desk.folder / "pages" / "index.html").is_file()
-    files = [path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files = [
+        path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()
+    ]
     assert len(files) > len(forms)
     assert SECRET not in f"{said}{recorder.requests}{desk.run('history', said.json['run'], *STATE)}"
     assert not [each for each in files if SECRET.encode() in each]
@@ -354,7 +421,9 @@ def test_a_past_run_is_shown_in_any_form(desk: Desk, form: str) -> None:
     assert "EP001" in again.out
     assert "changed" in again.out
     if form == "json":
-        results = [[each["result"]["outcome"] for each in said.json["targets"]] for said in (first, again)]
+        results = [
+            [each["result"]["outcome"] for each in said.json["targets"]] for said in (first, again)
+        ]
         assert results[0] == results[1] == ["changed", "changed"]
         assert first.json["summary"] == again.json["summary"]
     if form == "text":

@@ -58,7 +58,12 @@ def test_two_batches_of_one_name_never_overlap(desk: Desk) -> None:
     jobs = {name: {"playbooks": "play.yml"} for name in ("a", "b")}
     batch(desk, jobs, defaults={"on_end": [[sys.executable, "-c", code]]})
     with desk.start(*RUN) as first:
-        until(lambda: (desk.state / "ledger.sqlite").exists() and [e for e in history(desk) if e["job"] == "a"])
+        until(
+            lambda: (
+                (desk.state / "ledger.sqlite").exists()
+                and [e for e in history(desk) if e["job"] == "a"]
+            )
+        )
         second = desk.spawn(*RUN)
         desk.write("go", "")
         assert second.code == 5

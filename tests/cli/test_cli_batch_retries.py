@@ -12,7 +12,10 @@ from tests.cli.test_cli_batch import RETRY, batch, run
 
 pytestmark = pytest.mark.usefixtures("hurried")
 EXPORT = {"name": "PARTNER_EXPORT_VERSION"}
-COMMENT = {"asset": {"title": "{{ item }}", "fields": {"comment": "new"}}, "loop": ["EP001", "EP002"]}
+COMMENT = {
+    "asset": {"title": "{{ item }}", "fields": {"comment": "new"}},
+    "loop": ["EP001", "EP002"],
+}
 BUSY = ("status:503@POST .*EP002*3",)
 IN_DOUBT = ("after:edit:EP001:comment:HAND@POST .*PARTNER*1", "done_status:503@POST .*PARTNER*1")
 
@@ -23,7 +26,9 @@ def retried(desk: Desk, *tasks: dict[str, Any], **play: Any) -> Said:
     return run(desk, "--format", "json")
 
 
-@pytest.mark.parametrize("faults", [BUSY, IN_DOUBT], ids=["another target is busy", "it may have run"])
+@pytest.mark.parametrize(
+    "faults", [BUSY, IN_DOUBT], ids=["another target is busy", "it may have run"]
+)
 @pytest.mark.parametrize("often", ["always", "once"])
 def test_a_command_is_not_run_again_by_the_retry(
     desk: Desk, sim: Simulator, often: str, faults: tuple[str, ...]
@@ -34,15 +39,21 @@ def test_a_command_is_not_run_again_by_the_retry(
     assert len([each for each in sim.writes() if "PARTNER" in each.target]) == 1
 
 
-@pytest.mark.parametrize("faults", [BUSY, IN_DOUBT], ids=["another target is busy", "it may have run"])
-def test_a_handler_is_run_once_for_each_target(desk: Desk, sim: Simulator, faults: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "faults", [BUSY, IN_DOUBT], ids=["another target is busy", "it may have run"]
+)
+def test_a_handler_is_run_once_for_each_target(
+    desk: Desk, sim: Simulator, faults: tuple[str, ...]
+) -> None:
     sim.faults.add(*faults)
     retried(desk, {**COMMENT, "notify": "export"}, handlers=[{"name": "export", "command": EXPORT}])
     sent = [each.target for each in sim.writes() if "PARTNER" in each.target]
     assert sorted("EP001" in each for each in sent) == [False, True]
 
 
-@pytest.mark.parametrize("busy", [None, "EP001", "EP002"], ids=["no retry", "the retry of it", "the retry of another"])
+@pytest.mark.parametrize(
+    "busy", [None, "EP001", "EP002"], ids=["no retry", "the retry of it", "the retry of another"]
+)
 def test_what_was_changed_outside_is_named_whichever_attempt_overwrites_it(
     desk: Desk, sim: Simulator, busy: str | None
 ) -> None:
@@ -54,7 +65,9 @@ def test_what_was_changed_outside_is_named_whichever_attempt_overwrites_it(
     assert (said.code, "changed outside" in said.out) == (0, True), said
 
 
-def test_what_the_first_attempt_overwrote_before_it_failed_is_named(desk: Desk, sim: Simulator) -> None:
+def test_what_the_first_attempt_overwrote_before_it_failed_is_named(
+    desk: Desk, sim: Simulator
+) -> None:
     asset = {"title": "EP001", "fields": {"comment": "one", "user_0": "one"}}
     assert retried(desk, {"asset": asset}).code == 0
     sim.state.clip("EP001").home.fields["comment"] = "CALL THE DESK"

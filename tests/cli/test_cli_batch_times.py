@@ -53,11 +53,15 @@ class NoPause(BatchSignals):
         return self.requested
 
 
-def night(desk: Desk, sim: Simulator, *, at: str = "2026-11-20T03:10:00+00:00", **choice: Any) -> BatchResult:
+def night(
+    desk: Desk, sim: Simulator, *, at: str = "2026-11-20T03:10:00+00:00", **choice: Any
+) -> BatchResult:
     signals = choice.pop("signals", None) or BatchSignals()
     with standing(desk), signals.noted():
         clock = ServerClock(sim, datetime.fromisoformat(at))
-        session = BatchSession(load_batch("batch.yml"), JobChoice(**choice), "state", signals, clock=clock, env={})
+        session = BatchSession(
+            load_batch("batch.yml"), JobChoice(**choice), "state", signals, clock=clock, env={}
+        )
         return session.run()
 
 
@@ -85,13 +89,17 @@ def test_the_end_of_the_window_stops_gently(desk: Desk, sim: Simulator) -> None:
     assert "outside the window 02:00-05:00" in result.jobs[0].reason
     again = night(desk, sim, failed=True)
     assert (again.code, again.jobs) == (4, ()), "the window holds for --failed as well"
-    rest = night(desk, sim, at="2026-11-21T00:10:00+00:00", failed=True)  # two hours later: two requests are done
+    rest = night(
+        desk, sim, at="2026-11-21T00:10:00+00:00", failed=True
+    )  # two hours later: two requests are done
     assert [each.summary.get("changed") for each in rest.jobs] == [2, None]
 
 
 def test_max_time_stops_gently(desk: Desk, sim: Simulator) -> None:
     episodes(desk, 5)
-    batch(desk, {"a": {**JOBS["a"], "max_time": "90m"}, "b": {"playbooks": "play.yml", "do": "plan"}})
+    batch(
+        desk, {"a": {**JOBS["a"], "max_time": "90m"}, "b": {"playbooks": "play.yml", "do": "plan"}}
+    )
     result = night(desk, sim)
     assert outcomes(result) == [("failed", 3), ("ok", 0)]
     assert result.jobs[0].summary["not_attempted"] == 4
@@ -107,7 +115,9 @@ def test_a_lock_is_tried_again(desk: Desk, sim: Simulator, times: int) -> None:
     with Ledger.open(desk.state) as ledger, asyncio.Runner() as runner:
         lock = ledger.hold([LockScope(sim.url, "NEWS")], SystemClock())
         runner.run(_enter(lock))
-        result = night(desk, sim, signals=NoPause(lambda: runner.run(lock.__aexit__(None, None, None))))
+        result = night(
+            desk, sim, signals=NoPause(lambda: runner.run(lock.__aexit__(None, None, None)))
+        )
         if not times:
             runner.run(lock.__aexit__(None, None, None))
     expected = [("ok", 0), ("ok", 0)] if times else [("locked", 5), ("locked", 5)]
@@ -115,7 +125,9 @@ def test_a_lock_is_tried_again(desk: Desk, sim: Simulator, times: int) -> None:
     assert (result.jobs[0].attempts, result.code) == (1 + times, 0 if times else 5)
 
 
-@pytest.mark.parametrize(("wait", "waited"), [("1m", 60), ("3h", 75 * 60)], ids=["its time", "until the window closes"])
+@pytest.mark.parametrize(
+    ("wait", "waited"), [("1m", 60), ("3h", 75 * 60)], ids=["its time", "until the window closes"]
+)
 def test_a_job_waits_for_a_lock_of_another_run(
     desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch, wait: str, waited: int
 ) -> None:
@@ -154,14 +166,22 @@ def test_missed_nights_are_reported_once(desk: Desk, sim: Simulator) -> None:
     assert (late.code, late.scheduled) == (0, "2026-11-23T03:10:00.000Z")
     assert late.missed == ("2026-11-21T03:10:00.000Z", "2026-11-22T03:10:00.000Z")
     missed = night(desk, sim, at="2026-11-24T12:00:00+00:00")
-    assert (missed.code, missed.outcome, missed.missed) == (4, "missed", ("2026-11-24T03:10:00.000Z",))
+    assert (missed.code, missed.outcome, missed.missed) == (
+        4,
+        "missed",
+        ("2026-11-24T03:10:00.000Z",),
+    )
     assert [each.job for each in missed.earlier] == ["a"]
     assert night(desk, sim, at="2026-11-25T03:10:00+00:00").missed == ()
 
 
 def test_a_freeze_refuses_and_the_others_run(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
-    batch(desk, {"a": {"playbooks": "play.yml"}, "b": {"playbooks": "play.yml", "do": "plan"}}, **NIGHT)
+    batch(
+        desk,
+        {"a": {"playbooks": "play.yml"}, "b": {"playbooks": "play.yml", "do": "plan"}},
+        **NIGHT,
+    )
     text = '[[freeze]]\nstart = 2026-11-20\nend = 2026-11-21\nreason = "election"\ntz = "UTC"\n'
     desk.write("msauto.toml", f'inventory = "inventory.yml"\n{text}')
     result = night(desk, sim)

@@ -24,7 +24,9 @@ FLAGS = (
     "--server http://127.0.0.1:1", "--config other.toml", "",
 )  # fmt: skip
 WAYS = [*((flags, "changes") for flags in FLAGS), ("--keep-going", "both")]
-WAYS += [(flags, plan) for flags in ("", "--detailed-exitcode") for plan in PLANS if plan != "changes"]
+WAYS += [
+    (flags, plan) for flags in ("", "--detailed-exitcode") for plan in PLANS if plan != "changes"
+]
 
 
 @pytest.mark.parametrize(("flags", "plan"), WAYS)

@@ -37,7 +37,10 @@ def test_hosts_and_groups_of_the_inventory(away: Desk) -> None:
     assert values(away, "plan", "play.yml", "-i", "hosts", "--limit", "") == [
         *("all", "playout", "studio-a", "studio-b", "odd"),
     ]
-    assert values(away, "plan", "-i", "hosts", "-l", "playout:!studio-") == ["playout:!studio-a", "playout:!studio-b"]
+    assert values(away, "plan", "-i", "hosts", "-l", "playout:!studio-") == [
+        "playout:!studio-a",
+        "playout:!studio-b",
+    ]
     away.write("msauto.toml", 'inventory = "hosts"')
     assert values(away, "vars", "stud") == ["studio-a", "studio-b"]
 
@@ -46,7 +49,12 @@ def test_tags_of_the_playbooks(away: Desk) -> None:
     task = {"asset": {"title": "{{ item }}"}, "tags": ["prep", "night, late"]}
     away.write("tasks/more.yml", [{**task, "tags": "more"}])
     away.play({"block": [task]}, {"import_tasks": "tasks/more.yml"})
-    assert sorted(values(away, "plan", "play.yml", "--tags", "")) == ["late", "more", "night", "prep"]
+    assert sorted(values(away, "plan", "play.yml", "--tags", "")) == [
+        "late",
+        "more",
+        "night",
+        "prep",
+    ]
     away.play({**task, "tags": "studio"}, name="studio/play.yml")
     assert values(away, "plan", "studio/play.yml", "-l", "all", "--tags", "") == ["studio"]
     assert values(away, "plan", "--skip-tags", "prep,ni") == ["prep,night"]
@@ -91,12 +99,24 @@ def test_nothing_that_cannot_be_read_is_an_error(away: Desk) -> None:
     assert values(away, "undo", "2") == []
 
 
-HEAVY = ("aiohttp", "jinja2", "pydantic", "msgspec", "lxml", "httpx", "asyncio", "msauto.api.stages")
+HEAVY = (
+    "aiohttp",
+    "jinja2",
+    "pydantic",
+    "msgspec",
+    "lxml",
+    "httpx",
+    "asyncio",
+    "msauto.api.stages",
+)
 
 
 def test_an_answer_needs_no_command(away: Desk) -> None:
     """The first answer remembers the commands; later ones must come within 0.3 s, so that none of these is imported."""
-    away.environment |= {"_MSAUTO_COMPLETE": "bash_complete", "COMP_WORDS": "msauto plan -i inventory.yml -l st"}
+    away.environment |= {
+        "_MSAUTO_COMPLETE": "bash_complete",
+        "COMP_WORDS": "msauto plan -i inventory.yml -l st",
+    }
     away.environment |= {"COMP_CWORD": "5"}
     program = f"import sys; from msauto.cli.main import main; main(); print({{*{HEAVY}}} & {{*sys.modules}})"
     for _ in range(2):
@@ -122,6 +142,12 @@ def test_bash_keeps_a_title_whole(desk: Desk, tmp_path: Path) -> None:
     words = 'COMP_WORDS=(msauto show asset Even); COMP_CWORD=3; _msauto_completion msauto; echo "${COMPREPLY[@]}"'
     script = f'PATH="{desk.folder}/bin:$PATH"\n{desk.run("completion", "bash").out}\n{words}\n'
     done = subprocess.run(
-        [bash], input=script, cwd=desk.folder, env=desk.surroundings(), capture_output=True, text=True, check=True
+        [bash],
+        input=script,
+        cwd=desk.folder,
+        env=desk.surroundings(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.splitlines()[-1:] == [r"Evening\ News\,\ \$HOME\ \*\ raw"], done.stderr

@@ -66,13 +66,17 @@ def test_it_plans_but_for_what_this_house_is_not(contract: Desk, sim: Simulator)
     check_golden("contract-example.txt", sourced.out)
 
 
-def test_with_positions_that_count_from_its_origin_the_episode_plans(contract: Desk, sim: Simulator) -> None:
+def test_with_positions_that_count_from_its_origin_the_episode_plans(
+    contract: Desk, sim: Simulator
+) -> None:
     text = (contract.folder / "site.yml").read_text(encoding="utf-8")
     for position in ("00:00:10:00", "00:00:00:00", "00:12:30:00"):
         text = re.sub(rf'((?:first_frame|start|at): )"{position}"', rf'\1"10{position[2:]}"', text)
     contract.write("site.yml", text.replace("hosts: playout ", "hosts: all "))
     contract.inventory({"studio-a": {"server": {"url": sim.url}, "database": "NEWS"}}, "plain.yml")
-    sourced = contract.run("plan", "site.yml", "-i", "plain.yml", "-e", "house=Kanal 5", "--format", "json")
+    sourced = contract.run(
+        "plan", "site.yml", "-i", "plain.yml", "-e", "house=Kanal 5", "--format", "json"
+    )
     episode = next(each for each in sourced.json["targets"] if each["name"] == "Evening News raw")
     assert episode["error"] is None
     assert [(change["aspect"], change["key"]) for change in episode["changes"]] == [

@@ -18,9 +18,15 @@ HINT = "Press Enter for the next scene"
 def shown_on_terminal(desk: Desk, answers: str, **variables: str) -> str:
     """Run the demo on a terminal, and give the next answer at each hint; return what it shows."""
     ours, theirs = pty.openpty()
-    environment = {name: value for name, value in desk.surroundings().items() if name != "CI"} | variables
+    environment = {
+        name: value for name, value in desk.surroundings().items() if name != "CI"
+    } | variables
     with subprocess.Popen(
-        [sys.executable, "-m", "msauto", "demo"], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+        [sys.executable, "-m", "msauto", "demo"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
     ) as process:
         os.close(theirs)
         shown, answered = "", 0
@@ -28,7 +34,9 @@ def shown_on_terminal(desk: Desk, answers: str, **variables: str) -> str:
             while data := os.read(ours, 65536):
                 shown += data.decode(errors="replace")
                 while shown.count(HINT) > answered:
-                    os.write(ours, answers[answered].encode().replace(b" ", b"\n").replace(b"q", b"q\n"))
+                    os.write(
+                        ours, answers[answered].encode().replace(b" ", b"\n").replace(b"q", b"q\n")
+                    )
                     answered += 1
         except OSError:  # the end of a terminal on Linux
             pass

@@ -66,7 +66,9 @@ def test_lines_are_no_wider_than_the_page(away: Desk) -> None:
 
 
 @pytest.mark.parametrize(("lines", "paged"), [("24", True), ("1000", False)])
-def test_what_is_longer_than_the_terminal_goes_through_its_pager(away: Desk, lines: str, paged: bool) -> None:
+def test_what_is_longer_than_the_terminal_goes_through_its_pager(
+    away: Desk, lines: str, paged: bool
+) -> None:
     away.environment |= {"PAGER": "sed s/^/paged:/", "LINES": lines, "NO_COLOR": "1"}
     code, text = on_a_terminal(away, "doc", "asset", typed=b"")
     assert (code, text.startswith("paged:asset"), "\x1b" in text) == (0, paged, False)
@@ -88,13 +90,20 @@ def test_less_gets_what_git_gives_it(away: Desk) -> None:
 )  # fmt: skip
 def test_another_word_is_searched_for_in_all_topics(away: Desk, word: str, entry: str) -> None:
     assert f"\n  {entry}\n" in away.run("doc", word).out
-    assert entry in {each["name"] for each in away.run("doc", word, "--format", "json").json["entries"]}
+    assert entry in {
+        each["name"] for each in away.run("doc", word, "--format", "json").json["entries"]
+    }
 
 
 def test_positions_are_what_they_come_to(away: Desk) -> None:
     text = away.run("doc", "positions").out
     assert "00:01:00;02  →  an error at 25 fps, frame 1800 at 29.97 fps" in text
-    assert {Timecode.parse(entry.example).kind for entry in positions()} == {"frames", "non_drop", "drop", "seconds"}
+    assert {Timecode.parse(entry.example).kind for entry in positions()} == {
+        "frames",
+        "non_drop",
+        "drop",
+        "seconds",
+    }
 
 
 # Completion ----------------------------------------------------------------------------------------------------------
@@ -107,7 +116,11 @@ def test_the_script_is_that_of_click(away: Desk, shell: str) -> None:
     away.environment["_MSAUTO_COMPLETE"] = f"{shell}_source"
     program = shutil.which("msauto", path=str(away.folder)) or "msauto"
     asked = subprocess.run(
-        [MSAUTO[0], "-c", f"import sys; sys.argv = [{program!r}]; from msauto.cli.main import main; main()"],
+        [
+            MSAUTO[0],
+            "-c",
+            f"import sys; sys.argv = [{program!r}]; from msauto.cli.main import main; main()",
+        ],
         env=away.surroundings(),
         capture_output=True,
         text=True,

@@ -41,11 +41,22 @@ def test_a_run_from_planning_to_its_end(desk: Desk) -> None:
     events = lines_of((desk.folder / "run.jsonl").read_text(encoding="utf-8"))
     assert kinds(events) == [
         *("planning_started", "targets_found", "target_planned", "planning_ended"),
-        *("run_started", "target_started", "request_sending", "request_settled", "target_finished", "run_ended"),
+        *(
+            "run_started",
+            "target_started",
+            "request_sending",
+            "request_settled",
+            "target_finished",
+            "run_ended",
+        ),
         "command_ended",
     ]
     target = {"server": "studio-a", "database": "NEWS", "kind": "asset", "name": "EP001"}
-    assert (events[2]["target"], events[2]["state"], events[2]["requests"]) == (target, "changed", 1)
+    assert (events[2]["target"], events[2]["state"], events[2]["requests"]) == (
+        target,
+        "changed",
+        1,
+    )
     assert (events[7]["outcome"], events[7]["done"]) == ("done", {"targets": 0, "requests": 1})
     assert (events[-2]["ok"], events[-2]["targets"]["changed"], events[-1]["code"]) == (True, 1, 0)
     assert stat.S_IMODE((desk.folder / "run.jsonl").stat().st_mode) == 0o600
@@ -56,7 +67,9 @@ def test_the_end_says_why_nothing_was_sent(desk: Desk) -> None:
     events = lines_of((desk.folder / "plan.jsonl").read_text(encoding="utf-8"))
     assert (events[2]["state"], events[-1]["code"]) == ("error", 1)
     assert "Nobody" in events[2]["error"]
-    said = desk.run("apply", desk.comment("new"), *INV, "--events", "plan.jsonl")  # the file is written anew
+    said = desk.run(
+        "apply", desk.comment("new"), *INV, "--events", "plan.jsonl"
+    )  # the file is written anew
     last = lines_of((desk.folder / "plan.jsonl").read_text(encoding="utf-8"))[-1]
     assert (said.code, last["code"]) == (4, 4)
     assert "--yes" in said.err
@@ -77,7 +90,11 @@ def test_a_lost_answer_is_in_doubt_until_it_is_settled(desk: Desk, sim: Simulato
     sim.faults.add("cut_after@POST*1")
     assert desk.run("apply", desk.comment("new"), *INV, "--yes", "--events", "run.jsonl").code == 0
     found = kinds(lines_of((desk.folder / "run.jsonl").read_text(encoding="utf-8")))
-    assert found[found.index("request_sending") :][:3] == ["request_sending", "request_in_doubt", "request_settled"]
+    assert found[found.index("request_sending") :][:3] == [
+        "request_sending",
+        "request_in_doubt",
+        "request_settled",
+    ]
 
 
 def test_on_stdout_there_are_events_alone(desk: Desk) -> None:
@@ -101,7 +118,9 @@ def _without_reader(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("place", [_missing, _full, _without_reader])
-def test_events_that_cannot_be_written_are_one_warning(desk: Desk, sim: Simulator, place: Any) -> None:
+def test_events_that_cannot_be_written_are_one_warning(
+    desk: Desk, sim: Simulator, place: Any
+) -> None:
     said = desk.run("apply", desk.comment("new"), *INV, "--yes", "--events", place(desk.folder))
     assert said.code == 0
     assert said.err.count("Warning: cannot write events to") == 1
@@ -116,7 +135,9 @@ def test_a_killed_run_leaves_whole_lines(desk: Desk, sim: Simulator, point: int)
     file = desk.folder / "run.jsonl"
     sim.faults.add("delay:0.05@.")
     with desk.start("apply", "play.yml", *INV, "--yes", "--events", "run.jsonl") as process:
-        while process.poll() is None and (not file.exists() or file.read_bytes().count(b"\n") < point):
+        while process.poll() is None and (
+            not file.exists() or file.read_bytes().count(b"\n") < point
+        ):
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
         process.communicate()

@@ -28,7 +28,9 @@ def exported(desk: Desk) -> set[str]:
 # What is not there ---------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_left_behind_where_the_disk_is_full(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_behind_where_the_disk_is_full(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(self: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device")
 
@@ -44,9 +46,22 @@ def test_nothing_is_left_behind_where_the_disk_is_full(desk: Desk, monkeypatch: 
 
 @pytest.mark.parametrize("form", ["text", "edl"])
 def test_a_planted_link_leads_nowhere(desk: Desk, sim: Simulator, form: str) -> None:
-    exported = ("export", "--database", "NEWS", "--title", "EP001", *INV, "--format", form, "--out", "out")
+    exported = (
+        "export",
+        "--database",
+        "NEWS",
+        "--title",
+        "EP001",
+        *INV,
+        "--format",
+        form,
+        "--out",
+        "out",
+    )
     assert desk.run(*exported).code == 0
-    (name,) = (path for path in desk.files() if path.startswith("out/") and path.endswith((".yml", ".edl")))
+    (name,) = (
+        path for path in desk.files() if path.startswith("out/") and path.endswith((".yml", ".edl"))
+    )
     before = (desk.folder / name).read_bytes()
     victim = desk.folder / "victim"
     victim.write_text("mine")
@@ -91,13 +106,26 @@ def assert_visible(output: str) -> None:
 def test_content_comes_back_the_same(desk: Desk, sim: Simulator) -> None:
     film = sim.state.clip("Long Film")
     film.segments = [SimSegment(3, 5, 10, ["One", "{{ two }}"], "n", "Program", 2, "a b")]
-    film.markers = [SimMarker(9, 7, {"title": "x\ny", "colour": "red"}), SimMarker(9, 8, {"track": "Cue Point"})]
+    film.markers = [
+        SimMarker(9, 7, {"title": "x\ny", "colour": "red"}),
+        SimMarker(9, 8, {"track": "Cue Point"}),
+    ]
     film.home.fields = {"first_frame": "2", "user_0": "Kanal 5"}
     film.omitted = ("orig_name", "frame_time")
     sim.state.clip("Studio A live").recording_since = None
     sim.state.add_clip("2026-01-02T03:04:05", "Raw", create_time="2026-01-02T03:04:05")
     sim.state.channels["ticker"].items.append(Item("x.txt", b"", "", "no guid", "z"))
-    chosen = ("-d", "NEWS", "--channel", "ticker", "--channel", "weather", "--folder", "/", "--recursive")
+    chosen = (
+        "-d",
+        "NEWS",
+        "--channel",
+        "ticker",
+        "--channel",
+        "weather",
+        "--folder",
+        "/",
+        "--recursive",
+    )
     assert export(desk, *chosen, "--content", "one.yml").code == 0
     before = {
         name: desk.run("show", "asset", name, *INV).out
@@ -106,7 +134,11 @@ def test_content_comes_back_the_same(desk: Desk, sim: Simulator) -> None:
     sim.state = load_content(desk.folder / "one.yml")
     assert {name: desk.run("show", "asset", name, *INV).out for name in before} == before
     clip = sim.state.clip("Studio A live")
-    assert (clip.finalized, sim.state.clip("Documentary 1987").hires, len(sim.state.clip("Promo 1").entries)) == (
+    assert (
+        clip.finalized,
+        sim.state.clip("Documentary 1987").hires,
+        len(sim.state.clip("Promo 1").entries),
+    ) == (
         False,
         "",
         2,

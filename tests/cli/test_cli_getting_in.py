@@ -41,7 +41,12 @@ def pem(authority: Authority, name: str) -> str:
 
 
 def door(
-    sim: Simulator, authority: Authority, own: str = "server", *, key: bytes = b"", ask: bool = False
+    sim: Simulator,
+    authority: Authority,
+    own: str = "server",
+    *,
+    key: bytes = b"",
+    ask: bool = False,
 ) -> FrontDoor:
     context = authority.server_context(pem(authority, own), clients_of=authority if ask else None)
     return FrontDoor(sim.url, tls=context, key=key)
@@ -113,7 +118,9 @@ def test_the_door_looks_at_the_very_bytes(
             assert front.refused == 3  # once for each command: asking on could lock the account
 
 
-def test_a_secret_that_is_not_there_is_told_before_anything_is_sent(desk: Desk, sim: Simulator) -> None:
+def test_a_secret_that_is_not_there_is_told_before_anything_is_sent(
+    desk: Desk, sim: Simulator
+) -> None:
     for auth, words in (
         ({"bearer": "{{ env.NOT_SET }}"}, "NOT_SET"),
         ({"bearer_file": "secrets/none"}, "secrets/none"),
@@ -129,7 +136,9 @@ def test_a_secret_that_is_not_there_is_told_before_anything_is_sent(desk: Desk, 
 
 
 @pytest.mark.parametrize("own", ["client", "locked"])
-def test_a_client_certificate_lets_in(desk: Desk, sim: Simulator, house_ca: Authority, own: str) -> None:
+def test_a_client_certificate_lets_in(
+    desk: Desk, sim: Simulator, house_ca: Authority, own: str
+) -> None:
     tls = {"ca": house_ca.ca, "cert": pem(house_ca, own)}
     tls |= {"key_password": "{{ env.KEY }}"} if own == "locked" else {}
     desk.environment["KEY"] = PASSWORD
@@ -154,7 +163,9 @@ def test_without_an_authority_those_of_the_system_decide(
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no certificate"])
-def test_an_authority_that_is_no_file_of_one(desk: Desk, sim: Simulator, content: bytes | None) -> None:
+def test_an_authority_that_is_no_file_of_one(
+    desk: Desk, sim: Simulator, content: bytes | None
+) -> None:
     if content is not None:
         desk.write("ca.pem", content)
     host(desk, "https://127.0.0.1:1", tls={"ca": "ca.pem"})
@@ -168,10 +179,15 @@ def test_an_authority_that_is_no_file_of_one(desk: Desk, sim: Simulator, content
 @pytest.mark.parametrize("limit", [1, 3])
 def test_no_more_requests_at_once_than_connections(desk: Desk, sim: Simulator, limit: int) -> None:
     desk.play(
-        {"asset": {"title": "{{ item }}", "fields": {"comment": "new"}}, "loop": [f"EP00{n}" for n in range(1, 10)]}
+        {
+            "asset": {"title": "{{ item }}", "fields": {"comment": "new"}},
+            "loop": [f"EP00{n}" for n in range(1, 10)],
+        }
     )
     with FrontDoor(sim.url) as front:
-        desk.inventory({"studio-a": {"server": {"url": front.url, "connections": limit}, "database": "NEWS"}})
+        desk.inventory(
+            {"studio-a": {"server": {"url": front.url, "connections": limit}, "database": "NEWS"}}
+        )
         assert desk.run("plan", "-f", "8", *INV, "play.yml").code == 0
         assert front.most == {"reads": limit}
         assert desk.run("apply", "-y", "-f", "8", *INV, "play.yml").code == 0
@@ -201,7 +217,9 @@ def test_the_keyring_itself(desk: Desk, sim: Simulator) -> None:
         with FrontDoor(sim.url, key=basic()) as front:
             host(desk, front.url, auth={"basic": {"username": "öps", "password_keyring": "msauto"}})
             is_in(desk, sim)
-            host(desk, front.url, auth={"basic": {"username": "else", "password_keyring": "msauto"}})
+            host(
+                desk, front.url, auth={"basic": {"username": "else", "password_keyring": "msauto"}}
+            )
             for each in all_commands(desk):
                 assert each.code == 1
                 each.one_error("keyring set msauto else")

@@ -17,7 +17,9 @@ from tests.cli.command_line import Desk
 HEADINGS: Final = ("What", "Where", "Limits", "Output", "Options")
 
 
-def walked(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def walked(
+    command: click.Command, words: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     if not isinstance(command, click.Group):
         yield words, command
         return
@@ -31,7 +33,9 @@ ALL_COMMANDS = dict(walked(group))
 
 
 def help_of(*words: str, width: int = 80, colour: bool = False) -> str:
-    done = CliRunner().invoke(group, [*words, "--help"], prog_name="msauto", terminal_width=width, color=colour)
+    done = CliRunner().invoke(
+        group, [*words, "--help"], prog_name="msauto", terminal_width=width, color=colour
+    )
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -51,7 +55,9 @@ def test_every_flag_has_one_section(words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("words", ALL_COMMANDS, ids=" ".join)
 def test_the_whole_help_has_every_flag_that_is_used_in_its_section(words: tuple[str, ...]) -> None:
     command = ALL_COMMANDS[words]
-    options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+    options = [
+        each for each in command.params if isinstance(each, click.Option) and not each.hidden
+    ]
     text = help_of(*words, "--all") if len(options) > 19 else help_of(*words)
     assert flags_in(text) == {each.opts[-1] for each in options} | {"--help"}
     headings = re.findall(r"^(\w+):$", text, re.MULTILINE)
@@ -63,7 +69,9 @@ def test_the_whole_help_has_every_flag_that_is_used_in_its_section(words: tuple[
 def test_the_help_of_plan_fits_a_terminal_and_names_where_the_rest_is() -> None:
     text = help_of("plan")
     assert len(text.splitlines()) <= 25
-    assert sum(line.startswith("  ") for line in text.splitlines()) == len(flags_in(text)) + 1  # one line each
+    assert (
+        sum(line.startswith("  ") for line in text.splitlines()) == len(flags_in(text)) + 1
+    )  # one line each
     assert {"--inventory", "--limit", "--out", "--format"} <= flags_in(text)
     assert text.endswith("\n15 more flags: msauto plan --help --all\n")
     assert len(flags_in(help_of("plan", "--all"))) == len(flags_in(text)) + 15

@@ -42,7 +42,11 @@ def new(desk: Desk, sim: Simulator) -> Desk:
     """A desk in a repository just made."""
     assert desk.run("init", "repo").code == 0
     made = Desk.__new__(Desk)
-    made.folder, made.url, made.environment = desk.folder / "repo", sim.url, {"STUDIO_A_URL": sim.url}
+    made.folder, made.url, made.environment = (
+        desk.folder / "repo",
+        sim.url,
+        {"STUDIO_A_URL": sim.url},
+    )
     return made
 
 
@@ -51,7 +55,9 @@ def test_it_makes_the_files_and_lists_them(desk: Desk) -> None:
     assert sourced.code == 0
     assert set(sourced.out.splitlines()) == {f"my repo/{name}" for name in FILES}
     assert "cd 'my repo'" in sourced.err
-    assert {name for name in desk.files() if name.startswith("my repo/")} == {f"my repo/{name}" for name in FILES}
+    assert {name for name in desk.files() if name.startswith("my repo/")} == {
+        f"my repo/{name}" for name in FILES
+    }
 
 
 def test_everything_validates(new: Desk) -> None:
@@ -85,7 +91,9 @@ def test_force_adds_and_overwrites_nothing(desk: Desk) -> None:
     assert (desk.folder / "repo/README.md").read_text() == "mine"
     assert "Unchanged: repo/README.md" in sourced.err
     assert "README.md" not in sourced.out
-    assert {name.removeprefix("repo/") for name in desk.files() if name.startswith("repo/")} == FILES
+    assert {
+        name.removeprefix("repo/") for name in desk.files() if name.startswith("repo/")
+    } == FILES
     again = desk.run("init", "repo", "--force")
     assert (again.code, again.out) == (0, "")
 
@@ -105,17 +113,32 @@ def test_what_the_documentation_saves_is_ignored_by_git(new: Desk) -> None:
     pages = [page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").rglob("*.md"))]
     text = "\n".join([*pages, *(data.decode("utf-8") for _, data in repository())])
     written = re.findall(
-        r"msauto (?:plan|apply|report|validate|schedule|undo) [^`|\n]*?(?:--out|--events|>) +([\w./-]+)", text
+        r"msauto (?:plan|apply|report|validate|schedule|undo) [^`|\n]*?(?:--out|--events|>) +([\w./-]+)",
+        text,
     )
-    names = {*written, *re.findall(r"reports: {dir: (\w+)", text), *re.findall(r"plan: (\w+\.plan\.json)", text)} - {
-        "DIR"
-    }
-    assert {"plan.html", "run.html", "plan.md", "run.jsonl", "tonight.plan.json", "units", "reports"} <= names
+    names = {
+        *written,
+        *re.findall(r"reports: {dir: (\w+)", text),
+        *re.findall(r"plan: (\w+\.plan\.json)", text),
+    } - {"DIR"}
+    assert {
+        "plan.html",
+        "run.html",
+        "plan.md",
+        "run.jsonl",
+        "tonight.plan.json",
+        "units",
+        "reports",
+    } <= names
     subprocess.run(["git", "init", "--quiet"], cwd=new.folder, check=True)
     paths = [name if "." in name else f"{name}/x" for name in sorted(names)]
-    found = subprocess.run(["git", "check-ignore", *paths], cwd=new.folder, capture_output=True, text=True)
+    found = subprocess.run(
+        ["git", "check-ignore", *paths], cwd=new.folder, capture_output=True, text=True
+    )
     assert found.stdout.split() == paths
-    kept = subprocess.run(["git", "check-ignore", *FILES, "exported/x.yml"], cwd=new.folder, capture_output=True)
+    kept = subprocess.run(
+        ["git", "check-ignore", *FILES, "exported/x.yml"], cwd=new.folder, capture_output=True
+    )
     assert not kept.stdout
 
 
@@ -130,7 +153,11 @@ def test_a_file_in_the_way_is_one_error(desk: Desk) -> None:
 
 
 def contents() -> dict[str, Any]:
-    return {name: yaml.safe_load(data) for name, data in repository() if name.endswith((".yml", ".yaml"))}
+    return {
+        name: yaml.safe_load(data)
+        for name, data in repository()
+        if name.endswith((".yml", ".yaml"))
+    }
 
 
 def test_the_commands_in_ci_are_commands_that_run(new: Desk) -> None:
@@ -138,7 +165,9 @@ def test_the_commands_in_ci_are_commands_that_run(new: Desk) -> None:
     github = files[".github/workflows/msauto.yml"]["jobs"]
     steps = [step["run"] for job in github.values() for step in job["steps"] if "run" in step]
     gitlab = files[".gitlab-ci.yml"]
-    steps += [line for job in ("validate", "plan") for line in gitlab[job]["script"]] + gitlab["plan"]["after_script"]
+    steps += [line for job in ("validate", "plan") for line in gitlab[job]["script"]] + gitlab[
+        "plan"
+    ]["after_script"]
     steps += [hook["entry"] for hook in files[".pre-commit-config.yaml"]["repos"][0]["hooks"]]
     ours = {step.partition(" > ")[0] for step in steps if step.startswith("msauto ")}
     assert ours == {
@@ -163,7 +192,9 @@ def test_nothing_is_installed_by_the_name_that_is_another_projects(tmp_path: Pat
     assert len(ours) == 3
     for line in ours:
         sourced = subprocess.run(
-            ["sh", "-c", f"echo {line}"], env={"MSAUTO_PACKAGE": "./msauto.whl"}, capture_output=True
+            ["sh", "-c", f"echo {line}"],
+            env={"MSAUTO_PACKAGE": "./msauto.whl"},
+            capture_output=True,
         )
         assert sourced.stdout == b"./msauto.whl\n"
         nobody = subprocess.run(["sh", "-c", f"echo {line}"], env={}, capture_output=True)
@@ -185,7 +216,11 @@ def test_what_a_change_request_changes_runs_without_a_token() -> None:
     workflow = files[".github/workflows/msauto.yml"]
     assert workflow["permissions"] == {}
     for name, job in workflow["jobs"].items():
-        checkouts = [step["with"] for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+        checkouts = [
+            step["with"]
+            for step in job["steps"]
+            if step.get("uses", "").startswith("actions/checkout@")
+        ]
         assert [each["persist-credentials"] for each in checkouts] == [False]
         is_last = name == "comment"
         assert ("pull-requests" in job["permissions"]) == is_last
@@ -194,7 +229,9 @@ def test_what_a_change_request_changes_runs_without_a_token() -> None:
         assert ("base.sha" in str(checkouts)) == is_last
         assert "env" not in job
     gitlab = files[".gitlab-ci.yml"]
-    assert [name for name in ("validate", "plan", "comment") if "MSAUTO_TOKEN" in str(gitlab[name])] == ["comment"]
+    assert [
+        name for name in ("validate", "plan", "comment") if "MSAUTO_TOKEN" in str(gitlab[name])
+    ] == ["comment"]
     assert "FETCH_HEAD:ci/post_plan.py" in str(gitlab["comment"])
 
 
@@ -211,8 +248,14 @@ class _Forge(BaseHTTPRequestHandler):
     tokens: ClassVar[set[str | None]] = set()
 
     def do_GET(self) -> None:
-        page = int(urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query).get("page", ["1"])[0])
-        self._answer({"id": 7} if self.path.endswith("/user") else self.comments[100 * (page - 1) : 100 * page])
+        page = int(
+            urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query).get("page", ["1"])[0]
+        )
+        self._answer(
+            {"id": 7}
+            if self.path.endswith("/user")
+            else self.comments[100 * (page - 1) : 100 * page]
+        )
 
     def do_POST(self) -> None:
         self.comments.append(comment(len(self.comments), self._body()))
@@ -249,8 +292,18 @@ def comment(number: int, body: str, ours: bool = True) -> dict[str, Any]:
 
 
 MARKER = "<!-- msauto:plan:site v1 "
-GITHUB = {"GITHUB_API_URL": "URL", "GITHUB_REPOSITORY": "house/news", "GITHUB_TOKEN": "t", "PULL_REQUEST": "12"}
-GITLAB = {"CI_API_V4_URL": "URL/api/v4", "CI_PROJECT_ID": "3", "CI_MERGE_REQUEST_IID": "12", "MSAUTO_TOKEN": "t"}
+GITHUB = {
+    "GITHUB_API_URL": "URL",
+    "GITHUB_REPOSITORY": "house/news",
+    "GITHUB_TOKEN": "t",
+    "PULL_REQUEST": "12",
+}
+GITLAB = {
+    "CI_API_V4_URL": "URL/api/v4",
+    "CI_PROJECT_ID": "3",
+    "CI_MERGE_REQUEST_IID": "12",
+    "MSAUTO_TOKEN": "t",
+}
 
 
 @pytest.mark.parametrize(
@@ -281,7 +334,10 @@ def test_one_comment_always_has_the_latest_plan(
             assert len(_Forge.comments) == 102
             return str(_Forge.comments[101]["body"])
 
-        first, nothing = f"{MARKER}plan=1 -->\n### Plan «новости»\n", f"{MARKER}plan=2 -->\n### ✅ No changes.\n"
+        first, nothing = (
+            f"{MARKER}plan=1 -->\n### Plan «новости»\n",
+            f"{MARKER}plan=2 -->\n### ✅ No changes.\n",
+        )
         assert [post(first), post(first), post(nothing)] == [first, first, nothing]
         assert "No plan could be made" in post("")
         server.shutdown()
@@ -292,7 +348,12 @@ def test_one_comment_always_has_the_latest_plan(
 
 
 def test_every_command_finds_the_settings_from_the_root(new: Desk) -> None:
-    for words in (("vars", "studio-a"), ("show", "databases"), ("show", "asset", "EP001"), ("probe",)):
+    for words in (
+        ("vars", "studio-a"),
+        ("show", "databases"),
+        ("show", "asset", "EP001"),
+        ("probe",),
+    ):
         done = new.run(*words)
         assert (done.code, "no server is named" in done.err) == (0, False), (words, done)
     assert new.run("export", "--title", "EP001", "--out", "exported").code == 0

@@ -78,7 +78,9 @@ def test_while_planning(desk: Desk, sim: Simulator, command: tuple[str, ...], ti
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_while_applying_what_is_under_way_is_finished(desk: Desk, sim: Simulator, number: int) -> None:
+def test_while_applying_what_is_under_way_is_finished(
+    desk: Desk, sim: Simulator, number: int
+) -> None:
     episodes(desk, 4)
     sim.faults.add("delay:0.7@POST")
     with desk.start("apply", "--yes", "-f", "1", *INV, "play.yml", "--format", "json") as process:
@@ -96,14 +98,19 @@ def test_while_applying_what_is_under_way_is_finished(desk: Desk, sim: Simulator
     assert told == len(done) == len(sim.writes())
     (run,) = desk.run("history", "--format", "json").json
     assert run["status"] == "interrupted"
-    assert (run["summary"]["requests"], run["summary"]["sent"]) == (result["summary"]["requests"], told)
+    assert (run["summary"]["requests"], run["summary"]["sent"]) == (
+        result["summary"]["requests"],
+        told,
+    )
     assert f"{told} of {run['summary']['requests']} requests sent" in desk.run("history").out
 
 
 def test_under_nohup_the_end_of_the_terminal_ends_nothing(desk: Desk, sim: Simulator) -> None:
     episodes(desk, 2)
     sim.faults.add("delay:0.7@POST")
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does: what it starts inherits that
+    before = signal.signal(
+        signal.SIGHUP, signal.SIG_IGN
+    )  # as nohup does: what it starts inherits that
     try:
         process = desk.start("apply", "--yes", "-f", "1", *INV, "play.yml")
     finally:
@@ -174,7 +181,9 @@ def test_while_the_story_is_told(desk: Desk) -> None:
     with desk.start("demo") as process:
         assert process.stdout is not None
         next(line for line in process.stdout if "What would change?" in line)
-        while process.poll() is None:  # Python loses a Ctrl-C that comes while it clears an object away
+        while (
+            process.poll() is None
+        ):  # Python loses a Ctrl-C that comes while it clears an object away
             process.send_signal(signal.SIGINT)
             time.sleep(0.2)
         _, err = process.communicate(timeout=60)
@@ -239,16 +248,24 @@ _MODULES = (
 def test_the_authorities_of_the_system_are_hidden_from_imports_alone(
     monkeypatch: pytest.MonkeyPatch, own: str | None
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", own) if own else monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", own) if own else monkeypatch.delenv(
+        "SSL_CERT_FILE", raising=False
+    )
     with importing():
         assert os.environ["SSL_CERT_FILE"] == os.devnull
     assert os.environ.get("SSL_CERT_FILE") == own
 
 
-@pytest.mark.parametrize(("name", "way"), [*((name, _AS_MODULE) for name in _MODULES), ("click", _AS_SCRIPT)])
+@pytest.mark.parametrize(
+    ("name", "way"), [*((name, _AS_MODULE) for name in _MODULES), ("click", _AS_SCRIPT)]
+)
 def test_at_a_certain_import(name: str, way: str) -> None:
     code, out, err = played(_IMPORTING.format(name=name) + way, "plan", "play.yml")
-    assert (code, out, err.lstrip("\n")) == (130, "", "Interrupted.\n")  # a line begins once the command has begun
+    assert (code, out, err.lstrip("\n")) == (
+        130,
+        "",
+        "Interrupted.\n",
+    )  # a line begins once the command has begun
 
 
 _EARLY = """
@@ -266,7 +283,11 @@ sys.argv[:] = ["msauto", *sys.argv[1:]]
 
 @pytest.mark.parametrize("name", ["contextlib", "collections", "signal", "threading", "msauto.cli"])
 def test_before_the_first_import_of_msauto(name: str) -> None:
-    assert played(_EARLY.format(name=name) + _AS_SCRIPT, "plan", "play.yml") == (130, "", "Interrupted.\n")
+    assert played(_EARLY.format(name=name) + _AS_SCRIPT, "plan", "play.yml") == (
+        130,
+        "",
+        "Interrupted.\n",
+    )
 
 
 def test_where_python_makes_another_error_of_it() -> None:
@@ -277,7 +298,11 @@ def test_where_python_makes_another_error_of_it() -> None:
 
 def test_whoever_ignores_it_goes_on() -> None:
     """``nohup`` and shells that start a command in the background have it ignore SIGINT."""
-    code = _IMPORTING.format(name="click") + "signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + _AS_MODULE
+    code = (
+        _IMPORTING.format(name="click")
+        + "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        + _AS_MODULE
+    )
     returned, out, _ = played(code, "--version")
     assert (returned, out[:6]) == (0, "msauto")
 
@@ -286,10 +311,17 @@ def test_whoever_ignores_it_goes_on() -> None:
 def test_by_the_clock(desk: Desk, moment: float) -> None:
     """Interrupt as a user does, as soon as our code runs (before that, Python answers), at any speed of the machine."""
     desk.comment("new")
-    code = _IMPORTING.format(name="msauto.cli").replace("os.kill(os.getpid(), signal.SIGINT)", "os.write(1, b'.')")
+    code = _IMPORTING.format(name="msauto.cli").replace(
+        "os.kill(os.getpid(), signal.SIGINT)", "os.write(1, b'.')"
+    )
     command = [sys.executable, "-c", code + _AS_SCRIPT, "plan", "-i", "inventory.yml", "play.yml"]
     with subprocess.Popen(
-        command, cwd=desk.folder, env=desk.surroundings(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=desk.folder,
+        env=desk.surroundings(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         assert process.stdout.read(1) == "."
@@ -297,7 +329,9 @@ def test_by_the_clock(desk: Desk, moment: float) -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=15)
     assert "Traceback" not in err
-    assert process.returncode == 0 or (process.returncode == 130 and err.lstrip().startswith("Interrupted")), (out, err)
+    assert process.returncode == 0 or (
+        process.returncode == 130 and err.lstrip().startswith("Interrupted")
+    ), (out, err)
 
 
 def test_the_help_loads_no_command_and_tells_what_each_says_of_itself(desk: Desk) -> None:
@@ -335,9 +369,20 @@ _REPORTS = {"msauto.report.text", "msauto.plugins.pages.html", "msauto.report.ci
             "vars studio-a -i inventory.yml",
             _SCHEMAS | _REPORTS | {"msauto.ledger.ledger", "msauto.plugins.timelines.formats"},
         ),
-        ("history", _SCHEMAS | _REPORTS | {"jinja2", "msauto.playbook.hosts", "pydantic", "statistics", "yaml"}),
-        ("history --config own.toml", _SCHEMAS | {"jinja2", "msauto.playbook.schema.inventory", "yaml"}),
-        ("doc asset", _REPORTS | {"jinja2", "msauto.ledger.ledger", "msauto.playbook.hosts", "yaml"}),
+        (
+            "history",
+            _SCHEMAS
+            | _REPORTS
+            | {"jinja2", "msauto.playbook.hosts", "pydantic", "statistics", "yaml"},
+        ),
+        (
+            "history --config own.toml",
+            _SCHEMAS | {"jinja2", "msauto.playbook.schema.inventory", "yaml"},
+        ),
+        (
+            "doc asset",
+            _REPORTS | {"jinja2", "msauto.ledger.ledger", "msauto.playbook.hosts", "yaml"},
+        ),
         ("validate .", _REPORTS | {"msauto.ledger.ledger", "msauto.plugins.timelines.formats"}),
     ],
 )

@@ -18,17 +18,37 @@ TASKS: dict[str, dict[str, Any]] = {
     "field": {"asset": {"title": LONG, "fields": {"comment": "ж" * 30}}},
     "rename": {"asset": {"title": f"{LONG} neu", "was": [LONG]}},
     "xmp": {"asset": {"title": LONG, "xmp": {"dc:title": ["ж" * 30]}}},
-    "segment": {"asset": {"title": LONG, "segments": [{"number": 1, "start": 0, "duration": 10, "title": "ж" * 30}]}},
-    "segmentation": {"asset": {"title": LONG, "segmentation": {"duration": 100, "title": "ж" * 30}}},
-    "marker": {"asset": {"title": LONG, "markers": [{"at": 0, "track": "General", "title": "ж" * 30}]}},
+    "segment": {
+        "asset": {
+            "title": LONG,
+            "segments": [{"number": 1, "start": 0, "duration": 10, "title": "ж" * 30}],
+        }
+    },
+    "segmentation": {
+        "asset": {"title": LONG, "segmentation": {"duration": 100, "title": "ж" * 30}}
+    },
+    "marker": {
+        "asset": {"title": LONG, "markers": [{"at": 0, "track": "General", "title": "ж" * 30}]}
+    },
     "link": {"asset": {"title": LONG, "links": [{"folder": FOLDER}]}},
     "restore": {"asset": {"title": LONG, "restore": True}},
     "delete": {"asset": {"title": LONG, "state": "absent"}},
-    "command": {"command": {"name": "PARTNER_MOVE_TO_ASSET", "title": LONG, "params": {"asset_id": "ж" * 30}}},
-    "rss": {
-        "rss": {"channel": "ticker", "items": [{"guid": "n-77", "file": f"{'ж' * 40}.xml", "item": {"title": "T"}}]}
+    "command": {
+        "command": {
+            "name": "PARTNER_MOVE_TO_ASSET",
+            "title": LONG,
+            "params": {"asset_id": "ж" * 30},
+        }
     },
-    "thumbnail": {"thumbnail": {"title": LONG, "params": {"headline": "ж" * 30}, "dest": "out.png"}},
+    "rss": {
+        "rss": {
+            "channel": "ticker",
+            "items": [{"guid": "n-77", "file": f"{'ж' * 40}.xml", "item": {"title": "T"}}],
+        }
+    },
+    "thumbnail": {
+        "thumbnail": {"title": LONG, "params": {"headline": "ж" * 30}, "dest": "out.png"}
+    },
     "proxy": {"proxy": {"title": LONG, "profile": "WP1", "dest": "out.mp4"}},
 }
 
@@ -53,7 +73,11 @@ def line(method: str, path: str) -> int:
 
 
 def longest(sourced: Said) -> int:
-    return max(line(each["method"], each["path"]) for target in sourced.json["targets"] for each in target["requests"])
+    return max(
+        line(each["method"], each["path"])
+        for target in sourced.json["targets"]
+        for each in target["requests"]
+    )
 
 
 @pytest.mark.parametrize("kind", TASKS)
@@ -91,7 +115,9 @@ def test_a_read_at_the_edge(desk: Desk, sim: Simulator, kind: str) -> None:
     cap = reads(sim)
     for allowed, code in ((cap, 0), (cap - 1, 1)):
         sim.clear_log()
-        desk.inventory({"studio-a": {"server": {"url": desk.url, "request_line": allowed}, "database": "NEWS"}})
+        desk.inventory(
+            {"studio-a": {"server": {"url": desk.url, "request_line": allowed}, "database": "NEWS"}}
+        )
         sourced = desk.run(*READS[kind], *INV)
         assert sourced.code == code, sourced
         if code:
@@ -101,7 +127,9 @@ def test_a_read_at_the_edge(desk: Desk, sim: Simulator, kind: str) -> None:
             assert reads(sim) == cap
 
 
-def test_a_title_too_long_to_be_asked_for_is_an_error_of_its_target_alone(desk: Desk, sim: Simulator) -> None:
+def test_a_title_too_long_to_be_asked_for_is_an_error_of_its_target_alone(
+    desk: Desk, sim: Simulator
+) -> None:
     desk.play(TASKS["field"], {"asset": {"title": "EP001", "fields": {"comment": "new"}}})
     sourced = plan(desk, 256, "--format", "json")
     errors = {target["name"]: target["error"] for target in sourced.json["targets"]}

@@ -22,7 +22,10 @@ def commands_of(name: str) -> list[str]:
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     desk = Desk(tmp_path)
-    desk.play({"asset": {"title": "A", "fields": {"comment": "b"}}, "tags": ["prep", "night"]}, hosts="studio-a")
+    desk.play(
+        {"asset": {"title": "A", "fields": {"comment": "b"}}, "tags": ["prep", "night"]},
+        hosts="studio-a",
+    )
     return desk
 
 
@@ -35,19 +38,33 @@ def test_it_is_answered_with_ours(desk: Desk, arguments: str, remedy: str) -> No
 
 
 def test_no_command_is_answered_with_another() -> None:
-    ours = {*COMMANDS, *(f"{group}.{name}" for group in ("batch", "show", "state") for name in commands_of(group))}
+    ours = {
+        *COMMANDS,
+        *(f"{group}.{name}" for group in ("batch", "show", "state") for name in commands_of(group)),
+    }
     assert not other_tools.COMMANDS.keys() & ours
 
 
 def test_hosts_tasks_and_tags_are_listed_offline(desk: Desk) -> None:
-    lists = {word: desk.run("plan", "play.yml", "-i", "inventory.yml", f"--list-{word}") for word in ("hosts", "tags")}
+    lists = {
+        word: desk.run("plan", "play.yml", "-i", "inventory.yml", f"--list-{word}")
+        for word in ("hosts", "tags")
+    }
     assert lists["hosts"].out == "A play  (play.yml, 1 host)\n  studio-a\n"
     assert lists["tags"].out == "A play  (play.yml, 1 host)\n  night\n  prep\n"
     tasks = desk.run("plan", "play.yml", "-i", "inventory.yml", "--list-tasks", "--tags", "prep")
     assert tasks.out == "A play  (play.yml, 1 host)\n  asset  Task 1  [night, prep]\n"
     assert (tasks.code, tasks.err) == (0, "")
     document = desk.run(
-        "plan", "play.yml", "-i", "inventory.yml", "--list-tasks", "--skip-tags", "prep", "--format", "json"
+        "plan",
+        "play.yml",
+        "-i",
+        "inventory.yml",
+        "--list-tasks",
+        "--skip-tags",
+        "prep",
+        "--format",
+        "json",
     )
     assert [(play["hosts"], play["tasks"]) for play in document.json] == [(["studio-a"], [])]
 

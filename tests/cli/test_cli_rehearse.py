@@ -38,7 +38,13 @@ def test_all_examples_are_rehearsed_and_nothing_is_written(desk: Desk, sim: Simu
 def test_the_copy_knows_what_the_ledger_does(desk: Desk, sim: Simulator) -> None:
     name = desk.play(
         {"command": {"name": "PARTNER_COPY_PROGRAM_FIELDS", "title": "EP001", "run": "once"}},
-        {"asset": {"title": "EP001", "fields": {"comment": "x"}, "markers": [{"at": 5, "title": "m"}]}},
+        {
+            "asset": {
+                "title": "EP001",
+                "fields": {"comment": "x"},
+                "markers": [{"at": 5, "title": "m"}],
+            }
+        },
         {"thumbnail": {"title": "EP001", "dest": "still.png"}},
     )
     assert desk.run("apply", *INV, name, "--yes").code == 0
@@ -48,7 +54,10 @@ def test_the_copy_knows_what_the_ledger_does(desk: Desk, sim: Simulator) -> None
     assert rehearse(desk, name, "--format", "json").json["result"]["result"]["run"]
     said = rehearse(desk, name)
     assert (said.code, "No changes" in said.out) == (0, True), said
-    sim.state.clip("EP001").home.fields["comment"], sim.state.clip("EP001").markers[0].pos = "theirs", 77
+    sim.state.clip("EP001").home.fields["comment"], sim.state.clip("EP001").markers[0].pos = (
+        "theirs",
+        77,
+    )
     said = rehearse(desk, name)
     assert "changed outside since" in said.out
     assert "undo brings everything back" in said.out
@@ -56,14 +65,27 @@ def test_the_copy_knows_what_the_ledger_does(desk: Desk, sim: Simulator) -> None
     assert not sim.writes()
 
 
-def test_each_server_has_a_copy_without_its_credentials(desk: Desk, sim: Simulator, other_sim: Simulator) -> None:
-    sim.dialect = SimDialect(auth="bearer", auth_secret="hunter2-secret", segment_update="overwrite")
+def test_each_server_has_a_copy_without_its_credentials(
+    desk: Desk, sim: Simulator, other_sim: Simulator
+) -> None:
+    sim.dialect = SimDialect(
+        auth="bearer", auth_secret="hunter2-secret", segment_update="overwrite"
+    )
     servers = {
-        "studio-a": {"url": sim.url, "auth": {"bearer": "hunter2-secret"}, "dialect": {"segment_update": "overwrite"}},
+        "studio-a": {
+            "url": sim.url,
+            "auth": {"bearer": "hunter2-secret"},
+            "dialect": {"segment_update": "overwrite"},
+        },
         "studio-b": {"url": other_sim.url},
     }
     desk.inventory({name: {"server": each, "database": "NEWS"} for name, each in servers.items()})
-    part = {"number": 1, "start": 0, "duration": "{{ asset.frames }}", "title": "{{ 'hunter3-secret' | secret }}"}
+    part = {
+        "number": 1,
+        "start": 0,
+        "duration": "{{ asset.frames }}",
+        "title": "{{ 'hunter3-secret' | secret }}",
+    }
     other_sim.state.clip("EP001").frames = 77
     said = rehearse(desk, desk.play({"asset": {"title": "EP001", "segments": [part]}}), "-v")
     assert said.code == 0, said
@@ -76,14 +98,24 @@ def test_each_server_has_a_copy_without_its_credentials(desk: Desk, sim: Simulat
 def test_identity_goes_with_the_copy(desk: Desk, sim: Simulator) -> None:
     """Links, twins of markers, another entry of the same title, an open file, an archived and an unfinalized clip."""
     database, film = sim.state.databases["NEWS"], sim.state.clip("Long Film")
-    film.markers = [SimMarker(3, 5, {"title": "a"}), SimMarker(3, 9, {"title": "b"}), SimMarker(8, 20, {"title": "c"})]
+    film.markers = [
+        SimMarker(3, 5, {"title": "a"}),
+        SimMarker(3, 9, {"title": "b"}),
+        SimMarker(8, 20, {"title": "c"}),
+    ]
     film.segments = [SimSegment(2, 5, 20, ["One", "Two"], "name", "Program", 3, "k")]
-    database.add_entry(film, ("Playout", "Tonight"), "Film tonight").fields = {"comment": "of the link"}
+    database.add_entry(film, ("Playout", "Tonight"), "Film tonight").fields = {
+        "comment": "of the link"
+    }
     sim.state.handles["4711"] = sim.state.clip("EP002")
     sim.state.clip("EP004").xmp["house"] = ["H-4"]
     tasks = (
         {"title": "Promo 1 tonight", "fields": {"comment": "new"}},
-        {"title": "Long Film", "was": ["Nobody"], "markers": [{"uid": 8, "title": "d"}, {"at": 100, "title": "e"}]},
+        {
+            "title": "Long Film",
+            "was": ["Nobody"],
+            "markers": [{"uid": 8, "title": "d"}, {"at": 100, "title": "e"}],
+        },
         {"id": "handle:4711", "fields": {"comment": "open"}},
         {"id": f"link_id:{sim.state.clip('EP003').home.link_id}", "fields": {"user_0": "by id"}},
         {"id": "house:H-4", "fields": {"user_0": "by XMP"}},
@@ -92,7 +124,11 @@ def test_identity_goes_with_the_copy(desk: Desk, sim: Simulator) -> None:
         {"title": "Documentary 1987", "restore": True},
         {"select": {"folder": "Stills"}, "fields": {"user_1": "{{ asset.links | length }}"}},
     )
-    link = {"title": "Film tonight", "fields": {"comment": ""}, "links": [{"folder": "Playout/Tomorrow"}]}
+    link = {
+        "title": "Film tonight",
+        "fields": {"comment": ""},
+        "links": [{"folder": "Playout/Tomorrow"}],
+    }
     assert rehearse(desk, desk.play({"asset": link}, name="link.yml")).code == 0
     said = rehearse(desk, desk.play(*({"asset": each} for each in tasks)))
     assert said.code == 0, said
@@ -101,8 +137,12 @@ def test_identity_goes_with_the_copy(desk: Desk, sim: Simulator) -> None:
     assert left[1].startswith("Rehearsed")
 
 
-@pytest.mark.parametrize("dialect", [SimDialect(xmp_shape="unreadable"), SimDialect(orig_name="hidden")])
-def test_no_problem_is_told_that_only_the_copy_has(dialect: SimDialect, desk: Desk, sim: Simulator) -> None:
+@pytest.mark.parametrize(
+    "dialect", [SimDialect(xmp_shape="unreadable"), SimDialect(orig_name="hidden")]
+)
+def test_no_problem_is_told_that_only_the_copy_has(
+    dialect: SimDialect, desk: Desk, sim: Simulator
+) -> None:
     sim.dialect = dialect
     name = desk.play(
         {"asset": {"title": "EP001 new", "was": ["EP001"], "xmp": {"dc:subject": ["x"]}}},
@@ -124,11 +164,16 @@ def test_a_server_that_is_left_out_has_no_copy(desk: Desk, sim: Simulator) -> No
     )
 
 
-def test_a_copy_that_plans_otherwise_is_told(desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_plans_otherwise_is_told(
+    desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rehearsals, "entry_fields", lambda _: {"comment": "x"})
     said = rehearse(desk, desk.comment("x"))
     assert said.code == 3
-    assert "plans these otherwise than the server:\n  studio-a · NEWS · EP001: field comment" in said.out
+    assert (
+        "plans these otherwise than the server:\n  studio-a · NEWS · EP001: field comment"
+        in said.out
+    )
 
 
 def test_the_library(desk: Desk, sim: Simulator) -> None:

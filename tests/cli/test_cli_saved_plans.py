@@ -27,7 +27,12 @@ TASKS: tuple[dict[str, Any], ...] = (
     {"asset": EPISODE},
     {"asset": {"title": "EP001", "fields": {"comment": "new"}}, "when": "asset.frames > 250"},
     {"asset": {"select": {"folder": "Promos"}, "markers": [{"at": 0, "title": "Checked"}]}},
-    {"rss": {"channel": "ticker", "items": [{"guid": "n-9", "file": "n-9.txt", "text": "Новости"}]}},
+    {
+        "rss": {
+            "channel": "ticker",
+            "items": [{"guid": "n-9", "file": "n-9.txt", "text": "Новости"}],
+        }
+    },
     {"asset": {"title": "Master Film", "state": "absent"}},
 )
 
@@ -37,7 +42,9 @@ def plan(desk: Desk, sim: Simulator) -> str:
     desk.play(*TASKS)
     sourced = desk.run("plan", *INV, "play.yml", "--out", "tonight.plan")
     assert sourced.code == 0, sourced
-    assert sourced.err.endswith("Saved the plan to tonight.plan; apply it with: msauto apply tonight.plan\n")
+    assert sourced.err.endswith(
+        "Saved the plan to tonight.plan; apply it with: msauto apply tonight.plan\n"
+    )
     sim.clear_log()
     return "tonight.plan"
 
@@ -49,11 +56,17 @@ def test_what_was_shown_is_what_is_sent(desk: Desk, sim: Simulator, plan: str) -
     kept = json.loads((desk.folder / plan).read_text())
     sourced = desk.run("apply", *ALLOWED, plan)  # the plan names its playbook and its inventory
     assert sourced.code == 0, sourced
-    shown = [f"{request['method']} {request['path']}" for t in kept["targets"] for request in t["requests"]]
+    shown = [
+        f"{request['method']} {request['path']}"
+        for t in kept["targets"]
+        for request in t["requests"]
+    ]
     assert sorted(entry.line for entry in sim.writes()) == sorted(shown)
     first_write = next(n for n, entry in enumerate(sim.log) if entry.method not in {"GET", "HEAD"})
     read = {entry.target for entry in sim.log[:first_write]}
-    assert {f"/storage/NEWS@Promo%20{n}" for n in (1, 2)} < read  # every target is read before the first write
+    assert {
+        f"/storage/NEWS@Promo%20{n}" for n in (1, 2)
+    } < read  # every target is read before the first write
     assert desk.run("plan", *INV, "play.yml", "--detailed-exitcode").code == 0
 
 
@@ -89,8 +102,21 @@ def test_the_options_of_a_plan_hold_when_it_is_applied(desk: Desk, sim: Simulato
         {"asset": {"title": "EP002", "fields": {"comment": "x"}}, "tags": "b"},
         {"asset": {"title": "EP003", "fields": {"comment": "x"}}, "tags": "a"},
     )
-    flags = ("-e", "@more.yml", "-e", "word=today", "-t", "a", "--target", "EP00[12]", "-l", "studio-a")
-    assert desk.run("plan", *INV, "play.yml", *flags, "--out", "sub/kept.plan").code == 1  # no such folder
+    flags = (
+        "-e",
+        "@more.yml",
+        "-e",
+        "word=today",
+        "-t",
+        "a",
+        "--target",
+        "EP00[12]",
+        "-l",
+        "studio-a",
+    )
+    assert (
+        desk.run("plan", *INV, "play.yml", *flags, "--out", "sub/kept.plan").code == 1
+    )  # no such folder
     assert desk.run("plan", *INV, "play.yml", *flags, "--out", "kept.plan").code == 0
     data = json.loads((desk.folder / "kept.plan").read_text())
     assert [each["path"] for each in data["inputs"]] == ["more.yml", "inventory.yml", "play.yml"]
@@ -105,7 +131,10 @@ def test_the_options_of_a_plan_hold_when_it_is_applied(desk: Desk, sim: Simulato
     }
     assert desk.run("apply", "--yes", "kept.plan", "-t", "a").code == 0  # the same flag again
     assert [entry.line.partition("?")[0] for entry in sim.writes()] == ["POST /storage/NEWS@EP001"]
-    assert sim.state.clip("EP001").home.fields["comment"] == f"from a file today {datetime.fromisoformat(now)}"
+    assert (
+        sim.state.clip("EP001").home.fields["comment"]
+        == f"from a file today {datetime.fromisoformat(now)}"
+    )
 
 
 # ``--target``: the plan of some targets, as if the others were not in the playbook

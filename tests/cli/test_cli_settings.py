@@ -27,7 +27,9 @@ def inner(desk: Desk) -> Desk:
     """A desk in `playbooks` of a repository that `msauto init` makes: the settings are in the folder above."""
     desk.write("msauto.toml", PROTECTED)
     desk.play(DELETE, name="playbooks/play.yml")
-    return Desk(desk.folder / "playbooks", desk.url, environment={"XDG_STATE_HOME": str(desk.state)})
+    return Desk(
+        desk.folder / "playbooks", desk.url, environment={"XDG_STATE_HOME": str(desk.state)}
+    )
 
 
 def test_the_settings_are_named(desk: Desk, inner: Desk) -> None:
@@ -53,7 +55,9 @@ def test_the_settings_are_named(desk: Desk, inner: Desk) -> None:
     assert f"Settings: {path}" in inner.run("report", runs[1]["run"], "-v").out
 
 
-def test_settings_that_are_a_link_are_one_file_and_a_broken_link_is_no_absence(desk: Desk, inner: Desk) -> None:
+def test_settings_that_are_a_link_are_one_file_and_a_broken_link_is_no_absence(
+    desk: Desk, inner: Desk
+) -> None:
     (desk.folder / "msauto.toml").unlink()
     inner.write("msauto.toml", "broken = ")
     (desk.folder / "msauto.toml").symlink_to("playbooks/msauto.toml")
@@ -65,15 +69,26 @@ def test_settings_that_are_a_link_are_one_file_and_a_broken_link_is_no_absence(d
 # Freezes ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_freeze_that_begins_on_the_way(desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_freeze_that_begins_on_the_way(
+    desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def now(_: object) -> datetime:
         return NOON if sim.writes() else NOON - timedelta(minutes=1)
 
     monkeypatch.setattr(SystemClock, "now", now)
     desk.write("msauto.toml", '[[freeze]]\nfrom = "12:00"\nto = "13:00"\ntz = "UTC"\n')
-    desk.play(*({"asset": {"title": f"EP00{n}", "fields": {"comment": "new", "user_1": "x"}}} for n in (1, 2, 3)))
+    desk.play(
+        *(
+            {"asset": {"title": f"EP00{n}", "fields": {"comment": "new", "user_1": "x"}}}
+            for n in (1, 2, 3)
+        )
+    )
     sourced = desk.run("apply", "--yes", "-f", "1", *INV, "play.yml", "--format", "json")
     assert sourced.code == 3
-    assert [t["result"]["outcome"] for t in sourced.json["targets"]] == ["changed", "not attempted", "not attempted"]
+    assert [t["result"]["outcome"] for t in sourced.json["targets"]] == [
+        "changed",
+        "not attempted",
+        "not attempted",
+    ]
     assert "msauto.toml has a freeze" in sourced.json["targets"][1]["result"]["message"]
     assert len(sim.writes()) == 2  # what was begun is finished

@@ -83,11 +83,17 @@ def test_another_machine_is_told_who_writes(sim: Simulator, oslo: Desk, bergen: 
         said(process)
     assert process.returncode == 0
     assert bergen.spawn(*APPLY).code == 0
-    assert [row["status"] for row in bergen.run("history", "--all", "--format", "json").json] == ["ok", "locked", "ok"]
+    assert [row["status"] for row in bergen.run("history", "--all", "--format", "json").json] == [
+        "ok",
+        "locked",
+        "ok",
+    ]
 
 
 @contextmanager
-def busy(sim: Simulator, desk: Desk, write: int = 2, kind: str = "delay:0.7") -> Iterator[subprocess.Popen[str]]:
+def busy(
+    sim: Simulator, desk: Desk, write: int = 2, kind: str = "delay:0.7"
+) -> Iterator[subprocess.Popen[str]]:
     """A run during its n-th write, which takes a while."""
     sim.faults.add(f"{kind}@^POST*1+{write - 1}")
     with desk.start(*APPLY, "--format", "json") as process:
@@ -120,9 +126,10 @@ def check_lost(sim: Simulator, told: Said, *, sent: int) -> None:
     outcomes = [each["result"]["outcome"] for each in told.json["targets"]]
     assert outcomes == ["changed"] * sent + ["not attempted"] * (len(TITLES) - sent)
     messages = {each["result"]["message"] for each in told.json["targets"][sent:]}
-    assert any("the session with the ledger postgresql:///" in each and "is lost" in each for each in messages), (
-        messages
-    )
+    assert any(
+        "the session with the ledger postgresql:///" in each and "is lost" in each
+        for each in messages
+    ), messages
     assert len(sim.writes()) == sent
 
 
@@ -152,7 +159,10 @@ def test_a_run_whose_session_is_ended_stops_sending(
 
 def test_a_password_is_shown_nowhere(oslo: Desk, tmp_path: Path) -> None:
     settings = (oslo.folder / "msauto.toml").read_text()
-    for url in ("postgresql://msauto:swordfish@localhost/x", "postgresql://localhost/x?password=swordfish"):
+    for url in (
+        "postgresql://msauto:swordfish@localhost/x",
+        "postgresql://localhost/x?password=swordfish",
+    ):
         oslo.write("msauto.toml", f'[state]\nurl = "{url}"\n')
         told = oslo.run("history")
         assert told.code == 1
@@ -165,7 +175,10 @@ def test_a_password_is_shown_nowhere(oslo: Desk, tmp_path: Path) -> None:
         told = oslo.run("plan", "play.yml", "-vv")
         assert told.code == 0, told.err
         assert "swordfish" not in told.out + told.err
-        oslo.write("msauto.toml", '[state]\nurl = "postgresql://msauto@127.0.0.1:1/x"\n' + f'{key} = "{value}"\n')
+        oslo.write(
+            "msauto.toml",
+            '[state]\nurl = "postgresql://msauto@127.0.0.1:1/x"\n' + f'{key} = "{value}"\n',
+        )
         told = oslo.run("history")
         told.one_error("the ledger postgresql://msauto@127.0.0.1:1/x cannot be used: ", "refused")
         assert "swordfish" not in told.out + told.err
@@ -177,7 +190,9 @@ def test_a_password_is_shown_nowhere(oslo: Desk, tmp_path: Path) -> None:
     oslo.run("history").one_error("has a password but no url")
 
 
-def test_without_the_package_one_error_says_what_to_install(oslo: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_one_error_says_what_to_install(
+    oslo: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     told = oslo.run("plan", "play.yml")
     assert told.code == 1
@@ -242,7 +257,9 @@ def server() -> Iterator[postgres.PostgresServer]:
 
 @pytest.mark.scale
 @pytest.mark.parametrize("silently", [False, True])
-def test_a_network_that_is_cut(sim: Simulator, tmp_path: Path, server: postgres.PostgresServer, silently: bool) -> None:
+def test_a_network_that_is_cut(
+    sim: Simulator, tmp_path: Path, server: postgres.PostgresServer, silently: bool
+) -> None:
     proxy = Proxy(server.port)
     try:
         far = machine(sim, tmp_path, "oslo", f"postgresql://msauto@127.0.0.1:{proxy.port}/ledger")
@@ -265,7 +282,9 @@ def test_a_network_that_is_cut(sim: Simulator, tmp_path: Path, server: postgres.
         proxy.close()
     sim.faults.clear()
     until = time.monotonic() + 30
-    while near.spawn("plan", "play.yml").code == 0 and "running" in near.run("history", "--all").out:
+    while (
+        near.spawn("plan", "play.yml").code == 0 and "running" in near.run("history", "--all").out
+    ):
         assert time.monotonic() < until
     told = near.spawn(*APPLY, "--format", "json", "--lock-timeout", "30")
     assert told.code == 0, told.err
@@ -274,9 +293,13 @@ def test_a_network_that_is_cut(sim: Simulator, tmp_path: Path, server: postgres.
 
 
 @pytest.mark.scale
-def test_a_server_that_restarts_in_mid_run(sim: Simulator, tmp_path: Path, server: postgres.PostgresServer) -> None:
+def test_a_server_that_restarts_in_mid_run(
+    sim: Simulator, tmp_path: Path, server: postgres.PostgresServer
+) -> None:
     """As after a crash, from which the server repairs itself: what was committed is there."""
-    oslo, bergen = (machine(sim, tmp_path, name, server.url("ledger")) for name in ("oslo", "bergen"))
+    oslo, bergen = (
+        machine(sim, tmp_path, name, server.url("ledger")) for name in ("oslo", "bergen")
+    )
     with busy(sim, oslo) as process:
         server.stop(signal.SIGQUIT)
         server.start("listen_addresses=127.0.0.1", "fsync=on")
@@ -291,7 +314,9 @@ def test_two_machines_at_once(sim: Simulator, oslo: Desk, bergen: Desk) -> None:
     sim.faults.add("delay:0.05@^POST")
     with ExitStack() as stack:
         flags = ("--lock-timeout", "60", "--format", "json")
-        processes = [stack.enter_context(desk.start(*APPLY, *flags)) for desk in (oslo, bergen, oslo, bergen)]
+        processes = [
+            stack.enter_context(desk.start(*APPLY, *flags)) for desk in (oslo, bergen, oslo, bergen)
+        ]
         results = [said(process) for process in processes]
     assert [each.code for each in results] == [0] * 4, results
     assert sorted(each.json["summary"]["requests"] for each in results) == [0, 0, 0, len(TITLES)]

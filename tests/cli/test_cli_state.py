@@ -25,7 +25,11 @@ Place = Path | str
 @pytest.fixture(params=["local", "shared"])
 def other(request: pytest.FixtureRequest, tmp_path: Path, place: Place) -> Place:
     """A second place."""
-    return tmp_path / "other" if request.param == "local" else str(request.getfixturevalue("second_shared_place"))
+    return (
+        tmp_path / "other"
+        if request.param == "local"
+        else str(request.getfixturevalue("second_shared_place"))
+    )
 
 
 def fill(place: Place) -> None:
@@ -38,18 +42,27 @@ def fill(place: Place) -> None:
             run = ledger.journal.start(whole, ["news.yml"])
             ledger.journal.sending(run, first, 0)
             done = TargetResult(
-                first, "changed", requests=(RequestResult("done", 200),) * 2, left={"marker a": ["a", 1]}
+                first,
+                "changed",
+                requests=(RequestResult("done", 200),) * 2,
+                left={"marker a": ["a", 1]},
             )
             ledger.journal.finished(run, done)
-            ledger.journal.end(run, Result(run, whole, (done, TargetResult(second, "not attempted", "x"))))
+            ledger.journal.end(
+                run, Result(run, whole, (done, TargetResult(second, "not attempted", "x")))
+            )
         for number in range(3):
             ledger.memory.remember(target(f"clip {number}").id, {"y": "a\0b"})
         with ledger.journal.together():
             for number in range(2500):
                 ledger.memory.remember(target(f"clip {number}").id, {"field:comment": "é"})
-        summary = RunSummary("R-1", "2026-11-20T10:15:00.000Z", "2026-11-20T10:16:00.000Z", "error", ("x",), {})
+        summary = RunSummary(
+            "R-1", "2026-11-20T10:15:00.000Z", "2026-11-20T10:16:00.000Z", "error", ("x",), {}
+        )
         ledger.record(RunSummary(**{**_fields(summary), "code": 1, "batch": "night"}))
-        ledger.record_batch(RunSummary(**{**_fields(summary), "run": "B-1", "batch": "night"}), "{}", ran=True)
+        ledger.record_batch(
+            RunSummary(**{**_fields(summary), "run": "B-1", "batch": "night"}), "{}", ran=True
+        )
 
 
 def leave_a_request_in_progress(place: Place) -> None:
@@ -64,7 +77,9 @@ def _fields(summary: RunSummary) -> dict[str, Any]:
 
 def rows_of(place: Place) -> dict[str, list[Any]]:
     with Ledger.open(place, readonly=True) as ledger:
-        return {name: sorted(ledger._store.read(f"SELECT * FROM {name}"), key=repr) for name in TABLES}
+        return {
+            name: sorted(ledger._store.read(f"SELECT * FROM {name}"), key=repr) for name in TABLES
+        }
 
 
 def test_every_table_is_copied() -> None:
@@ -89,11 +104,15 @@ def test_a_copy_has_every_row(desk: Desk, place: Place, other: Place) -> None:
     again.one_error("is not empty", "empty")
 
 
-def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, shared_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_fails_leaves_nothing(
+    tmp_path: Path, shared_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(tmp_path)
     digest = ledger_module._digest
     monkeypatch.setattr(
-        ledger_module, "_digest", lambda store, table: (0, 0) if store.name == shared_place else digest(store, table)
+        ledger_module,
+        "_digest",
+        lambda store, table: (0, 0) if store.name == shared_place else digest(store, table),
     )
     with (
         Ledger.open(tmp_path) as source,
@@ -108,7 +127,9 @@ def test_a_ledger_in_use_is_not_copied(tmp_path: Path, place: Place) -> None:
     async def with_lock() -> None:
         with Ledger.open(place) as ledger, Ledger.open(tmp_path / "other") as copied:
             async with ledger.hold([NEWS], Clock()):
-                with pytest.raises(RefusedError, match=r"is in use: \S*studio-a\S*.NEWS: .*process"):
+                with pytest.raises(
+                    RefusedError, match=r"is in use: \S*studio-a\S*.NEWS: .*process"
+                ):
                     ledger.copy_to(copied)
             run = ledger.journal.start(plan(), [])
             with pytest.raises(RefusedError, match=f"is in use: run {run}"):
@@ -128,7 +149,9 @@ def test_a_ledger_is_not_copied_to_itself(desk: Desk, place: Place, empty: bool)
 
 
 def test_what_cannot_be_copied(desk: Desk, tmp_path: Path) -> None:
-    desk.run("state", "copy", "nowhere", "other").one_error("no ledger found in nowhere", "ledger.sqlite")
+    desk.run("state", "copy", "nowhere", "other").one_error(
+        "no ledger found in nowhere", "ledger.sqlite"
+    )
     told = desk.run("state", "copy", "nowhere", "postgresql://a:swordfish@b/c")
     told.one_error("the URL must not contain a password")
     assert "swordfish" not in told.out + told.err
@@ -145,7 +168,9 @@ def test_check_shows_what_the_ledger_is(desk: Desk, place: Place) -> None:
     shared = isinstance(place, str)
     assert (fresh.code, fresh.json["warnings"]) == ((2, _unsafe()) if shared else (0, []))
     assert fresh.json["kind"].startswith("shared (PostgreSQL 1" if shared else "local (SQLite 3")
-    assert fresh.json["settings"]["fsync" if shared else "synchronous"] == ("off" if shared else "EXTRA")
+    assert fresh.json["settings"]["fsync" if shared else "synchronous"] == (
+        "off" if shared else "EXTRA"
+    )
     assert fresh.json["bytes"] > 0
     assert fresh.json["commit_seconds"] > 0
     fill(place)
@@ -176,7 +201,9 @@ def _unsafe() -> list[str]:
     return [f"fsync is off on the database server: {risk}"]
 
 
-def test_check_names_a_server_that_commits_before_it_is_durable(desk: Desk, shared_place: str) -> None:
+def test_check_names_a_server_that_commits_before_it_is_durable(
+    desk: Desk, shared_place: str
+) -> None:
     with psycopg.connect(shared_place, autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {connection.info.dbname} SET synchronous_commit = off")
     try:

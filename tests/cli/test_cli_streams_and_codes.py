@@ -22,12 +22,18 @@ INV = ("-i", "inventory.yml")
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("command", [("apply", "--yes"), ("history", "--format", "json")])
-def test_closed_streams_change_nothing(desk: Desk, sim: Simulator, command: tuple[str, ...], closed: str) -> None:
+def test_closed_streams_change_nothing(
+    desk: Desk, sim: Simulator, command: tuple[str, ...], closed: str
+) -> None:
     desk.comment("new")
     paths = () if command[0] == "history" else (*INV, "play.yml")
     line = shlex.join([*MSAUTO, *command, *paths])
     done = subprocess.run(
-        ["sh", "-c", f"{line} {closed}"], cwd=desk.folder, env=desk.surroundings(), capture_output=True, check=False
+        ["sh", "-c", f"{line} {closed}"],
+        cwd=desk.folder,
+        env=desk.surroundings(),
+        capture_output=True,
+        check=False,
     )
     assert (done.returncode, len(sim.writes())) == (0, int(command[0] == "apply")), done.stderr
 
@@ -35,7 +41,9 @@ def test_closed_streams_change_nothing(desk: Desk, sim: Simulator, command: tupl
 # A real terminal -----------------------------------------------------------------------------------------------------
 
 
-def on_a_terminal(desk: Desk, *arguments: str, typed: bytes = b"", term: str = "xterm") -> tuple[int, str]:
+def on_a_terminal(
+    desk: Desk, *arguments: str, typed: bytes = b"", term: str = "xterm"
+) -> tuple[int, str]:
     """Run on a pseudo-terminal, and type once a question is shown."""
     ours, theirs = pty.openpty()
     environment = {**desk.surroundings(), "TERM": term, "COLUMNS": "100"}
@@ -80,8 +88,12 @@ def _take_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-@pytest.mark.parametrize(("typed", "code", "writes"), [(b"yes\n", 0, 1), (b"nope\n", 4, 0), (b"\x03", 130, 0)])
-def test_asked_on_a_real_terminal(desk: Desk, sim: Simulator, typed: bytes, code: int, writes: int) -> None:
+@pytest.mark.parametrize(
+    ("typed", "code", "writes"), [(b"yes\n", 0, 1), (b"nope\n", 4, 0), (b"\x03", 130, 0)]
+)
+def test_asked_on_a_real_terminal(
+    desk: Desk, sim: Simulator, typed: bytes, code: int, writes: int
+) -> None:
     desk.comment("new")
     found, shown = on_a_terminal(desk, "apply", *INV, "play.yml", typed=typed)
     assert (found, len(sim.writes())) == (code, writes), shown

@@ -71,7 +71,9 @@ def test_an_id_is_as_short_as_is_unambiguous_and_its_status_has_a_colour(desk: D
     desk.environment["LINES"] = "100"
     _, text = on_a_terminal(desk, "history", *STATE, typed=b"")
     lines = [line for line in text.splitlines() if line[:1].isdigit()]
-    for line, run, status in zip(lines, runs, ("\x1b[33mrefused\x1b[0m", "\x1b[32mok\x1b[0m"), strict=True):
+    for line, run, status in zip(
+        lines, runs, ("\x1b[33mrefused\x1b[0m", "\x1b[32mok\x1b[0m"), strict=True
+    ):
         name = line.split()[0]
         assert desk.run("history", name, *STATE, "--format", "json").json["run"] == run["run"]
         assert status in line
@@ -88,8 +90,13 @@ def test_the_history_is_that_of_this_repository(desk: Desk) -> None:
     inside = Desk(desk.folder / "two", desk.url)
     here = inside.run("history", "--state-dir", "../state", "--format", "json")
     assert [run["playbooks"] for run in here.json] == [["two/play.yml"]]
-    assert here.err == "1 run of other repositories not shown\n  → show all runs: msauto history --all\n"
-    assert len(inside.run("history", "--state-dir", "../state", "--format", "json", "--all").json) == 2
+    assert (
+        here.err
+        == "1 run of other repositories not shown\n  → show all runs: msauto history --all\n"
+    )
+    assert (
+        len(inside.run("history", "--state-dir", "../state", "--format", "json", "--all").json) == 2
+    )
 
 
 def test_what_a_command_wrote_in_this_folder_is_of_this_repository(desk: Desk) -> None:
@@ -103,7 +110,13 @@ def test_what_a_command_wrote_in_this_folder_is_of_this_repository(desk: Desk) -
 
 def test_live_state_as_yaml_is_that_of_json(desk: Desk, sim: Simulator) -> None:
     sim.state.clip("EP001").home.fields["comment"] = "50% {{ off }}: [no]\nyes"
-    for what in (("asset", "EP001"), ("assets", "Playout"), ("folders",), ("databases",), ("channel", "ticker")):
+    for what in (
+        ("asset", "EP001"),
+        ("assets", "Playout"),
+        ("folders",),
+        ("databases",),
+        ("channel", "ticker"),
+    ):
         shown = desk.run("show", *what, *INV, "--format", "yaml")
         assert yaml.safe_load(shown.out) == desk.run("show", *what, *INV, "--format", "json").json
 
@@ -113,13 +126,18 @@ def test_a_folder_is_an_argument_or_a_flag(desk: Desk) -> None:
         shown = desk.run("show", what, "Playout", "--recursive", *INV)
         assert "Playout/Tonight" in shown.out
         assert desk.run("show", what, "--folder", "Playout", "--recursive", *INV).out == shown.out
-        desk.run("show", what, "Raw", "--folder", "Raw", *INV).one_error("the folder is given twice", "→")
+        desk.run("show", what, "Raw", "--folder", "Raw", *INV).one_error(
+            "the folder is given twice", "→"
+        )
 
 
 def test_live_state_as_csv(desk: Desk, sim: Simulator) -> None:
     sim.state.clip("EP001").home.fields["comment"] = "=1+1"
     assets = records(desk.run("show", "assets", *INV, "--format", "csv").out)
-    titles = [each["title"] for each in desk.run("show", "assets", *INV, "--format", "json").json["studio-a"]]
+    titles = [
+        each["title"]
+        for each in desk.run("show", "assets", *INV, "--format", "json").json["studio-a"]
+    ]
     assert [each["title"] for each in assets] == titles
     comment = next(each["comment"] for each in assets if each["title"] == "EP001")
     assert (comment, assets[0]["server"]) == ("'=1+1", "studio-a")
@@ -189,8 +207,12 @@ def test_a_still_that_cannot_be_fetched_is_a_warning(desk: Desk, sim: Simulator)
     assert shown.err.startswith("Warning: 2 stills are missing: studio-a: ")
 
 
-def test_without_stills_nothing_is_fetched_and_other_forms_refuse_them(desk: Desk, sim: Simulator) -> None:
+def test_without_stills_nothing_is_fetched_and_other_forms_refuse_them(
+    desk: Desk, sim: Simulator
+) -> None:
     desk.play(MARKER)
     assert "img-src" not in desk.run(*PLAN, "--format", "html").out
     assert fetched(sim) == []
-    desk.run(*PLAN, "--stills", "3").one_error("--stills shows pictures only in HTML", "--format html")
+    desk.run(*PLAN, "--stills", "3").one_error(
+        "--stills shows pictures only in HTML", "--format html"
+    )

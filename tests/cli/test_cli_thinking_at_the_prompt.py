@@ -73,7 +73,9 @@ def sim() -> Iterator[Simulator]:
 
 
 @pytest.fixture
-def ask(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+def ask(
+    sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str]]:
     def run(task: dict[str, Any], *steps: Step, **limits: Any) -> tuple[int, str]:
         clock = ThinkingClock()
         inputs = Inputs(PlanOptions(), Settings(limits=Limits(**limits)), tmp_path, tmp_path)
@@ -100,7 +102,9 @@ def test_what_is_as_it_was_is_not_asked_again(ask: Asks, sim: Simulator) -> None
 
 
 def test_a_change_is_shown_and_the_question_asked_again(ask: Asks, sim: Simulator) -> None:
-    code, shown = ask(COMMENT, (61, "comment:theirs", "yes"), (61, "comment:again", "yes"), (5, "", "yes"))
+    code, shown = ask(
+        COMMENT, (61, "comment:theirs", "yes"), (61, "comment:again", "yes"), (5, "", "yes")
+    )
     assert code == OK
     assert "The plan has changed since it was shown, and nothing was sent:" in shown
     assert "studio: Film: field comment: planned 'raw' → 'Ready', now 'theirs' → 'Ready'" in shown
@@ -119,7 +123,9 @@ def test_a_protected_clip_that_got_the_title_is_not_deleted(ask: Asks, sim: Simu
     assert sim.writes() == []
 
 
-def test_another_clip_of_the_title_is_not_deleted_without_a_second_consent(ask: Asks, sim: Simulator) -> None:
+def test_another_clip_of_the_title_is_not_deleted_without_a_second_consent(
+    ask: Asks, sim: Simulator
+) -> None:
     with pytest.raises(RefusedError, match="no consent"):
         ask(DELETED, (61, "rerecord:Film", "1"), (1, "", "no"))
     assert sim.writes() == []

@@ -23,7 +23,9 @@ INV = ("-i", "inventory.yml")
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_simulate_until_it_is_stopped(desk: Desk, number: int) -> None:
-    with desk.start("simulate", "--port", "0", "--seed", "empty", "--state", "house.json") as process:
+    with desk.start(
+        "simulate", "--port", "0", "--seed", "empty", "--state", "house.json"
+    ) as process:
         assert process.stderr is not None
         words = process.stderr.readline()
         assert words.startswith("A media server listens at http://127.0.0.1:")
@@ -63,7 +65,9 @@ def test_head_is_content_with_less(desk: Desk) -> None:
 
 
 def test_a_locale_that_knows_no_cyrillic(desk: Desk) -> None:
-    desk.environment.update(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="ascii")
+    desk.environment.update(
+        LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="ascii"
+    )
     sourced = desk.spawn("show", "assets", "A\\/B Tests", *INV)
     assert sourced.code == 0, sourced
     assert "\\u041d" in sourced.out

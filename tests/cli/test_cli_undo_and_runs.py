@@ -46,7 +46,9 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def all_three(desk: Desk) -> str:
-    return desk.play({"asset": {"title": "{{ item }}", "fields": {"comment": "Ready"}}, "loop": list(TITLES)})
+    return desk.play(
+        {"asset": {"title": "{{ item }}", "fields": {"comment": "Ready"}}, "loop": list(TITLES)}
+    )
 
 
 def comments(sim: Simulator) -> list[str]:
@@ -58,7 +60,9 @@ def test_undo_after_a_run_with_a_secret_writes_what_was_there(desk: Desk, sim: S
     marker = SimMarker(1, 5, {"title": "Ad break", "track": "Cue Point", "comment": "two minutes"})
     sim.state.clip("A").markers = [marker]
     secret = {"user_0": "{{ 'hunter-2-hunter' | secret }}"}
-    name = desk.play({"asset": {"title": "A", "fields": secret, "markers": [], "exactly": ["markers"]}})
+    name = desk.play(
+        {"asset": {"title": "A", "fields": secret, "markers": [], "exactly": ["markers"]}}
+    )
     assert desk.run("apply", name, *FLAGS, "--yes").code == 0
     assert sim.state.clip("A").markers == []
     assert desk.run("undo", "last", *FLAGS, "--yes").code == 0
@@ -83,11 +87,18 @@ def zone(desk: Desk) -> None:
 
 
 @pytest.mark.usefixtures("zone")
-def test_a_window_that_closes_on_the_way(desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_that_closes_on_the_way(
+    desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at(monkeypatch, lambda: NIGHT + timedelta(minutes=2 if sim.writes() else 0))
-    sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--forks", "1", *WINDOW, "--format", "json")
+    sourced = desk.run(
+        "apply", all_three(desk), *FLAGS, "--yes", "--forks", "1", *WINDOW, "--format", "json"
+    )
     results = [target["result"] for target in sourced.json["targets"]]
-    assert (sourced.code, [each["outcome"] for each in results]) == (3, ["changed", "not attempted", "not attempted"])
+    assert (sourced.code, [each["outcome"] for each in results]) == (
+        3,
+        ["changed", "not attempted", "not attempted"],
+    )
     assert "outside the window" in results[1]["message"]
     assert comments(sim) == ["Ready", "", ""]
     at(monkeypatch, lambda: NIGHT)
@@ -140,7 +151,10 @@ def die(desk: Desk, sim: Simulator, *, sent: bool) -> str:
 @pytest.mark.parametrize("sent", [True, pytest.param(False, marks=pytest.mark.scale)])
 def test_a_run_that_died_is_settled_by_reading(desk: Desk, sim: Simulator, sent: bool) -> None:
     run = die(desk, sim, sent=sent)
-    assert desk.run("history", run, "--state-dir", "state", "--format", "json").json["status"] == "died"
+    assert (
+        desk.run("history", run, "--state-dir", "state", "--format", "json").json["status"]
+        == "died"
+    )
     sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes")
     assert sourced.code == 0
     assert f"Warning: run {run}" in sourced.err
@@ -155,12 +169,20 @@ def test_a_run_that_died_is_settled_by_reading(desk: Desk, sim: Simulator, sent:
     assert "died" not in desk.run("apply", all_three(desk), *FLAGS, "--yes").err
 
 
-def test_the_report_and_the_history_of_a_dead_run_show_what_may_have_been_sent(desk: Desk, sim: Simulator) -> None:
+def test_the_report_and_the_history_of_a_dead_run_show_what_may_have_been_sent(
+    desk: Desk, sim: Simulator
+) -> None:
     run = die(desk, sim, sent=True)
     for command in ("report", "history"):
         shown = desk.run(command, run, "--state-dir", "state", "--format", "json").json["targets"]
-        outcomes = [(each["result"]["outcome"], each["requests"][0]["result"]["outcome"]) for each in shown]
-        assert outcomes == [("unverified", "unverified"), ("not attempted", "not sent"), ("not attempted", "not sent")]
+        outcomes = [
+            (each["result"]["outcome"], each["requests"][0]["result"]["outcome"]) for each in shown
+        ]
+        assert outcomes == [
+            ("unverified", "unverified"),
+            ("not attempted", "not sent"),
+            ("not attempted", "not sent"),
+        ]
     text = desk.run("history", run, "-v", "--state-dir", "state").out
     assert text.count(": the run ended before this target was done\n") == 3
     assert "A: unverified: the run ended" in text
@@ -184,17 +206,25 @@ def test_a_dead_run_of_a_server_that_is_not_at_hand_waits(desk: Desk, sim: Simul
     run = die(desk, sim, sent=True)
     with Simulator(state=empty_state()) as other:
         other.state.databases["NEWS"].add_clip("A", "Raw", frames=10)
-        desk.inventory({"studio-b": {"server": {"url": other.url}, "database": "NEWS"}}, "other.yml")
+        desk.inventory(
+            {"studio-b": {"server": {"url": other.url}, "database": "NEWS"}}, "other.yml"
+        )
         play = desk.comment("x", "A", name="other-play.yml")
         sourced = desk.run("apply", play, "-i", "other.yml", "--state-dir", "state", "--yes")
     assert (sourced.code, "died" in sourced.err) == (0, False)
-    assert desk.run("history", run, "--state-dir", "state", "--format", "json").json["status"] == "died"
+    assert (
+        desk.run("history", run, "--state-dir", "state", "--format", "json").json["status"]
+        == "died"
+    )
 
 
 @pytest.mark.scale
 def test_a_target_that_is_half_done_is_planned_anew(desk: Desk, sim: Simulator) -> None:
     """Ctrl-C inside of the only target: what is left is planned from live state."""
-    task = {"asset": {"title": "{{ item }}", "fields": {"comment": "Ready", "user_1": "x"}}, "loop": ["A"]}
+    task = {
+        "asset": {"title": "{{ item }}", "fields": {"comment": "Ready", "user_1": "x"}},
+        "loop": ["A"],
+    }
     sim.faults.add("delay:1@POST")
     with desk.start("apply", desk.play(task), *FLAGS, "--yes") as process:
         wait_for(lambda: any(sim.faults.hits().values()))
@@ -212,4 +242,7 @@ def test_the_library_knows_what_others_changed_of_a_clip(desk: Desk, sim: Simula
         sim.state.clip("A").home.fields["comment"] = f"by hand, after {text}"
     new, old = msauto.history(title="A", state_dir=desk.folder / "state", all=True)
     assert [each.record.target.changes[0].outside is None for each in (new, old)] == [False, True]
-    assert msauto.history(title="A", since=timedelta(0), state_dir=desk.folder / "state", all=True) == ()
+    assert (
+        msauto.history(title="A", since=timedelta(0), state_dir=desk.folder / "state", all=True)
+        == ()
+    )

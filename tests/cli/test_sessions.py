@@ -43,11 +43,20 @@ PLAN = Draft202012Validator(json.loads((SCHEMAS / "plan.json").read_text(encodin
 
 @pytest.mark.parametrize("session", stories("sessions", "files", "settings"))
 def test_session(
-    request: pytest.FixtureRequest, desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch, session: Given
+    request: pytest.FixtureRequest,
+    desk: Desk,
+    sim: Simulator,
+    monkeypatch: pytest.MonkeyPatch,
+    session: Given,
 ) -> None:
     if session["settings"].get("fast"):
         request.getfixturevalue("hurried")
-    known = {"URL": sim.url, "PYTHON": sys.executable, "FOLDER": str(desk.folder), "PORT": str(sim.port)}
+    known = {
+        "URL": sim.url,
+        "PYTHON": sys.executable,
+        "FOLDER": str(desk.folder),
+        "PORT": str(sim.port),
+    }
     if "$OTHER" in json.dumps(session, default=str):
         known["OTHER"] = request.getfixturevalue("other_sim").url
     steps = _Steps(desk, sim, monkeypatch, known)
@@ -62,7 +71,9 @@ def test_session(
 class _Steps:
     """Takes the steps of a session, and compares what comes of each."""
 
-    def __init__(self, desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch, known: Given) -> None:
+    def __init__(
+        self, desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch, known: Given
+    ) -> None:
         self._desk, self._sim, self._monkeypatch, self._known = desk, sim, monkeypatch, known
         self._others = Others(sim)
 
@@ -87,7 +98,9 @@ class _Steps:
             case "env":
                 self._desk.environment.update(given)
             case "now":
-                self._monkeypatch.setattr(SystemClock, "now", lambda _: datetime.fromisoformat(given))
+                self._monkeypatch.setattr(
+                    SystemClock, "now", lambda _: datetime.fromisoformat(given)
+                )
             case "faults":
                 self._sim.faults.clear()
                 self._sim.faults.add(*given)
@@ -153,10 +166,15 @@ class _Steps:
                 del more[stream]
             for word in texts(more.pop(stream, [])):
                 assert word in text, said
-        assert [word for word in texts(more.pop("lacks", [])) if word in said.out + said.err] == [], said
+        assert [
+            word for word in texts(more.pop("lacks", [])) if word in said.out + said.err
+        ] == [], said
         if "secret" in more:
             secret = more.pop("secret")
-            kept = {name: (self._desk.folder / name).read_bytes() for name in self._desk.files() - {"msauto.toml"}}
+            kept = {
+                name: (self._desk.folder / name).read_bytes()
+                for name in self._desk.files() - {"msauto.toml"}
+            }
             assert secret not in said.out + said.err, said
             assert [name for name, content in kept.items() if secret.encode() in content] == []
         if "error" in more:

@@ -9,13 +9,25 @@ from typing import Any
 
 import yaml
 
-from msauto.plugins.simulator.embedded import Item, ServerState, SimClip, SimMarker, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded import (
+    Item,
+    ServerState,
+    SimClip,
+    SimMarker,
+    SimSegment,
+    Simulator,
+    empty_state,
+)
 from msauto.retry_policy import RetryPolicy
 from tests.stories import Others
 from tests.tables import CASES
 
 PATIENCE = RetryPolicy(
-    tries=3, backoff=(0.01,), max_retry_after=2.0, read_pauses=(0.02, 0.05, 0.1), restore_pauses=(0.02,)
+    tries=3,
+    backoff=(0.01,),
+    max_retry_after=2.0,
+    read_pauses=(0.02, 0.05, 0.1),
+    restore_pauses=(0.02,),
 )
 LATE = 0.1
 KINDS = (
@@ -27,7 +39,9 @@ KINDS = (
 def until_late_work_is_done(sim: Simulator) -> None:
     """Wait for the work of `late` faults; where the server refuses it, there is no end to see, and 2 s are enough."""
     end = time.monotonic() + 2
-    while time.monotonic() < end and any(each.fault.startswith("late") and not each.done for each in sim.log):
+    while time.monotonic() < end and any(
+        each.fault.startswith("late") and not each.done for each in sim.log
+    ):
         time.sleep(0.005)
 
 
@@ -39,8 +53,14 @@ def initial_state() -> ServerState:
     film = news.add_clip("Film", "Raw", frames=100)
     film.home.fields.update(comment="raw", user_0="x")
     film.xmp["dc:title"] = ["x"]
-    film.segments[:] = [SimSegment(1, 0, 5, ["One"]), SimSegment(2, 10, 6, ["Two"], keywords="kept")]
-    film.markers[:] = [SimMarker(1, 3, _marker("General", "m")), SimMarker(2, 5, _marker("Cue Point", "c"))]
+    film.segments[:] = [
+        SimSegment(1, 0, 5, ["One"]),
+        SimSegment(2, 10, 6, ["Two"], keywords="kept"),
+    ]
+    film.markers[:] = [
+        SimMarker(1, 3, _marker("General", "m")),
+        SimMarker(2, 5, _marker("Cue Point", "c")),
+    ]
     news.add_entry(film, "Playout", "Film tonight")
     news.add_clip("Bare", "Raw", frames=100)
     news.add_clip("Old", "Raw", frames=100)
@@ -51,7 +71,12 @@ def initial_state() -> ServerState:
     tape = news.add_clip("Tape", "Raw", frames=100)
     tape.online, tape.archive = False, "$(archive_path)/tape.mxf"
     channel = made.add_channel("ticker")
-    channel.items[:] = [_item("n-0", "Old news"), _item("n-1", "First"), _item("n-5", "Storm"), *_doubles()]
+    channel.items[:] = [
+        _item("n-0", "Old news"),
+        _item("n-1", "First"),
+        _item("n-5", "Storm"),
+        *_doubles(),
+    ]
     return made
 
 
@@ -78,7 +103,9 @@ class Write:
     shows: Mapping[str, Any]
     ours: Mapping[str, str] = field(default_factory=dict)
     hidden_by: str = ""  # the dialect under which reading cannot show it
-    doubled_by: Sequence[str] = ()  # faults after which a thing is there twice; the next run refuses it
+    doubled_by: Sequence[
+        str
+    ] = ()  # faults after which a thing is there twice; the next run refuses it
 
     def is_there(self, sim: Simulator) -> bool:
         try:
@@ -94,7 +121,9 @@ WRITES = {row["about"]: Write(**row) for row in ROWS}
 
 
 def _places(clip: SimClip) -> list[tuple[int, str, str]]:
-    return sorted((m.pos, m.fields.get("track", ""), m.fields.get("title", "")) for m in clip.markers)
+    return sorted(
+        (m.pos, m.fields.get("track", ""), m.fields.get("title", "")) for m in clip.markers
+    )
 
 
 @dataclass(frozen=True)
@@ -107,8 +136,17 @@ class Dialect:
 
 DIALECTS: dict[str, Dialect] = {
     "default": Dialect(),
-    "talkative": Dialect(("not_found=200_text", "errors=200_xml", "command_body=garbage", "xml_wrapper=stray_end")),
-    "hidden": Dialect(("link_fields=hidden", "segment_keywords=hidden", "xmp_shape=unreadable", "not_found=500_text")),
+    "talkative": Dialect(
+        ("not_found=200_text", "errors=200_xml", "command_body=garbage", "xml_wrapper=stray_end")
+    ),
+    "hidden": Dialect(
+        (
+            "link_fields=hidden",
+            "segment_keywords=hidden",
+            "xmp_shape=unreadable",
+            "not_found=500_text",
+        )
+    ),
     "other rules": Dialect(
         ("segment_update=overwrite", "marker_update=keep", "command_body=ok_xml", "rss_shape=atom"),
         {"segment_update": "overwrite", "marker_update": "changed"},
@@ -128,5 +166,9 @@ def twins(made: ServerState) -> list[str]:
         found += [f"{clip.title}: {each}" for each in lists if len(set(each)) < len(each)]
     doubles = list(_doubles())
     items = made.channels["ticker"].items
-    guids = [item.guid for item in items if item not in doubles or not all(each in items for each in doubles)]
+    guids = [
+        item.guid
+        for item in items
+        if item not in doubles or not all(each in items for each in doubles)
+    ]
     return found + ([f"ticker: {guids}"] if len(set(guids)) < len(guids) else [])

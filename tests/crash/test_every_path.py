@@ -31,7 +31,9 @@ from msauto.model.result import Difference
 from msauto.retry_policy import RetryPolicy
 from tests.conftest import COUNTED
 
-POLICY = RetryPolicy(tries=2, backoff=(0.5,), max_retry_after=60, read_pauses=(0.25,), restore_pauses=(1.0,))
+POLICY = RetryPolicy(
+    tries=2, backoff=(0.5,), max_retry_after=60, read_pauses=(0.25,), restore_pauses=(1.0,)
+)
 REQUESTS = 2
 
 WRONG = Difference("field", "comment", "Ready", "raw")
@@ -72,7 +74,13 @@ PROVED: tuple[Event, ...] = (
 
 
 ANSWERS: dict[State, tuple[Event, ...]] = {
-    State.READY: (Journalled(), Blocked("full"), Blocked("not again", in_doubt=True), ANOTHER, RunCancelled()),
+    State.READY: (
+        Journalled(),
+        Blocked("full"),
+        Blocked("not again", in_doubt=True),
+        ANOTHER,
+        RunCancelled(),
+    ),
     State.SENT: SENT,
     State.BACKING_OFF: (PauseEnded(), RunCancelled()),
     State.SETTLING: (*SEEN, ANOTHER),
@@ -109,7 +117,9 @@ ALL = list(all_transitions())
 
 
 def test_there_are_many_paths(record_property: Callable[[str, object], None]) -> None:
-    record_property(COUNTED, f"transitions of the state machine, each also followed by a crash: {len(ALL)}")
+    record_property(
+        COUNTED, f"transitions of the state machine, each also followed by a crash: {len(ALL)}"
+    )
     assert len(ALL) > 5_000
     assert {progress.state for progress, _, _ in ALL} == set(State) - {State.FINISHED}
 
@@ -128,7 +138,11 @@ def test_what_was_possibly_done_is_never_sent_again() -> None:
     If doing it twice is not the same, nothing of it may be seen for as long as verification waits.
     """
     for progress, event, following in ALL:
-        again = following.state is State.READY and following.tries > 0 and progress.state is State.SETTLING
+        again = (
+            following.state is State.READY
+            and following.tries > 0
+            and progress.state is State.SETTLING
+        )
         if following.state is not State.BACKING_OFF and not again:
             continue
         trouble = following.failure
@@ -205,7 +219,9 @@ def test_a_crash_at_every_transition_sends_nothing_twice() -> None:
         for event in SEEN:
             following = step(again, event, POLICY)
             assert following.state is not State.BACKING_OFF
-            assert following.index == progress.index + 1 or following.state is State.WAITING_TO_SETTLE
+            assert (
+                following.index == progress.index + 1 or following.state is State.WAITING_TO_SETTLE
+            )
 
 
 def test_abandoning_at_every_transition_reports_the_truth() -> None:

@@ -15,7 +15,16 @@ import pytest
 from msauto.model.result import Result
 from msauto.plugins.simulator.embedded import SimDialect, Simulator
 from tests.conftest import COUNTED
-from tests.crash.faulty import DIALECTS, KINDS, PATIENCE, WRITES, Write, initial_state, twins, until_late_work_is_done
+from tests.crash.faulty import (
+    DIALECTS,
+    KINDS,
+    PATIENCE,
+    WRITES,
+    Write,
+    initial_state,
+    twins,
+    until_late_work_is_done,
+)
 from tests.stage import Stage
 
 pytestmark = pytest.mark.scale
@@ -85,7 +94,9 @@ def check_once(sim: Simulator, *, doubled: bool) -> None:
 
 def check_mended(stage: Stage, write: Write, sim: Simulator) -> None:
     again = stage.apply(write.task)
-    assert again.ok, [(each.outcome, each.message, each.target.error, each.differences) for each in again.targets]
+    assert again.ok, [
+        (each.outcome, each.message, each.target.error, each.differences) for each in again.targets
+    ]
     assert write.is_there(sim)
     assert twins(sim.state) == []
     assert stage.plan(write.task).requests == 0

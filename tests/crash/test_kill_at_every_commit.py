@@ -33,7 +33,9 @@ class Server:
     def __init__(self, log: Path) -> None:
         self.log = log
         self.stage = Stage()
-        self.targets = [fields_target(self.stage.world, title, 2, reported=title == "Film") for title in TITLES]
+        self.targets = [
+            fields_target(self.stage.world, title, 2, reported=title == "Film") for title in TITLES
+        ]
         self.targets.append(marker_target(self.stage.world, "Clip"))
         self.done = log.read_text().splitlines() if log.exists() else []
         for path in self.done:
@@ -55,7 +57,11 @@ class Server:
         targets = []
         for target in self.targets:
             known = ledger.memory.recall(target.id)
-            left = [r for r in target.requests if not self._shows(target, r.path) and not _remembered(r, known)]
+            left = [
+                r
+                for r in target.requests
+                if not self._shows(target, r.path) and not _remembered(r, known)
+            ]
             if left:
                 targets.append(structs.replace(target, requests=tuple(left)))
         return targets
@@ -163,7 +169,9 @@ def look_at_ledger(place: Path | str, done: list[str]) -> None:
     """The records of the ledger agree with the log of the server."""
     with Ledger.open(place, readonly=True) as ledger:
         history = ledger.history()
-        while history and history[0].status == "running":  # PostgreSQL has not noticed yet that the process is dead
+        while (
+            history and history[0].status == "running"
+        ):  # PostgreSQL has not noticed yet that the process is dead
             time.sleep(0.01)
             history = ledger.history()
         if not history:
@@ -186,7 +194,10 @@ def look_at_ledger(place: Path | str, done: list[str]) -> None:
 
 @pytest.mark.parametrize("kind", ["local", "shared"])
 def test_kill_at_every_moment(
-    request: pytest.FixtureRequest, tmp_path: Path, kind: str, record_property: Callable[[str, object], None]
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    kind: str,
+    record_property: Callable[[str, object], None],
 ) -> None:
     """Die at one moment later each time, until a run survives: what is committed together differs by run."""
     for at in range(1, 200):
@@ -200,7 +211,8 @@ def test_kill_at_every_moment(
         look_at_ledger(place, server.done)
         go_on(place, server)
     record_property(
-        COUNTED, f"kill points of a run with a {kind} ledger (before and after each commit and each request): {at - 1}"
+        COUNTED,
+        f"kill points of a run with a {kind} ledger (before and after each commit and each request): {at - 1}",
     )
     assert 20 < at < 199
 

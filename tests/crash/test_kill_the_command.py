@@ -20,7 +20,13 @@ from typing import Any
 import pytest
 import yaml
 
-from msauto.plugins.simulator.embedded import SimChannel, SimMarker, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded import (
+    SimChannel,
+    SimMarker,
+    SimSegment,
+    Simulator,
+    empty_state,
+)
 from tests.conftest import COUNTED
 
 pytestmark = pytest.mark.scale
@@ -31,7 +37,10 @@ CLIP_TASK = {
     "title": "{{ item }}",
     "fields": {"comment": "Ready"},
     "xmp": {"dc:title": ["a", "b"]},
-    "segments": [{"number": 1, "start": 0, "duration": 10, "title": "One"}, {"number": 2, "start": 10, "duration": 5}],
+    "segments": [
+        {"number": 1, "start": 0, "duration": 10, "title": "One"},
+        {"number": 2, "start": 10, "duration": 5},
+    ],
     "markers": [{"uid": 1, "at": 7}, {"at": 20, "track": "Cue Point", "title": "Ad break"}],
     "links": [{"folder": "Playout", "title": "{{ item }} tonight"}],
 }
@@ -39,7 +48,10 @@ TASKS: list[dict[str, Any]] = [
     {"name": "Clips", "asset": CLIP_TASK, "loop": list(TITLES)},
     {
         "name": "Ticker",
-        "rss": {"channel": "ticker", "items": [{"guid": "n-1", "text": "Hello"}, {"guid": "n-2", "text": "World"}]},
+        "rss": {
+            "channel": "ticker",
+            "items": [{"guid": "n-1", "text": "Hello"}, {"guid": "n-2", "text": "World"}],
+        },
     },
 ]
 
@@ -61,13 +73,33 @@ def sim() -> Iterator[Simulator]:
 @pytest.fixture
 def book(tmp_path: Path) -> Path:
     path = tmp_path / "book.yml"
-    path.write_text(yaml.safe_dump([{"hosts": "all", "database": "NEWS", "tasks": TASKS}], allow_unicode=True))
+    path.write_text(
+        yaml.safe_dump([{"hosts": "all", "database": "NEWS", "tasks": TASKS}], allow_unicode=True)
+    )
     return path
 
 
 def start(sim: Simulator, book: Path, *more: str, forks: int = 2) -> subprocess.Popen[str]:
-    flags = ("--server", sim.url, "--state-dir", str(book.parent / "state"), "--forks", str(forks), *more)
-    command = [sys.executable, "-m", "msauto", "apply", str(book), "--yes", "--format", "json", *flags]
+    flags = (
+        "--server",
+        sim.url,
+        "--state-dir",
+        str(book.parent / "state"),
+        "--forks",
+        str(forks),
+        *more,
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "msauto",
+        "apply",
+        str(book),
+        "--yes",
+        "--format",
+        "json",
+        *flags,
+    ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -89,7 +121,10 @@ def check_end(sim: Simulator) -> None:
             (1, 0, 10, "One"),
             (2, 10, 5, "Two"),
         ]
-        assert sorted((m.pos, m.fields["track"], m.fields["title"]) for m in clip.markers) == _markers()
+        assert (
+            sorted((m.pos, m.fields["track"], m.fields["title"]) for m in clip.markers)
+            == _markers()
+        )
         assert [entry.title for entry in clip.entries[1:]] == [f"{title} tonight"]
     assert [(item.guid, item.title) for item in sim.state.channels["ticker"].items] == [
         ("n-1", "Hello"),
@@ -127,7 +162,9 @@ def test_the_points(record_property: Callable[[str, object], None]) -> None:
 
 
 @pytest.mark.parametrize(("kind", "number"), POINTS)
-def test_killed_while_a_write_is_under_way(sim: Simulator, book: Path, kind: str, number: int) -> None:
+def test_killed_while_a_write_is_under_way(
+    sim: Simulator, book: Path, kind: str, number: int
+) -> None:
     sim.faults.add(f"{kind}@^(POST|PUT|DELETE)*1+{number - 1}")
     process = start(sim, book)
     wait_for(sim, number, process)
@@ -170,7 +207,9 @@ def test_killed_while_a_write_is_under_way_with_a_shared_ledger(
 
 
 @pytest.mark.parametrize("share", range(0, SHARES, 3))
-def test_killed_at_any_moment_with_a_shared_ledger(sim: Simulator, shared_book: Path, share: int) -> None:
+def test_killed_at_any_moment_with_a_shared_ledger(
+    sim: Simulator, shared_book: Path, share: int
+) -> None:
     test_killed_at_any_moment(sim, shared_book, share)
 
 

@@ -56,7 +56,9 @@ class Loose(dict[str, Any]):
     """An item of which only what is named is known."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and all(value == other.get(name) for name, value in self.items())
+        return isinstance(other, Mapping) and all(
+            value == other.get(name) for name, value in self.items()
+        )
 
     __hash__ = None
 
@@ -85,7 +87,9 @@ class _AssetEnd:
     server: SimDialect
 
     def play(self) -> None:
-        found = [(clip, args) for args in self.case.assets if (clip := self._clip(args)) is not None]
+        found = [
+            (clip, args) for args in self.case.assets if (clip := self._clip(args)) is not None
+        ]
         for clip in {id(clip): clip for clip, _ in found}.values():
             self._play_clip(clip, [args for each, args in found if each is clip])
 
@@ -95,29 +99,51 @@ class _AssetEnd:
             self.news["clips"].remove(clip)
             return
         for args in told:
-            clip["entries"][0]["title"] = args["title"] if "was" in args else clip["entries"][0]["title"]
+            clip["entries"][0]["title"] = (
+                args["title"] if "was" in args else clip["entries"][0]["title"]
+            )
         exactly = {name: args for args in told for name in args.get("exactly", ())}
         fields = {name: value for args in told for name, value in args.get("fields", {}).items()}
         for name, value in fields.items():
-            value = frames(value, clip, told[0].get("origin", 0)) if name in POSITIONS and value != "" else value
+            value = (
+                frames(value, clip, told[0].get("origin", 0))
+                if name in POSITIONS and value != ""
+                else value
+            )
             clip["entries"][0]["fields"][name] = text_of(value)
         for name, values in ((n, v) for args in told for n, v in args.get("xmp", {}).items()):
-            lists = [args["xmp"][name] for args in told if isinstance(args.get("xmp", {}).get(name), list)]
+            lists = [
+                args["xmp"][name]
+                for args in told
+                if isinstance(args.get("xmp", {}).get(name), list)
+            ]
             every = [text_of(value) for each in lists for value in each]
             # Lists of several tasks are one, each value once; blanks around a value do not count.
             united = list(dict.fromkeys(value.strip() for value in every))
-            clip["xmp"][name] = [text_of(values)] if isinstance(values, str) else united if len(lists) > 1 else every
+            clip["xmp"][name] = (
+                [text_of(values)]
+                if isinstance(values, str)
+                else united
+                if len(lists) > 1
+                else every
+            )
         if any("restore" in args for args in told):
             clip["on_disk"] = True
         self._segments(clip, _all(told, "segments"), "segments" in exactly)
         for args in (each for each in told if "segmentation" in each):
             self._grid(clip, args["segmentation"], "segments" in exactly, bool(args.get("lossy")))
-        tracks = next((args["exactly"]["markers"].get("tracks") for args in told if _narrowed(args)), None)
+        tracks = next(
+            (args["exactly"]["markers"].get("tracks") for args in told if _narrowed(args)), None
+        )
         self._markers(clip, _all(told, "markers"), "markers" in exactly, tracks)
         home = clip["entries"][0]["title"]
-        named = [home if text_of(args["title"]) == text_of(home) else args["title"] for args in told]
+        named = [
+            home if text_of(args["title"]) == text_of(home) else args["title"] for args in told
+        ]
         links = [
-            {"title": name, **each} for name, args in zip(named, told, strict=True) for each in args.get("links", ())
+            {"title": name, **each}
+            for name, args in zip(named, told, strict=True)
+            for each in args.get("links", ())
         ]
         self._links(clip, links, "links" in exactly)
 
@@ -125,15 +151,31 @@ class _AssetEnd:
         """The clip of exactly this title; of its other form where that one alone is there; else of a former title."""
         clips: list[Store] = self.news["clips"]
         if args.get("state") == "absent":
-            place = {"title": args["title"]} | ({"folder": path_of(args["folder"])} if "folder" in args else {})
+            place = {"title": args["title"]} | (
+                {"folder": path_of(args["folder"])} if "folder" in args else {}
+            )
             return next((clip for clip in clips if Loose(place) == clip["entries"][0]), None)
-        former = [name for each in self.case.assets if each["title"] == args["title"] for name in each.get("was", [])]
+        former = [
+            name
+            for each in self.case.assets
+            if each["title"] == args["title"]
+            for name in each.get("was", [])
+        ]
         for name in (args["title"], *former):
             exact = [clip for clip in clips if clip["entries"][0]["title"] == name]
-            forms = [clip for clip in clips if text_of(clip["entries"][0]["title"]) == text_of(name)]
+            forms = [
+                clip for clip in clips if text_of(clip["entries"][0]["title"]) == text_of(name)
+            ]
             if exact or forms:
                 return (exact or forms)[0]
-        return next((clip for clip in clips if any(each["title"] == args["title"] for each in clip["entries"])), None)
+        return next(
+            (
+                clip
+                for clip in clips
+                if any(each["title"] == args["title"] for each in clip["entries"])
+            ),
+            None,
+        )
 
     # Segments: the number is the identity; else start and duration, else the title.
 
@@ -142,7 +184,11 @@ class _AssetEnd:
         end: list[Store] = []
         for sourced in (each for each in desired if each.get("state") == "absent"):
             gone = [Loose(self._segment(clip, sourced))]
-            live = {number: each for number, each in live.items() if each | {"titles": each["titles"][:1]} not in gone}
+            live = {
+                number: each
+                for number, each in live.items()
+                if each | {"titles": each["titles"][:1]} not in gone
+            }
         for sourced in (each for each in desired if each.get("state") != "absent"):
             want = self._segment(clip, sourced)
             found = live.pop(self._match(want, live) or self._moved(want, live), None)
@@ -153,19 +199,27 @@ class _AssetEnd:
             end.append({"name": "", "track": "", "rating": 0} | made)
         clip["segments"] = end + ([] if only and desired else list(live.values()))
         if self.server.segment_numbers == "by_start":
-            for number, each in enumerate(sorted(clip["segments"], key=lambda each: each["start"]), 1):
+            for number, each in enumerate(
+                sorted(clip["segments"], key=lambda each: each["start"]), 1
+            ):
                 each["number"] = number
 
     def _segment(self, clip: Store, sourced: Store) -> Store:
-        want: Store = {name: frames(sourced[name], clip) for name in ("start", "duration") if name in sourced}
-        want |= {"titles": [text] if (text := sourced["title"]) else []} if "title" in sourced else {}
+        want: Store = {
+            name: frames(sourced[name], clip) for name in ("start", "duration") if name in sourced
+        }
+        want |= (
+            {"titles": [text] if (text := sourced["title"]) else []} if "title" in sourced else {}
+        )
         return want | {name: sourced[name] for name in ("number", "keywords") if name in sourced}
 
     def _interrupted(self, want: Store) -> Store:
         """Return what a new segment had, if an interrupted run deleted it and did not create it again."""
         names = ("number",) if "number" in want else ("start", "duration")
         place = Loose({name: want[name] for name in names})
-        between = (had for name, had in self.case.ledger.items() if name.startswith("segment-between:"))
+        between = (
+            had for name, had in self.case.ledger.items() if name.startswith("segment-between:")
+        )
         had = next((each for each in between if place == each), {"number": ANY})
         titles = [had["title"]] if had.get("title") else []
         return {"number": had["number"], "titles": titles, "keywords": had.get("keywords") or ""}
@@ -186,7 +240,9 @@ class _AssetEnd:
         place = [want["start"], want.get("duration")]
         for number, each in live.items():
             was = self.case.ledger.get(f"left:segment:{number}", [{}])[0]
-            is_ours = each["start"] == place[0] or each["duration"] == place[1]  # with both changed it is another's
+            is_ours = (
+                each["start"] == place[0] or each["duration"] == place[1]
+            )  # with both changed it is another's
             if is_ours and [was.get("start"), was.get("duration")] == place:
                 return number
         return None
@@ -194,15 +250,26 @@ class _AssetEnd:
     def _grid(self, clip: Store, sourced: Store, only: bool, lossy: bool) -> None:
         step, title = frames(sourced["duration"], clip), sourced.get("title")
         live, end = list(clip["segments"]), []
-        places = [(start, min(step, clip["frames"] - start)) for start in range(0, clip["frames"], step)]
+        places = [
+            (start, min(step, clip["frames"] - start)) for start in range(0, clip["frames"], step)
+        ]
         is_there = {*places} <= {(each["start"], each["duration"]) for each in live}
         for index, place in enumerate(places):
-            found = next((each for each in live if (each["start"], each["duration"]) == place), None)
+            found = next(
+                (each for each in live if (each["start"], each["duration"]) == place), None
+            )
             if found is None:
-                ours = self._moved({"start": place[0], "duration": place[1]}, {each["number"]: each for each in live})
+                ours = self._moved(
+                    {"start": place[0], "duration": place[1]},
+                    {each["number"]: each for each in live},
+                )
                 found = next((each for each in live if each["number"] == ours), None)
             new = {"name": "", "titles": [], "track": "", "rating": 0, "keywords": ""}
-            made: Store = (new if found is None else found) | {"number": ANY, "start": place[0], "duration": place[1]}
+            made: Store = (new if found is None else found) | {
+                "number": ANY,
+                "start": place[0],
+                "duration": place[1],
+            }
             if lossy and not is_there:
                 made |= {"titles": made["titles"][:1], "track": "", "rating": 0}
             if title is not None:
@@ -215,10 +282,14 @@ class _AssetEnd:
 
     # Markers: the uid is the identity; without one, the track and the position.
 
-    def _markers(self, clip: Store, desired: Sequence[Store], only: bool, tracks: Sequence[str] | None) -> None:
+    def _markers(
+        self, clip: Store, desired: Sequence[Store], only: bool, tracks: Sequence[str] | None
+    ) -> None:
         absent = [(each, "uid" in each) for each in desired if each.get("state") == "absent"]
         gone = [Loose(self._marker(clip, sourced)) for sourced, by_uid in absent if by_uid]
-        live: list[Store] = sorted((each for each in clip["markers"] if each not in gone), key=lambda each: each["uid"])
+        live: list[Store] = sorted(
+            (each for each in clip["markers"] if each not in gone), key=lambda each: each["uid"]
+        )
         present = [each for each in desired if each.get("state") != "absent"]
         named = {each["uid"] for each in present if "uid" in each}
         for sourced in (each for each in present if "uid" in each):
@@ -227,7 +298,11 @@ class _AssetEnd:
         end: list[Store] = []
         for sourced in (each for each in present if "uid" not in each):
             want = {"track": track_of("General")} | self._marker(clip, sourced)
-            places = [each for each in live if (each["pos"], each["track"]) == (want["pos"], want["track"])]
+            places = [
+                each
+                for each in live
+                if (each["pos"], each["track"]) == (want["pos"], want["track"])
+            ]
             title = want.get("title", "")
             places = places or [
                 each  # a run made it, and others have moved it
@@ -242,12 +317,18 @@ class _AssetEnd:
             else:
                 end.append(dict.fromkeys(MARKER_FIELDS, "") | {"uid": ANY} | want)
         gone = [
-            Loose({"track": track_of("General")} | self._marker(clip, each)) for each, by_uid in absent if not by_uid
+            Loose({"track": track_of("General")} | self._marker(clip, each))
+            for each, by_uid in absent
+            if not by_uid
         ]
         live = [each for each in live if each not in gone]
         if only:
             kinds = None if tracks is None else set(map(track_of, tracks))
-            live = [each for each in live if each["uid"] in named or (kinds and each["track"] not in kinds)]
+            live = [
+                each
+                for each in live
+                if each["uid"] in named or (kinds and each["track"] not in kinds)
+            ]
         clip["markers"] = end + live
 
     def _marker(self, clip: Store, sourced: Store) -> Store:
@@ -266,7 +347,11 @@ class _AssetEnd:
         home, *links = clip["entries"]
         for sourced in desired:
             folder, title = path_of(sourced["folder"]), sourced["title"]
-            there = [each for each in (home, *links) if (each["folder"], each["title"]) == (folder, title)]
+            there = [
+                each
+                for each in (home, *links)
+                if (each["folder"], each["title"]) == (folder, title)
+            ]
             if sourced.get("state") == "absent":
                 links = [each for each in links if each not in there]
             elif not there:
@@ -326,19 +411,25 @@ def _says(sourced: Store, item: Store, server: SimDialect) -> bool:
     if "item" in sourced:
         want = sourced["item"]
         lines = "\n".join(line for line in (want.get("title"), want.get("description")) if line)
-        fields = all(item.get(name) == want.get(name, "") for name in ("title", "link") if name in want)
+        fields = all(
+            item.get(name) == want.get(name, "") for name in ("title", "link") if name in want
+        )
         if server.rss_body == "text" and lines == shown[1]:
             return True
         return fields and want.get("description", shown[1]) == shown[1] and not _dated(want, item)
     text = sourced["text"]
-    return text in (shown[1], "\n".join(part for part in shown if part)) or (text == shown[0] and not shown[1])
+    return text in (shown[1], "\n".join(part for part in shown if part)) or (
+        text == shown[0] and not shown[1]
+    )
 
 
 def _dated(want: Store, item: Store) -> bool:
     """Whether an item has another date than desired."""
     if "pubDate" not in want:
         return False
-    return not item["pub_date"] or parsedate_to_datetime(item["pub_date"]) != datetime.fromisoformat(want["pubDate"])
+    return not item["pub_date"] or parsedate_to_datetime(
+        item["pub_date"]
+    ) != datetime.fromisoformat(want["pubDate"])
 
 
 def _item_end(sourced: Store, file: str, server: SimDialect) -> Store:
@@ -347,7 +438,10 @@ def _item_end(sourced: Store, file: str, server: SimDialect) -> Store:
         lines = [line for line in (want.get("title", ""), want.get("description", "")) if line]
         descriptions = (want.get("description", ""), "\n".join(lines))
         return Loose(
-            file=file, title=want.get("title", ""), description=Either(descriptions), link=want.get("link", "")
+            file=file,
+            title=want.get("title", ""),
+            description=Either(descriptions),
+            link=want.get("link", ""),
         )
     text = sourced["text"]
     title, _, rest = text.partition("\n")
@@ -364,8 +458,12 @@ def _run_end(case: Case, news: Store | None, module: str, args: Store, changed: 
         if not any(name.startswith(f"xmp_batch:{args['connector']} ") for name in case.ledger):
             news["connectors"][args["connector"]].append(args["content"])
         return
-    clip = next(each for each in news["clips"] if each["entries"][0]["title"] == args.get("title", "Film"))
-    key = "command:" + " ".join([args["name"], *(f"{name}={value}" for name, value in args.get("params", {}).items())])
+    clip = next(
+        each for each in news["clips"] if each["entries"][0]["title"] == args.get("title", "Film")
+    )
+    key = "command:" + " ".join(
+        [args["name"], *(f"{name}={value}" for name, value in args.get("params", {}).items())]
+    )
     done = args.get("run") == "once" and key in case.ledger
     if done or (args.get("run") == "changed" and not changed):
         return

@@ -37,7 +37,9 @@ Rule = Callable[[Case, SimDialect, Ours], str]
 
 def refusal(case: Case, server: SimDialect, ours: Ours) -> list[str]:
     """Return the words that the refusal must hold; none where the row leaves the case possible."""
-    sourced = case.sourced.get("error", [word for words in case.sourced.get("errors", []) for word in words])
+    sourced = case.sourced.get(
+        "error", [word for words in case.sourced.get("errors", []) for word in words]
+    )
     words = list(BY_DIALECT.get(case.name, [sourced] if isinstance(sourced, str) else sourced))
     told = [word.replace("studio-a", "studio") for word in words if not word.startswith("task")]
     return [*told, *filter(None, (rule(case, server, ours) for rule in RULES))]
@@ -51,22 +53,35 @@ def _by_id(case: Case, server: SimDialect, _: Ours) -> str:
 def _folder(case: Case, _: SimDialect, ours: Ours) -> str:
     there = {tuple(path_of(folder)) for folder in case.sourced.get("server", {}).get("folders", [])}
     there |= {tuple(path_of(clip.get("folder") or "")) for clip in case.clips}
-    desired = {tuple(path_of(link["folder"])) for link in _links(case) if link.get("state") != "absent"}
-    return "a link cannot be placed in it" if desired - there and ours["folder_missing"] == "refuse" else ""
+    desired = {
+        tuple(path_of(link["folder"])) for link in _links(case) if link.get("state") != "absent"
+    }
+    return (
+        "a link cannot be placed in it"
+        if desired - there and ours["folder_missing"] == "refuse"
+        else ""
+    )
 
 
 def _home(case: Case, server: SimDialect, _: Ours) -> str:
     """Where each entry reports its own folder, nothing shows which of two entries is the clip."""
     titles = {path_of(link)[-1] for clip in case.clips for link in clip.get("links", [])}
     consents = any(args.get("with_links") and "folder" not in args for args in case.assets)
-    return "which of them is the clip" if server.link_folder == "own" and consents and titles - {"Film"} else ""
+    return (
+        "which of them is the clip"
+        if server.link_folder == "own" and consents and titles - {"Film"}
+        else ""
+    )
 
 
 def _unlink(case: Case, server: SimDialect, ours: Ours) -> str:
     if "error" in case.sourced and case.name not in BY_DIALECT:
         return ""
     live = {tuple(path_of(link)) for clip in case.clips for link in clip.get("links", [])}
-    named = {(*path_of(link["folder"]), link.get("title", "Film")): link.get("state") for link in _links(case)}
+    named = {
+        (*path_of(link["folder"]), link.get("title", "Film")): link.get("state")
+        for link in _links(case)
+    }
     only = any("links" in args.get("exactly", ()) for args in case.assets)
     gone = {link for link in live if named.get(link) == "absent" or (only and link not in named)}
     if gone and ours["link_delete"] == "refuse":
@@ -75,7 +90,11 @@ def _unlink(case: Case, server: SimDialect, ours: Ours) -> str:
         return "own title"
     homes = [tuple(path_of(clip.get("folder") or "")) for clip in case.clips]
     is_open = server.link_folder == "own" or any(link[:-1] in homes for link in gone)
-    may_be_home = gone and is_open and case.name not in BY_DIALECT.keys() - {"link/exactly_in_the_home_folder"}
+    may_be_home = (
+        gone
+        and is_open
+        and case.name not in BY_DIALECT.keys() - {"link/exactly_in_the_home_folder"}
+    )
     return "which of the two is the clip" if may_be_home else ""
 
 
@@ -101,18 +120,26 @@ def _before_in_point(case: Case, _: SimDialect, ours: Ours) -> str:
 def _text_loses(case: Case, _: SimDialect, ours: Ours) -> str:
     items = [item["item"] for args in case.channels for item in args["items"] if "item" in item]
     lost = any(item.keys() & {"link", "pubDate"} for item in items)
-    return "which cannot carry" if lost and not case.sourced.get("unchanged") and ours["rss_body"] == "text" else ""
+    return (
+        "which cannot carry"
+        if lost and not case.sourced.get("unchanged") and ours["rss_body"] == "text"
+        else ""
+    )
 
 
 def _version(case: Case, server: SimDialect, _: Ours) -> str:
     """A hidden field is written once, and a version that cannot write it is an error."""
     named = any("user_0" in args.get("fields", {}) for args in case.assets)
-    return "2.9.87" if named and "version" in case.sourced and server.link_fields == "hidden" else ""
+    return (
+        "2.9.87" if named and "version" in case.sourced and server.link_fields == "hidden" else ""
+    )
 
 
 def _titles(case: Case, _server: SimDialect, _: Ours) -> str:
     """Further titles that a server does not report are unknown."""
-    several = any(len(each.get("titles", [])) > 1 for clip in case.clips for each in clip.get("segments", []))
+    several = any(
+        len(each.get("titles", [])) > 1 for clip in case.clips for each in clip.get("segments", [])
+    )
     return "further titles" if several else ""
 
 
@@ -134,7 +161,9 @@ def told_by_server(end: Mapping[str, Any], before: Mapping[str, Any], server: Si
     """Whether the server itself refuses the end: no key of ours knows a server that takes no overlapping segments."""
     if server.segment_overlap != "refuse" or end == before:
         return False
-    return any(_overlap(clip["segments"]) for database in end["databases"] for clip in database["clips"])
+    return any(
+        _overlap(clip["segments"]) for database in end["databases"] for clip in database["clips"]
+    )
 
 
 def _overlap(segments: Iterable[Mapping[str, Any]]) -> bool:

@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from msauto.plugins.simulator.embedded import ServerState, SimDialect, SimMarker, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded import (
+    ServerState,
+    SimDialect,
+    SimMarker,
+    SimSegment,
+    Simulator,
+    empty_state,
+)
 from msauto.plugins.simulator.embedded.state import Item
 
 ROOT = Path(__file__).resolve().parents[1] / "cases"
@@ -32,8 +39,15 @@ OF_ONE_SERVER = frozenset(
             "duplicates_one_by_one",
         ),  # not as desired
         *("body_differs", "forms_of_a_text", "other_file"),  # what a channel shows of a text
-        *("document_keeps_the_rest", "document_loses_what_cannot_be_written"),  # what the simulator has not
-        *("no_guid_known_file", "no_guid_other_form", "no_guid_other_form_present"),  # what the ledger knows of a file
+        *(
+            "document_keeps_the_rest",
+            "document_loses_what_cannot_be_written",
+        ),  # what the simulator has not
+        *(
+            "no_guid_known_file",
+            "no_guid_other_form",
+            "no_guid_other_form_present",
+        ),  # what the ledger knows of a file
     )
 )
 """Cases that are about a channel of the default dialect."""
@@ -120,7 +134,11 @@ def pins_of(case: Case) -> dict[str, str]:
         or any("guid" in each for each in told)
         or any("file" in item for item in _items(case))
     ):
-        pins |= {"rss_guid": "item", "rss_body": "any", "our_rss_guid": "item"}  # a guid that no file has
+        pins |= {
+            "rss_guid": "item",
+            "rss_body": "any",
+            "our_rss_guid": "item",
+        }  # a guid that no file has
     if len(set(guids)) < len(guids):
         pins["rss_delete"] = server.get("rss_delete", "all")
     return pins
@@ -134,7 +152,10 @@ def tasks_of(case: Case, folder: Path) -> list[dict[str, Any]]:
     tasks = [_task(args, folder) for args in case.desired]
     if "left_out" not in case.sourced:
         return tasks
-    named = [{"name": f"task{number}.yml", **task, "tags": [PLANNED]} for number, task in enumerate(tasks, 1)]
+    named = [
+        {"name": f"task{number}.yml", **task, "tags": [PLANNED]}
+        for number, task in enumerate(tasks, 1)
+    ]
     return [*named, {"name": "left_out.yml", **_task(case.sourced["left_out"], folder)}]
 
 
@@ -175,13 +196,18 @@ def _state_of(case: Case) -> ServerState:
         news.make_folder(folder)
     for clip in case.clips:
         _put_clip(state, case, clip)
-    state.handles = {name.partition(":")[2]: news.clip(title) for name, title in sourced.get("ids", {}).items()}
+    state.handles = {
+        name.partition(":")[2]: news.clip(title) for name, title in sourced.get("ids", {}).items()
+    }
     live = case.sourced.get("live") or {}
     if "channel" in live:
         state.add_channel(live["channel"]).items = [_item(item, case) for item in live["items"]]
     bystander = news.add_clip("Bystander", "Elsewhere", frames=77, archive="$(archive)/b")
     bystander.home.fields.update(comment="mine", user_3="mine")
-    bystander.markers, bystander.segments = [SimMarker(1, 5, {"track": "General"})], [SimSegment(1, 0, 9, ["A"])]
+    bystander.markers, bystander.segments = (
+        [SimMarker(1, 5, {"track": "General"})],
+        [SimSegment(1, 0, 9, ["A"])],
+    )
     bystander.xmp = {"dc:title": ["mine"]}
     return state
 
@@ -197,7 +223,9 @@ def _put_clip(state: ServerState, case: Case, sourced: Mapping[str, Any]) -> Non
         finalized=sourced.get("finalized", True),
         online=sourced.get("hires", "here") != "",
         archive=sourced.get("archive") or "",
-        omitted=tuple(name for name, value in (("frames", frames), ("frame_time", rate)) if value is None),
+        omitted=tuple(
+            name for name, value in (("frames", frames), ("frame_time", rate)) if value is None
+        ),
     )
     news = state.databases["NEWS"]
     for link in sourced.get("links", []):
@@ -206,14 +234,20 @@ def _put_clip(state: ServerState, case: Case, sourced: Mapping[str, Any]) -> Non
     clip.home.fields.update({**sourced.get("fields", {}), **_remembered(case, "field:")})
     clip.xmp = {**(sourced.get("xmp") or {}), **_remembered(case, "xmp:")}
     origin = (
-        int(clip.home.fields.get("first_frame", 0)) if case.sourced.get("dialect", {}).get("position_origin") else 0
+        int(clip.home.fields.get("first_frame", 0))
+        if case.sourced.get("dialect", {}).get("position_origin")
+        else 0
     )
     clip.markers = [_marker(marker, origin) for marker in sourced.get("markers", [])]
     clip.segments = [_segment(segment, origin, case) for segment in sourced.get("segments", [])]
 
 
 def _remembered(case: Case, prefix: str) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in case.ledger.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): value
+        for name, value in case.ledger.items()
+        if name.startswith(prefix)
+    }
 
 
 def _marker(sourced: Mapping[str, Any], origin: int) -> SimMarker:
@@ -262,7 +296,9 @@ def file_of(guid: str, case: Case) -> str:
         for item in args["items"]:
             if item.get("guid") == guid and "/" in guid and item.get("state") != "absent":
                 (put,) = (line for line in case.sourced["requests"] if line.startswith("PUT "))
-                return unquote(put.rpartition("/")[2])  # what msauto makes of a guid that is no file name
+                return unquote(
+                    put.rpartition("/")[2]
+                )  # what msauto makes of a guid that is no file name
             if item.get("guid") == guid:
                 return str(item.get("file") or f"{guid}.{'xml' if 'item' in item else 'txt'}")
     return guid if guid.endswith((".txt", ".xml")) else f"{guid.replace('/', '-')}.txt"
@@ -274,7 +310,9 @@ def file_of(guid: str, case: Case) -> str:
 def ledger_of(case: Case, folder: Path) -> dict[str, Any]:
     """Return what the ledger is to hold, with the sums of files that are put into the playbook's folder."""
     held = json.loads(json.dumps(case.ledger))
-    held = {name.replace(":out/", f":{folder}/out/"): value for name, value in held.items()}  # as plans name files
+    held = {
+        name.replace(":out/", f":{folder}/out/"): value for name, value in held.items()
+    }  # as plans name files
     for name, was in case.sourced.get("disk", {}).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

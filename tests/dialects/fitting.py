@@ -33,7 +33,9 @@ def _titles(server: SimDialect) -> tuple[str, ...]:
 
 def _guids(server: SimDialect) -> tuple[str, ...]:
     # A server that takes texts only never sees the guid of an item document: it names the item by its file.
-    return ("stem",) if server.rss_guid == "item" and server.rss_body == "text" else (server.rss_guid,)
+    return (
+        ("stem",) if server.rss_guid == "item" and server.rss_body == "text" else (server.rss_guid,)
+    )
 
 
 FITTING: Mapping[str, Fit] = {
@@ -54,12 +56,17 @@ FITTING: Mapping[str, Fit] = {
     ),
     "segment_numbers": lambda server: (server.segment_numbers,),
     "marker_update": _by("marker_update", {"clear": ("full",), "keep": ("full", "changed")}),
-    "folder_missing": _by("folder_missing", {"refuse": ("refuse",), "create": ("refuse", "create")}),
+    "folder_missing": _by(
+        "folder_missing", {"refuse": ("refuse",), "create": ("refuse", "create")}
+    ),
     "link_delete": lambda server: (
-        ("refuse", "by_title") if (server.link_delete, server.link_titles) == ("by_title", "found") else ("refuse",)
+        ("refuse", "by_title")
+        if (server.link_delete, server.link_titles) == ("by_title", "found")
+        else ("refuse",)
     ),
     "rss_update": _by(
-        "rss_update", {"replace": ("put", "delete_put"), "duplicate": ("delete_put",), "refuse": ("delete_put",)}
+        "rss_update",
+        {"replace": ("put", "delete_put"), "duplicate": ("delete_put",), "refuse": ("delete_put",)},
     ),
     "rss_guid": _guids,
     "rss_body": _by("rss_body", {"any": ("auto",), "text": ("text",), "item": ("item",)}),
@@ -83,8 +90,16 @@ APART = frozenset({"marker_uid", "xmp_update"})
 
 def parameters() -> dict[str, tuple[str, ...]]:
     """Return every switch of the simulator with its values, and every key of ours with its own."""
-    switches = {name: values for name, values in SimDialect.choices().items() if values and name not in APART}
-    return switches | {"list_separator": SEPARATORS} | {f"our_{key}": values for key, values in _our_values().items()}
+    switches = {
+        name: values
+        for name, values in SimDialect.choices().items()
+        if values and name not in APART
+    }
+    return (
+        switches
+        | {"list_separator": SEPARATORS}
+        | {f"our_{key}": values for key, values in _our_values().items()}
+    )
 
 
 @cache
@@ -127,26 +142,35 @@ def _groups() -> tuple[tuple[str, ...], ...]:
 @cache
 def _possible(group: tuple[str, ...], given: tuple[str | None, ...]) -> bool:
     known = parameters()
-    choices = [known[name] if value is None else (value,) for name, value in zip(group, given, strict=True)]
+    choices = [
+        known[name] if value is None else (value,) for name, value in zip(group, given, strict=True)
+    ]
     return any(_fits(dict(zip(group, values, strict=True))) for values in product(*choices))
 
 
 def _fits(row: Row) -> bool:
     server = server_of(row)
-    ours = {name.removeprefix("our_"): value for name, value in row.items() if name.startswith("our_")}
+    ours = {
+        name.removeprefix("our_"): value for name, value in row.items() if name.startswith("our_")
+    }
     return all(value in FITTING[key](server) for key, value in ours.items())
 
 
 def server_of(row: Row) -> SimDialect:
     """Return the simulator's side of a row."""
-    return SimDialect().with_values({name: value for name, value in row.items() if not name.startswith("our_")})
+    return SimDialect().with_values(
+        {name: value for name, value in row.items() if not name.startswith("our_")}
+    )
 
 
 def ours_of(row: Row) -> dict[str, str]:
     """Return the inventory's side of a row; where a row was bent and the two do not fit any more, what does."""
     server = server_of(row)
     sourced = {key: row.get(f"our_{key}", "") for key in FITTING}
-    return {key: sourced[key] if sourced[key] in fit(server) else fit(server)[0] for key, fit in FITTING.items()}
+    return {
+        key: sourced[key] if sourced[key] in fit(server) else fit(server)[0]
+        for key, fit in FITTING.items()
+    }
 
 
 def auth_of(server: SimDialect) -> dict[str, object]:

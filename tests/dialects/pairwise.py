@@ -12,14 +12,18 @@ Pair = frozenset[Value]
 
 
 def pairwise(
-    parameters: Mapping[str, Sequence[str]], seed: int = 0, possible: Callable[[Row], bool] = lambda _: True
+    parameters: Mapping[str, Sequence[str]],
+    seed: int = 0,
+    possible: Callable[[Row], bool] = lambda _: True,
 ) -> list[Row]:
     """Return the rows, the same each time for one seed; greedy, so a few more than the least possible.
 
     Each row begins with a pair that no row has yet, then takes, parameter by parameter, the value with which most
     new pairs are met. ``possible`` returns whether a part of a row can occur: pairs that cannot are left out.
     """
-    missing = dict.fromkeys(pair for pair in all_pairs(parameters) if possible(dict(pair)))  # a set, in order
+    missing = dict.fromkeys(
+        pair for pair in all_pairs(parameters) if possible(dict(pair))
+    )  # a set, in order
     rows: list[Row] = []
     while missing:
         row = dict(sorted(next(iter(missing))))
@@ -45,6 +49,15 @@ def pairs_of(row: Row) -> Iterable[Pair]:
     return map(frozenset, combinations(row.items(), 2))
 
 
-def _best(name: str, values: Sequence[str], row: Row, missing: Mapping[Pair, None], turn: int) -> str:
-    turned = [values[(index + turn) % len(values)] for index in range(len(values))]  # else ties favour the first
-    return max(turned, key=lambda value: sum(frozenset({(name, value), sourced}) in missing for sourced in row.items()))
+def _best(
+    name: str, values: Sequence[str], row: Row, missing: Mapping[Pair, None], turn: int
+) -> str:
+    turned = [
+        values[(index + turn) % len(values)] for index in range(len(values))
+    ]  # else ties favour the first
+    return max(
+        turned,
+        key=lambda value: sum(
+            frozenset({(name, value), sourced}) in missing for sourced in row.items()
+        ),
+    )

@@ -25,7 +25,8 @@ def plain_store(sim: Simulator) -> Store:
         del database["next_link_id"]
         database["folders"].sort()
         told = {
-            name: [base64.b64decode(body).decode() for body in each] for name, each in database["connectors"].items()
+            name: [base64.b64decode(body).decode() for body in each]
+            for name, each in database["connectors"].items()
         }
         database["connectors"] = told
         database["clips"] = [_clip(clip) for clip in database["clips"]]
@@ -33,11 +34,18 @@ def plain_store(sim: Simulator) -> Store:
 
 
 def _clip(clip: Store) -> Store:
-    evened = {name: value for name, value in clip.items() if name not in {"online", "online_at", "recording_since"}}
+    evened = {
+        name: value
+        for name, value in clip.items()
+        if name not in {"online", "online_at", "recording_since"}
+    }
     return evened | {
         "on_disk": clip["online"] or clip["online_at"] is not None,
         "markers": [_marker(marker) for marker in clip["markers"]],
-        "segments": [each | {"titles": list(filter(None, map(text_of, each["titles"])))} for each in clip["segments"]],
+        "segments": [
+            each | {"titles": list(filter(None, map(text_of, each["titles"])))}
+            for each in clip["segments"]
+        ],
         "entries": [_entry(entry) for entry in clip["entries"]],
         "xmp": {name: list(map(text_of, values)) for name, values in clip["xmp"].items() if values},
         "partner": [dict(each) for each in clip["partner"]],
@@ -45,9 +53,15 @@ def _clip(clip: Store) -> Store:
 
 
 def _marker(marker: Store) -> Store:
-    fields = dict.fromkeys(MARKER_FIELDS, "") | {name: text_of(value) for name, value in marker["fields"].items()}
+    fields = dict.fromkeys(MARKER_FIELDS, "") | {
+        name: text_of(value) for name, value in marker["fields"].items()
+    }
     fields["rating"] = rating_of(fields["rating"])
-    return fields | {"uid": marker["uid"], "pos": marker["pos"], "track": track_of(fields.get("track", "General"))}
+    return fields | {
+        "uid": marker["uid"],
+        "pos": marker["pos"],
+        "track": track_of(fields.get("track", "General")),
+    }
 
 
 def _entry(entry: Store) -> Store:
@@ -57,7 +71,11 @@ def _entry(entry: Store) -> Store:
 def _fields(fields: Store) -> Iterator[tuple[str, str]]:
     for name, value in fields.items():
         text = text_of(value)
-        text = str(int(text)) if name in {"layer", "first_frame", "last_frame", "icon_pos"} and text else text
+        text = (
+            str(int(text))
+            if name in {"layer", "first_frame", "last_frame", "icon_pos"} and text
+            else text
+        )
         if text and (name, text) != ("first_frame", "0"):
             yield name, text
 
@@ -76,8 +94,16 @@ def differences(expected: Any, actual: Any, where: str = "") -> list[str]:
     """Return what differs, each with its way from the root; lists of things are compared whatever their order."""
     if isinstance(expected, dict) and isinstance(actual, dict) and type(expected) is dict:
         names = sorted({*expected, *actual})
-        return [told for name in names for told in differences(expected.get(name), actual.get(name), f"{where}/{name}")]
-    if isinstance(expected, list) and isinstance(actual, list) and where.rpartition("/")[2] in LISTS:
+        return [
+            told
+            for name in names
+            for told in differences(expected.get(name), actual.get(name), f"{where}/{name}")
+        ]
+    if (
+        isinstance(expected, list)
+        and isinstance(actual, list)
+        and where.rpartition("/")[2] in LISTS
+    ):
         return _unordered(expected, actual, where)
     return [] if expected == actual else [f"{where}: {expected!r} expected, {actual!r} is there"]
 
@@ -86,11 +112,17 @@ def _unordered(expected: Sequence[Any], actual: Sequence[Any], where: str) -> li
     left = list(actual)
     missing = []
     for each in expected:
-        found = next((index for index, other in enumerate(left) if not differences(each, other, "")), None)
+        found = next(
+            (index for index, other in enumerate(left) if not differences(each, other, "")), None
+        )
         if found is None:
             missing.append(each)
         else:
             left.pop(found)
     if len(missing) == len(left) == 1:
-        return differences(missing[0], left[0], f"{where}[{next((left[0][n] for n in NAMES if n in left[0]), '')}]")
-    return [f"{where}: {each!r} is missing" for each in missing] + [f"{where}: {each!r} is too much" for each in left]
+        return differences(
+            missing[0], left[0], f"{where}[{next((left[0][n] for n in NAMES if n in left[0]), '')}]"
+        )
+    return [f"{where}: {each!r} is missing" for each in missing] + [
+        f"{where}: {each!r} is too much" for each in left
+    ]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from msauto.plugins.simulator.embedded import SimClip, SimDialect, SimMarker, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded import (
+    SimClip,
+    SimDialect,
+    SimMarker,
+    SimSegment,
+    Simulator,
+    empty_state,
+)
 from msauto.plugins.simulator.embedded.rss import put_item
 
 FILM = "Back\\Slash / Film: 50% @ night? «Новости», 1+1"
@@ -36,7 +43,10 @@ LOOSE_TASK: dict[str, Any] = {
         {"start": 100, "duration": 50, "title": "B"},
         {"start": 300, "duration": 50, "title": "D"},
     ],
-    "markers": [{"at": 10, "track": "General", "title": "Kept"}, {"at": 20, "track": "General", "title": "New"}],
+    "markers": [
+        {"at": 10, "track": "General", "title": "Kept"},
+        {"at": 20, "track": "General", "title": "New"},
+    ],
 }
 SELECT: dict[str, Any] = {
     "folder": "Raw",
@@ -66,7 +76,10 @@ STORY: tuple[dict[str, Any], ...] = (
             "exactly": ["segments"],
         },
     },
-    {"name": "Another name", "asset": {"title": RENAMED, "was": ["Old name"], "fields": {"comment": "renamed"}}},
+    {
+        "name": "Another name",
+        "asset": {"title": RENAMED, "was": ["Old name"], "fields": {"comment": "renamed"}},
+    },
     {"name": "Gone", "asset": {"title": "Gone", "state": "absent"}},
     {"name": "Never there", "asset": {"title": "Never there", "state": "absent"}},
     {"name": "Chosen", "asset": {"select": SELECT, "fields": {"comment": "checked"}}},
@@ -82,7 +95,11 @@ def put_story(sim: Simulator, server: SimDialect) -> None:
         news.make_folder(folder)
     _put_film(news.add_clip(FILM, "Raw/2026", frames=4000))
     loose = news.add_clip("Loose", "Films", frames=1000)
-    loose.segments = [SimSegment(4, 0, 100, ["A"]), SimSegment(2, 100, 40, ["B"]), SimSegment(8, 900, 100, ["Z"])]
+    loose.segments = [
+        SimSegment(4, 0, 100, ["A"]),
+        SimSegment(2, 100, 40, ["B"]),
+        SimSegment(8, 900, 100, ["Z"]),
+    ]
     loose.markers = [SimMarker(1, 10, {"track": "General", "title": "Kept"})]
     news.add_clip("Grid", "Films", frames=1000).segments = [SimSegment(7, 0, 1000, ["All"])]
     for title in ("Old name", "Gone"):
@@ -99,7 +116,11 @@ def put_story(sim: Simulator, server: SimDialect) -> None:
 def _put_film(film: SimClip) -> None:
     film.home.fields.update(comment="raw", user_7="kept", first_frame=str(IN_POINT))
     film.xmp = {"dc:title": ["Old"], "ext:kept": ["a", "b"]}
-    film.segments = [SimSegment(1, 200, 100, ["Old"]), SimSegment(2, 400, 100, ["Two"]), SimSegment(9, 3000, 50)]
+    film.segments = [
+        SimSegment(1, 200, 100, ["Old"]),
+        SimSegment(2, 400, 100, ["Two"]),
+        SimSegment(9, 3000, 50),
+    ]
     film.markers = [
         SimMarker(3, 150, {"track": "General", "title": "Kept", "comment": "kept too"}),
         SimMarker(5, 300, {"track": "Icon", "title": "Stale"}),
@@ -124,8 +145,12 @@ def check_end(sim: Simulator) -> None:
     _check_lists(sim)
     news = sim.state.databases["NEWS"]
     titles = sorted(entry.title for entry in news.root.walk() if entry.is_home)
-    assert titles == sorted([FILM, "Loose", "Grid", RENAMED, "Sound", "Still", "Sound, early", "Film, late"])
-    assert {clip.title for clip in news.clips() if clip.home.fields.get("comment") == "checked"} == {"Sound", "Still"}
+    assert titles == sorted(
+        [FILM, "Loose", "Grid", RENAMED, "Sound", "Still", "Sound, early", "Film, late"]
+    )
+    assert {
+        clip.title for clip in news.clips() if clip.home.fields.get("comment") == "checked"
+    } == {"Sound", "Still"}
     assert news.clip(RENAMED).home.fields == {"comment": "renamed"}
     check_ticker(sim)
 
@@ -134,7 +159,11 @@ def _check_film(sim: Simulator) -> None:
     film = sim.state.clip(FILM)
     told = {"comment": "Ready, 50% & more\nline two", "user_0": "Kanal+5", "layer": "3"}
     assert film.home.fields == {"user_7": "kept", "first_frame": str(IN_POINT)} | told
-    assert film.xmp == {"dc:title": ["Новости & more"], "dc:subject": ["news", "вечер"], "ext:kept": ["a", "b"]}
+    assert film.xmp == {
+        "dc:title": ["Новости & more"],
+        "dc:subject": ["news", "вечер"],
+        "ext:kept": ["a", "b"],
+    }
     assert _segments(film) == [(1, 200, 250, "Part 1"), (2, 450, 100, "Two"), (3, 700, 50, "")]
     first = film.segment(1)
     assert first is not None
@@ -173,4 +202,6 @@ def check_ticker(sim: Simulator) -> None:
 
 
 def _segments(clip: SimClip) -> list[tuple[int, int, int, str]]:
-    return sorted((each.number, each.start, each.duration, "".join(each.titles[:1])) for each in clip.segments)
+    return sorted(
+        (each.number, each.start, each.duration, "".join(each.titles[:1])) for each in clip.segments
+    )

@@ -23,7 +23,16 @@ from msauto.model.result import Result
 from msauto.plugins.simulator.embedded import LogEntry, SimDialect, Simulator
 from tests.dialects.case_end import end_of
 from tests.dialects.case_refusals import BY_DIALECT, refusal, told_by_server
-from tests.dialects.case_seed import CREATED, Case, ledger_of, load_cases, pins_of, put_case, tags_of, tasks_of
+from tests.dialects.case_seed import (
+    CREATED,
+    Case,
+    ledger_of,
+    load_cases,
+    pins_of,
+    put_case,
+    tags_of,
+    tasks_of,
+)
 from tests.dialects.fitting import ours_of, rows, server_of
 from tests.dialects.pairwise import Row
 from tests.dialects.store import differences, evened, plain_store
@@ -33,7 +42,12 @@ pytestmark = pytest.mark.scale
 
 CASES = load_cases()
 # The oracle of the cases knows one clip for each title, and links whose titles find them; tests/worlds has the others.
-PINNED = {"title_case": "exact", "title_twins": "first", "link_titles": "found", "orig_name": "reported"}
+PINNED = {
+    "title_case": "exact",
+    "title_twins": "first",
+    "link_titles": "found",
+    "orig_name": "reported",
+}
 ROWS = [{**row, **{name: value for name, value in PINNED.items() if name in row}} for row in rows()]
 SHARE = 12
 """On how many rows a case is played: others for each case, and over all cases each row about fifty times."""
@@ -84,7 +98,9 @@ class Play:
         except InputError as error:
             return error, None
 
-    def check_refused(self, plan: Plan | InputError, words: list[str], before: dict[str, Any]) -> None:
+    def check_refused(
+        self, plan: Plan | InputError, words: list[str], before: dict[str, Any]
+    ) -> None:
         if isinstance(plan, InputError):
             errors = str(plan)
         else:
@@ -118,10 +134,15 @@ class Play:
 
     def shows_all(self) -> bool:
         hidden = (self.server.link_fields, self.server.segment_keywords) != ("reported", "reported")
-        return not hidden and self.server.xmp_shape != "unreadable" and self.ours["xmp_read"] == "auto"
+        return (
+            not hidden and self.server.xmp_shape != "unreadable" and self.ours["xmp_read"] == "auto"
+        )
 
     def check_result(self, result: Result) -> None:
-        failed = [(each.target.name, each.outcome, each.message, each.differences) for each in result.targets]
+        failed = [
+            (each.target.name, each.outcome, each.message, each.differences)
+            for each in result.targets
+        ]
         assert result.ok, f"{failed}\n{self.told}"
 
     def check_files(self, plan: Plan) -> None:
@@ -132,7 +153,11 @@ class Play:
     def check_again(self, resolved: ResolvedPlaybooks) -> None:
         again = self.stage.planned(resolved)
         assert again.errors == self.case.sourced.get("again_errors", 0), self.told
-        left = [f"{each.action} {each.aspect} {each.key}" for target in again.targets for each in target.changes]
+        left = [
+            f"{each.action} {each.aspect} {each.key}"
+            for target in again.targets
+            for each in target.changes
+        ]
         assert left == self.case.sourced.get("again", []), f"{left}\n{self.told}"
 
 

@@ -16,7 +16,16 @@ from msauto.errors import InputError
 from msauto.model.plan import Plan
 from msauto.model.server import Dialect
 from msauto.plugins.simulator.embedded import SimDialect, Simulator
-from tests.dialects.fitting import APART, FITTING, LOOKS_AT, ours_of, parameters, possible, rows, server_of
+from tests.dialects.fitting import (
+    APART,
+    FITTING,
+    LOOKS_AT,
+    ours_of,
+    parameters,
+    possible,
+    rows,
+    server_of,
+)
 from tests.dialects.pairwise import Row, all_pairs, pairs_of
 from tests.dialects.story import FILM, LINK, STORY, check_end, put_story
 from tests.stage import Stage, lines
@@ -71,7 +80,9 @@ def play(row: Row, sim: Simulator, folder: Path) -> None:
     check_bases(plan, server, ours)
     result = stage.apply(*STORY)
     failed = [each for each in result.targets if each.outcome != "changed"]
-    assert result.ok, [(each.target.name, each.outcome, each.message, each.differences) for each in failed]
+    assert result.ok, [
+        (each.target.name, each.outcome, each.message, each.differences) for each in failed
+    ]
     check_end(sim)
     check_nothing_left(stage)
     check_refusals(stage, ours)
@@ -103,7 +114,10 @@ def check_nothing_left(stage: Stage, *without: str) -> None:
     stage.sim.clear_log()
     plan = stage.plan(*story)
     assert (plan.requests, plan.errors) == (0, 0), [
-        (target.error, [(change.aspect, change.key, change.before, change.after) for change in target.changes])
+        (
+            target.error,
+            [(change.aspect, change.key, change.before, change.after) for change in target.changes],
+        )
         for target in plan.targets
     ]
     assert not stage.sent(), lines(stage.sent())
@@ -114,17 +128,24 @@ def check_refusals(stage: Stage, ours: dict[str, str]) -> None:
     reasons: dict[str, tuple[dict[str, Any], str]] = {
         "Loose": ({"markers": [{"uid": 99, "at": 1}]}, "99"),
         "Sound": ({"links": [{"folder": "No/Such"}]}, "folder_missing"),
-        FILM: ({"links": [{"folder": "Playout/Tonight", "title": LINK, "state": "absent"}]}, "link_delete"),
+        FILM: (
+            {"links": [{"folder": "Playout/Tonight", "title": LINK, "state": "absent"}]},
+            "link_delete",
+        ),
     }
     allowed = {"Sound": ours["folder_missing"] == "create", FILM: ours["link_delete"] == "by_title"}
     reasons = {title: sourced for title, sourced in reasons.items() if not allowed.get(title)}
     stage.sim.clear_log()
-    plan = stage.plan(*({"asset": {"title": title} | desired} for title, (desired, _) in reasons.items()))
+    plan = stage.plan(
+        *({"asset": {"title": title} | desired} for title, (desired, _) in reasons.items())
+    )
     errors = {target.name: target.error or "" for target in plan.targets}
     for title, (_, why) in reasons.items():
         assert why in errors[title], (title, errors)
     with pytest.raises(InputError, match="list_separator"):
-        stage.plan({"asset": {"title": "Grid", "xmp": {"dc:title": [f"a{ours['list_separator']}b"]}}})
+        stage.plan(
+            {"asset": {"title": "Grid", "xmp": {"dc:title": [f"a{ours['list_separator']}b"]}}}
+        )
     assert not stage.sent(), lines(stage.sent())
 
 

@@ -16,7 +16,13 @@ from msauto.model.live import Asset
 from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.plugins.probe.observations import ProbeResult
 from msauto.plugins.probe.probe import TrialOptions, probe, probe_by_trial
-from msauto.plugins.simulator.embedded import SimDialect, SimMarker, SimSegment, Simulator, empty_state
+from msauto.plugins.simulator.embedded import (
+    SimDialect,
+    SimMarker,
+    SimSegment,
+    Simulator,
+    empty_state,
+)
 from msauto.plugins.simulator.embedded.rss import put_item
 from tests.dialects.fitting import FITTING, rows, server_of
 from tests.dialects.pairwise import Row
@@ -46,12 +52,19 @@ def put(sim: Simulator, server: SimDialect) -> None:
     news = sim.state.databases["NEWS"]
     clip = news.add_clip(SCRATCH, "Tests/2026", frames=500)
     clip.segments = [SimSegment(1, 0, 100, ["One"]), SimSegment(4, 120, 300, ["Four"])]
-    clip.markers = [SimMarker(7, 30, {"title": "Old", "track": "General", "rating": "5", "user": "anna"})]
+    clip.markers = [
+        SimMarker(7, 30, {"title": "Old", "track": "General", "rating": "5", "user": "anna"})
+    ]
     clip.xmp = {"dc:title": ["Scratch"], FIELD: ["Kanal 5"]}
     clip.home.fields["first_frame"] = "3"
     news.add_clip("Part: two", "Tests/2026", frames=50, mime_type=4)
     ticker = sim.state.add_channel("ticker")
-    put_item(ticker, "n-1.txt", b"<item><title>x</title></item>" if server.rss_body == "item" else b"x", server)
+    put_item(
+        ticker,
+        "n-1.txt",
+        b"<item><title>x</title></item>" if server.rss_body == "item" else b"x",
+        server,
+    )
     sim.clear_log()
 
 
@@ -77,7 +90,9 @@ def let_all(asset: Asset, links: Any) -> None:
 
 def try_on(sim: Simulator, server: SimDialect) -> ProbeResult:
     trial = TrialOptions(SCRATCH, FIELD)
-    work = probe_by_trial(spec(sim, server), "NEWS", trial, clock=Hurried(), report=lambda _: None, refuse=let_all)
+    work = probe_by_trial(
+        spec(sim, server), "NEWS", trial, clock=Hurried(), report=lambda _: None, refuse=let_all
+    )
     return asyncio.run(work)
 
 

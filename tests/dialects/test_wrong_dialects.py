@@ -46,7 +46,11 @@ def link(folder: str, title: str) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_it_is_told(
-    server: dict[str, str], ours: dict[str, str], task: dict[str, Any], sim: Simulator, tmp_path: Path
+    server: dict[str, str],
+    ours: dict[str, str],
+    task: dict[str, Any],
+    sim: Simulator,
+    tmp_path: Path,
 ) -> None:
     result = make_stage(sim, tmp_path, server, ours).apply(task)
     assert result.plan.errors == 0
@@ -77,7 +81,9 @@ def test_the_colon_of_a_title_is_not_found(sim: Simulator, tmp_path: Path) -> No
     assert stage.plan({"asset": {"title": "One: two", "fields": {"comment": "x"}}}).errors == 1
 
 
-def test_unsent_fields_that_a_server_clears_are_told_one_by_one(sim: Simulator, tmp_path: Path) -> None:
+def test_unsent_fields_that_a_server_clears_are_told_one_by_one(
+    sim: Simulator, tmp_path: Path
+) -> None:
     stage = make_stage(sim, tmp_path, {"marker_update": "clear"}, {"marker_update": "changed"})
     marker = sim.state.clip(FILM).marker(3)
     assert marker is not None
@@ -96,18 +102,25 @@ def test_unsent_fields_that_a_server_clears_are_told_one_by_one(sim: Simulator, 
 
 
 @pytest.mark.parametrize("ours", ["changed", "full"])
-def test_a_server_that_stamps_what_it_changes_is_no_wrong_dialect(sim: Simulator, tmp_path: Path, ours: str) -> None:
+def test_a_server_that_stamps_what_it_changes_is_no_wrong_dialect(
+    sim: Simulator, tmp_path: Path, ours: str
+) -> None:
     stage = make_stage(sim, tmp_path, {"marker_update": "keep"}, {"marker_update": ours})
     plan = stage.plan({"asset": {"title": FILM, "markers": [{"uid": 3, "title": "New"}]}})
     target = plan.targets[0]
 
     def is_predicted(marker: Marker) -> bool:
         found = compare(
-            predict(target.effects, 1), (), snapshot_of(LiveTarget(Asset(FILM, markers=(marker,)))), ASPECTS
+            predict(target.effects, 1),
+            (),
+            snapshot_of(LiveTarget(Asset(FILM, markers=(marker,)))),
+            ASPECTS,
         )
         return found.verdicts == {("marker", "3"): "predicted"}
 
-    stamped = Marker(3, 150, {"track": "General", "title": "New", "comment": "stamped", "user": "api"})
+    stamped = Marker(
+        3, 150, {"track": "General", "title": "New", "comment": "stamped", "user": "api"}
+    )
     assert is_predicted(stamped)
     cleared = Marker(3, 150, {"track": "General", "title": "New"})
     assert not is_predicted(cleared)
@@ -118,22 +131,35 @@ def test_a_server_that_stamps_what_it_changes_is_no_wrong_dialect(sim: Simulator
 
 def test_positions_are_off_by_the_in_point_unseen(sim: Simulator, tmp_path: Path) -> None:
     stage = make_stage(sim, tmp_path, {"position_origin": "in"}, {})
-    assert stage.apply({"asset": {"title": FILM, "markers": [{"at": 500, "track": "Icon", "title": "x"}]}}).ok
+    assert stage.apply(
+        {"asset": {"title": FILM, "markers": [{"at": 500, "track": "Icon", "title": "x"}]}}
+    ).ok
     assert 600 in {marker.pos for marker in sim.state.clip(FILM).markers}
 
 
-def test_a_list_that_is_joined_by_another_sign_is_one_value_unseen(sim: Simulator, tmp_path: Path) -> None:
+def test_a_list_that_is_joined_by_another_sign_is_one_value_unseen(
+    sim: Simulator, tmp_path: Path
+) -> None:
     stage = make_stage(sim, tmp_path, {"list_separator": ";"}, {})
     assert stage.apply({"asset": {"title": FILM, "xmp": {"dc:subject": ["a", "b"]}}}).ok
     assert sim.state.clip(FILM).xmp["dc:subject"] == ["a,b"]
 
 
-def test_a_link_that_is_the_clip_takes_it_away_and_counts_as_a_deletion(sim: Simulator, tmp_path: Path) -> None:
+def test_a_link_that_is_the_clip_takes_it_away_and_counts_as_a_deletion(
+    sim: Simulator, tmp_path: Path
+) -> None:
     stage = make_stage(sim, tmp_path, {"link_delete": "clip"}, {"link_delete": "by_title"})
     news = sim.state.databases["NEWS"]
     news.add_entry(news.clip(FILM), "Playout/Tonight", LINK)
-    task = {"asset": {"title": FILM, "links": [{"folder": "Playout/Tonight", "title": LINK, "state": "absent"}]}}
-    assert [refusal.code for refusal in stage.plan(task, limits=Limits()).refusals] == ["delete_assets"]
+    task = {
+        "asset": {
+            "title": FILM,
+            "links": [{"folder": "Playout/Tonight", "title": LINK, "state": "absent"}],
+        }
+    }
+    assert [refusal.code for refusal in stage.plan(task, limits=Limits()).refusals] == [
+        "delete_assets"
+    ]
     result = stage.apply(task)
     assert news.find(FILM) is None
     assert not result.ok, "the clip is gone, and the proof says so"

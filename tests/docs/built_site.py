@@ -20,7 +20,9 @@ NEEDED = (
 )
 """What ``make docs`` builds, among others."""
 _LOADED = (
-    re.compile(r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc\s*=\s*[\"']?((?:https?:)?//[^\"'\s>]+)"),
+    re.compile(
+        r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc\s*=\s*[\"']?((?:https?:)?//[^\"'\s>]+)"
+    ),
     re.compile(
         r"<link\b(?=[^>]*\brel=\"?(?:stylesheet|preload|icon|preconnect))[^>]*?\bhref=\"?((?:https?:)?//[^\"'\s>]+)"
     ),
@@ -45,5 +47,8 @@ def problems(build: Path) -> Iterator[str]:
 
 if __name__ == "__main__":
     found = list(problems(Path(sys.argv[1])))
-    print("\n".join(found) or f"The documentation is in {sys.argv[1]}/html, the man pages are in {sys.argv[1]}/man.")
+    print(
+        "\n".join(found)
+        or f"The documentation is in {sys.argv[1]}/html, the man pages are in {sys.argv[1]}/man."
+    )
     sys.exit(bool(found))

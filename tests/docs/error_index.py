@@ -46,9 +46,11 @@ PLAY = "- hosts: all\n  tasks:\n"
 
 EXAMPLES: Mapping[ProblemKind, str] = {
     "yaml": PLAY + "    - name: Comment\n      asset:\n      title: News\n",
-    "duplicate-key": PLAY + "    - asset: {title: News, title: Evening News, fields: {comment: Ready}}\n",
+    "duplicate-key": PLAY
+    + "    - asset: {title: News, title: Evening News, fields: {comment: Ready}}\n",
     "unknown-key": PLAY + "    - asset: {title: News, fields: {coment: Ready}}\n",
-    "not-supported": PLAY + "    - asset: {title: News, fields: {comment: Ready}}\n      ignore_errors: true\n",
+    "not-supported": PLAY
+    + "    - asset: {title: News, fields: {comment: Ready}}\n      ignore_errors: true\n",
     "missing-key": PLAY + "    - asset: {title: News, segments: [{number: 1, start: 0}]}\n",
     "keys-together": PLAY + "    - asset: {title: News, state: absent, fields: {comment: Ready}}\n",
     "wrong-type": PLAY + "    - asset: {title: News, markers: {at: 0, title: Start}}\n",
@@ -71,7 +73,9 @@ EXAMPLES: Mapping[ProblemKind, str] = {
 
 def error_index_page() -> str:
     """Return the page, with the output of now."""
-    return HEAD + "".join(f"\n## {kind}\n\n{MEANINGS[kind]}\n\n{_example(kind)}" for kind in MEANINGS)
+    return HEAD + "".join(
+        f"\n## {kind}\n\n{MEANINGS[kind]}\n\n{_example(kind)}" for kind in MEANINGS
+    )
 
 
 def _example(kind: ProblemKind) -> str:
@@ -85,7 +89,11 @@ def output_of(kind: ProblemKind) -> str:
     name = "news.json" if plan else "news.yml"
     arguments = ["apply", name] if plan else ["validate", name, "-i", "inventory.yml"]
     before = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()) as out, redirect_stderr(out):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        redirect_stdout(io.StringIO()) as out,
+        redirect_stderr(out),
+    ):
         os.chdir(folder)
         try:
             Path(name).write_text(EXAMPLES[kind], encoding="utf-8")

@@ -49,7 +49,9 @@ def _topic(name: str) -> str:
     if name not in {"play", "task", "asset"}:
         shared = {key.path for key in topic.keys if key in module("asset").keys}
         text = render_topic(
-            replace(topic, examples=(), keys=tuple(key for key in topic.keys if key.path not in shared))
+            replace(
+                topic, examples=(), keys=tuple(key for key in topic.keys if key.path not in shared)
+            )
         )
         if shared:
             text += f"| {', '.join(f'`{path}`' for path in sorted(shared))} | as of `asset` | |\n"
@@ -90,11 +92,19 @@ def facts_page() -> str:
     )
     names = "\n## Given names\n\nIn addition to the variables of the playbook, and `item` in a loop:\n\n"
     found = [(f"`{each.name}`", each.words, _code(each.result)) for each in reference.facts()]
-    return _MADE + intro + table(("fact", "means", "gives"), found) + names + _entries(reference.variables())
+    return (
+        _MADE
+        + intro
+        + table(("fact", "means", "gives"), found)
+        + names
+        + _entries(reference.variables())
+    )
 
 
 def _entries(entries: Iterable[reference.ReferenceEntry]) -> str:
-    rows = [(f"`{each.name}`", each.words, _code(each.example), _code(each.result)) for each in entries]
+    rows = [
+        (f"`{each.name}`", each.words, _code(each.example), _code(each.result)) for each in entries
+    ]
     return table(("name", "means", "example", "gives"), rows)
 
 
@@ -103,7 +113,11 @@ def _code(text: str) -> str:
     return f"{fence}{text}{fence}"
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"modules": modules_page, "filters": filters_page, "facts": facts_page}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "modules": modules_page,
+    "filters": filters_page,
+    "facts": facts_page,
+}
 """The pages by name, each ``docs/reference/<name>.md``."""
 
 
@@ -142,9 +156,16 @@ tail -F run.jsonl | jq -r 'select(.type == "target_finished") | "\\(.outcome) \\
 def events_section() -> str:
     """Return the section about the events, from their schema, which describes every key."""
     parts = events_schema()["$defs"]
-    begin = {name: key for name, key in parts["TargetStartedLine"]["properties"].items() if name != "target"}
+    begin = {
+        name: key
+        for name, key in parts["TargetStartedLine"]["properties"].items()
+        if name != "target"
+    }
     begin["type"] = {"description": begin["type"]["description"]}
-    own = {kind.__name__: _without(parts[kind.__name__]["properties"], begin) for kind in LINES.values()}
+    own = {
+        kind.__name__: _without(parts[kind.__name__]["properties"], begin)
+        for kind in LINES.values()
+    }
     text = EVENTS + f"\n### Keys of every line\n\n{_keys({'properties': begin})}"
     rows = (_event_row(parts[name], keys) for name, keys in own.items())
     return text + "\n### The events\n\n| event | when | keys |\n|---|---|---|\n" + "".join(rows)
@@ -174,7 +195,9 @@ def dialect_keys() -> str:
     hints = get_type_hints(Dialect)
     rows = []
     for key in fields(Dialect):
-        choices = [f"`{value}`" for value in get_args(hints[key.name])] or [f"a text; `{key.default}`"]
+        choices = [f"`{value}`" for value in get_args(hints[key.name])] or [
+            f"a text; `{key.default}`"
+        ]
         rows.append(f"| `{key.name}` | {', '.join(choices)} | {key.metadata['description']} |\n")
     return "| key | values | means |\n|---|---|---|\n" + "".join(rows)
 
@@ -218,7 +241,11 @@ def flags_table(name: str) -> str:
     others = {_row(each) for other in _BASES.get(name, ()) for each in _options(*_named(other))}
     found: dict[str, dict[str, None]] = {section: {} for section in SECTIONS}
     for command in _named(name):
-        own = (each for each in _options(command) if each.name not in left_out and _row(each) not in others)
+        own = (
+            each
+            for each in _options(command)
+            if each.name not in left_out and _row(each) not in others
+        )
         for section, options in in_sections(own).items():
             found[section] |= dict.fromkeys(map(_row, options))
     shown = {section: rows for section, rows in found.items() if rows}

@@ -18,10 +18,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 MADE = "<!-- Made from the code"
 """How a page begins that is made from the code; what makes it sees to its examples."""
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md")))
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+)
 
 _FENCE = re.compile(
-    r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
+    r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
 )
 _FILE = re.compile(r"# (?P<name>[\w./-]+\.(?:yml|toml|csv|edl|py))\n")
 _HEADING = re.compile(r"^#{1,6} (?P<text>.+)$", re.MULTILINE)
@@ -57,8 +63,12 @@ def blocks(page: Path) -> list[Block]:
         line = text.count("\n", 0, match.start()) + 1
         body = match["body"]
         if match["indent"]:
-            body = "".join(each.removeprefix(match["indent"]) for each in body.splitlines(keepends=True))
-        found.append(Block(page, match["language"], body, match.start("body"), match.end("body"), line))
+            body = "".join(
+                each.removeprefix(match["indent"]) for each in body.splitlines(keepends=True)
+            )
+        found.append(
+            Block(page, match["language"], body, match.start("body"), match.end("body"), line)
+        )
     return found
 
 

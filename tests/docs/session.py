@@ -202,7 +202,9 @@ class Session:
         return text.replace(HOME, f"127.0.0.1:{self.server.port}")
 
     def _told(self, text: str) -> str:
-        return text.replace(f"127.0.0.1:{self.server.port}", HOME).replace(f"{self.folder}{os.sep}", "")
+        return text.replace(f"127.0.0.1:{self.server.port}", HOME).replace(
+            f"{self.folder}{os.sep}", ""
+        )
 
 
 @contextlib.contextmanager

@@ -48,14 +48,20 @@ def transcript(picture: Picture) -> str:
 def record_pictures(page: Path) -> Iterator[tuple[str, str]]:
     """Run the examples of a page in colour; yield name and content of its pictures."""
     names = {picture.command: name for name, picture in PICTURES.items() if picture.page == page}
-    with tempfile.TemporaryDirectory() as folder, session(Path(folder).resolve(), colour=True) as running:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        session(Path(folder).resolve(), colour=True) as running,
+    ):
         for block in blocks(page):
             if block.language == "console":
                 for step in steps(block.body):
                     output = running.run(step)
                     if step.command in names:
                         name = names.pop(step.command)
-                        yield name, terminal_svg(f"$ {step.command}\n{output}", PICTURES[name].title)
+                        yield (
+                            name,
+                            terminal_svg(f"$ {step.command}\n{output}", PICTURES[name].title),
+                        )
             elif block.file:
                 running.write(block)
 
@@ -106,7 +112,9 @@ def _look(style: str | None) -> str:
     numbers = (style or "").split(";")
     classes = " ".join(_CLASSES[number] for number in numbers if number in _CLASSES)
     colours = [_COLOURS[number] for number in numbers if number in _COLOURS]
-    return (f' class="{classes}"' if classes else "") + "".join(f' style="fill: {colour}"' for colour in colours)
+    return (f' class="{classes}"' if classes else "") + "".join(
+        f' style="fill: {colour}"' for colour in colours
+    )
 
 
 _DRAWN = re.compile(r"<text[^>]*>(?P<spans>.*)</text>")
@@ -115,7 +123,9 @@ _DRAWN = re.compile(r"<text[^>]*>(?P<spans>.*)</text>")
 def text_of(svg: str) -> str:
     """Return the text that a picture shows."""
     lines = (re.sub(r"<[^>]*>", "", found["spans"]) for found in _DRAWN.finditer(svg))
-    return "\n".join(line.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") for line in lines)
+    return "\n".join(
+        line.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") for line in lines
+    )
 
 
 if __name__ == "__main__":

@@ -32,7 +32,14 @@ def test_a_citation_of_a_heading_is_none(comment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "comment", ["made, «a heading»", "made, «A heading» and «B»", "made, «a comment»", "nowhere, «Made»", "see «Made»"]
+    "comment",
+    [
+        "made, «a heading»",
+        "made, «A heading» and «B»",
+        "made, «a comment»",
+        "nowhere, «Made»",
+        "see «Made»",
+    ],
 )
 def test_another_citation_is_a_finding(comment: str) -> None:
     assert found(citations.check, f'"""A docstring.\n\n{comment}\n"""\n') == [3]
@@ -58,6 +65,11 @@ def test_what_a_map_names_is_in_the_tree(line: str, count: int) -> None:
 
 def test_a_path_of_a_user_is_none_of_ours() -> None:
     assert (
-        found(paths.check, "`/etc/msauto/nightly.env`, `~/.local/state/msauto/x`, `test_news.py`\n", "docs/a.md") == []
+        found(
+            paths.check,
+            "`/etc/msauto/nightly.env`, `~/.local/state/msauto/x`, `test_news.py`\n",
+            "docs/a.md",
+        )
+        == []
     )
     assert found(paths.check, "# tests/nowhere/\n") == [1]

@@ -19,7 +19,9 @@ from msauto.secrets.commands import SecretCommand, SecretCommands
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks
 from tests.docs.session import Session, alike, session, steps
 
-RUNNING = [page for page in PAGES if any(block.language in {"console", "python"} for block in blocks(page))]
+RUNNING = [
+    page for page in PAGES if any(block.language in {"console", "python"} for block in blocks(page))
+]
 
 
 def name_of(thing: object) -> str:
@@ -52,7 +54,9 @@ def check_transcript(block: Block, running: Session) -> None:
     for step in found:
         actual = running.run(step)
         told = f"{block}: $ {step.command}\n--- the page says\n{step.expected}\n--- it prints\n{actual}"
-        assert alike(step.expected, actual), f"{told}\n(python -m tests.docs.record {block.page.relative_to(ROOT)})"
+        assert alike(step.expected, actual), (
+            f"{told}\n(python -m tests.docs.record {block.page.relative_to(ROOT)})"
+        )
 
 
 def check_python(block: Block, following: Block | None, running: Session) -> None:
@@ -68,7 +72,9 @@ WITHOUT_PLUGINS = [block for block in all_blocks("yaml") if block.page.name != "
 
 
 @pytest.mark.parametrize("block", WITHOUT_PLUGINS, ids=name_of)
-def test_every_yaml_example_is_valid_unless_it_is_shown_for_its_errors(block: Block, tmp_path: Path) -> None:
+def test_every_yaml_example_is_valid_unless_it_is_shown_for_its_errors(
+    block: Block, tmp_path: Path
+) -> None:
     if block.page.name == "write-a-plugin.md":
         return  # tests/unit/test_plugins.py installs the plugin that the example needs
     path = tmp_path / (block.file or "example.yml")
@@ -89,9 +95,13 @@ def test_every_yaml_example_is_valid_unless_it_is_shown_for_its_errors(block: Bl
     if block.file == "studio.yml":
         state_from_content(yaml.safe_load(block.body))
         return
-    secrets = dict.fromkeys(("ops", "partner", "vault"), SecretCommand((), "", SourceLocation("msauto.toml")))
+    secrets = dict.fromkeys(
+        ("ops", "partner", "vault"), SecretCommand((), "", SourceLocation("msauto.toml"))
+    )
     problems = validate([str(path)], ResolveOptions(playbooks=(), secrets=SecretCommands(secrets)))
-    is_known = kind_of_file(Files().document(str(path))) != "vars" or re.match("(.*vars|roles)/", str(block.file))
+    is_known = kind_of_file(Files().document(str(path))) != "vars" or re.match(
+        "(.*vars|roles)/", str(block.file)
+    )
     assert is_known, f"{block}: what is this?"
     wrong = Path(path.name).stem.startswith("wrong")
     assert bool(problems) is wrong, f"{block}: {[str(problem) for problem in problems]}"
@@ -99,7 +109,9 @@ def test_every_yaml_example_is_valid_unless_it_is_shown_for_its_errors(block: Bl
 
 def test_an_example_that_is_wrong_would_be_found(tmp_path: Path) -> None:
     path = tmp_path / "made.yml"
-    path.write_text("- hosts: all\n  tasks:\n    - asset: {title: A, fields: {coment: x}}\n", encoding="utf-8")
+    path.write_text(
+        "- hosts: all\n  tasks:\n    - asset: {title: A, fields: {coment: x}}\n", encoding="utf-8"
+    )
     assert validate([str(path)], ResolveOptions(playbooks=()))
     with pytest.raises(InputError):
         Files().document(str(tmp_path / "not-there.yml"))

@@ -45,12 +45,23 @@ def test_the_readme_begins_with_the_two_commands_and_names_what_ci_runs() -> Non
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     first = re.search(r"(?ms)^```sh\n(.*?)^```$", readme)
     assert first
-    assert [line.split("#")[0].strip() for line in first[1].splitlines()] == ["make demo", "make test"]
+    assert [line.split("#")[0].strip() for line in first[1].splitlines()] == [
+        "make demo",
+        "make test",
+    ]
     runs = re.search(r'step "tests"\n(.+)', (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
     assert runs
     assert runs[1] == "make test"
 
 
 def test_the_template_for_a_server_is_the_form_of_the_page() -> None:
-    (form,) = (block.body for block in blocks(ROOT / "docs/how-to/another-server.md") if block.language == "markdown")
-    assert (ROOT / ".github/ISSUE_TEMPLATE/server.md").read_text(encoding="utf-8").endswith(f"\n{form}")
+    (form,) = (
+        block.body
+        for block in blocks(ROOT / "docs/how-to/another-server.md")
+        if block.language == "markdown"
+    )
+    assert (
+        (ROOT / ".github/ISSUE_TEMPLATE/server.md")
+        .read_text(encoding="utf-8")
+        .endswith(f"\n{form}")
+    )

@@ -100,12 +100,18 @@ def names(text: str) -> set[str]:
 def models() -> Iterator[type[BaseModel]]:
     for module in (schema_inventory, schema_settings, schema_batch):
         for model in vars(module).values():
-            if inspect.isclass(model) and issubclass(model, BaseModel) and model.__module__ == module.__name__:
+            if (
+                inspect.isclass(model)
+                and issubclass(model, BaseModel)
+                and model.__module__ == module.__name__
+            ):
                 yield model
 
 
 def test_every_model_of_outside_text_has_its_section() -> None:
-    missing = {model for model in models() if not issubclass(model, RootModel)} - SECTIONS.keys() - SHARED
+    missing = (
+        {model for model in models() if not issubclass(model, RootModel)} - SECTIONS.keys() - SHARED
+    )
     assert not missing
 
 
@@ -136,14 +142,20 @@ def test_every_kind_of_problem_has_an_example(kind: ProblemKind) -> None:
 
 
 def test_everything_that_templates_know_is_described() -> None:
-    known = names(section("playbook.md#Templates")) | names(page("filters.md")) | names(page("facts.md"))
+    known = (
+        names(section("playbook.md#Templates"))
+        | names(page("filters.md"))
+        | names(page("facts.md"))
+    )
     missing = {*FILTERS, *TESTS, *GIVEN} - known
     assert not missing
 
 
 def test_every_fact_is_described() -> None:
     known = names(page("facts.md")) | names(section("playbook.md#Facts"))
-    typed = {name for name, each in ATTRIBUTE_OF_CLIP.items() if each.kind not in {"text", "decimal"}}
+    typed = {
+        name for name, each in ATTRIBUTE_OF_CLIP.items() if each.kind not in {"text", "decimal"}
+    }
     assert not {*typed, *facts._ROOT, "fps", "duration", "markers", "segments", "xmp"} - known
 
 
@@ -155,7 +167,16 @@ def test_the_keys_of_the_plan_that_are_described_exist() -> None:
     told = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
     assert len(told) > 30
     assert not told - keys
-    assert {"format", "inputs", "refusals", "targets", "fingerprint", "requests", "basis", "reversible"} <= told
+    assert {
+        "format",
+        "inputs",
+        "refusals",
+        "targets",
+        "fingerprint",
+        "requests",
+        "basis",
+        "reversible",
+    } <= told
 
 
 def test_the_page_of_the_interface_has_each_command_and_value() -> None:
@@ -163,7 +184,9 @@ def test_the_page_of_the_interface_has_each_command_and_value() -> None:
     assert re.findall(r"^\| ([A-Z_]+) \|", commands, re.MULTILINE) == [*ASSET_COMMANDS]
     assert not [track for track in TRACKS if f"*{track}*" not in " ".join(commands.split())]
     dialect = {key.name for key in fields(Dialect)}
-    assert not {*dialect, *get_args(MimeType), *get_args(Format), *SEGMENT_NAMES} - names(page("interface.md"))
+    assert not {*dialect, *get_args(MimeType), *get_args(Format), *SEGMENT_NAMES} - names(
+        page("interface.md")
+    )
 
 
 # Commands ---------------------------------------------------------------------------------------------------------

@@ -29,8 +29,13 @@ def test_examples_of_docstrings_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     names = {name: getattr(msauto, name) for name in msauto.__all__} | {"msauto": msauto}
     with Simulator() as studio:
         Path("news.yml").write_text(PLAYBOOK)
-        Path("inventory.yml").write_text(f'all: {{hosts: {{studio-a: {{server: {{url: "{studio.url}"}}}}}}}}\n')
-        runner, parser = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), doctest.DocTestParser()
+        Path("inventory.yml").write_text(
+            f'all: {{hosts: {{studio-a: {{server: {{url: "{studio.url}"}}}}}}}}\n'
+        )
+        runner, parser = (
+            doctest.DocTestRunner(optionflags=doctest.ELLIPSIS),
+            doctest.DocTestParser(),
+        )
         for name in ORDER:
             text = str(getattr(msauto, name).__doc__).replace("http://studio-a:7901", studio.url)
             test = parser.get_doctest(text, names, name, None, None)

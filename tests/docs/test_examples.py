@@ -35,7 +35,9 @@ def studio() -> Iterator[Simulator]:
 def python(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run Python in the folder of the examples."""
     shared = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **environment}
-    return subprocess.run([sys.executable, *words], cwd=EXAMPLES, env=shared, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, *words], cwd=EXAMPLES, env=shared, capture_output=True, text=True
+    )
 
 
 def example(name: str) -> ModuleType:
@@ -66,7 +68,9 @@ def test_the_tests_of_a_playbook(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_airflow_task(studio: Simulator, tmp_path: Path) -> None:
     task = example("airflow_task")
     inventory = tmp_path / "inventory.yml"
-    inventory.write_text(f'all: {{hosts: {{studio-a: {{server: {{url: "{studio.url}"}}, database: NEWS}}}}}}\n')
+    inventory.write_text(
+        f'all: {{hosts: {{studio-a: {{server: {{url: "{studio.url}"}}, database: NEWS}}}}}}\n'
+    )
     assert task.prepare_news(EXAMPLES / "news.yml", inventory) == {"changed": 1}
     assert task.prepare_news(EXAMPLES / "news.yml", inventory) == {}
     deletion = tmp_path / "deletion.yml"
@@ -86,7 +90,11 @@ def test_the_airflow_task(studio: Simulator, tmp_path: Path) -> None:
 def test_the_plan_from_a_database_query(studio: Simulator, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "schedule.sqlite")) as connection:
         connection.execute("CREATE TABLE schedule (title, slot, host, ready)")
-        rows = [("EP002", "21:00", "Kim", 1), ("EP001", "20:00", "Mo", 1), ("EP003", "22:00", "Lou", 0)]
+        rows = [
+            ("EP002", "21:00", "Kim", 1),
+            ("EP001", "20:00", "Mo", 1),
+            ("EP003", "22:00", "Lou", 0),
+        ]
         connection.executemany("INSERT INTO schedule VALUES (?, ?, ?, ?)", rows)
         connection.commit()
     done = python("plan_from_database.py", str(tmp_path / "schedule.sqlite"), studio.url)

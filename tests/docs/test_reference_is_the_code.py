@@ -19,7 +19,9 @@ from tests.docs.make_reference import PAGES
 from tests.docs.pages import ROOT
 
 MODULES = [module(name) for name in TOPICS]
-INVENTORY = 'all: {children: {playout: {hosts: {studio-a: {server: {url: "http://a"}, database: NEWS}}}}}\n'
+INVENTORY = (
+    'all: {children: {playout: {hosts: {studio-a: {server: {url: "http://a"}, database: NEWS}}}}}\n'
+)
 HANDLER = "  handlers: [{name: Export the version, command: {name: PARTNER_EXPORT_VERSION}}]\n"
 
 
@@ -37,7 +39,9 @@ def test_the_list_of_modules_is_fresh() -> None:
 @pytest.mark.parametrize("topic", MODULES, ids=lambda topic: topic.name)
 def test_every_key_is_in_an_example(topic: ReferenceTopic) -> None:
     used = {path for example in topic.examples for path in paths_of(topic, example)}
-    assert [key.path for key in topic.keys if key.path not in used] == [], "add it to msauto/playbook/reference_texts"
+    assert [key.path for key in topic.keys if key.path not in used] == [], (
+        "add it to msauto/playbook/reference_texts"
+    )
 
 
 def paths_of(topic: ReferenceTopic, example: str) -> Iterator[str]:
@@ -67,15 +71,21 @@ def paths(data: Any, before: str) -> Iterator[str]:
 def test_examples_hold(topic: ReferenceTopic, tmp_path: Path) -> None:
     (tmp_path / "inventory.yml").write_text(INVENTORY, encoding="utf-8")
     (tmp_path / "shows.yml").write_text("show: News\n", encoding="utf-8")
-    (tmp_path / "more.yml").write_text("- {hosts: all, tasks: [{asset: {title: A}}]}\n", encoding="utf-8")
+    (tmp_path / "more.yml").write_text(
+        "- {hosts: all, tasks: [{asset: {title: A}}]}\n", encoding="utf-8"
+    )
     (tmp_path / "tasks.yml").write_text("- asset: {title: A}\n", encoding="utf-8")
     for role in ("promos", "films"):
         (tmp_path / "roles" / role / "tasks").mkdir(parents=True)
-        (tmp_path / "roles" / role / "tasks" / "main.yml").write_text("- asset: {title: A}\n", encoding="utf-8")
+        (tmp_path / "roles" / role / "tasks" / "main.yml").write_text(
+            "- asset: {title: A}\n", encoding="utf-8"
+        )
     (tmp_path / "batch.xml").write_text("<xml/>", encoding="utf-8")
     for number, example in enumerate(topic.examples):
         text = example if topic.name == "play" else play_of(topic.name, example)
-        (tmp_path / f"play{number}.yml").write_text(text.replace(":!studio-b", ""), encoding="utf-8")
+        (tmp_path / f"play{number}.yml").write_text(
+            text.replace(":!studio-b", ""), encoding="utf-8"
+        )
     paths = [str(path) for path in tmp_path.glob("play*.yml")]
     found = validate(paths, ResolveOptions((), (str(tmp_path / "inventory.yml"),), env={}))
     found = [problem for problem in found if problem.level == "error"]
@@ -102,7 +112,9 @@ OTHER_NAMES = {"==", "!=", "<", "<=", ">", ">="}
 
 def test_filters_and_tests_are_all_told() -> None:
     known, filters, tests = Sandbox(), reference.filters(), reference.tests()
-    assert {name for name in known.filters if name.isidentifier()} == {entry.name for entry in filters}
+    assert {name for name in known.filters if name.isidentifier()} == {
+        entry.name for entry in filters
+    }
     assert known.tests.keys() - OTHER_NAMES == {entry.name for entry in tests}
     assert all(entry.words and entry.example for entry in (*filters, *tests, *reference.lookups()))
 

@@ -8,7 +8,14 @@ import pytest
 
 from tests.docs.pages import PAGES
 from tests.docs.session import alike
-from tests.docs.terminal_pictures import IMAGES, PICTURES, record_pictures, terminal_svg, text_of, transcript
+from tests.docs.terminal_pictures import (
+    IMAGES,
+    PICTURES,
+    record_pictures,
+    terminal_svg,
+    text_of,
+    transcript,
+)
 
 AGAIN = "make it again: python -m tests.docs.terminal_pictures"
 
@@ -20,7 +27,9 @@ def test_a_picture_shows_what_its_page_shows(name: str) -> None:
 
 
 @pytest.mark.scale
-@pytest.mark.parametrize("page", sorted({picture.page for picture in PICTURES.values()}), ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", sorted({picture.page for picture in PICTURES.values()}), ids=lambda page: page.name
+)
 def test_the_colours_of_a_picture_are_those_of_a_terminal(page: Path) -> None:
     for name, svg in record_pictures(page):
         assert (IMAGES / name).read_text(encoding="utf-8") == svg, AGAIN

@@ -53,7 +53,9 @@ def main(name: str, seed: int, count: int) -> int:
             path = KEPT / f"{name}-{seed}-{number}"
             path.write_bytes(data)
             last = traceback.extract_tb(error.__traceback__)[-1]
-            print(f"{path}: {type(error).__name__}: {str(error)[:200]} ({last.filename}:{last.lineno})")
+            print(
+                f"{path}: {type(error).__name__}: {str(error)[:200]} ({last.filename}:{last.lineno})"
+            )
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
     print(f"{name}: {count} files, {found} neither read nor refused")

@@ -90,7 +90,9 @@ def repeat(data: bytes, chance: random.Random) -> bytes:
 def nest(data: bytes, chance: random.Random) -> bytes:
     """Open something very often at one place."""
     place = chance.randrange(len(data) + 1)
-    opened = chance.choice((b"<a>", b"[", b"{a: ", b"(", b"'", b"<Folder name='x'>", b"- ", b"{{", b"\n "))
+    opened = chance.choice(
+        (b"<a>", b"[", b"{a: ", b"(", b"'", b"<Folder name='x'>", b"- ", b"{{", b"\n ")
+    )
     return data[:place] + opened * chance.choice((10, 1_000, 50_000)) + data[place:]
 
 

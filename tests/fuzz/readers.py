@@ -95,9 +95,13 @@ READERS: Final[dict[str, Reader]] = {
     "txt": timeline("txt"),
     "yaml": Reader(lambda data: load_yaml(data, "x.yml"), (ROOT / "playbooks").rglob("*.yml")),
     "playbook": Reader(of_file(validated, "play.yml"), (ROOT / "playbooks").rglob("*.yml")),
-    "settings": Reader(of_file(load_settings, "msauto.toml"), ROOT.rglob("playbooks/*.toml"), (InputError,)),
+    "settings": Reader(
+        of_file(load_settings, "msauto.toml"), ROOT.rglob("playbooks/*.toml"), (InputError,)
+    ),
     "content": Reader(
-        of_file(load_content, "studio.yml"), [ROOT / "docs/examples/studio.yml"], (MsautoError, ValueError)
+        of_file(load_content, "studio.yml"),
+        [ROOT / "docs/examples/studio.yml"],
+        (MsautoError, ValueError),
     ),
     "plan": Reader(of_file(read_plan, "p.json"), GOLDEN.glob("*.json")),
     "json": Reader(parse_json, GOLDEN.glob("*.json"), (ValueError, RecursionError)),

@@ -23,6 +23,12 @@ def test_a_changed_file_is_read_or_refused(name: str, request: pytest.FixtureReq
         seed = random.randrange(10**9)
     command = [sys.executable, "-m", "tests.fuzz", name, str(seed), str(FILES)]
     done = subprocess.run(
-        command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, timeout=900, check=False
+        command,
+        cwd=ROOT,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
     )
     assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr[-3000:]}"

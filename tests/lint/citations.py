@@ -32,20 +32,27 @@ def check(sources: Sequence[Source]) -> Iterator[Finding]:
                 heading = " ".join(quoted["heading"].split())
                 message = _problem(pages, cited.get(quoted.start()), heading)
                 if message:
-                    yield Finding(source.path, line + text.count("\n", 0, quoted.start()), "citation", message)
+                    yield Finding(
+                        source.path, line + text.count("\n", 0, quoted.start()), "citation", message
+                    )
 
 
 def headings(sources: Sequence[Source]) -> dict[str, set[str]]:
     """Return the headings of each page by its name: that of its file, without the ending."""
     pages = [source for source in sources if not source.is_python]
-    return {PurePosixPath(page.path).stem: set(_HEADING.findall(without_examples(page.text))) for page in pages}
+    return {
+        PurePosixPath(page.path).stem: set(_HEADING.findall(without_examples(page.text)))
+        for page in pages
+    }
 
 
 def _problem(pages: Mapping[str, set[str]], page: str | None, heading: str) -> str | None:
     if page is None:
         return f"«{heading}» names no page → write interface, «Commands»; or use straight quotes if it is no heading"
     if page not in pages:
-        return f"no page has the name {page!r} → cite a page of docs/, such as interface, «Commands»"
+        return (
+            f"no page has the name {page!r} → cite a page of docs/, such as interface, «Commands»"
+        )
     if heading not in pages[page]:
         return f"the page {page} has no heading «{heading}» → use the name of one of its headings"
     return None

@@ -25,7 +25,9 @@ def check(sources: Sequence[Source]) -> Iterator[Finding]:
         if cycle and frozenset(cycle) not in reported:
             reported.add(frozenset(cycle))
             message = f"import cycle: {' → '.join([*cycle, module])}"
-            yield Finding(modules[module].path, graph[module][(*cycle, module)[1]], "import cycle", message)
+            yield Finding(
+                modules[module].path, graph[module][(*cycle, module)[1]], "import cycle", message
+            )
 
 
 def _imports(source: Source, modules: Mapping[str, Source]) -> dict[str, int]:

@@ -16,7 +16,10 @@ CLASS = "Dialect"
 ATTRIBUTE = "dialect"
 """What a variable or an attribute that holds one is called."""
 EXCLUDED = "msauto/plugins/simulator"
-SHARED = {"list_separator": "a text used to join, split and show lists", "rss_guid": "passed to what writes playbooks"}
+SHARED = {
+    "list_separator": "a text used to join, split and show lists",
+    "rss_guid": "passed to what writes playbooks",
+}
 """Keys that several modules read, and why."""
 
 
@@ -32,7 +35,9 @@ def places_of_keys(sources: Sequence[Source]) -> dict[str, set[str]]:
     """Return the paths of the modules that read each key of the dialect."""
     home, dialect = _home(sources)
     fields = [node.target for node in dialect.body if isinstance(node, ast.AnnAssign)]
-    places: dict[str, set[str]] = {field.id: set() for field in fields if isinstance(field, ast.Name)}
+    places: dict[str, set[str]] = {
+        field.id: set() for field in fields if isinstance(field, ast.Name)
+    }
     for key in _attributes(dialect, "self"):
         places.get(key, set()).add(home.path)
     for source in _candidates(sources):
@@ -50,7 +55,9 @@ def _home(sources: Sequence[Source]) -> tuple[Source, ast.ClassDef]:
         for node in source.tree.body:
             if isinstance(node, ast.ClassDef) and node.name == CLASS:
                 return source, node
-    raise LookupError(f"class {CLASS} not found → set CLASS in tests/lint/dialect_keys.py to its new name")
+    raise LookupError(
+        f"class {CLASS} not found → set CLASS in tests/lint/dialect_keys.py to its new name"
+    )
 
 
 def _attributes(tree: ast.AST, owner: str) -> Iterator[str]:

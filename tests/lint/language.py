@@ -21,11 +21,17 @@ _DOUBLED = re.compile(r"\b([a-z]{2,})\s+\1\b(?!-)", re.IGNORECASE)
 
 
 def check(sources: Sequence[Source], words: Words = WORDS) -> Iterator[Finding]:
-    patterns = {scope: [(_compiled(key), use) for key, use in words[scope].items()] for scope in words}
+    patterns = {
+        scope: [(_compiled(key), use) for key, use in words[scope].items()] for scope in words
+    }
     for source in sources:
         for passage in passages(source):
             chosen = patterns["everywhere"] + (patterns["messages"] if passage.is_message else [])
-            for rule, position, message in [*_words(passage, chosen), *_sentences(passage), *_doubled(passage)]:
+            for rule, position, message in [
+                *_words(passage, chosen),
+                *_sentences(passage),
+                *_doubled(passage),
+            ]:
                 yield Finding(source.path, passage.line_at(position), rule, message)
 
 
@@ -34,7 +40,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])".replace(" ", r"\s"), re.IGNORECASE)
 
 
-def _words(passage: Passage, patterns: list[tuple[re.Pattern[str], str]]) -> Iterator[tuple[str, int, str]]:
+def _words(
+    passage: Passage, patterns: list[tuple[re.Pattern[str], str]]
+) -> Iterator[tuple[str, int, str]]:
     for pattern, use in patterns:
         for found in pattern.finditer(passage.text):
             yield "word", found.start(), f"avoid {_shown(found[0])} → {use}"
@@ -42,7 +50,9 @@ def _words(passage: Passage, patterns: list[tuple[re.Pattern[str], str]]) -> Ite
 
 def _sentences(passage: Passage) -> Iterator[tuple[str, int, str]]:
     for position, sentence in sentences(passage):
-        count = sum(any(sign.isalnum() or sign == "_" for sign in word) for word in sentence.split())
+        count = sum(
+            any(sign.isalnum() or sign == "_" for sign in word) for word in sentence.split()
+        )
         if count > SENTENCE_WORDS:
             message = f"the sentence has {count} words, more than {SENTENCE_WORDS}: {_shown(sentence[:40])}"
             yield "sentence", position, message

@@ -23,10 +23,14 @@ def check(sources: Sequence[Source]) -> Iterator[Finding]:
     for source in sources:
         path = PurePosixPath(source.path)
         for name in FORBIDDEN & {path.stem, *path.parts[:-1]} if source.is_python else ():
-            yield Finding(source.path, 1, "module name", f"{name!r} does not say what the module does")
+            yield Finding(
+                source.path, 1, "module name", f"{name!r} does not say what the module does"
+            )
         for number, line in enumerate(source.text.splitlines(), 1):
             if BY_NAME.search(line):
-                yield Finding(source.path, number, "package name", "name the library, or the wheel of msauto")
+                yield Finding(
+                    source.path, number, "package name", "name the library, or the wheel of msauto"
+                )
 
 
 def _duplicate_classes(sources: Sequence[Source]) -> Iterator[Finding]:
@@ -37,6 +41,10 @@ def _duplicate_classes(sources: Sequence[Source]) -> Iterator[Finding]:
                 places[node.name.lstrip("_")].append((source.path, node.lineno))
     for name, found in places.items():
         for path, line in found:
-            others = ", ".join(f"{other}:{at}" for other, at in found if (other, at) != (path, line))
+            others = ", ".join(
+                f"{other}:{at}" for other, at in found if (other, at) != (path, line)
+            )
             if others:
-                yield Finding(path, line, "class name", f"class name {name} is also used in {others}")
+                yield Finding(
+                    path, line, "class name", f"class name {name} is also used in {others}"
+                )

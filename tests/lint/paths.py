@@ -20,7 +20,9 @@ FOLDERS = ("msauto", "tests", "bench", "docs", ".ci", ".github")
 MAPS = frozenset({"CONTRIBUTING.md"})
 """The page that describes which module does what."""
 
-_PATH = re.compile(rf"(?<![\w./~<>{{}}-])(?:{'|'.join(map(re.escape, FOLDERS))})/(?:[\w./*<>-]*[\w/>])?")
+_PATH = re.compile(
+    rf"(?<![\w./~<>{{}}-])(?:{'|'.join(map(re.escape, FOLDERS))})/(?:[\w./*<>-]*[\w/>])?"
+)
 _PART = re.compile(rf"{_PATH.pattern}|(?<=`)(?:\w+/|[\w./*<>]+\.(?:py|j2|js|css))(?=`)")
 _NAME_IN = re.compile(r"`(\w+)` in `(msauto/[\w/]+\.py)`")
 _MODULE = re.compile(r"python -m ((?:msauto|tests|bench)(?:\.\w+)*)")
@@ -32,12 +34,18 @@ def check(sources: Sequence[Source]) -> Iterator[Finding]:
         for number, line in _lines(source):
             names = (*_missing_modules(line), *_missing_paths(line, _PART if is_map else _PATH))
             for name in (*names, *_missing_names(line)) if is_map else names:
-                yield Finding(source.path, number, "path", f"{name} is not in the repository → name what is")
+                yield Finding(
+                    source.path, number, "path", f"{name} is not in the repository → name what is"
+                )
 
 
 def _lines(source: Source) -> Iterator[tuple[int, str]]:
     """Yield the lines of comments and docstrings, or those of a page outside of its examples."""
-    texts = [*docstrings(source), *comments(source)] if source.is_python else [(1, without_examples(source.text))]
+    texts = (
+        [*docstrings(source), *comments(source)]
+        if source.is_python
+        else [(1, without_examples(source.text))]
+    )
     for start, text in texts:
         yield from enumerate(text.split("\n"), start)
 
@@ -54,7 +62,9 @@ def _missing_paths(line: str, form: re.Pattern[str]) -> Iterator[str]:
     for name in form.findall(line):
         pattern = re.sub(r"<[^>]*>", "*", name).removesuffix("/")
         inside = [
-            f"{folder}/{below}{pattern}" for folder in before or [PurePosixPath("msauto")] for below in ("", "*/")
+            f"{folder}/{below}{pattern}"
+            for folder in before or [PurePosixPath("msauto")]
+            for below in ("", "*/")
         ]
         found = _matches([pattern] if _PATH.fullmatch(name) else inside)
         if found is None:
@@ -72,11 +82,18 @@ def _missing_names(line: str) -> Iterator[str]:
 
 def _matches(patterns: Iterable[str]) -> PurePosixPath | None:
     """Return the first file or folder of the repository that has the form of one of the patterns."""
-    return next((path for pattern in patterns for path in _tree() if fnmatchcase(str(path), pattern)), None)
+    return next(
+        (path for pattern in patterns for path in _tree() if fnmatchcase(str(path), pattern)), None
+    )
 
 
 @cache
 def _tree() -> list[PurePosixPath]:
-    files = [path.relative_to(ROOT) for name in FOLDERS for path in (ROOT / name).rglob("*") if path.is_file()]
+    files = [
+        path.relative_to(ROOT)
+        for name in FOLDERS
+        for path in (ROOT / name).rglob("*")
+        if path.is_file()
+    ]
     kept = [PurePosixPath(path) for path in files if "__pycache__" not in path.parts]
     return sorted({*kept, *(parent for path in kept for parent in path.parents)})

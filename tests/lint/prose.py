@@ -127,7 +127,9 @@ def _docstring(node: ast.AST) -> str | None:
 def _literals(node: ast.AST, is_help: bool = False) -> Iterator[tuple[int, str, bool]]:
     """Yield line, text and whether it is a ``help=`` of each string that is not a docstring."""
     if isinstance(node, ast.JoinedStr):
-        pieces = (str(part.value) if isinstance(part, ast.Constant) else "_" for part in node.values)
+        pieces = (
+            str(part.value) if isinstance(part, ast.Constant) else "_" for part in node.values
+        )
         yield node.lineno, "".join(pieces), is_help
         for part in node.values:
             if isinstance(part, ast.FormattedValue):

@@ -55,8 +55,13 @@ def read_sources(root: Path = ROOT) -> list[Source]:
     """Read the Python files of the repository and its documentation, without the changelog."""
     paths = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
     paths.remove(root / "CHANGELOG.md")
-    paths += [path for folder in ("msauto", "tests", "bench") for path in (root / folder).rglob("*.py")]
-    return [Source(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")) for path in sorted(paths)]
+    paths += [
+        path for folder in ("msauto", "tests", "bench") for path in (root / folder).rglob("*.py")
+    ]
+    return [
+        Source(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
+        for path in sorted(paths)
+    ]
 
 
 def package_sources(sources: Iterable[Source]) -> list[Source]:

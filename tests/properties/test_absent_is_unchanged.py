@@ -12,7 +12,11 @@ from tests.stage import Stage
 
 TASKS: list[dict[str, Any]] = [
     {"name": "Plain", "asset": {"title": "Old", "state": "absent"}},
-    {"name": "Short ones", "when": "asset.frames < 500", "asset": {"title": "Old", "state": "absent"}},
+    {
+        "name": "Short ones",
+        "when": "asset.frames < 500",
+        "asset": {"title": "Old", "state": "absent"},
+    },
 ]
 
 

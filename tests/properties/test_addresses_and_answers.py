@@ -22,17 +22,28 @@ from tests.examples import examples
 from tests.listing_bytes import parse_listing
 from tests.tables import CASES
 
-NAMES = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=. \n'\"")), min_size=1, max_size=30)
-SAFE = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-F]{2}|%0a)*")  # a new line in small letters, as the interface has it
+NAMES = st.text(
+    st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=. \n'\"")),
+    min_size=1,
+    max_size=30,
+)
+SAFE = re.compile(
+    r"(?:[A-Za-z0-9._~-]|%[0-9A-F]{2}|%0a)*"
+)  # a new line in small letters, as the interface has it
 # Bytes that look like answers find more than bytes that do not.
 PIECES = st.sampled_from(
     [
-        *(text.encode() for text in yaml.safe_load((CASES / "xml" / "pieces.yml").read_text(encoding="utf-8"))),
+        *(
+            text.encode()
+            for text in yaml.safe_load((CASES / "xml" / "pieces.yml").read_text(encoding="utf-8"))
+        ),
         *(b"\xff\xfe", b"\x00", b"\xef\xbb\xbf"),
     ]
 )
 ANSWERS = st.one_of(st.binary(max_size=80), st.lists(PIECES, max_size=10).map(b"".join))
-CHARSETS = st.sampled_from([None, "utf-8", "windows-1251", "utf-16", "zlib", "idna", "x", "\x00", ""])
+CHARSETS = st.sampled_from(
+    [None, "utf-8", "windows-1251", "utf-16", "zlib", "idna", "x", "\x00", ""]
+)
 
 
 def unescape(text: str) -> str:
@@ -75,7 +86,9 @@ def test_folder_of_a_link_survives(folder: tuple[str, ...]) -> None:
 def test_parameters_survive(pairs: list[tuple[str, str]]) -> None:
     text = query(pairs)
     assert re.fullmatch(r"[A-Za-z0-9._~%=&-]*", text[1:])
-    assert parse_qsl(text[1:], keep_blank_values=True, strict_parsing=True, errors="strict") == pairs
+    assert (
+        parse_qsl(text[1:], keep_blank_values=True, strict_parsing=True, errors="strict") == pairs
+    )
 
 
 @settings(max_examples=examples(600))

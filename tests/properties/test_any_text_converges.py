@@ -18,9 +18,13 @@ from tests.stage import Stage
 
 SIGNS = st.one_of(
     st.characters(exclude_categories=("Cs", "Cc")),
-    st.sampled_from("\x00\x01\x0b\x0c\x1f\x7f\x85\u2028\ufeff\ufffe\uffff\ud800\udfff\r\n\t =:<&'\"\\/"),
+    st.sampled_from(
+        "\x00\x01\x0b\x0c\x1f\x7f\x85\u2028\ufeff\ufffe\uffff\ud800\udfff\r\n\t =:<&'\"\\/"
+    ),
 )
-TEXTS = st.text(SIGNS, max_size=6).map(lambda text: f"{text}.")  # a title or folder of blanks is another matter
+TEXTS = st.text(SIGNS, max_size=6).map(
+    lambda text: f"{text}."
+)  # a title or folder of blanks is another matter
 CARRIED = (
     "plain", "две\nстроки", "a\rb", "tab\tin", " a", "a ", "a \nb", "\ufeffa", "a\ufeffb", "a\u2028b", "\x85b", "a\x7f",
     "\ufffd", "a=b", "<a>&amp;", "e\u0301",
@@ -30,8 +34,12 @@ PLACES: dict[str, Callable[[str], dict[str, Any]]] = {
     "comment": lambda text: {"fields": {"comment": text}},
     "dc:title": lambda text: {"xmp": {"dc:title": text}},
     "dc:subject": lambda text: {"xmp": {"dc:subject": ["first", "", text]}},
-    "segments": lambda text: {"segments": [{"number": 1, "start": 0, "duration": 5, "title": text, "keywords": text}]},
-    "markers": lambda text: {"markers": [{"at": 5, "title": text, "comment": text, "user": text, "keywords": text}]},
+    "segments": lambda text: {
+        "segments": [{"number": 1, "start": 0, "duration": 5, "title": text, "keywords": text}]
+    },
+    "markers": lambda text: {
+        "markers": [{"at": 5, "title": text, "comment": text, "user": text, "keywords": text}]
+    },
     "links": lambda text: {"links": [{"folder": "Playout", "title": text}]},
     "folder": lambda text: {"links": [{"folder": text}]},
     "title": lambda text: {"title": text, "was": ["Film"]},
@@ -43,14 +51,22 @@ def everywhere(text: str) -> dict[str, Any]:
     for place in PLACES.values():
         for key, value in place(text).items():
             joined = args.get(key)
-            args[key] = {**joined, **value} if isinstance(joined, dict) else joined + value if joined else value
+            args[key] = (
+                {**joined, **value}
+                if isinstance(joined, dict)
+                else joined + value
+                if joined
+                else value
+            )
     return args
 
 
 def converges(sim: Simulator, args: dict[str, Any], shape: str = "attr") -> str | None:
     """Apply a task to a new clip and plan it again; return why it is refused before anything is sent, if it is."""
     sim.state = empty_state()
-    sim.dialect = sim.dialect.with_values({"xmp_shape": shape, "folder_missing": "create", "list_separator": "|"})
+    sim.dialect = sim.dialect.with_values(
+        {"xmp_shape": shape, "folder_missing": "create", "list_separator": "|"}
+    )
     news = sim.state.databases["NEWS"]
     news.make_folder("Playout")
     news.add_clip("Film", "Raw", frames=100)
@@ -87,13 +103,20 @@ def test_what_xml_carries_converges(sim: Simulator, text: str) -> None:
 
 @pytest.mark.parametrize("shape", ["attr", "element", "nested", "lines"])
 def test_xmp_values_come_back_from_every_shape(sim: Simulator, shape: str) -> None:
-    fields = {"dc:subject": list(CARRIED), "dc:title": "a \nb", "dc:type": ["", "", "a", ""], "dc:format": ["", ""]}
+    fields = {
+        "dc:subject": list(CARRIED),
+        "dc:title": "a \nb",
+        "dc:type": ["", "", "a", ""],
+        "dc:format": ["", ""],
+    }
     assert converges(sim, {"xmp": fields}, shape) is None
 
 
 @pytest.mark.parametrize("text", NOT_CARRIED, ids=ascii)
 def test_what_xml_cannot_carry_is_refused_at_its_place(sim: Simulator, text: str) -> None:
-    at = next(index for index, sign in enumerate(text, 1) if sign in "\x00\x01\x0b\x1f\ufffe\uffff\ud800")
+    at = next(
+        index for index, sign in enumerate(text, 1) if sign in "\x00\x01\x0b\x1f\ufffe\uffff\ud800"
+    )
     for name, place in PLACES.items():
         why = converges(sim, place(text))
         assert why is not None, name

@@ -13,7 +13,17 @@ from tests.examples import examples
 from tests.unit.applying.applying_world import Stage, fields_target
 
 SURE = ["ok", "400", "404", "500", "400 after", "500 after", "refused", "503", "429", "503 after"]
-UNSURE = ["cut before", "cut after", "502", "504 after", "cut late 2", "cut late 50", "late 2", "late 50", "swallowed"]
+UNSURE = [
+    "cut before",
+    "cut after",
+    "502",
+    "504 after",
+    "cut late 2",
+    "cut late 50",
+    "late 2",
+    "late 50",
+    "swallowed",
+]
 responses = st.lists(st.sampled_from([*SURE, *UNSURE, "crash"]), max_size=4)
 AGAIN = {"503", "429"}  # may be followed by another send: refused, and not done
 
@@ -23,14 +33,20 @@ scripts = st.lists(st.lists(responses, min_size=3, max_size=3), min_size=1, max_
 
 @settings(max_examples=examples(300), deadline=None)
 @given(script=scripts, unreadable=st.integers(0, 6), forks=st.integers(1, 4))
-def test_nothing_twice_and_nothing_untrue(script: list[list[list[str]]], unreadable: int, forks: int) -> None:
+def test_nothing_twice_and_nothing_untrue(
+    script: list[list[list[str]]], unreadable: int, forks: int
+) -> None:
     stage = Stage()
     result, planned = play(stage, script, unreadable, forks)
     check(stage, result, planned, unreadable, stage.journal.states, stage.journal.outcomes)
 
 
 @pytest.mark.scale
-@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(script=scripts, unreadable=st.integers(0, 6), forks=st.integers(1, 4))
 def test_nothing_twice_and_nothing_untrue_in_a_ledger(
     place: Path | str, script: list[list[list[str]]], unreadable: int, forks: int
@@ -44,7 +60,14 @@ def test_nothing_twice_and_nothing_untrue_in_a_ledger(
         for record in records
         for index, request in enumerate(record.requests)
     }
-    check(stage, result, planned, unreadable, states, {each.target.name: each.outcome for each in records})
+    check(
+        stage,
+        result,
+        planned,
+        unreadable,
+        states,
+        {each.target.name: each.outcome for each in records},
+    )
 
 
 def play(
@@ -72,11 +95,15 @@ def check(
     """Compare what was sent with the result, and with what the journal knows."""
     for target_result in result.targets:
         seen_end = False
-        for request, came in zip(target_result.target.requests, target_result.requests, strict=True):
+        for request, came in zip(
+            target_result.target.requests, target_result.requests, strict=True
+        ):
             sends = [response for response in planned[request.path] if response != "refused"][
                 : stage.world.sent.count(request.path)
             ]
-            assert all(response in AGAIN for response in sends[:-1]), "sent again though it may have been done"
+            assert all(response in AGAIN for response in sends[:-1]), (
+                "sent again though it may have been done"
+            )
             assert stage.world.done.count(request.path) <= 1
             done = request.path in stage.world.done
             if came.outcome == "not sent":

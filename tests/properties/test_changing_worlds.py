@@ -62,7 +62,9 @@ def test_few_worlds(stand: Stand, kind: str) -> None:
 @pytest.mark.scale
 @pytest.mark.worlds
 @pytest.mark.parametrize("share", range(SHARES))
-def test_many_worlds_slow(stand: Stand, record_property: Callable[[str, object], None], share: int) -> None:
+def test_many_worlds_slow(
+    stand: Stand, record_property: Callable[[str, object], None], share: int
+) -> None:
     """One kind of trouble, or two at once."""
     first, count = FIRST + share * MANY // SHARES, MANY // SHARES
     seeds = (seed for seed in range(first, first + count) if seed not in DOUBTFUL)

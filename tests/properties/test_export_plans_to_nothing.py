@@ -42,7 +42,11 @@ AWKWARD = yaml.safe_load((CASES / "playbook" / "awkward_values.yml").read_text(e
 TEXTS = st.one_of(
     st.sampled_from(AWKWARD["texts"]),
     st.text(
-        st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn", "Zl", "Zp"], exclude_characters="\ufeff")
+        st.characters(
+            codec="utf-8",
+            exclude_categories=["Cs", "Cc", "Cn", "Zl", "Zp"],
+            exclude_characters="\ufeff",
+        )
         | st.sampled_from("\n{}%#:\"'\\ "),
         max_size=12,
     ),
@@ -52,13 +56,26 @@ RATES = [
     *(Fraction(rate * 1000, 1001) for rate in (24, 30, 60)),
 ]
 FOLDERS = ["", "Raw/2026", "AC\\/DC", "Архив", unicodedata.normalize("NFD", "Été"), "{{ folder }}"]
-TRACKS = ["General", "Secondary Event", "Cue Point", "Profanity End", "", "House track", "CUE_POINT", "general"]
+TRACKS = [
+    "General",
+    "Secondary Event",
+    "Cue Point",
+    "Profanity End",
+    "",
+    "House track",
+    "CUE_POINT",
+    "general",
+]
 FRAMES = 2000
 FIELDS = ("type", "comment", "layer", "user_0", "user_7")
 
 markers = st.lists(
     st.fixed_dictionaries(
-        {"uid": st.integers(-1, 9), "pos": st.integers(0, 3) | st.integers(0, 2500), "track": st.sampled_from(TRACKS)},
+        {
+            "uid": st.integers(-1, 9),
+            "pos": st.integers(0, 3) | st.integers(0, 2500),
+            "track": st.sampled_from(TRACKS),
+        },
         optional={
             "title": TEXTS,
             "comment": TEXTS,
@@ -71,8 +88,17 @@ markers = st.lists(
 )
 segments = st.lists(
     st.fixed_dictionaries(
-        {"number": st.integers(0, 4), "start": st.integers(0, 2100), "duration": st.integers(0, 1000)},
-        optional={"title": TEXTS, "track": st.just("House"), "rating": st.just(2), "keywords": TEXTS},
+        {
+            "number": st.integers(0, 4),
+            "start": st.integers(0, 2100),
+            "duration": st.integers(0, 1000),
+        },
+        optional={
+            "title": TEXTS,
+            "track": st.just("House"),
+            "rating": st.just(2),
+            "keywords": TEXTS,
+        },
     ),
     max_size=4,
 )
@@ -81,20 +107,31 @@ clips = st.fixed_dictionaries(
         "rate": st.sampled_from(RATES),
         "folder": st.sampled_from(FOLDERS),
         "fields": st.dictionaries(st.sampled_from(FIELDS), TEXTS, max_size=3),
-        "points": st.dictionaries(st.sampled_from(["first_frame", "last_frame", "icon_pos"]), st.integers(0, 2500)),
+        "points": st.dictionaries(
+            st.sampled_from(["first_frame", "last_frame", "icon_pos"]), st.integers(0, 2500)
+        ),
         "xmp": st.dictionaries(
-            st.sampled_from(["dc:title", "dc:subject", "house:no", "plain"]), st.lists(TEXTS, max_size=3), max_size=3
+            st.sampled_from(["dc:title", "dc:subject", "house:no", "plain"]),
+            st.lists(TEXTS, max_size=3),
+            max_size=3,
         ),
         "markers": markers,
         "segments": segments,
-        "links": st.sets(st.tuples(st.sampled_from(FOLDERS), st.sampled_from(["", "Другое имя", "{{ link }}"]))),
+        "links": st.sets(
+            st.tuples(st.sampled_from(FOLDERS), st.sampled_from(["", "Другое имя", "{{ link }}"]))
+        ),
         "finalized": st.booleans(),
     }
 )
 items = st.lists(
     st.fixed_dictionaries(
         {"guid": st.sampled_from(["n-1", "n-2.txt", "n-3.xml", "{{ g }}"])},
-        optional={"title": TEXTS, "description": TEXTS, "link": TEXTS, "pub_date": st.just("2026-11-20T10:00:00")},
+        optional={
+            "title": TEXTS,
+            "description": TEXTS,
+            "link": TEXTS,
+            "pub_date": st.just("2026-11-20T10:00:00"),
+        },
     ),
     max_size=3,
     unique_by=lambda item: item["guid"],
@@ -115,12 +152,22 @@ DIALECTS: list[tuple[list[str], dict[str, str]]] = [
 
 def put(state: ServerState, title: str, sourced: Mapping[str, Any]) -> SimClip:
     news = state.add_database("NEWS")
-    clip = news.add_clip(title, sourced["folder"], frames=FRAMES, rate=sourced["rate"], finalized=sourced["finalized"])
+    clip = news.add_clip(
+        title,
+        sourced["folder"],
+        frames=FRAMES,
+        rate=sourced["rate"],
+        finalized=sourced["finalized"],
+    )
     clip.create_time = f"2026-11-13T10:00:{len(news.by_title):02}"
-    clip.home.fields.update(sourced["fields"], **{name: str(frame) for name, frame in sourced["points"].items()})
+    clip.home.fields.update(
+        sourced["fields"], **{name: str(frame) for name, frame in sourced["points"].items()}
+    )
     clip.xmp.update({name: list(values) for name, values in sourced["xmp"].items()})
     for each in sourced["markers"]:
-        texts = {name: value for name, value in each.items() if name not in {"uid", "pos"} and value}
+        texts = {
+            name: value for name, value in each.items() if name not in {"uid", "pos"} and value
+        }
         clip.markers.append(SimMarker(each["uid"], each["pos"], texts))
     for each in sourced["segments"]:
         titles = [each["title"], "another title"] if each.get("title") else []
@@ -137,7 +184,9 @@ def put(state: ServerState, title: str, sourced: Mapping[str, Any]) -> SimClip:
 def inventory(folder: Path, url: str, dialect: Mapping[str, str]) -> str:
     server = {"url": url, "dialect": dict(dialect)}
     path = folder / "inventory.yml"
-    path.write_text(yaml.safe_dump({"all": {"hosts": {"studio": {"server": server, "database": "NEWS"}}}}))
+    path.write_text(
+        yaml.safe_dump({"all": {"hosts": {"studio": {"server": server, "database": "NEWS"}}}})
+    )
     return str(path)
 
 
@@ -173,7 +222,9 @@ def check(sim: Simulator, own: Mapping[str, str], *arguments: str) -> int:
     database=st.dictionaries(st.sampled_from(AWKWARD["titles"]), clips, min_size=1, max_size=3),
     dialect=st.sampled_from(DIALECTS),
 )
-def test_a_whole_database(sim: Simulator, database: dict[str, Any], dialect: tuple[list[str], dict[str, str]]) -> None:
+def test_a_whole_database(
+    sim: Simulator, database: dict[str, Any], dialect: tuple[list[str], dict[str, str]]
+) -> None:
     shown, own = dialect
     sim.state = empty_state()
     sim.dialect = SimDialect.parse(shown)
@@ -184,7 +235,9 @@ def test_a_whole_database(sim: Simulator, database: dict[str, Any], dialect: tup
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(sourced=items, dialect=st.sampled_from(DIALECTS))
-def test_a_channel(sim: Simulator, sourced: list[dict[str, str]], dialect: tuple[list[str], dict[str, str]]) -> None:
+def test_a_channel(
+    sim: Simulator, sourced: list[dict[str, str]], dialect: tuple[list[str], dict[str, str]]
+) -> None:
     shown, own = dialect
     sim.state = empty_state()
     sim.dialect = SimDialect.parse(shown)

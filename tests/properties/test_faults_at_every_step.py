@@ -35,7 +35,9 @@ fully = st.builds(
     ),
     segments=st.dictionaries(
         st.integers(1, 3),
-        st.fixed_dictionaries({"start": st.integers(0, 2), "duration": st.integers(1, 2), "title": TEXTS}),
+        st.fixed_dictionaries(
+            {"start": st.integers(0, 2), "duration": st.integers(1, 2), "title": TEXTS}
+        ),
         max_size=3,
     ),
     markers=st.dictionaries(
@@ -63,8 +65,12 @@ def expected(desired: State) -> dict[str, Any]:
     return {
         "fields": desired.fields,
         "xmp": desired.xmp,
-        "segments": sorted((n, s["start"], s["duration"], s["title"]) for n, s in desired.segments.items()),
-        "markers": sorted((at, track, m["title"], m["comment"]) for (track, at), m in desired.markers.items()),
+        "segments": sorted(
+            (n, s["start"], s["duration"], s["title"]) for n, s in desired.segments.items()
+        ),
+        "markers": sorted(
+            (at, track, m["title"], m["comment"]) for (track, at), m in desired.markers.items()
+        ),
     }
 
 
@@ -73,9 +79,12 @@ def seen(clip: SimClip) -> dict[str, Any]:
     return {
         "fields": {name: clip.home.fields.get(name, "") for name in NAMES},
         "xmp": {name: clip.xmp.get(name, []) for name in XMP_NAMES},
-        "segments": sorted((s.number, s.start, s.duration, "".join(s.titles)) for s in clip.segments),
+        "segments": sorted(
+            (s.number, s.start, s.duration, "".join(s.titles)) for s in clip.segments
+        ),
         "markers": sorted(
-            (m.pos, m.fields["track"], m.fields.get("title", ""), m.fields.get("comment", "")) for m in clip.markers
+            (m.pos, m.fields["track"], m.fields.get("title", ""), m.fields.get("comment", ""))
+            for m in clip.markers
         ),
     }
 
@@ -141,7 +150,9 @@ class FaultyServer(RuleBasedStateMachine):
             if self.desired is not None:
                 asked = task(self.desired, {"segments", "markers"})
                 again = self.stage.apply(asked)
-                assert again.ok, [(each.outcome, each.message, each.differences) for each in again.targets]
+                assert again.ok, [
+                    (each.outcome, each.message, each.differences) for each in again.targets
+                ]
                 assert seen(self.clip) == expected(self.desired)
                 assert self.stage.plan(asked).requests == 0
         finally:

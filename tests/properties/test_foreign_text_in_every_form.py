@@ -42,7 +42,12 @@ def plan() -> Plan:
     """A plan with everything that a plan may show, also handlers and what others changed."""
     outside = Outside("left", "run", "2026-11-20T02:10:00.000Z", "anna")
     handled = [
-        structs.replace(change("change", "field", "comment", "a", "b"), handler="Post", pending="run", outside=outside),
+        structs.replace(
+            change("change", "field", "comment", "a", "b"),
+            handler="Post",
+            pending="run",
+            outside=outside,
+        ),
         change("add", "marker", "new", None, {"at": 3, "track": "Cue", "title": "t"}),
     ]
     more = structs.replace(episode(), name="Other", changes=tuple(handled), rate=Fraction(25))
@@ -102,7 +107,8 @@ def test_markdown(sourced: str) -> None:
 
 @pytest.mark.parametrize("sourced", HOSTILE)
 @pytest.mark.parametrize(
-    "place", ["{}", "- {}", "1. {}", "### {}", "> {}", "| a |\n|-|\n| {} |", "**a {}**", "<sub>{}</sub>"]
+    "place",
+    ["{}", "- {}", "1. {}", "### {}", "> {}", "| a |\n|-|\n| {} |", "**a {}**", "<sub>{}</sub>"],
 )
 def test_any_text_of_a_template_in_any_place(place: str, sourced: str) -> None:
     page = MarkdownPage(place.format(markdown_text(sourced)))
@@ -139,7 +145,9 @@ def test_html(sourced: str) -> None:
 @pytest.mark.parametrize("sourced", TOGETHER)
 def test_junit(sourced: str) -> None:
     for hostile, plain in zip(of_xml(f"q{sourced}"), of_xml("q"), strict=True):
-        tags, expected = ([element.tag for element in ET.fromstring(page).iter()] for page in (hostile, plain))
+        tags, expected = (
+            [element.tag for element in ET.fromstring(page).iter()] for page in (hostile, plain)
+        )
         assert tags == expected
         assert is_harmless(hostile)
 
@@ -148,7 +156,10 @@ def test_junit(sourced: str) -> None:
 def test_text(sourced: str) -> None:
     shown, came, batch = with_text(sourced)
     forms = [
-        *("".join(text.render_plan(shown, Layout(verbosity=verbosity, width=70))) for verbosity in (0, 2)),
+        *(
+            "".join(text.render_plan(shown, Layout(verbosity=verbosity, width=70)))
+            for verbosity in (0, 2)
+        ),
         "".join(text.render_result(came, Layout(verbosity=2))),
         SUMMARY_FORMS["text"][1](batch, None),
     ]
@@ -181,8 +192,14 @@ def test_annotations(sourced: str) -> None:
 def test_metrics(sourced: str) -> None:
     batch = with_text(sourced)[2]
     written = metrics_text(batch)
-    samples = [sample for family in text_string_to_metric_families(written) for sample in family.samples]
-    expected = [sample for family in text_string_to_metric_families(metrics_text(BATCHES)) for sample in family.samples]
+    samples = [
+        sample for family in text_string_to_metric_families(written) for sample in family.samples
+    ]
+    expected = [
+        sample
+        for family in text_string_to_metric_families(metrics_text(BATCHES))
+        for sample in family.samples
+    ]
     assert {sample.labels["batch"] for sample in samples} == {sourced}
     assert [sample.name for sample in samples] == [sample.name for sample in expected]
 

@@ -21,10 +21,15 @@ WORDS = ("Ready", "Evening News", "tok-5521-98", "comment", "a b", "caf\u00e9 <&
 TEXT = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | TEXT | st.integers() | st.booleans(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["title", "user", "n"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["title", "user", "n"]), inner)
+    ),
     max_leaves=5,
 )
-SECRETS = st.sets(st.sampled_from([word for word in WORDS if len(word) >= 4]), min_size=1).map(Secrets)
+SECRETS = st.sets(st.sampled_from([word for word in WORDS if len(word) >= 4]), min_size=1).map(
+    Secrets
+)
 
 
 ACTIONS: tuple[Action, ...] = ("add", "change", "delete", "run")
@@ -70,7 +75,18 @@ def plans(draw: st.DrawFn) -> Plan:
         error = draw(st.none() | TEXT)
         looked = Seen.of({"fact x": "0" * 12})
         targets.append(
-            Target("studio", "NEWS", "asset", f"EP{number}", "Raw", "sha256:1", made, sent, error, looked=looked)
+            Target(
+                "studio",
+                "NEWS",
+                "asset",
+                f"EP{number}",
+                "Raw",
+                "sha256:1",
+                made,
+                sent,
+                error,
+                looked=looked,
+            )
         )
     warnings = tuple(draw(st.lists(TEXT, max_size=2)))
     return Plan("2026", "0.1", targets=tuple(targets), warnings=warnings, secrets=draw(SECRETS))
@@ -81,7 +97,9 @@ def both(real: Any, shown: Any, way: str = "") -> Iterator[tuple[str, Any, Any]]
     assert type(real) is type(shown), way
     if isinstance(real, Struct):
         for field in structs.fields(real):
-            yield from both(getattr(real, field.name), getattr(shown, field.name), f"{way}.{field.name}")
+            yield from both(
+                getattr(real, field.name), getattr(shown, field.name), f"{way}.{field.name}"
+            )
     elif isinstance(real, tuple | list):
         assert len(real) == len(shown), way
         for one, other in zip(real, shown, strict=True):
@@ -118,8 +136,14 @@ def shape(plan: Plan) -> list[Any]:
                 target.looked.names,
                 target.address,
             ),
-            [(each.action, each.aspect, each.basis, each.source, each.losses) for each in target.changes],
-            [(each.method, each.changes, each.guarded, each.dest, len(each.effects)) for each in target.requests],
+            [
+                (each.action, each.aspect, each.basis, each.source, each.losses)
+                for each in target.changes
+            ],
+            [
+                (each.method, each.changes, each.guarded, each.dest, len(each.effects))
+                for each in target.requests
+            ],
             [each.path.partition("?")[0] for each in target.requests],
         )
         for target in plan.targets
@@ -137,7 +161,9 @@ def test_hiding_changes_no_more_than_texts_with_a_secret(plan: Plan) -> None:
             holds = any(map(secrets.occurs_in, (one.key, *texts(one.before), *texts(one.after))))
             assert hidden.secret == holds
             assert holds or hidden == one
-            assert not any(map(secrets.occurs_in, (hidden.key, *texts(hidden.before), *texts(hidden.after))))
+            assert not any(
+                map(secrets.occurs_in, (hidden.key, *texts(hidden.before), *texts(hidden.after)))
+            )
         for sent, told in zip(real.requests, other.requests, strict=True):
             assert told.secret or (told.path, told.body) == (sent.path, sent.body)
             assert not secrets.occurs_in(told.path)

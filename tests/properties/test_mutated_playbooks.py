@@ -46,18 +46,26 @@ def mutated(text: str) -> st.SearchStrategy[str]:
 def token_mutated(text: str) -> st.SearchStrategy[str]:
     """Values replaced whole, so that more of them get past YAML."""
     words = sorted({word.strip("[]{},:") for word in text.split() if len(word) > 2} - {""})
-    return st.tuples(st.sampled_from(words), st.sampled_from(PIECES)).map(lambda pair: text.replace(*pair, 1))
+    return st.tuples(st.sampled_from(words), st.sampled_from(PIECES)).map(
+        lambda pair: text.replace(*pair, 1)
+    )
 
 
 def live() -> Facts:
-    return Facts(asset=Asset("Evening News", attributes={"frames": "300", "frame_time": "0.04"}), xmp={}, links=())
+    return Facts(
+        asset=Asset("Evening News", attributes={"frames": "300", "frame_time": "0.04"}),
+        xmp={},
+        links=(),
+    )
 
 
 def check(playbook: str, inventory: str, folder: Path) -> None:
     play, hosts = folder / "p.yml", folder / "i.yml"
     play.write_text(playbook, encoding="utf-8", errors="replace", newline="")
     hosts.write_text(inventory, encoding="utf-8", errors="replace", newline="")
-    options = ResolveOptions((str(play),), (str(hosts),), env={"T": "secret"}, now=datetime(2026, 11, 20, tzinfo=UTC))
+    options = ResolveOptions(
+        (str(play),), (str(hosts),), env={"T": "secret"}, now=datetime(2026, 11, 20, tzinfo=UTC)
+    )
     try:
         resolved = resolve(options)
         for work in resolved.work:
@@ -83,14 +91,22 @@ def evaluate(function: object, facts: Facts) -> None:
 def check_problems(error: InputError) -> None:
     assert error.problems
     assert all(problem.place is not None and problem.message for problem in error.problems)
-    assert "secret" not in str(error).replace("secrets", "")  # a key of the settings, which remedies name
+    assert "secret" not in str(error).replace(
+        "secrets", ""
+    )  # a key of the settings, which remedies name
 
 
-MUTATED = settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
+MUTATED = settings(
+    max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck)
+)
 WHOLE = (CASES / "language" / "whole.yml").read_text(encoding="utf-8")
-PLAYBOOKS = st.one_of(mutated(PLAYBOOK), token_mutated(PLAYBOOK), mutated(WHOLE), token_mutated(WHOLE))
+PLAYBOOKS = st.one_of(
+    mutated(PLAYBOOK), token_mutated(PLAYBOOK), mutated(WHOLE), token_mutated(WHOLE)
+)
 INVENTORIES = st.one_of(mutated(INVENTORY), token_mutated(INVENTORY))
-SETTINGS = (CASES / "playbook" / "settings.toml").read_text(encoding="utf-8") + '[lookup]\nfolders = ["traffic"]\n'
+SETTINGS = (CASES / "playbook" / "settings.toml").read_text(
+    encoding="utf-8"
+) + '[lookup]\nfolders = ["traffic"]\n'
 
 
 @pytest.fixture(scope="module")
@@ -129,11 +145,16 @@ def test_settings(text: str, folder: Path) -> None:
 
 @MUTATED
 @given(
-    text=st.one_of(mutated("{{ asset.title | upper }}"), mutated("{% for m in asset.markers %}{{ m.at }}{% endfor %}"))
+    text=st.one_of(
+        mutated("{{ asset.title | upper }}"),
+        mutated("{% for m in asset.markers %}{{ m.at }}{% endfor %}"),
+    )
 )
 def test_templates(text: str, folder: Path) -> None:
     check(
-        json.dumps([{"hosts": "all", "tasks": [{"asset": {"title": "A", "fields": {"comment": text}}}]}]),
+        json.dumps(
+            [{"hosts": "all", "tasks": [{"asset": {"title": "A", "fields": {"comment": text}}}]}]
+        ),
         INVENTORY,
         folder,
     )

@@ -17,7 +17,9 @@ from tests.examples import examples
 from tests.tables import table
 
 NAMES = st.text(
-    st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=;. \t\n'\"")), min_size=1, max_size=40
+    st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=;. \t\n'\"")),
+    min_size=1,
+    max_size=40,
 )
 
 
@@ -77,11 +79,15 @@ def test_awkward_names_find_their_clip(sim: Simulator, server: MediaServer, name
     check(sim, server, name, name, (name, name))
 
 
-def check(sim: Simulator, server: MediaServer, title: str, database: str, folder: tuple[str, ...]) -> None:
+def check(
+    sim: Simulator, server: MediaServer, title: str, database: str, folder: tuple[str, ...]
+) -> None:
     put(sim, title, database, folder)
     assert server.asset(database, title).frames == 777
     assert server.asset(database, Address(title, "title")).frames == 777
-    assert [entry.attributes["frames"] for entry in server.list(database, folder).entries if entry.title][-1] == "777"
+    assert [
+        entry.attributes["frames"] for entry in server.list(database, folder).entries if entry.title
+    ][-1] == "777"
     comment = title if unreportable(title) is None else "x"
     server.set_field(database, title, "comment", comment)
     assert sim.state.databases[database].clip(title).home.fields["comment"] == comment

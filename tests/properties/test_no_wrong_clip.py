@@ -53,7 +53,9 @@ worlds = st.lists(clips, min_size=1, max_size=3)
 names = st.one_of(
     st.sampled_from(TITLES).map(lambda title: {"title": title}),
     st.builds(
-        lambda title, folder: {"title": title, "folder": folder}, st.sampled_from(TITLES), st.sampled_from(FOLDERS)
+        lambda title, folder: {"title": title, "folder": folder},
+        st.sampled_from(TITLES),
+        st.sampled_from(FOLDERS),
     ),
     st.builds(
         lambda folder, recursive: {"select": {"folder": folder, "recursive": recursive}},
@@ -62,14 +64,18 @@ names = st.one_of(
     ),
 )
 desired = st.one_of(
-    st.builds(lambda at: {"markers": [{"at": at, "track": "General", "title": "x"}]}, st.integers(0, 2)),
+    st.builds(
+        lambda at: {"markers": [{"at": at, "track": "General", "title": "x"}]}, st.integers(0, 2)
+    ),
     st.builds(lambda at: {"markers": [{"at": at}], "exactly": ["markers"]}, st.integers(0, 2)),
     st.sampled_from(["a", "b"]).map(lambda text: {"fields": {"comment": text}}),
     st.booleans().map(lambda consent: {"state": "absent", "with_links": consent}),
     st.builds(lambda folder: {"links": [{"folder": folder}]}, st.sampled_from(FOLDERS)),
 )
 tasks = st.lists(
-    st.builds(lambda name, want: {"asset": {**name, **want, "missing": "skip"}}, names, desired), min_size=1, max_size=3
+    st.builds(lambda name, want: {"asset": {**name, **want, "missing": "skip"}}, names, desired),
+    min_size=1,
+    max_size=3,
 )
 
 
@@ -84,7 +90,9 @@ def build(sim: Simulator, world: list[Entries], dialect: dict[str, str]) -> list
     for number, entries in enumerate(world):
         folder, title = entries.home
         when = f"2026-11-0{entries.made}T10:00:00"
-        clip = news.add_clip(title, folder, frames=100 + number, create_time=when, orig_name=f"{entries.made}.mxf")
+        clip = news.add_clip(
+            title, folder, frames=100 + number, create_time=when, orig_name=f"{entries.made}.mxf"
+        )
         for link_folder, link_title in entries.links:
             news.add_entry(clip, link_folder, link_title)
         made.append(clip)
@@ -112,7 +120,10 @@ def state_of(clip: SimClip) -> object:
     return markers, fields, len(clip.entries)
 
 
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(60),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(world=worlds, asked=tasks, dialect=st.sampled_from(ODD_DIALECTS))
 def test_only_the_clips_that_are_named_are_written_to(
     sim: Simulator, world: list[Entries], asked: list[dict[str, Any]], dialect: dict[str, str]
@@ -143,15 +154,23 @@ def test_only_the_clips_that_are_named_are_written_to(
                 assert consented or len(clip.entries) == 1
                 if dialect["link_folder"] == "home":
                     called = {args.get("title", home) for args in absent}
-                    assert any(entry.title in called and entry.folder == clip.home.folder for entry in clip.entries)
-        if any("links" in task["asset"] for task in asked) and any("select" in task["asset"] for task in asked):
+                    assert any(
+                        entry.title in called and entry.folder == clip.home.folder
+                        for entry in clip.entries
+                    )
+        if any("links" in task["asset"] for task in asked) and any(
+            "select" in task["asset"] for task in asked
+        ):
             result = stage.apply(*asked) if result.ok else result
         if result.ok:
             again = stage.plan(*asked)
             assert [target.error or target.changes for target in again.targets] == []
 
 
-@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(30),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(world=worlds, at=st.integers(0, 2), dialect=st.sampled_from(DIALECTS))
 def test_a_marker_for_everything_is_one_write_for_each_clip(
     sim: Simulator, world: list[Entries], at: int, dialect: dict[str, str]
@@ -165,7 +184,9 @@ def test_a_marker_for_everything_is_one_write_for_each_clip(
     }
     with tempfile.TemporaryDirectory() as folder:
         plan = Stage(sim, Path(folder)).plan(everything)
-    duplicated = any(titles_of(one) & titles_of(other) for one in made for other in made if one is not other)
+    duplicated = any(
+        titles_of(one) & titles_of(other) for one in made for other in made if one is not other
+    )
     assert bool(plan.errors) <= duplicated
     if not duplicated:
         assert plan.requests == len(made)

@@ -55,13 +55,18 @@ def wanted_markers(draw: st.DrawFn, live: Markers, size: int) -> list[dict[str, 
     """Desired markers, consistent with each other: one for each place, by uid or by place; some absent."""
     desired: dict[Any, dict[str, Any]] = {}
     for _ in range(draw(st.integers(0, size))):
-        item: dict[str, Any] = {"at": draw(st.integers(0, 3)), "track": draw(st.sampled_from(TRACKS))}
+        item: dict[str, Any] = {
+            "at": draw(st.integers(0, 3)),
+            "track": draw(st.sampled_from(TRACKS)),
+        }
         if draw(st.booleans()):
             item["title"] = draw(st.sampled_from(TITLES))
         place = (item["at"], item["track"])
         if live and draw(st.integers(0, 3)) == 0:
             item["uid"] = draw(st.sampled_from([m["uid"] for m in live]))
-        if place not in desired and item.get("uid") not in {w.get("uid", 0) for w in desired.values()}:
+        if place not in desired and item.get("uid") not in {
+            w.get("uid", 0) for w in desired.values()
+        }:
             desired[place] = item
     return list(desired.values())
 
@@ -160,7 +165,9 @@ def test_it_does_not_matter_how_tasks_share_what_they_want(data: st.DataObject) 
     whole = stage(copy.deepcopy(live), dialect=dialect, folders={"Playout"})
     parts = stage(copy.deepcopy(live), dialect=dialect, folders={"Playout"})
     whole.apply(whole.plan(asset_intent({"title": "Film", **args})))
-    parts.apply(parts.plan(asset_intent({"title": "Film", **one}), asset_intent({"title": "Film", **other})))
+    parts.apply(
+        parts.plan(asset_intent({"title": "Film", **one}), asset_intent({"title": "Film", **other}))
+    )
     assert sorted(whole.server.sent) == sorted(parts.server.sent)
 
 
@@ -168,7 +175,10 @@ def test_it_does_not_matter_how_tasks_share_what_they_want(data: st.DataObject) 
 @given(st.data())
 def test_what_a_server_hides_is_written_once(data: st.DataObject) -> None:
     live, args, dialect = _any_case(data, markers=3, segments=3)
-    args["segments"] = [{**segment, "keywords": data.draw(st.sampled_from(["", "k"]))} for segment in args["segments"]]
+    args["segments"] = [
+        {**segment, "keywords": data.draw(st.sampled_from(["", "k"]))}
+        for segment in args["segments"]
+    ]
     live.fields, live.xmp = {"first_frame": "1"}, None
     args["markers"] = [{**marker, "at": marker["at"] + 1} for marker in args["markers"]]
     args["segments"] = [{**s, "start": s["start"] + 1, "duration": 1} for s in args["segments"]]
@@ -191,26 +201,38 @@ def test_what_a_server_hides_is_written_once(data: st.DataObject) -> None:
     assert [t for t in again.targets if t.error is None] == [], context.server.sent
 
 
-def _any_case(data: st.DataObject, *, markers: int, segments: int) -> tuple[Clip, dict[str, Any], Dialect]:
+def _any_case(
+    data: st.DataObject, *, markers: int, segments: int
+) -> tuple[Clip, dict[str, Any], Dialect]:
     there = data.draw(live_markers(markers))
     args: dict[str, Any] = {
         "fields": data.draw(
-            st.dictionaries(st.sampled_from(["comment", "user_1", "layer"]), st.sampled_from(["", "1"]))
+            st.dictionaries(
+                st.sampled_from(["comment", "user_1", "layer"]), st.sampled_from(["", "1"])
+            )
         ),
         "xmp": data.draw(
-            st.dictionaries(st.sampled_from(["dc:a", "dc:b"]), st.lists(st.sampled_from("xy"), max_size=2))
+            st.dictionaries(
+                st.sampled_from(["dc:a", "dc:b"]), st.lists(st.sampled_from("xy"), max_size=2)
+            )
         ),
         "markers": data.draw(wanted_markers(there, markers)),
         "segments": data.draw(wanted_segments(segments)),
         "exactly": data.draw(st.lists(st.sampled_from(["markers", "segments"]), unique=True)),
     }
     args |= {"links": [{"folder": "Playout"}]} if data.draw(st.booleans()) else {}
-    reported = data.draw(st.dictionaries(st.sampled_from(["comment", "layer"]), st.sampled_from(["", "1", "01"])))
+    reported = data.draw(
+        st.dictionaries(st.sampled_from(["comment", "layer"]), st.sampled_from(["", "1", "01"]))
+    )
     clip = Clip(
         "Film",
         frames=FRAMES,
         fields=reported,
-        xmp=data.draw(st.dictionaries(st.sampled_from(["dc:a", "dc:b"]), st.lists(st.sampled_from("xy"), max_size=2))),
+        xmp=data.draw(
+            st.dictionaries(
+                st.sampled_from(["dc:a", "dc:b"]), st.lists(st.sampled_from("xy"), max_size=2)
+            )
+        ),
         markers=there,
         segments=data.draw(segments_of(segments)),
     )
@@ -230,7 +252,9 @@ def applied(context: Stage, args: dict[str, Any]) -> int:
     return len(context.server.sent)
 
 
-def shortest(start: Any, goal: Callable[[Any], bool], steps: Callable[[Any], Iterator[Any]], most: int) -> int:
+def shortest(
+    start: Any, goal: Callable[[Any], bool], steps: Callable[[Any], Iterator[Any]], most: int
+) -> int:
     """Search breadth first; every request counts one. ``most`` is where the search gives up: nothing is shorter."""
     seen = {start}
     queue = deque([(start, 0)])
@@ -269,7 +293,9 @@ def _markers(live: Markers) -> MarkerState:
     return frozenset((m["uid"], m["frame"], m["track"], m.get("title", "")) for m in live)
 
 
-def _marker_goal(start: MarkerState, desired: list[dict[str, Any]], exact: bool) -> Callable[[MarkerState], bool]:
+def _marker_goal(
+    start: MarkerState, desired: list[dict[str, Any]], exact: bool
+) -> Callable[[MarkerState], bool]:
     places = {(w["at"], w["track"]) for w in desired}
     by_uid = {w["uid"] for w in desired if "uid" in w}
     stood = {m[0]: m[1:3] for m in start if m[0] not in by_uid}
@@ -286,26 +312,38 @@ def _marker_goal(start: MarkerState, desired: list[dict[str, Any]], exact: bool)
         if any(m[1:3] != stood.get(m[0], m[1:3]) for m in state):
             return False
         if exact:
-            return len(state) == len(desired) and all(any(fits(w, m) for w in desired) for m in state)
+            return len(state) == len(desired) and all(
+                any(fits(w, m) for w in desired) for m in state
+            )
         # Nobody else's markers are touched: those at no wanted place, and not named by uid, are as they were.
         others = {m for m in start if (m[1], m[2]) not in places and m[0] not in by_uid}
         named = {m for m in start if (m[1], m[2]) in places and m[0] not in by_uid}
         kept = {m[0] for m in state}
-        return others <= state and all(m[0] in kept for m in named) and _twins_untouched(named, state, desired)
+        return (
+            others <= state
+            and all(m[0] in kept for m in named)
+            and _twins_untouched(named, state, desired)
+        )
 
     return goal
 
 
-def _twins_untouched(named: set[tuple[int, int, str, str]], state: MarkerState, desired: list[dict[str, Any]]) -> bool:
+def _twins_untouched(
+    named: set[tuple[int, int, str, str]], state: MarkerState, desired: list[dict[str, Any]]
+) -> bool:
     """Of several markers at one desired place, at most one was changed, and none left its place."""
     for want in desired:
         here = {m for m in named if (m[1], m[2]) == (want["at"], want["track"])}
-        if len(here - state) > 1 or any((m[1], m[2]) != (n[1], n[2]) for m in here for n in state if n[0] == m[0]):
+        if len(here - state) > 1 or any(
+            (m[1], m[2]) != (n[1], n[2]) for m in here for n in state if n[0] == m[0]
+        ):
             return False
     return True
 
 
-def _marker_steps(start: MarkerState, desired: list[dict[str, Any]]) -> Callable[[MarkerState], Iterator[MarkerState]]:
+def _marker_steps(
+    start: MarkerState, desired: list[dict[str, Any]]
+) -> Callable[[MarkerState], Iterator[MarkerState]]:
     bodies = {(w["at"], w["track"], w.get("title", title)) for w in desired for title in TITLES}
     kept = {m[0]: m[3] for m in start}
 
@@ -341,7 +379,10 @@ def test_no_shorter_way_for_segments(data: st.DataObject) -> None:
     start, goal = _segments(live), _segment_goal(_segments(live), desired, exact)
     assert goal(_segments(context.server.clips["Film"].segments))
     assert planned == shortest(
-        start, goal, _segment_steps(desired, overwrite=dialect.segment_update == "overwrite"), planned
+        start,
+        goal,
+        _segment_steps(desired, overwrite=dialect.segment_update == "overwrite"),
+        planned,
     )
 
 
@@ -349,10 +390,14 @@ def _segments(live: Segments) -> SegmentState:
     return frozenset((n, s["start"], s["duration"], s.get("title", "")) for n, s in live.items())
 
 
-def _segment_goal(start: SegmentState, desired: list[dict[str, Any]], exact: bool) -> Callable[[SegmentState], bool]:
+def _segment_goal(
+    start: SegmentState, desired: list[dict[str, Any]], exact: bool
+) -> Callable[[SegmentState], bool]:
     def fits(want: dict[str, Any], segment: tuple[int, int, int, str]) -> bool:
         number, begin, duration, title = segment
-        same = (begin, duration) == (want["start"], want["duration"]) and want.get("number", number) == number
+        same = (begin, duration) == (want["start"], want["duration"]) and want.get(
+            "number", number
+        ) == number
         return same and want.get("title", title) == title
 
     numbers = {want.get("number") for want in desired}

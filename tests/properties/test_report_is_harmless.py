@@ -50,13 +50,26 @@ NASTY = [
 ]
 TEXT = st.lists(st.sampled_from(NASTY) | st.text(max_size=6), max_size=5).map("".join)
 ACTIONS: tuple[Action, ...] = ("add", "change", "delete", "run")
-ASPECTS: tuple[AspectName, ...] = ("asset", "field", "xmp", "marker", "link", "rss_item", "command", "restore")
+ASPECTS: tuple[AspectName, ...] = (
+    "asset",
+    "field",
+    "xmp",
+    "marker",
+    "link",
+    "rss_item",
+    "command",
+    "restore",
+)
 
 
 @st.composite
 def changes(draw: st.DrawFn) -> Change:
     value: st.SearchStrategy[Any] = (
-        st.none() | TEXT | st.lists(TEXT, max_size=3) | st.dictionaries(TEXT, TEXT, max_size=3) | st.integers()
+        st.none()
+        | TEXT
+        | st.lists(TEXT, max_size=3)
+        | st.dictionaries(TEXT, TEXT, max_size=3)
+        | st.integers()
     )
     place = SourceLocation(draw(TEXT), 3, 4)
     return Change(
@@ -112,7 +125,9 @@ COLOURS = re.compile(r"\x1b\[(?:1|2|3[1-6]|0)m")
 def is_harmless(shown: str) -> bool:
     """Only our own colours and line ends are left of what a terminal obeys; nothing is hidden."""
     rest = COLOURS.sub("", shown).replace("\n", "")
-    return not any(unicodedata.category(sign) in {"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"} for sign in rest)
+    return not any(
+        unicodedata.category(sign) in {"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"} for sign in rest
+    )
 
 
 @given(plans(), st.integers(0, 2), st.integers(1, 200))
@@ -121,7 +136,9 @@ def test_text_of_a_plan_writes_nothing_but_text(plan: Plan, verbosity: int, widt
     plain = "".join(text.render_plan(plan, Layout(verbosity=verbosity, width=width)))
     assert "\x1b" not in plain
     assert is_harmless(plain)
-    coloured = "".join(text.render_plan(plan, Layout(colour=True, verbosity=verbosity, width=width)))
+    coloured = "".join(
+        text.render_plan(plan, Layout(colour=True, verbosity=verbosity, width=width))
+    )
     assert is_harmless(coloured)
     assert COLOURS.sub("", coloured) == plain
 
@@ -150,10 +167,14 @@ def test_text_of_a_result_writes_nothing_but_text(target: Target, message: str, 
 
 @given(TEXT, TEXT, TEXT, TEXT)
 @settings(deadline=None)
-def test_problems_tables_and_json_write_nothing_but_text(one: str, two: str, three: str, four: str) -> None:
+def test_problems_tables_and_json_write_nothing_but_text(
+    one: str, two: str, three: str, four: str
+) -> None:
     problem = Problem(one, SourceLocation(two, 1, 1), three, four)
     assert is_harmless(text.render_problems([problem], colour=True))
-    assert is_harmless(render_table(["a", "b"], [[one, two], [three, four]], colour=False, width=40))
+    assert is_harmless(
+        render_table(["a", "b"], [[one, two], [three, four]], colour=False, width=40)
+    )
     assert is_harmless(dump({one: [two, three], "x": four}))
 
 
@@ -168,7 +189,10 @@ class Skeleton(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         # A link within the page holds the name of its target, percent-encoded.
-        plain = [(name, "#" if name == "href" and value and value[0] == "#" else value) for name, value in attrs]
+        plain = [
+            (name, "#" if name == "href" and value and value[0] == "#" else value)
+            for name, value in attrs
+        ]
         self.tags.append((tag, plain))
 
     def handle_endtag(self, tag: str) -> None:
@@ -192,7 +216,10 @@ def with_text(plan: Plan, sourced: str) -> Plan:
             structs.replace(item, key=sourced, before=sourced, after={"at": 3, sourced: sourced})
             for item in target.changes
         )
-        paths = tuple(structs.replace(request, path=sourced, body=body_of(sourced)) for request in target.requests)
+        paths = tuple(
+            structs.replace(request, path=sourced, body=body_of(sourced))
+            for request in target.requests
+        )
         return structs.replace(
             target, server=sourced, database=sourced, name=sourced, folder=sourced, changes=told, requests=paths,
             clip=ClipIdentity(create_time=sourced),
@@ -215,7 +242,9 @@ def with_text(plan: Plan, sourced: str) -> Plan:
 def test_html_has_the_same_tags_whatever_the_texts(plan: Plan, sourced: str) -> None:
     hostile = "".join(html.render_plan(with_text(plan, f"q{sourced}")))
     plain = "".join(html.render_plan(with_text(plan, "q")))
-    pages = (re.sub(r' href="#[^"]*"', ' href="#"', page) for page in (hostile, plain))  # they hold the title
+    pages = (
+        re.sub(r' href="#[^"]*"', ' href="#"', page) for page in (hostile, plain)
+    )  # they hold the title
     tags, expected = (Skeleton(page).tags for page in pages)
     assert tags == expected
     assert is_harmless(hostile)
@@ -234,7 +263,10 @@ def is_whole_row(line: str) -> bool:
 def test_markdown_has_the_same_tables_whatever_the_texts(plan: Plan, sourced: str) -> None:
     hostile = "".join(markdown.render_plan(with_text(plan, f"q{sourced}")))
     page = MarkdownPage(hostile)
-    assert page.structure == MarkdownPage("".join(markdown.render_plan(with_text(plan, "q")))).structure
+    assert (
+        page.structure
+        == MarkdownPage("".join(markdown.render_plan(with_text(plan, "q")))).structure
+    )
     assert page.active == []
     assert all(map(is_whole_row, hostile.split("\n")))
     assert is_harmless(hostile)

@@ -54,7 +54,9 @@ def mappings(model: type[Model]) -> Iterator[dict[str, Any]]:
 
 
 def _field(model: type[Model], name: str) -> str:
-    return next(field for field, info in model.model_fields.items() if (info.alias or field) == name)
+    return next(
+        field for field, info in model.model_fields.items() if (info.alias or field) == name
+    )
 
 
 @cache
@@ -77,11 +79,15 @@ def test_model_and_schema_say_the_same(name: str) -> None:
         _, found, _ = validate_data(model, marked, SourceNode(Document("f")))
         problems = [problem.message for _, problem in found]
         errors = list(validator(model).iter_errors(data))
-        assert bool(problems) == bool(errors), f"{data}\nmsauto: {problems}\nschema: {[e.message for e in errors]}"
+        assert bool(problems) == bool(errors), (
+            f"{data}\nmsauto: {problems}\nschema: {[e.message for e in errors]}"
+        )
         for number, rule in enumerate(model.rules):
             broken[number] += any(True for _ in rule.broken(marked))
     for number, times in broken.items():
-        assert 0 < times < len(tried), f"{model.rules[number]} was broken {times} of {len(tried)} times"
+        assert 0 < times < len(tried), (
+            f"{model.rules[number]} was broken {times} of {len(tried)} times"
+        )
 
 
 @pytest.mark.parametrize("model", [AssetArgs, CommandArgs, TaskArgs])

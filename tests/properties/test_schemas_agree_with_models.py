@@ -80,10 +80,14 @@ def seeds() -> tuple[Any, ...]:
     for topic in map(module, TOPICS):
         for example in topic.examples:
             data = load_yaml(example.encode(), topic.name).data
-            handlers = [{"name": "Export the version", "command": {"name": "PARTNER_EXPORT_VERSION"}}]
+            handlers = [
+                {"name": "Export the version", "command": {"name": "PARTNER_EXPORT_VERSION"}}
+            ]
             play = {"hosts": "all", "handlers": data if topic.name == "handler" else handlers}
             found.append(
-                data if topic.name == "play" else [play | ({} if topic.name == "handler" else {"tasks": data})]
+                data
+                if topic.name == "play"
+                else [play | ({} if topic.name == "handler" else {"tasks": data})]
             )
     for path in sorted((ROOT / "playbooks").glob("*.yml")):
         data = load_yaml(path.read_bytes(), str(path)).data
@@ -95,7 +99,13 @@ def seeds() -> tuple[Any, ...]:
 def places(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     if path:
         yield path
-    pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    pairs = (
+        data.items()
+        if isinstance(data, dict)
+        else enumerate(data)
+        if isinstance(data, list)
+        else ()
+    )
     for key, value in pairs:
         yield from places(value, (*path, key))
 
@@ -129,7 +139,9 @@ def verdict_on_playbook(text: str) -> list[str]:
     files = _Memory(text)
     Loader(files).playbook("p.yml")
     messages = [problem.message for problem in files.problems.ordered()]
-    return [each for each in messages if not re.match("role '.+' not found", each)]  # the folder of a role
+    return [
+        each for each in messages if not re.match("role '.+' not found", each)
+    ]  # the folder of a role
 
 
 def verdict_on_inventory(text: str) -> list[str]:
@@ -166,7 +178,11 @@ def run_playbooks(share: int, part: slice) -> int:
             if share > 1 and chosen.randrange(share):
                 continue
             text = yaml.safe_dump(each, allow_unicode=True)
-            check(load_yaml(text.encode(), "p.yml").data, verdict_on_playbook(text), validator("playbook"))
+            check(
+                load_yaml(text.encode(), "p.yml").data,
+                verdict_on_playbook(text),
+                validator("playbook"),
+            )
             count += 1
     return count
 
@@ -212,7 +228,11 @@ def run_inventories(share: int) -> int:
     chosen = [each for number, each in enumerate(all_changes(data)) if number % share == 0]
     for each in chosen:
         text = yaml.safe_dump(each, allow_unicode=True)
-        check(load_yaml(text.encode(), "i.yml").data, verdict_on_inventory(text), validator("inventory"))
+        check(
+            load_yaml(text.encode(), "i.yml").data,
+            verdict_on_inventory(text),
+            validator("inventory"),
+        )
     return len(chosen)
 
 

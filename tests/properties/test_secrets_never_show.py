@@ -25,7 +25,8 @@ from msauto.server.client import AsyncMediaServer
 from tests.examples import examples
 
 SIGNS = st.one_of(
-    st.characters(codec="utf-8", exclude_categories=["C", "Z"]), st.sampled_from("<>&\"'%+/\\=:@ {}$#?;,")
+    st.characters(codec="utf-8", exclude_categories=["C", "Z"]),
+    st.sampled_from("<>&\"'%+/\\=:@ {}$#?;,"),
 )
 TEXTS = st.text(SIGNS, max_size=20)
 SECRETS = st.tuples(TEXTS, TEXTS).map("Q§7".join)  # never a part of what errors say anyway
@@ -54,15 +55,27 @@ ANSWERS: dict[str, Callable[[str], httpx2.Response]] = {
     "not found": lambda text: httpx2.Response(404, text=f"Object not found {text}"),
     "busy": lambda text: httpx2.Response(500, text=f"{'x' * 270} {text}"),
     "good status": lambda text: httpx2.Response(200, text=f"Error: {text}"),
-    "document": lambda text: httpx2.Response(200, text=f"<error code='1'>{html.escape(text)}</error>"),
+    "document": lambda text: httpx2.Response(
+        200, text=f"<error code='1'>{html.escape(text)}</error>"
+    ),
     "attribute": lambda text: httpx2.Response(400, text=f'<error told="{html.escape(text)}"/>'),
-    "page": lambda text: httpx2.Response(200, html=f"<html><title>{html.escape(text)}</title><form></form></html>"),
-    "elsewhere": lambda text: httpx2.Response(302, headers={"Location": f"http://x/?{quote(text)}"}),
+    "page": lambda text: httpx2.Response(
+        200, html=f"<html><title>{html.escape(text)}</title><form></form></html>"
+    ),
+    "elsewhere": lambda text: httpx2.Response(
+        302, headers={"Location": f"http://x/?{quote(text)}"}
+    ),
     "raw elsewhere": lambda text: httpx2.Response(302, headers=[(b"Location", text.encode())]),
     "json": lambda text: httpx2.Response(200, json={"error": text}),
-    "clip": lambda text: httpx2.Response(200, text=f"<Clip><Marker uid='{html.escape(text)}'/></Clip>"),
-    "root": lambda text: httpx2.Response(200, text=f"<{''.join(filter(str.isalnum, text)) or 'x'}/>"),
-    "media type": lambda text: httpx2.Response(200, headers=[(b"Content-Type", text.encode())], content=b"\x00"),
+    "clip": lambda text: httpx2.Response(
+        200, text=f"<Clip><Marker uid='{html.escape(text)}'/></Clip>"
+    ),
+    "root": lambda text: httpx2.Response(
+        200, text=f"<{''.join(filter(str.isalnum, text)) or 'x'}/>"
+    ),
+    "media type": lambda text: httpx2.Response(
+        200, headers=[(b"Content-Type", text.encode())], content=b"\x00"
+    ),
 }
 
 
@@ -96,7 +109,9 @@ class NoWait:
         await asyncio.sleep(0)
 
 
-def shown(spec: ServerSpec, secret: str, answer: Callable[[str], httpx2.Response], call: str, folder: Path) -> str:
+def shown(
+    spec: ServerSpec, secret: str, answer: Callable[[str], httpx2.Response], call: str, folder: Path
+) -> str:
     """All that can be seen of one call: its error with causes and trace, or its result."""
 
     async def reply(request: httpx2.Request) -> httpx2.Response:
@@ -108,7 +123,13 @@ def shown(spec: ServerSpec, secret: str, answer: Callable[[str], httpx2.Response
             try:
                 result = await CALLS[call](server, folder)
             except MsautoError as error:
-                parts = [str(error), repr(error), error.message, error.remedy, *map(str, error.args)]
+                parts = [
+                    str(error),
+                    repr(error),
+                    error.message,
+                    error.remedy,
+                    *map(str, error.args),
+                ]
                 return " ".join([*parts, *traceback.format_exception(error), repr(server.spec)])
             return str(result) if call == "write" else ""
 
@@ -117,7 +138,14 @@ def shown(spec: ServerSpec, secret: str, answer: Callable[[str], httpx2.Response
 
 def leaks(secret: str, text: str) -> list[str]:
     pair = base64.b64encode(f"ops:{secret}".encode()).decode()
-    forms = {secret, repr(secret)[1:-1], html.escape(secret), quote(secret), quote(secret, safe=""), pair}
+    forms = {
+        secret,
+        repr(secret)[1:-1],
+        html.escape(secret),
+        quote(secret),
+        quote(secret, safe=""),
+        pair,
+    }
     return [form for form in forms if form in text]
 
 
@@ -135,7 +163,11 @@ def test_no_answer_makes_a_secret_show(
 
 @given(SECRETS)
 def test_no_url_makes_a_password_show(secret: str) -> None:
-    for url in (f"http://ops:{secret}@studio", f"ops:{secret}@studio/path", f"ftp://ops:{secret}@studio:1"):
+    for url in (
+        f"http://ops:{secret}@studio",
+        f"ops:{secret}@studio/path",
+        f"ftp://ops:{secret}@studio:1",
+    ):
         try:
             spec = spec_of(url)
         except MsautoError as error:
@@ -151,10 +183,16 @@ def test_no_failure_on_the_way_makes_a_secret_show(way: str, tmp_path: Path) -> 
     (tmp_path / "bad.pem").write_text(secret)
     bad = Tls(cert=str(tmp_path / "bad.pem"), key_password=Secret(secret))
     specs = [
-        spec_with(secret, way, url) for url in ("http://127.0.0.1:9", "https://127.0.0.1:9", "http://no.invalid:1")
+        spec_with(secret, way, url)
+        for url in ("http://127.0.0.1:9", "https://127.0.0.1:9", "http://no.invalid:1")
     ]
-    specs.append(ServerSpec("studio", "https://127.0.0.1:9", auth=Auth(bearer=Secret(secret)), tls=bad))
-    specs += [ServerSpec("studio", "http://h", auth=Auth(bearer=Secret(secret + end))) for end in ("\n", "\x00")]
+    specs.append(
+        ServerSpec("studio", "https://127.0.0.1:9", auth=Auth(bearer=Secret(secret)), tls=bad)
+    )
+    specs += [
+        ServerSpec("studio", "http://h", auth=Auth(bearer=Secret(secret + end)))
+        for end in ("\n", "\x00")
+    ]
     specs.append(ServerSpec("studio", f"http://ops:{quote(secret)}@127.0.0.1:9"))
 
     async def ask(spec: ServerSpec) -> None:

@@ -68,4 +68,7 @@ def check(context: Stage, target: Target, done: int) -> None:
         for thing, verdict in found.verdicts.items()
         if verdict != ("before" if thing in expected and not expected[thing].done else "predicted")
     }
-    assert (wrong, found.lost, found.moved, found.new) == ({}, [], [], []), (done, context.server.sent)
+    assert (wrong, found.lost, found.moved, found.new) == ({}, [], [], []), (
+        done,
+        context.server.sent,
+    )

@@ -67,7 +67,9 @@ REPLIES = st.builds(
     st.sampled_from([200, 200, 200, 404, 429, 500, 503, 504, None]),
     st.none() | st.sampled_from([0.0, 0.5, 7.0, 60.0, 3600.0]),
 )
-BURSTS = st.lists(st.tuples(st.integers(1, 12), st.floats(0, 40), st.booleans()), min_size=1, max_size=20)
+BURSTS = st.lists(
+    st.tuples(st.integers(1, 12), st.floats(0, 40), st.booleans()), min_size=1, max_size=20
+)
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -78,7 +80,10 @@ BURSTS = st.lists(st.tuples(st.integers(1, 12), st.floats(0, 40), st.booleans())
     BURSTS,
 )
 def test_limits_hold_whatever_the_server_answers(
-    rate: float | None, connections: int, replies: list[Reply], bursts: list[tuple[int, float, bool]]
+    rate: float | None,
+    connections: int,
+    replies: list[Reply],
+    bursts: list[tuple[int, float, bool]],
 ) -> None:
     async def main() -> None:
         pacer = Pacer(spec, VirtualClock())
@@ -94,7 +99,9 @@ def test_limits_hold_whatever_the_server_answers(
             with suppress(asyncio.CancelledError):
                 await each
         server.replies.clear()  # the overload is over
-        await asyncio.gather(*(server.serve(pacer) for _ in range(max(WINDOW, connections) * connections)))
+        await asyncio.gather(
+            *(server.serve(pacer) for _ in range(max(WINDOW, connections) * connections))
+        )
         assert pacer.limit == connections, "it recovers"
 
     spec = ServerSpec("studio", "http://studio", connections=connections, requests_per_second=rate)
@@ -114,11 +121,17 @@ def within_rate(arrivals: Iterable[float], rate: float) -> None:
 
 @settings(max_examples=examples(200), deadline=None)
 @given(st.integers(1, 64), st.data())
-def test_failures_at_the_same_time_halve_the_limit_once(connections: int, data: st.DataObject) -> None:
-    answers = data.draw(st.lists(st.sampled_from([200, 429, 503, 504, None]), min_size=1, max_size=connections))
+def test_failures_at_the_same_time_halve_the_limit_once(
+    connections: int, data: st.DataObject
+) -> None:
+    answers = data.draw(
+        st.lists(st.sampled_from([200, 429, 503, 504, None]), min_size=1, max_size=connections)
+    )
 
     async def main() -> tuple[int, int]:
-        pacer = Pacer(ServerSpec("studio", "http://studio", connections=connections), VirtualClock())
+        pacer = Pacer(
+            ServerSpec("studio", "http://studio", connections=connections), VirtualClock()
+        )
         permits = [await pacer.permit() for _ in answers]
         for permit, status in zip(permits, answers, strict=True):
             permit.overloaded() if status is None else permit.answered(status, None)
@@ -134,7 +147,9 @@ def test_failures_at_the_same_time_halve_the_limit_once(connections: int, data: 
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, 32), st.sampled_from([1, 4, 16, 32]), st.sampled_from([429, 503]))
-def test_a_server_that_refuses_is_used_and_not_pushed_over(capacity: int, connections: int, status: int) -> None:
+def test_a_server_that_refuses_is_used_and_not_pushed_over(
+    capacity: int, connections: int, status: int
+) -> None:
     """It takes so many requests at once, and refuses one more. The limit begins above, and then goes up and down."""
     running = 0
     seen: list[int] = []
@@ -154,7 +169,9 @@ def test_a_server_that_refuses_is_used_and_not_pushed_over(capacity: int, connec
             answered[found] += 1
 
     async def main() -> int:
-        pacer = Pacer(ServerSpec("studio", "http://studio", connections=connections), VirtualClock())
+        pacer = Pacer(
+            ServerSpec("studio", "http://studio", connections=connections), VirtualClock()
+        )
         await asyncio.gather(*(send(pacer) for _ in range(connections)))
         return pacer.limit
 

@@ -31,7 +31,11 @@ from tests.unit.planning.playbook_forms import rss_intent
 
 TASK: dict[str, Any] = {
     "name": "The ticker",
-    "rss": {"channel": "ticker", "items": [{"guid": "n-1", "text": "Storm warning"}], "exactly": True},
+    "rss": {
+        "channel": "ticker",
+        "items": [{"guid": "n-1", "text": "Storm warning"}],
+        "exactly": True,
+    },
 }
 
 
@@ -70,7 +74,9 @@ class HashedGuids(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         guid = parse_qs(urlsplit(self.path).query)["guid"][0]
         self.writes.append(f"DELETE {guid}")
-        for name in [name for name in self.files if hashlib.sha1(name.encode()).hexdigest() == guid]:
+        for name in [
+            name for name in self.files if hashlib.sha1(name.encode()).hexdigest() == guid
+        ]:
             del self.files[name]
         self.answer("")
 
@@ -95,7 +101,9 @@ def other() -> Iterator[Any]:
         thread.join()
 
 
-def test_an_item_that_cannot_be_recognised_is_not_removed_as_a_stranger(other: Any, tmp_path: Path) -> None:
+def test_an_item_that_cannot_be_recognised_is_not_removed_as_a_stranger(
+    other: Any, tmp_path: Path
+) -> None:
     HashedGuids.files = {"n-1.txt": "Sunny", "n-0.txt": "Old"}
     stage = Stage(other, tmp_path)
     result = stage.apply(TASK)
@@ -107,7 +115,9 @@ def test_an_item_that_cannot_be_recognised_is_not_removed_as_a_stranger(other: A
 
 
 @pytest.mark.parametrize("exactly", [False, True])
-def test_an_item_that_does_not_show_is_told_and_put_again(other: Any, tmp_path: Path, exactly: bool) -> None:
+def test_an_item_that_does_not_show_is_told_and_put_again(
+    other: Any, tmp_path: Path, exactly: bool
+) -> None:
     HashedGuids.files, HashedGuids.drops = {"n-0.txt": "Old"}, True
     stage = Stage(other, tmp_path)
     task = {"rss": {**TASK["rss"], "exactly": exactly}}
@@ -135,7 +145,9 @@ def test_an_item_that_is_recognised_lets_the_others_go(tmp_path: Path) -> None:
     state.add_channel("ticker")
     with Simulator(state=state) as sim:
         stage = Stage(sim, tmp_path)
-        assert stage.apply({**TASK, "rss": {**TASK["rss"], "items": [{"guid": "n-0", "text": "Old"}]}}).ok
+        assert stage.apply(
+            {**TASK, "rss": {**TASK["rss"], "items": [{"guid": "n-0", "text": "Old"}]}}
+        ).ok
         sim.clear_log()
         assert stage.apply(TASK).ok
         assert [entry.method for entry in stage.sent()] == ["PUT", "DELETE"]
@@ -158,11 +170,18 @@ def live_items(draw: st.DrawFn) -> list[dict[str, Any]]:
         guid = draw(st.sampled_from(GUIDS))
         if draw(st.booleans()) and guid != ADDRESS:
             text = draw(texts)
-            files[f"{guid}.txt"] = {"guid": guid, "title": text.partition("\n")[0], "description": text}
+            files[f"{guid}.txt"] = {
+                "guid": guid,
+                "title": text.partition("\n")[0],
+                "description": text,
+            }
         else:
             own = guid != ADDRESS and draw(st.booleans())
             shown = guid if own else draw(st.sampled_from([guid, guid, ""]))
-            files[f"{guid}.xml" if own else f"feed-{number}.xml"] = {"guid": shown, **draw(documents)}
+            files[f"{guid}.xml" if own else f"feed-{number}.xml"] = {
+                "guid": shown,
+                **draw(documents),
+            }
     return [{"file": file, **files[file]} for file in sorted(files)]
 
 
@@ -191,11 +210,19 @@ def desired_items(draw: st.DrawFn) -> list[dict[str, Any]]:
     update=st.sampled_from(["put", "delete_put"]),
 )
 def test_a_guid_comes_to_stand_once(
-    live: list[dict[str, Any]], desired: list[dict[str, Any]], exactly: bool, delete: str, update: Any
+    live: list[dict[str, Any]],
+    desired: list[dict[str, Any]],
+    exactly: bool,
+    delete: str,
+    update: Any,
 ) -> None:
     dialect = Dialect(rss_update=update)
-    context = stage(dialect=dialect, channels={"ticker": [dict(item) for item in live]}, rss_delete=delete)
-    intent = rss_intent({"channel": "ticker", "items": desired, "exactly": exactly}, file="task.yml")
+    context = stage(
+        dialect=dialect, channels={"ticker": [dict(item) for item in live]}, rss_delete=delete
+    )
+    intent = rss_intent(
+        {"channel": "ticker", "items": desired, "exactly": exactly}, file="task.yml"
+    )
     runs = 0
     twins = {guid for guid, count in Counter(item["guid"] for item in live).items() if count > 1}
     while (found := context.plan(intent)).targets:
@@ -209,7 +236,9 @@ def test_a_guid_comes_to_stand_once(
             assert runs or context.server.channels["ticker"] == live
             return
         wrong = context.apply(found)
-        requests = [f"{each.method} {each.path}" for target in found.targets for each in target.requests]
+        requests = [
+            f"{each.method} {each.path}" for target in found.targets for each in target.requests
+        ]
         assert delete == "first" or len(set(requests)) == len(requests), "one DELETE for a guid"
         runs += 1
         assert runs <= len(live) + 2, "planned for ever"
@@ -217,8 +246,12 @@ def test_a_guid_comes_to_stand_once(
     now = context.server.channels["ticker"]
     named = {item["guid"] for item in desired}
     present = [item for item in desired if "state" not in item]
-    others = [item for item in live if not item["guid"] or (item["guid"] not in named and not exactly)]
-    assert [item for item in live if item in others] == [item for item in now if item in others], "others are kept"
+    others = [
+        item for item in live if not item["guid"] or (item["guid"] not in named and not exactly)
+    ]
+    assert [item for item in live if item in others] == [item for item in now if item in others], (
+        "others are kept"
+    )
     assert len(now) == len(present) + len(others)
     for item in present:
         if "text" in item:
@@ -229,10 +262,17 @@ def test_a_guid_comes_to_stand_once(
             ]
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20), unique=True))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20),
+        unique=True,
+    )
+)
 def test_no_two_guids_give_one_default_file(guids: list[str]) -> None:
     named = [*guids, ADDRESS, ADDRESS.replace("/", "-"), "con", "n-1.", "a" * 300, "a" * 301]
-    named += [default_file(guid, text=True).removesuffix(".txt") for guid in named]  # guids that look so derived
+    named += [
+        default_file(guid, text=True).removesuffix(".txt") for guid in named
+    ]  # guids that look so derived
     folded: dict[str, str] = {}
     for guid in dict.fromkeys(named):
         name = default_file(guid, text=True)

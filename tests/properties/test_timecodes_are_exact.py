@@ -76,8 +76,13 @@ def test_every_frame_of_an_hour_beyond_a_day(name: str, drop: bool) -> None:
 def check_walk(name: str, *, drop: bool, hour: int, count: int) -> None:
     rate, first = RATES[name], frames_before(hour, name, drop=drop)
     for number, text in enumerate(islice(ticks(name, drop=drop, hour=hour), count), first):
-        if show_timecode(number, rate, drop=drop) != text or Timecode.parse(text).to_frames(rate) != number:
-            raise AssertionError(f"frame {number} at {name} is {text}, not {show_timecode(number, rate, drop=drop)}")
+        if (
+            show_timecode(number, rate, drop=drop) != text
+            or Timecode.parse(text).to_frames(rate) != number
+        ):
+            raise AssertionError(
+                f"frame {number} at {name} is {text}, not {show_timecode(number, rate, drop=drop)}"
+            )
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -93,8 +98,15 @@ def test_there_and_back(form: tuple[str, bool], frames: int) -> None:
 
 
 @settings(max_examples=examples(150), deadline=None)
-@given(st.sampled_from(["29.97", "59.94"]), st.integers(0, 30 * 60 - 1), st.integers(0, 59), st.integers(0, 3))
-def test_what_drop_frame_leaves_out_does_not_exist(name: str, minutes: int, second: int, frame: int) -> None:
+@given(
+    st.sampled_from(["29.97", "59.94"]),
+    st.integers(0, 30 * 60 - 1),
+    st.integers(0, 59),
+    st.integers(0, 3),
+)
+def test_what_drop_frame_leaves_out_does_not_exist(
+    name: str, minutes: int, second: int, frame: int
+) -> None:
     text = f"{minutes // 60:02}:{minutes % 60:02}:{second:02};{frame:02}"
     exists = second != 0 or minutes % 10 == 0 or frame >= LEFT_OUT[name]
     try:
@@ -132,7 +144,11 @@ def test_a_frame_time_of_ten_digits_is_the_exact_rate(name: str) -> None:
 
 
 @settings(max_examples=examples(150), deadline=None)
-@given(st.one_of(st.text(max_size=14), st.from_regex(r"\A\d{1,3}[:;.]\d{1,3}[:;.]\d{1,3}[:;.]?\d{0,4}\Z")))
+@given(
+    st.one_of(
+        st.text(max_size=14), st.from_regex(r"\A\d{1,3}[:;.]\d{1,3}[:;.]\d{1,3}[:;.]?\d{0,4}\Z")
+    )
+)
 def test_any_text_is_a_time_code_or_an_error(text: str) -> None:
     try:
         code = Timecode.parse(text)
@@ -145,7 +161,9 @@ def test_any_text_is_a_time_code_or_an_error(text: str) -> None:
             continue
 
 
-@pytest.mark.parametrize("text", ["9" * 5000, "9" * 5000 + ":00:00:00", "00:00:00." + "9" * 5000, "١٢", "١٢:٠٠:٠٠:٠٠"])
+@pytest.mark.parametrize(
+    "text", ["9" * 5000, "9" * 5000 + ":00:00:00", "00:00:00." + "9" * 5000, "١٢", "١٢:٠٠:٠٠:٠٠"]
+)
 def test_monsters_are_no_time_codes(text: str) -> None:
     with pytest.raises(TimecodeError, match="is not a valid time code") as caught:
         Timecode.parse(text)

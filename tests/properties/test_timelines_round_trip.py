@@ -21,31 +21,77 @@ from tests.tables import CASES
 TEXTS = st.one_of(
     st.just(""),
     st.sampled_from(
-        ["=1+1", "'@", "two\nlines", " padded ", "a --> b", "<b>&amp;", "|C:x |M:y |D:9", "* LOC: 1", "{}", "V1"]
+        [
+            "=1+1",
+            "'@",
+            "two\nlines",
+            " padded ",
+            "a --> b",
+            "<b>&amp;",
+            "|C:x |M:y |D:9",
+            "* LOC: 1",
+            "{}",
+            "V1",
+        ]
     ),
     st.text(
-        st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n\t\" ,;'="), max_size=12
+        st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"])
+        | st.sampled_from("\n\t\" ,;'="),
+        max_size=12,
     ),
-    st.builds(lambda text, times: text * times, st.text("ab  ", min_size=1, max_size=3), st.integers(50, 150)),
+    st.builds(
+        lambda text, times: text * times,
+        st.text("ab  ", min_size=1, max_size=3),
+        st.integers(50, 150),
+    ),
 )
 MARKERS = st.builds(
-    EditMarker, st.integers(0, 10**7), TEXTS, TEXTS, TEXTS, TEXTS, st.integers(-9, 9), st.sampled_from(TRACKS)
+    EditMarker,
+    st.integers(0, 10**7),
+    TEXTS,
+    TEXTS,
+    TEXTS,
+    TEXTS,
+    st.integers(-9, 9),
+    st.sampled_from(TRACKS),
 )
 SEGMENTS = st.builds(
-    EditSegment, st.integers(0, 10**7), st.integers(1, 10**6), TEXTS, TEXTS, st.none() | st.integers(0, 99)
+    EditSegment,
+    st.integers(0, 10**7),
+    st.integers(1, 10**6),
+    TEXTS,
+    TEXTS,
+    st.none() | st.integers(0, 99),
 )
 CLOCKS = st.builds(
     TimelineClock,
-    st.sampled_from([Fraction(25), Fraction(24), Fraction(30000, 1001), Fraction(60000, 1001), Fraction(24000, 1001)]),
+    st.sampled_from(
+        [
+            Fraction(25),
+            Fraction(24),
+            Fraction(30000, 1001),
+            Fraction(60000, 1001),
+            Fraction(24000, 1001),
+        ]
+    ),
     st.sampled_from([None, "10:00:00:00"]).map(lambda text: text and Timecode.parse(text)),
 )
 
 
 @pytest.mark.parametrize("ending", WRITERS)
 @settings(max_examples=examples(300), deadline=None)
-@given(markers=st.lists(MARKERS, max_size=4), segments=st.lists(SEGMENTS, max_size=3), title=TEXTS, clock=CLOCKS)
+@given(
+    markers=st.lists(MARKERS, max_size=4),
+    segments=st.lists(SEGMENTS, max_size=3),
+    title=TEXTS,
+    clock=CLOCKS,
+)
 def test_a_timeline_that_is_written_and_read_is_the_same(
-    ending: str, markers: list[EditMarker], segments: list[EditSegment], title: str, clock: TimelineClock
+    ending: str,
+    markers: list[EditMarker],
+    segments: list[EditSegment],
+    title: str,
+    clock: TimelineClock,
 ) -> None:
     clock = TimelineClock(clock.rate) if ending == "vtt" else clock
     written = WRITERS[ending](EditTimeline(markers, segments, title), clock)
@@ -55,7 +101,18 @@ def test_a_timeline_that_is_written_and_read_is_the_same(
 
 PIECES = st.sampled_from(
     [
-        *("TITLE:", "FCM: DROP FRAME", "\n", "\n\n", "* LOC: ", "* MSAUTO: ", "{}", '"', "01:00:00:00", "00;01;00;00"),
+        *(
+            "TITLE:",
+            "FCM: DROP FRAME",
+            "\n",
+            "\n\n",
+            "* LOC: ",
+            "* MSAUTO: ",
+            "{}",
+            '"',
+            "01:00:00:00",
+            "00;01;00;00",
+        ),
         *(
             " ",
             "\t",
@@ -78,7 +135,8 @@ PIECES = st.sampled_from(
 @settings(max_examples=examples(1000), deadline=None)
 @given(
     ending=st.sampled_from(["edl", "otio", "csv", "vtt", "srt", "xlsx", "txt"]),
-    content=st.binary(max_size=20) | st.lists(PIECES, max_size=12).map(lambda pieces: "".join(pieces).encode()),
+    content=st.binary(max_size=20)
+    | st.lists(PIECES, max_size=12).map(lambda pieces: "".join(pieces).encode()),
 )
 def test_any_file_is_read_or_refused_with_a_reason(ending: str, content: bytes) -> None:
     refusal = _refusal(content, f"x.{ending}")

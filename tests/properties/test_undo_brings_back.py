@@ -39,9 +39,13 @@ def seen(clip: SimClip) -> dict[str, Any]:
     return {
         "fields": {name: clip.home.fields.get(name, "") for name in NAMES},
         "xmp": {name: values for name, values in clip.xmp.items() if values},
-        "segments": {(s.number, s.start, s.duration, "".join(s.titles) or s.name, s.keywords) for s in clip.segments},
+        "segments": {
+            (s.number, s.start, s.duration, "".join(s.titles) or s.name, s.keywords)
+            for s in clip.segments
+        },
         "markers": sorted(
-            (m.pos, sorted((k, v) for k, v in m.fields.items() if v not in {"", "0"})) for m in clip.markers
+            (m.pos, sorted((k, v) for k, v in m.fields.items() if v not in {"", "0"}))
+            for m in clip.markers
         ),
         "entries": entries,
         "frames": FRAMES,
@@ -75,11 +79,15 @@ def test_undo_gives_the_state_before(
         assert first.ok, [(target.message, target.differences) for target in first.targets]
         after = seen(clip)
         undone = there.undo(first.run)
-        assert undone.ok, [(target.message, target.target.error, target.differences) for target in undone.targets]
+        assert undone.ok, [
+            (target.message, target.target.error, target.differences) for target in undone.targets
+        ]
         told = "\n".join(undone.plan.warnings)
         assert "left alone" not in told
         stuck = stuck_links(desired, live)
-        unknown = [c.key for target in first.plan.targets for c in target.changes if c.basis == "none"]
+        unknown = [
+            c.key for target in first.plan.targets for c in target.changes if c.basis == "none"
+        ]
         assert told.count("cannot be undone") == len(stuck) + len(unknown)
         fields = before["fields"] | {name: after["fields"][name] for name in unknown}
         assert seen(clip) == before | {"entries": before["entries"] | stuck, "fields": fields}

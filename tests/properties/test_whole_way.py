@@ -21,7 +21,9 @@ TRACKS = ("General", "Cue Point", "Icon")
 TEXTS = st.sampled_from(["", "a", "Ad break", "50% & more, <b>", "две\nстроки", " padded "])
 NAMES = ("comment", "user_0", "user_7")
 XMP_NAMES = ("dc:title", "dc:subject")
-XMP_VALUES = st.lists(st.sampled_from(["news", "вечер", "50%", "a&b"]), min_size=1, max_size=2, unique=True)
+XMP_VALUES = st.lists(
+    st.sampled_from(["news", "вечер", "50%", "a&b"]), min_size=1, max_size=2, unique=True
+)
 FOLDERS = ("Playout/Tonight", "AC\\/DC", "Архив")
 
 markers = st.dictionaries(
@@ -31,12 +33,16 @@ markers = st.dictionaries(
 )
 segments = st.dictionaries(
     st.integers(1, 5),
-    st.fixed_dictionaries({"start": st.integers(0, 3), "duration": st.integers(1, 3)}, optional={"title": TEXTS}),
+    st.fixed_dictionaries(
+        {"start": st.integers(0, 3), "duration": st.integers(1, 3)}, optional={"title": TEXTS}
+    ),
     max_size=5,
 )
 fields = st.dictionaries(st.sampled_from(NAMES), TEXTS, max_size=3)
 xmp = st.dictionaries(st.sampled_from(XMP_NAMES), XMP_VALUES, max_size=2)
-links = st.sets(st.tuples(st.sampled_from(FOLDERS), st.sampled_from([TITLE, "Другое имя"])), max_size=3)
+links = st.sets(
+    st.tuples(st.sampled_from(FOLDERS), st.sampled_from([TITLE, "Другое имя"])), max_size=3
+)
 exactly = st.sets(st.sampled_from(["segments", "markers"]))
 
 
@@ -61,7 +67,12 @@ def put_live(sim: Simulator, state: State) -> SimClip:
     clip.home.fields.update(state.fields)
     clip.xmp.update({name: list(values) for name, values in state.xmp.items()})
     clip.segments[:] = [
-        SimSegment(number, sourced["start"], sourced["duration"], [sourced["title"]] if "title" in sourced else [])
+        SimSegment(
+            number,
+            sourced["start"],
+            sourced["duration"],
+            [sourced["title"]] if "title" in sourced else [],
+        )
         for number, sourced in state.segments.items()
     ]
     clip.markers[:] = [
@@ -80,13 +91,17 @@ def task(desired: State, only: set[str]) -> dict[str, Any]:
         "fields": desired.fields,
         "xmp": desired.xmp,
         "segments": [{"number": number, **sourced} for number, sourced in desired.segments.items()],
-        "markers": [{"at": at, "track": track, **texts} for (track, at), texts in desired.markers.items()],
+        "markers": [
+            {"at": at, "track": track, **texts} for (track, at), texts in desired.markers.items()
+        ],
         "links": [{"folder": folder, "title": title} for folder, title in sorted(desired.links)],
         "exactly": sorted(only),
     }
     return {
         "name": "As wanted",
-        "asset": {key: value for key, value in asset.items() if value or key in only or key == "title"},
+        "asset": {
+            key: value for key, value in asset.items() if value or key in only or key == "title"
+        },
     }
 
 
@@ -98,15 +113,24 @@ def least_writes(live: State, desired: State, only: set[str]) -> int:
     return count + least_markers(live.markers, desired.markers, everything="markers" in only)
 
 
-def least_segments(live: dict[int, dict[str, Any]], desired: dict[int, dict[str, Any]], *, everything: bool) -> int:
-    wrong = sum(number in live and not within(sourced, live[number]) for number, sourced in desired.items())
+def least_segments(
+    live: dict[int, dict[str, Any]], desired: dict[int, dict[str, Any]], *, everything: bool
+) -> int:
+    wrong = sum(
+        number in live and not within(sourced, live[number]) for number, sourced in desired.items()
+    )
     extra = len(live.keys() - desired.keys()) if everything else 0
     return 2 * wrong + len(desired.keys() - live.keys()) + extra
 
 
-def least_markers(live: dict[tuple[str, int], Any], desired: dict[tuple[str, int], Any], *, everything: bool) -> int:
+def least_markers(
+    live: dict[tuple[str, int], Any], desired: dict[tuple[str, int], Any], *, everything: bool
+) -> int:
     wrong = sum(key in live and not within(sourced, live[key]) for key, sourced in desired.items())
-    new, extra = len(desired.keys() - live.keys()), len(live.keys() - desired.keys()) if everything else 0
+    new, extra = (
+        len(desired.keys() - live.keys()),
+        len(live.keys() - desired.keys()) if everything else 0,
+    )
     return wrong + new + extra  # no marker is ever moved
 
 
@@ -130,7 +154,9 @@ def check_end(clip: SimClip, live: State, desired: State, only: set[str]) -> Non
     assert len(entries) == len(set(entries)) == len(live.links | desired.links)
 
 
-def check_list(found: dict[Any, Any], live: dict[Any, Any], desired: dict[Any, Any], *, everything: bool) -> None:
+def check_list(
+    found: dict[Any, Any], live: dict[Any, Any], desired: dict[Any, Any], *, everything: bool
+) -> None:
     assert found.keys() == (desired.keys() if everything else desired.keys() | live.keys())
     for key, sourced in desired.items():
         assert within(sourced, found[key])
@@ -149,11 +175,15 @@ def test_the_server_is_as_wanted_with_the_fewest_writes(
     with tempfile.TemporaryDirectory() as folder:
         stage = Stage(sim, Path(folder))
         result = stage.apply(task(desired, only))
-        assert result.ok, [(target.outcome, target.message, target.target.error) for target in result.targets]
+        assert result.ok, [
+            (target.outcome, target.message, target.target.error) for target in result.targets
+        ]
         assert len(stage.sent()) == least_writes(live, desired, only) == result.plan.requests
         check_end(clip, live, desired, only)
         sim.clear_log()
         again = stage.plan(task(desired, only))
         assert (again.requests, again.errors, again.unchanged) == (0, 0, 1)
         assert not stage.sent()
-        assert len(stage.reads()) == 1 + bool(desired.xmp) + len({folder for folder, _ in desired.links})
+        assert len(stage.reads()) == 1 + bool(desired.xmp) + len(
+            {folder for folder, _ in desired.links}
+        )

@@ -44,7 +44,9 @@ def sim() -> Iterator[Simulator]:
 def desks(sim: Simulator, tmp_path: Path, shared_place: str) -> Callable[[str], Desk]:
     def desk(name: str) -> Desk:
         made = machine(sim, tmp_path, name, shared_place)
-        made.play({"asset": {"title": "{{ item }}", "fields": {"comment": "Ready"}}, "loop": TITLES})
+        made.play(
+            {"asset": {"title": "{{ item }}", "fields": {"comment": "Ready"}}, "loop": TITLES}
+        )
         return made
 
     return desk
@@ -65,7 +67,9 @@ def cluster(started_cluster: Cluster) -> Cluster:
 
 
 @contextmanager
-def applying(sim: Simulator, desk: Desk, address: str, writes: int = 5) -> Iterator[subprocess.Popen[str]]:
+def applying(
+    sim: Simulator, desk: Desk, address: str, writes: int = 5
+) -> Iterator[subprocess.Popen[str]]:
     """A run on the cluster that has sent some of its writes, each of which takes a while."""
     sim.faults.add("delay:0.2@^POST")
     with desk.start("apply", "play.yml", "--yes", "--on", address, "--format", "json") as process:
@@ -98,14 +102,18 @@ def check_not_all(sim: Simulator, process: subprocess.Popen[str], code: int, why
     assert any(why in message for message in messages), messages
 
 
-def test_ctrl_c_stops_the_workers(sim: Simulator, desks: Callable[[str], Desk], cluster: Cluster) -> None:
+def test_ctrl_c_stops_the_workers(
+    sim: Simulator, desks: Callable[[str], Desk], cluster: Cluster
+) -> None:
     with applying(sim, desks("oslo"), cluster.address) as process:
         process.send_signal(signal.SIGINT)
         check_not_all(sim, process, 130)
     check_rest(sim, desks("bergen"))
 
 
-def test_workers_of_a_killed_command_stop(sim: Simulator, desks: Callable[[str], Desk], cluster: Cluster) -> None:
+def test_workers_of_a_killed_command_stop(
+    sim: Simulator, desks: Callable[[str], Desk], cluster: Cluster
+) -> None:
     with applying(sim, desks("oslo"), cluster.address) as process:
         process.send_signal(signal.SIGKILL)
     told = check_rest(sim, desks("bergen"), "--lock-timeout", "60")
@@ -135,7 +143,9 @@ def separate(tmp_path: Path) -> Iterator[SeparateCluster]:
         yield cluster
 
 
-def test_a_lost_scheduler_ends_the_run(sim: Simulator, desks: Callable[[str], Desk], separate: SeparateCluster) -> None:
+def test_a_lost_scheduler_ends_the_run(
+    sim: Simulator, desks: Callable[[str], Desk], separate: SeparateCluster
+) -> None:
     with applying(sim, desks("oslo"), separate.address) as process:
         separate.scheduler.kill()
         check_not_all(sim, process, 3, "the connection to the Dask scheduler")
@@ -173,10 +183,23 @@ def test_no_secret_shows_on_the_cluster(
     with Simulator(state=bulk_state(30)) as sim:
         desk = Desk(tmp_path / "desk", sim.url, environment={NAME: SECRET, "CALM": "calm-canary-7"})
         server = {"url": sim.url, "auth": {"bearer": f"{{{{ env.{NAME} }}}}"}}
-        desk.inventory({"studio": {"server": server, "database": "NEWS", "worker": {"site-oslo": 1}}})
+        desk.inventory(
+            {"studio": {"server": server, "database": "NEWS", "worker": {"site-oslo": 1}}}
+        )
         desk.write("msauto.toml", f'inventory = "inventory.yml"\n[state]\nurl = "{shared_place}"\n')
-        comment = f"{{{{ asset.title // env.{NAME} }}}}" if bad else f"Bearer {{{{ env.{NAME} | secret }}}}"
-        desk.play({"asset": {"select": EVERYTHING, "fields": {"comment": comment, "user_0": "{{ asset.title }}"}}})
+        comment = (
+            f"{{{{ asset.title // env.{NAME} }}}}"
+            if bad
+            else f"Bearer {{{{ env.{NAME} | secret }}}}"
+        )
+        desk.play(
+            {
+                "asset": {
+                    "select": EVERYTHING,
+                    "fields": {"comment": comment, "user_0": "{{ asset.title }}"},
+                }
+            }
+        )
         command = ("apply", "play.yml", "--yes", "--on", separate.address, "--format", "json")
         with watched(separate.pages) as seen:
             told = desk.spawn(*command, "-v")
@@ -186,9 +209,15 @@ def test_no_secret_shows_on_the_cluster(
     assert any(form in sent for form in encoded_forms(SECRET)) is not bad
     assert bad or again.json["summary"]["requests"] == 0
     with psycopg.connect(shared_place) as connection:
-        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'msauto'").fetchall()
-        rows = str([connection.execute(f"SELECT * FROM msauto.{table}").fetchall() for (table,) in tables])
-    everything = "".join([*seen, rows, pages_of(separate.pages), separate.logs(), told.out, told.err])
+        tables = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'msauto'"
+        ).fetchall()
+        rows = str(
+            [connection.execute(f"SELECT * FROM msauto.{table}").fetchall() for (table,) in tables]
+        )
+    everything = "".join(
+        [*seen, rows, pages_of(separate.pages), separate.logs(), told.out, told.err]
+    )
     assert "msauto-server" in everything, "the pages show the names of tasks"
     for form in (SECRET, *encoded_forms(SECRET), "calm-canary-7"):
         assert form not in everything
@@ -198,7 +227,13 @@ def pages_of(address: str) -> str:
     """Return all pages of the scheduler, and those that they link to."""
     found: dict[str, str] = {}
     waiting = [
-        *("/info/main/workers.html", "/info/logs.html", "/json/counts.json", "/json/identity.json", "/json/index.html"),
+        *(
+            "/info/main/workers.html",
+            "/info/logs.html",
+            "/json/counts.json",
+            "/json/identity.json",
+            "/json/index.html",
+        ),
         *("/info/main/events.html", "/metrics", "/health", "/sitemap.json"),
     ]
     while waiting and len(found) < 60:
@@ -211,10 +246,13 @@ def pages_of(address: str) -> str:
         except OSError:
             found[page] = ""
         links = re.findall(
-            r"""["']((?:\.\./|/)?(?:info|json|task|worker|logs|call-stack|main)[^"'#]*)["']""", found[page]
+            r"""["']((?:\.\./|/)?(?:info|json|task|worker|logs|call-stack|main)[^"'#]*)["']""",
+            found[page],
         )
         waiting += [
-            f"/info/{link.lstrip('./')}" if "info" not in link and "json" not in link else f"/{link.lstrip('./')}"
+            f"/info/{link.lstrip('./')}"
+            if "info" not in link and "json" not in link
+            else f"/{link.lstrip('./')}"
             for link in links
         ]
     return "".join(found.values())

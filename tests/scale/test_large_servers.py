@@ -60,7 +60,9 @@ UNLINKED = "{title: Bulk 000001, links: [], exactly: [links]}"
 
 
 @pytest.mark.parametrize("task", [FEW, LINKED, UNLINKED], ids=["few", "linked", "unlinked"])
-def test_a_plan_holds_little_of_each_entry(tmp_path: Path, server: str, small: float, task: str) -> None:
+def test_a_plan_holds_little_of_each_entry(
+    tmp_path: Path, server: str, small: float, task: str
+) -> None:
     printed, peak = mebibytes(tmp_path, "plan", book(tmp_path, task), "--server", server)
     assert "Plan:" in printed or "No changes" in printed
     transient = 250  # what tells doubles apart while a select is made
@@ -68,12 +70,16 @@ def test_a_plan_holds_little_of_each_entry(tmp_path: Path, server: str, small: f
 
 
 def test_a_table_of_all_holds_one_form_of_it(tmp_path: Path, server: str, small: float) -> None:
-    printed, peak = mebibytes(tmp_path, "show", "assets", "Bulk", "--recursive", "-d", "NEWS", "--server", server)
+    printed, peak = mebibytes(
+        tmp_path, "show", "assets", "Bulk", "--recursive", "-d", "NEWS", "--server", server
+    )
     assert printed.count("\n") == CLIPS + 1
     assert peak - small < CLIPS * 2000 / 2**20
 
 
-def test_an_export_of_a_folder_holds_little_of_all_else(tmp_path: Path, server: str, small: float) -> None:
+def test_an_export_of_a_folder_holds_little_of_all_else(
+    tmp_path: Path, server: str, small: float
+) -> None:
     arguments = ("--folder", "Bulk/000", "--database", "NEWS", "--server", server)
     printed, peak = mebibytes(tmp_path, "export", *arguments)
     assert printed.count("title: Bulk") == 1000

@@ -45,14 +45,25 @@ def traces(place: str) -> Iterator[str]:
 
 def leaks(*texts: str | bytes) -> list[str]:
     """The canaries that any of these texts or bytes reveals."""
-    whole = [text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text for text in texts]
-    told = [place for place in PLACES for trace in traces(place) if any(trace.encode() in text for text in whole)]
+    whole = [
+        text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text for text in texts
+    ]
+    told = [
+        place
+        for place in PLACES
+        for trace in traces(place)
+        if any(trace.encode() in text for text in whole)
+    ]
     return sorted(set(told))
 
 
 def bytes_below(folder: Path) -> dict[str, bytes]:
     """All that is on disk: the ledger with its log beside it, downloads, plan files."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 PLAY = (CASES / "security/canaries.yml").read_text(encoding="utf-8")
@@ -72,7 +83,9 @@ def write_play(folder: Path, url: str, server: Mapping[str, Any] | None = None) 
     (folder / "extra.yml").write_text('extra: !secret "{{ env.EXTRA }}"\n', encoding="utf-8")
     block = json.dumps({"url": url, **(server or {})})
     host = f'{{server: {block}, database: NEWS, host_token: !secret "{{{{ env.HOST }}}}"}}'
-    (folder / "inventory.yml").write_text(f"all: {{hosts: {{studio-a: {host}}}}}\n", encoding="utf-8")
+    (folder / "inventory.yml").write_text(
+        f"all: {{hosts: {{studio-a: {host}}}}}\n", encoding="utf-8"
+    )
     return ["-i", "inventory.yml", "-e", "@extra.yml", "--state-dir", "state"]
 
 

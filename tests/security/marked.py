@@ -13,13 +13,17 @@ INV = ("-i", "inventory.yml", "--state-dir", "state")
 
 
 def write(desk: Desk, tasks: str, variables: str = "") -> None:
-    head = f'- hosts: all\n  vars:\n    token: "{{{{ env.TOKEN | secret }}}}"\n{variables}  tasks:\n'
+    head = (
+        f'- hosts: all\n  vars:\n    token: "{{{{ env.TOKEN | secret }}}}"\n{variables}  tasks:\n'
+    )
     play = head + "".join(f"    {line}\n" for line in tasks.strip().splitlines())
     desk.write("play.yml", play.replace("$TOKEN", TOKEN))
 
 
 def comment(desk: Desk, template: str, variables: str = "") -> None:
-    write(desk, f"- asset: {{title: EP001, fields: {{comment: {json.dumps(template)}}}}}", variables)
+    write(
+        desk, f"- asset: {{title: EP001, fields: {{comment: {json.dumps(template)}}}}}", variables
+    )
 
 
 def silent(*sourced: Said) -> None:
@@ -35,7 +39,8 @@ def silent(*sourced: Said) -> None:
 def plans(desk: Desk) -> Said:
     """Plan in every form; nothing shows. Returns the output as JSON."""
     sourced = [
-        desk.run("plan", "play.yml", *INV, "--format", form, "-vv") for form in ("json", "text", "markdown", "html")
+        desk.run("plan", "play.yml", *INV, "--format", form, "-vv")
+        for form in ("json", "text", "markdown", "html")
     ]
     silent(*sourced, desk.run("validate", "play.yml", "inventory.yml"))
     return sourced[0]

@@ -43,19 +43,35 @@ def plan_and_apply(desk: Desk, play: str) -> list[Said]:
     sourced = [desk.run("validate", play, "inventory.yml")]
     sourced += [desk.run("plan", play, *flags, "--format", form, "-vv") for form in FORMATS]
     sourced += [desk.run("plan", play, *flags, "--out", "plan.json")]
-    sourced += [desk.run("apply", play, *flags, "--yes", "--format", form, "-vv") for form in FORMATS]
-    sourced += [desk.run("history", "--state-dir", "state"), desk.run("history", "last", "--state-dir", "state")]
-    sourced += [desk.run("vars", "studio-a", "-i", "inventory.yml"), desk.run("undo", "last", *flags, "--yes")]
+    sourced += [
+        desk.run("apply", play, *flags, "--yes", "--format", form, "-vv") for form in FORMATS
+    ]
+    sourced += [
+        desk.run("history", "--state-dir", "state"),
+        desk.run("history", "last", "--state-dir", "state"),
+    ]
+    sourced += [
+        desk.run("vars", "studio-a", "-i", "inventory.yml"),
+        desk.run("undo", "last", *flags, "--yes"),
+    ]
     return sourced
 
 
-def leaks(desk: Desk, sourced: list[Said], *secrets: str, spare: frozenset[str] = frozenset()) -> list[str]:
+def leaks(
+    desk: Desk, sourced: list[Said], *secrets: str, spare: frozenset[str] = frozenset()
+) -> list[str]:
     """Return where a secret is found: in the output, or in any file of the desk except those spared."""
     found = [
-        f"said {n}: {each.out}{each.err}" for n, each in enumerate(sourced) if _holds(each.out + each.err, secrets)
+        f"said {n}: {each.out}{each.err}"
+        for n, each in enumerate(sourced)
+        if _holds(each.out + each.err, secrets)
     ]
-    files = (path for path in sorted(desk.folder.rglob("*")) if path.is_file() and path.name not in spare)
-    return found + [str(path) for path in files if _holds(path.read_bytes().decode("utf-8", "replace"), secrets)]
+    files = (
+        path for path in sorted(desk.folder.rglob("*")) if path.is_file() and path.name not in spare
+    )
+    return found + [
+        str(path) for path in files if _holds(path.read_bytes().decode("utf-8", "replace"), secrets)
+    ]
 
 
 def _holds(text: str, secrets: tuple[str, ...]) -> bool:

@@ -19,7 +19,11 @@ def test_the_old_secret_is_hidden_too(desk: Desk, sim: Simulator) -> None:
     (change,) = sourced.json["targets"][0]["changes"]
     assert (change["before"], change["after"]) == ("***", "***")
     applied = desk.run("apply", "play.yml", *INV, "--yes", "--format", "json")
-    silent(applied, desk.run("history", "last", *INV, "--format", "json"), desk.run("undo", "last", "--check", *INV))
+    silent(
+        applied,
+        desk.run("history", "last", *INV, "--format", "json"),
+        desk.run("undo", "last", "--check", *INV),
+    )
     assert sim.state.clip("EP001").home.fields["comment"] == OTHER
     ledger = b"".join(path.read_bytes() for path in desk.state.rglob("*") if path.is_file())
     assert TOKEN.encode() not in ledger
@@ -43,7 +47,9 @@ def test_nothing_printed_lets_a_short_secret_be_guessed(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("read", ["link_fields=hidden"])
-def test_what_the_server_does_not_report_is_known_again_by_a_slow_hash(tmp_path: Path, read: str) -> None:
+def test_what_the_server_does_not_report_is_known_again_by_a_slow_hash(
+    tmp_path: Path, read: str
+) -> None:
     with Simulator(dialect=[read]) as sim:
         desk = Desk(tmp_path, sim.url, dict(ENV))
         comment(desk, "{{ token }}")
@@ -94,20 +100,26 @@ def test_two_commands_that_differ_in_a_secret_both_run(desk: Desk, sim: Simulato
     assert sorted(sent) == sorted([TOKEN, OTHER] * 2)
 
 
-@pytest.mark.parametrize("sourced", ["token: !secret '{{ env.TOKEN }}'", "token: '{{ env.TOKEN | secret }}'"])
+@pytest.mark.parametrize(
+    "sourced", ["token: !secret '{{ env.TOKEN }}'", "token: '{{ env.TOKEN | secret }}'"]
+)
 def test_who_says_a_secret_anew_gives_another_secret(desk: Desk, sourced: str) -> None:
     task = "{asset: {title: EP001, fields: {comment: '{{ token }}'}}}"
     desk.write("play.yml", f"- hosts: all\n  vars: {{{sourced}}}\n  tasks: [{task}]\n")
     assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
     anew = desk.run("plan", "play.yml", *INV, "-e", f"token={OTHER}", "-vv")
     assert "comment  ***  (secret" in anew.out
-    silent(anew, desk.run("plan", "play.yml", *INV, "-e", f"{{token: {OTHER}}}", "--format", "json"))
+    silent(
+        anew, desk.run("plan", "play.yml", *INV, "-e", f"{{token: {OTHER}}}", "--format", "json")
+    )
     short = desk.run("plan", "play.yml", *INV, "-e", "token=abc")
     assert short.code == 1
     short.one_error("at least 4 characters")
 
 
-def test_a_handler_that_runs_once_is_known_again_though_its_secret_comes_up_late(desk: Desk, sim: Simulator) -> None:
+def test_a_handler_that_runs_once_is_known_again_though_its_secret_comes_up_late(
+    desk: Desk, sim: Simulator
+) -> None:
     play = """
 - hosts: all
   tasks:

@@ -13,7 +13,15 @@ import pytest
 
 from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk, Said
-from tests.security.canaries import OURS, bytes_below, canary, environment, leaks, parrot, write_play
+from tests.security.canaries import (
+    OURS,
+    bytes_below,
+    canary,
+    environment,
+    leaks,
+    parrot,
+    write_play,
+)
 
 pytestmark = pytest.mark.scale
 
@@ -57,7 +65,9 @@ def check_arrived(sim: Simulator) -> None:
     assert base64.b64decode(fields["user_6"]).decode() == canary("lookup")
     assert clip.xmp["dc:title"] == [canary("xmp")]
     assert clip.xmp["dc:subject"] == ["news", canary("xmplist")]
-    assert [segment.titles for segment in clip.segments if segment.number == 1] == [[canary("segment")]]
+    assert [segment.titles for segment in clip.segments if segment.number == 1] == [
+        [canary("segment")]
+    ]
     assert canary("marker") in [marker.fields["title"] for marker in clip.markers]
     assert canary("mcomment") in [marker.fields.get("comment") for marker in clip.markers]
     assert {"house_number": canary("handler")}.items() <= clip.partner[-1].items()
@@ -70,11 +80,18 @@ def check_arrived(sim: Simulator) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
-def test_no_form_of_a_plan_or_a_result_shows_one(desk: Desk, sim: Simulator, flags: list[str], form: str) -> None:
-    sourced = [desk.run("plan", "play.yml", *flags, "--format", form, *more) for more in ([], ["-v"], ["-vv"])]
+def test_no_form_of_a_plan_or_a_result_shows_one(
+    desk: Desk, sim: Simulator, flags: list[str], form: str
+) -> None:
+    sourced = [
+        desk.run("plan", "play.yml", *flags, "--format", form, *more)
+        for more in ([], ["-v"], ["-vv"])
+    ]
     assert [each.code for each in sourced] == [0, 0, 0], sourced[0].err
     assert all("***" in each.out for each in sourced)
-    applied = desk.run("apply", "play.yml", *flags, "--format", form, "-vv", "--yes", "--events", "run.jsonl")
+    applied = desk.run(
+        "apply", "play.yml", *flags, "--format", form, "-vv", "--yes", "--events", "run.jsonl"
+    )
     assert applied.code == 0, applied.out + applied.err
     check(desk, *sourced, applied)
     check_arrived(sim)
@@ -103,10 +120,14 @@ def test_nothing_else_shows_one(desk: Desk, sim: Simulator, flags: list[str]) ->
     assert "EP001: field comment cannot be undone: it is secret" in listed
 
 
-def test_a_change_says_before_consent_that_it_cannot_be_undone(desk: Desk, flags: list[str]) -> None:
+def test_a_change_says_before_consent_that_it_cannot_be_undone(
+    desk: Desk, flags: list[str]
+) -> None:
     plan = desk.run("plan", "play.yml", *flags, "--format", "json").json
     changes = {
-        (target["name"], each["aspect"], each["key"]): each for target in plan["targets"] for each in target["changes"]
+        (target["name"], each["aspect"], each["key"]): each
+        for target in plan["targets"]
+        for each in target["changes"]
     }
     comment = changes["EP001", "field", "comment"]
     assert (comment["after"], comment["secret"], comment["reversible"]) == ("***", True, False)
@@ -114,7 +135,9 @@ def test_a_change_says_before_consent_that_it_cannot_be_undone(desk: Desk, flags
     marker = next(each for (_, aspect, _), each in changes.items() if aspect == "marker")
     assert marker["after"]["comment"] == "***"
     assert marker["after"]["frame"] == 7
-    assert "sha256" not in json.dumps([request.get("body") for each in plan["targets"] for request in each["requests"]])
+    assert "sha256" not in json.dumps(
+        [request.get("body") for each in plan["targets"] for request in each["requests"]]
+    )
 
 
 @pytest.mark.parametrize("form", ["text", "json", "github", "gitlab"])
@@ -132,7 +155,9 @@ def test_a_server_that_repeats_all_it_hears_tells_nobody(desk: Desk, sim: Simula
     with parrot(sim.url) as server:
         flags = write_play(desk.folder, server.url)
         sourced = [
-            desk.run("apply", "play.yml", *flags, "--yes", "--format", form, "--events", f"{form}.jsonl")
+            desk.run(
+                "apply", "play.yml", *flags, "--yes", "--format", form, "--events", f"{form}.jsonl"
+            )
             for form in ("text", "json", "markdown", "html", "junit")
         ]
         assert [each.code for each in sourced] == [3, 3, 3, 3, 3], sourced[0].err
@@ -174,15 +199,26 @@ def test_a_saved_plan_sends_them_from_every_place(tmp_path: Path, habit: str) ->
         inventory = [*flags[:2], *flags[-2:]]
         checked = desk.run("apply", "plan.json", *inventory, "--check", "--out", "again.json")
         assert checked.code == 0, checked.err
-        applied = desk.run("apply", "plan.json", *inventory, "--yes", "-vv", "--events", "run.jsonl")
+        applied = desk.run(
+            "apply", "plan.json", *inventory, "--yes", "-vv", "--events", "run.jsonl"
+        )
         assert applied.code in {0, 3}, applied.out + applied.err
         check_arrived(sim)
         again = desk.run("plan", "play.yml", *flags, "--format", "json")
         assert again.json["targets"] == [], again.out
-        check(desk, saved, checked, applied, again, desk.run("history", "last", *flags[-2:], "--format", "json"))
+        check(
+            desk,
+            saved,
+            checked,
+            applied,
+            again,
+            desk.run("history", "last", *flags[-2:], "--format", "json"),
+        )
 
 
-def test_a_run_after_a_killed_one_reads_them_again(desk: Desk, sim: Simulator, flags: list[str]) -> None:
+def test_a_run_after_a_killed_one_reads_them_again(
+    desk: Desk, sim: Simulator, flags: list[str]
+) -> None:
     sim.faults.add("delay:5@POST .*EP001")
     with desk.start("apply", "play.yml", *flags, "--yes", "-f", "1") as process:
         while not sim.log or not any(entry.method == "POST" for entry in sim.log):
@@ -198,13 +234,22 @@ def test_a_run_after_a_killed_one_reads_them_again(desk: Desk, sim: Simulator, f
 
 
 @pytest.mark.parametrize(
-    "habit", ["link_fields=hidden", "segment_keywords=hidden", "rss_guid=file", "rss_guid=stem", "xmp_shape=unreadable"]
+    "habit",
+    [
+        "link_fields=hidden",
+        "segment_keywords=hidden",
+        "rss_guid=file",
+        "rss_guid=stem",
+        "xmp_shape=unreadable",
+    ],
 )
 def test_whatever_the_server_does_not_report_is_known_again(tmp_path: Path, habit: str) -> None:
     with Simulator(dialect=[habit]) as sim:
         desk = Desk(tmp_path, sim.url, environment())
         told = habit.split("=")
-        flags = write_play(desk.folder, sim.url, {"dialect": dict([told])} if told[0] == "rss_guid" else None)
+        flags = write_play(
+            desk.folder, sim.url, {"dialect": dict([told])} if told[0] == "rss_guid" else None
+        )
         sourced = desk.run("apply", "play.yml", *flags, "--yes")
         assert sourced.code == 0, sourced.out + sourced.err
         check_arrived(sim)

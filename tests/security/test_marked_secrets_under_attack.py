@@ -21,18 +21,23 @@ def with_creds(desk: Desk, sim: Simulator) -> None:
     desk.write("creds.yml", f"user: ops\ntoken: !secret {TOKEN}\n")
     own = 'own: !secret "{{ env.TOKEN }}", block: {inner: !secret "{{ env.TOKEN }}"}'
     desk.write(
-        "inventory.yml", f"all: {{hosts: {{studio-a: {{server: {{url: '{sim.url}'}}, database: NEWS, {own}}}}}}}\n"
+        "inventory.yml",
+        f"all: {{hosts: {{studio-a: {{server: {{url: '{sim.url}'}}, database: NEWS, {own}}}}}}}\n",
     )
 
 
 @table("security/made_with_a_secret", "template")
-def test_whatever_is_made_with_a_secret_is_hidden_or_refused(desk: Desk, sim: Simulator, template: str) -> None:
+def test_whatever_is_made_with_a_secret_is_hidden_or_refused(
+    desk: Desk, sim: Simulator, template: str
+) -> None:
     with_creds(desk, sim)
     comment(desk, template, VARIABLES)
     sourced = plans(desk)
     if sourced.code != 0:
         assert (
-            "cannot be redacted" in sourced.err or "not shown" in sourced.err or "is not allowed here" in sourced.err
+            "cannot be redacted" in sourced.err
+            or "not shown" in sourced.err
+            or "is not allowed here" in sourced.err
         ), sourced.err
         return
     (change,) = sourced.json["targets"][0]["changes"]
@@ -40,7 +45,9 @@ def test_whatever_is_made_with_a_secret_is_hidden_or_refused(desk: Desk, sim: Si
 
 
 @table("security/no_secret_took_part", "template", "value")
-def test_what_no_secret_took_part_in_is_shown(desk: Desk, sim: Simulator, template: str, value: str) -> None:
+def test_what_no_secret_took_part_in_is_shown(
+    desk: Desk, sim: Simulator, template: str, value: str
+) -> None:
     with_creds(desk, sim)
     comment(desk, template, VARIABLES)
     (change,) = plans(desk).json["targets"][0]["changes"]
@@ -49,7 +56,8 @@ def test_what_no_secret_took_part_in_is_shown(desk: Desk, sim: Simulator, templa
 
 
 @pytest.mark.parametrize(
-    "template", ["{{ token[0] }}", "{{ token | length }}", "{{ token | list | first }}", "{{ token == 'x' }}"]
+    "template",
+    ["{{ token[0] }}", "{{ token | length }}", "{{ token | list | first }}", "{{ token == 'x' }}"],
 )
 def test_what_is_too_short_to_be_hidden_is_refused(desk: Desk, template: str) -> None:
     comment(desk, template)
@@ -88,7 +96,10 @@ def test_errors_do_not_show_them(desk: Desk, line: str, words: str) -> None:
     ["token.nope", "token | int > 'x'", "token", "lookup('file', token)", "token ~ 1", "{}[token]"],
 )
 def test_conditions_do_not_show_them(desk: Desk, expression: str) -> None:
-    write(desk, f"- {{asset: {{title: EP001, fields: {{comment: x}}}}, when: {json.dumps(expression)}}}")
+    write(
+        desk,
+        f"- {{asset: {{title: EP001, fields: {{comment: x}}}}, when: {json.dumps(expression)}}}",
+    )
     sourced = plans(desk)
     assert sourced.code == 1
     write(desk, f"- assert: {{that: {json.dumps(expression)}}}")
@@ -104,9 +115,17 @@ def test_a_condition_may_ask_about_a_secret(desk: Desk) -> None:
 
 
 def test_what_stays_plain_in_an_item_is_shown(desk: Desk) -> None:
-    write(desk, '- asset: {title: EP001, markers: [{at: 7, track: General, title: Ad break, comment: "{{ token }}"}]}')
+    write(
+        desk,
+        '- asset: {title: EP001, markers: [{at: 7, track: General, title: Ad break, comment: "{{ token }}"}]}',
+    )
     (change,) = plans(desk).json["targets"][0]["changes"]
-    assert change["after"] == {"frame": 7, "track": "General", "title": "Ad break", "comment": "***"}
+    assert change["after"] == {
+        "frame": 7,
+        "track": "General",
+        "title": "Ad break",
+        "comment": "***",
+    }
 
 
 def test_what_is_wrong_with_another_variable_is_still_told(desk: Desk) -> None:
@@ -121,7 +140,8 @@ def test_errors_of_planning_do_not_show_them(desk: Desk, sim: Simulator, task: s
     write(desk, task)
     assert plans(desk).code == 1
     sourced = [
-        desk.run("apply", "play.yml", *INV, "--yes", "--keep-going", "--format", form) for form in ("text", "json")
+        desk.run("apply", "play.yml", *INV, "--yes", "--keep-going", "--format", form)
+        for form in ("text", "json")
     ]
     silent(*sourced, desk.run("history", "last", *INV))
     assert sim.writes() == []

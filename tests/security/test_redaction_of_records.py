@@ -65,5 +65,7 @@ def test_the_message_of_an_unexpected_exception_shows_no_secret(
     loaded = Loaded(inputs, ResolvedPlaybooks((), secrets=Secrets([TOKEN])))
     for check in (True, False):
         with pytest.raises(MsautoError, match="msauto itself failed: ValueError") as failure:
-            RunDialog(Flags(inputs=inputs), RunOptions(), Attempt(None, ()), RunWatch(), check=check).run(loaded)
+            RunDialog(
+                Flags(inputs=inputs), RunOptions(), Attempt(None, ()), RunWatch(), check=check
+            ).run(loaded)
         assert TOKEN not in str(failure.value)

@@ -46,7 +46,9 @@ FORMS: dict[str, Callable[[str], str]] = {
 def test_what_a_server_makes_of_a_secret_does_not_show(form: str, secret: str) -> None:
     repeated = FORMS[form](secret)
     message = f"Error 500: you said {repeated} and more"
-    server = secrets_of(ServerSpec("studio", "http://studio:7901", auth=Auth(bearer=Secret(secret))))
+    server = secrets_of(
+        ServerSpec("studio", "http://studio:7901", auth=Auth(bearer=Secret(secret)))
+    )
     for shown in (Secrets([secret]).redact_message(message), server.redact_message(message)):
         assert "***" in shown
         assert repeated not in shown
@@ -100,9 +102,14 @@ def test_the_line_of_a_tag_without_a_text_is_shown_as_it_is(desk: Desk) -> None:
     assert "    a: !secret\n" in sourced.err
 
 
-@pytest.mark.parametrize("given", [f"tok=!secret {TOKEN}", f"a=b tok='!secret {TOKEN}'", f"tok=!secret{TOKEN}"])
+@pytest.mark.parametrize(
+    "given", [f"tok=!secret {TOKEN}", f"a=b tok='!secret {TOKEN}'", f"tok=!secret{TOKEN}"]
+)
 def test_a_tag_where_it_would_be_text_is_refused(desk: Desk, given: str) -> None:
-    desk.write("play.yml", "- hosts: all\n  tasks: [{asset: {title: EP001, fields: {comment: '{{ tok }}'}}}]\n")
+    desk.write(
+        "play.yml",
+        "- hosts: all\n  tasks: [{asset: {title: EP001, fields: {comment: '{{ tok }}'}}}]\n",
+    )
     sourced = desk.run("plan", "play.yml", *INV, "-e", given)
     assert sourced.code == 1
     sourced.one_error("the value of tok is text here", "-e @FILE")

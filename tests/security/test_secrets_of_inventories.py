@@ -34,7 +34,9 @@ def desk(desk: Desk, sim: Simulator) -> Desk:
 
 @table("playbook/secrets_of_inventories", "template", "refused")
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_they_are_known_before_any_template(desk: Desk, template: str, refused: bool | None, form: str) -> None:
+def test_they_are_known_before_any_template(
+    desk: Desk, template: str, refused: bool | None, form: str
+) -> None:
     desk.play({"asset": {"title": "EP001", "fields": {"comment": template}}}, hosts="studio-a")
     for verb in (("plan",), ("apply", "--yes")):
         shown = desk.run(*verb, *INV, "play.yml", "--format", form)
@@ -59,5 +61,7 @@ def test_the_error_of_a_wrong_form_does_not_repeat_them(server: dict[str, object
     block = server if isinstance(server, str) else {"url": "http://studio-a", **server}
     plays = [{"name": "A test", "hosts": "all", "tasks": [{"asset": {"title": "Film"}}]}]
     with pytest.raises(msauto.InputError, match="must be a mapping") as error:
-        msauto.load(plays, inventory={"all": {"hosts": {"studio-a": {"server": block, "database": "NEWS"}}}})
+        msauto.load(
+            plays, inventory={"all": {"hosts": {"studio-a": {"server": block, "database": "NEWS"}}}}
+        )
     assert BEARER not in str(error.value)

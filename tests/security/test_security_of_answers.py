@@ -59,8 +59,13 @@ def test_no_answer_reads_a_file_grows_or_breaks_anything(tmp_path: Path, kind: s
     with beside(RawServer(answer(200, document(kind, tmp_path)))) as listening:
         desk = repository(tmp_path, listening.url)
         asset = {"title": "Film", "fields": {"comment": "x"}, "xmp": {"dc:title": ["y"]}}
-        play = desk.play({"asset": asset}, {"rss": {"channel": "ticker", "items": [{"guid": "n", "text": "t"}]}})
-        sourced = [desk.run("apply", play, *FLAGS, "--yes"), desk.run("show", "asset", "Film", "-i", "inventory.yml")]
+        play = desk.play(
+            {"asset": asset}, {"rss": {"channel": "ticker", "items": [{"guid": "n", "text": "t"}]}}
+        )
+        sourced = [
+            desk.run("apply", play, *FLAGS, "--yes"),
+            desk.run("show", "asset", "Film", "-i", "inventory.yml"),
+        ]
     assert sourced[0].code in {1, 3}
     for each in sourced:
         assert "Traceback" not in each.err
@@ -80,7 +85,9 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self.found.add(tag)
-        self.found |= {name for name, _ in attributes if name.startswith("on") or name in {"src", "action"}}
+        self.found |= {
+            name for name, _ in attributes if name.startswith("on") or name in {"src", "action"}
+        }
         self.addresses |= {str(value) for name, value in attributes if name == "href"}
         if tag == "script":
             self.scripts.append("")
@@ -102,7 +109,9 @@ def test_texts_on_a_server_are_shown_as_texts(tmp_path: Path) -> None:
         items = [{"guid": "n-1", "text": "t"}]
         rss = {"channel": "ticker", "items": items, "exactly": True}
         play = desk.play({"asset": asset}, {"name": f"Task {TEXT}{ESCAPES}", "rss": rss})
-        outputs = {form: desk.run("plan", play, *FLAGS, "--format", form, "-vv") for form in FORMATS}
+        outputs = {
+            form: desk.run("plan", play, *FLAGS, "--format", form, "-vv") for form in FORMATS
+        }
         sourced = [
             *outputs.values(),
             *(desk.run("show", what, "-i", "inventory.yml") for what in ("assets", "channels")),
@@ -115,8 +124,12 @@ def test_texts_on_a_server_are_shown_as_texts(tmp_path: Path) -> None:
     tags = Tags()
     tags.feed(outputs["html"].out)
     assert not tags.found & {"iframe", "img", "object", "src", "action"}
-    assert all(address.startswith("#") and not re.search(r"[<>:]", address) for address in tags.addresses)
-    assert not any("alert" in script and "<" in script for script in tags.scripts)  # data, in which it is escaped
+    assert all(
+        address.startswith("#") and not re.search(r"[<>:]", address) for address in tags.addresses
+    )
+    assert not any(
+        "alert" in script and "<" in script for script in tags.scripts
+    )  # data, in which it is escaped
     assert not any(name.startswith("on") for name in tags.found)
     assert "<script" not in outputs["markdown"].out
     assert "<img" not in outputs["markdown"].out

@@ -69,12 +69,16 @@ def shows_what_it_does_not_do(data: dict[str, Any]) -> None:
 
 
 @table("planning/forged_requests", "word", "keys")
-def test_a_forged_request_is_refused(desk: Desk, sim: Simulator, word: str, keys: dict[str, Any]) -> None:
+def test_a_forged_request_is_refused(
+    desk: Desk, sim: Simulator, word: str, keys: dict[str, Any]
+) -> None:
     is_refused(desk, sim, lambda data: path_of(data, word).update(keys))
 
 
 @pytest.mark.parametrize("forgery", [drops_changes, shows_what_it_does_not_do])
-def test_a_plan_whose_changes_are_not_its_requests_is_refused(desk: Desk, sim: Simulator, forgery: Forgery) -> None:
+def test_a_plan_whose_changes_are_not_its_requests_is_refused(
+    desk: Desk, sim: Simulator, forgery: Forgery
+) -> None:
     is_refused(desk, sim, forgery)
 
 
@@ -91,14 +95,20 @@ def is_refused(desk: Desk, sim: Simulator, forgery: Forgery) -> None:
     assert not (desk.folder / "other.png").exists()
 
 
-@pytest.mark.parametrize("dest", ["../escaped.png", "/tmp/msauto-escaped.png", ".git/hooks/pre-commit", "play.yml"])
-def test_a_forged_plan_writes_no_file_where_no_playbook_may(desk: Desk, sim: Simulator, dest: str) -> None:
+@pytest.mark.parametrize(
+    "dest", ["../escaped.png", "/tmp/msauto-escaped.png", ".git/hooks/pre-commit", "play.yml"]
+)
+def test_a_forged_plan_writes_no_file_where_no_playbook_may(
+    desk: Desk, sim: Simulator, dest: str
+) -> None:
     def change(data: dict[str, Any]) -> None:
         for target in data["targets"]:
             for number, shown in enumerate(target["changes"]):
                 if shown["aspect"] == "thumbnail":
                     shown["key"] = dest
-                    request = next(each for each in target["requests"] if each["changes"] == [number])
+                    request = next(
+                        each for each in target["requests"] if each["changes"] == [number]
+                    )
                     request["dest"] = request["effects"][0]["key"] = dest
 
     before = (desk.folder / "play.yml").read_text()
@@ -109,11 +119,18 @@ def test_a_forged_plan_writes_no_file_where_no_playbook_may(desk: Desk, sim: Sim
 
 
 @table("planning/forged_plans", "options", "words")
-def test_a_forged_plan_sends_nothing_elsewhere(desk: Desk, sim: Simulator, options: dict[str, Any], words: str) -> None:
-    desk.inventory({"studio-a": {"server": {"url": "http://127.0.0.1:9"}, "database": "NEWS"}}, "evil.yml")
+def test_a_forged_plan_sends_nothing_elsewhere(
+    desk: Desk, sim: Simulator, options: dict[str, Any], words: str
+) -> None:
+    desk.inventory(
+        {"studio-a": {"server": {"url": "http://127.0.0.1:9"}, "database": "NEWS"}}, "evil.yml"
+    )
     forge(desk.folder / "plan.json", lambda data: data["options"].update(options))
     if "extra_vars" in options:
-        forge(desk.folder / "plan.json", lambda data: data["servers"][0].update(url="http://127.0.0.1:9"))
+        forge(
+            desk.folder / "plan.json",
+            lambda data: data["servers"][0].update(url="http://127.0.0.1:9"),
+        )
     sim.clear_log()
     sourced = desk.run("apply", "plan.json", *FLAGS[2:], "--yes")
     assert sourced.code in {1, 4}

@@ -73,16 +73,24 @@ def test_vars_of_other_repositories_reach_no_server(desk: Desk, sim: Simulator) 
 
 
 @pytest.mark.parametrize("key", ["vars_files", "import_tasks", "import_playbook", "src"])
-def test_other_files_that_a_playbook_names_show_nothing_of_themselves(desk: Desk, sim: Simulator, key: str) -> None:
+def test_other_files_that_a_playbook_names_show_nothing_of_themselves(
+    desk: Desk, sim: Simulator, key: str
+) -> None:
     task = {"asset": {"title": "Film", "fields": {"comment": "x"}}}
     text = {
         "vars_files": [{"hosts": "all", "vars_files": ["../outside.txt"], "tasks": [task]}],
         "import_tasks": [{"hosts": "all", "tasks": [{"import_tasks": "../outside.txt"}]}],
         "import_playbook": [{"import_playbook": "../outside.txt"}],
-        "src": [{"hosts": "all", "tasks": [{"xmp_batch": {"connector": "C", "src": "../outside.txt"}}]}],
+        "src": [
+            {"hosts": "all", "tasks": [{"xmp_batch": {"connector": "C", "src": "../outside.txt"}}]}
+        ],
     }[key]
     play = desk.write("play.yml", text)
-    for command in (("apply", play, *FLAGS, "--yes"), ("validate", play, "inventory.yml"), ("plan", play, *FLAGS)):
+    for command in (
+        ("apply", play, *FLAGS, "--yes"),
+        ("validate", play, "inventory.yml"),
+        ("plan", play, *FLAGS),
+    ):
         sourced = desk.run(*command)
         assert sourced.code == 1, sourced.out
         assert "outside the playbook's repository" in sourced.out + sourced.err
@@ -92,12 +100,16 @@ def test_other_files_that_a_playbook_names_show_nothing_of_themselves(desk: Desk
 
 @table("security/downloads_outside", "dest")
 @pytest.mark.parametrize("module", ["thumbnail", "proxy"])
-def test_downloads_are_written_inside_the_repository(desk: Desk, sim: Simulator, dest: str, module: str) -> None:
+def test_downloads_are_written_inside_the_repository(
+    desk: Desk, sim: Simulator, dest: str, module: str
+) -> None:
     (desk.folder / "linked").symlink_to(desk.folder.parent)
     (desk.folder / "host_vars").mkdir()
     (desk.folder / "inside").symlink_to(desk.folder / "host_vars")
     before = {path for path in desk.folder.parent.rglob("*") if "state" not in path.parts}
-    task = {module: {"title": "Film", "dest": dest} | ({"profile": "WP1"} if module == "proxy" else {})}
+    task = {
+        module: {"title": "Film", "dest": dest} | ({"profile": "WP1"} if module == "proxy" else {})
+    }
     play = desk.play(task)
     sourced = desk.run("apply", play, *FLAGS, "--yes")
     if dest == "~/escaped.png":  # no shell: it is the folder of that name
@@ -109,13 +121,19 @@ def test_downloads_are_written_inside_the_repository(desk: Desk, sim: Simulator,
     assert after - before == {desk.folder / play}
 
 
-@pytest.mark.parametrize("about", ["a variable of the play", "a role's file", "what the run has read"])
+@pytest.mark.parametrize(
+    "about", ["a variable of the play", "a role's file", "what the run has read"]
+)
 def test_downloads_do_not_become_what_msauto_reads(desk: Desk, sim: Simulator, about: str) -> None:
     desk.write("frames.png", "x")
-    dest = {"a variable of the play": "{{ place }}", "a role's file": "roles/r/files/x.png"}.get(about, "frames.png")
+    dest = {"a variable of the play": "{{ place }}", "a role's file": "roles/r/files/x.png"}.get(
+        about, "frames.png"
+    )
     comment = {"title": "Other", "fields": {"comment": "{{ lookup('file', 'frames.png') }}"}}
     tasks = [{"asset": comment}, {"thumbnail": {"title": "Film", "dest": dest}}]
-    play = desk.write("play.yml", [{"hosts": "all", "vars": {"place": "host_vars/studio-a.png"}, "tasks": tasks}])
+    play = desk.write(
+        "play.yml", [{"hosts": "all", "vars": {"place": "host_vars/studio-a.png"}, "tasks": tasks}]
+    )
     sourced = desk.run("apply", play, *FLAGS, "--yes")
     assert (sourced.code, sim.writes()) == (1, [])
     assert (desk.folder / "frames.png").read_text() == "x"
@@ -124,10 +142,20 @@ def test_downloads_do_not_become_what_msauto_reads(desk: Desk, sim: Simulator, a
 @table("security/lookups_refused", "name")
 @pytest.mark.parametrize("kind", ["file", "yaml", "src"])
 def test_lookups_read_no_files_of_msauto(desk: Desk, sim: Simulator, name: str, kind: str) -> None:
-    inventory = f"all: {{hosts: {{far: {{server: {{url: 'http://far', auth: {{bearer: '{CANARY}'}}}}}}}}}}"
-    for file in ("prod.yml", "host_vars/studio-a.yml", "group_vars/all/secrets.yml", "inventories/prod/hosts.txt"):
+    inventory = (
+        f"all: {{hosts: {{far: {{server: {{url: 'http://far', auth: {{bearer: '{CANARY}'}}}}}}}}}}"
+    )
+    for file in (
+        "prod.yml",
+        "host_vars/studio-a.yml",
+        "group_vars/all/secrets.yml",
+        "inventories/prod/hosts.txt",
+    ):
         desk.write(file, inventory if file == "prod.yml" else f"pw: {CANARY}\n")
-    desk.write("prod.json", json.dumps({"prod": {"hosts": {"far": {"server": {"url": "http://far", "x": CANARY}}}}}))
+    desk.write(
+        "prod.json",
+        json.dumps({"prod": {"hosts": {"far": {"server": {"url": "http://far", "x": CANARY}}}}}),
+    )
     desk.write("INVENTORY.json", f'{{"x": "{CANARY}"}}')
     desk.write("Host_Vars/studio-a.yml", f"pw: {CANARY}\n")
     for file in (".env", ".git/config", "notes/.token"):
@@ -153,18 +181,34 @@ def test_lookups_read_no_files_of_msauto(desk: Desk, sim: Simulator, name: str, 
 
 def test_lookups_of_a_folder_show_no_variables(desk: Desk) -> None:
     desk.write("host_vars/studio-a.yml", "pw: x\n")
-    play = desk.play({"asset": {"title": "Film", "fields": {"comment": "{{ lookup('fileglob', 'host_vars/*') }}"}}})
+    play = desk.play(
+        {
+            "asset": {
+                "title": "Film",
+                "fields": {"comment": "{{ lookup('fileglob', 'host_vars/*') }}"},
+            }
+        }
+    )
     sourced = desk.run("plan", play, *FLAGS)
     assert (sourced.code, "studio-a.yml" in sourced.out + sourced.err) == (1, False)
     assert "hostvars['HOST']" in sourced.out + sourced.err
 
 
-LINKS = ["msauto.toml", "group_vars/all.yml", "host_vars/studio-a.yml", "inventory.yml", "play.yml", "shows.yml"]
+LINKS = [
+    "msauto.toml",
+    "group_vars/all.yml",
+    "host_vars/studio-a.yml",
+    "inventory.yml",
+    "play.yml",
+    "shows.yml",
+]
 
 
 @pytest.mark.parametrize("link", [*LINKS, "group_vars", "host_vars", "roles"])
 @pytest.mark.parametrize("marked", [True, False], ids=["a repository", "a folder"])
-def test_no_link_leads_out_of_the_repository(desk: Desk, sim: Simulator, link: str, marked: bool) -> None:
+def test_no_link_leads_out_of_the_repository(
+    desk: Desk, sim: Simulator, link: str, marked: bool
+) -> None:
     secret = desk.folder.parent / "secret"
     (secret / "r" / "tasks").mkdir(parents=True)
     for name in ("all.yml", "studio-a.yml", "r/tasks/main.yml", "environ"):
@@ -173,7 +217,9 @@ def test_no_link_leads_out_of_the_repository(desk: Desk, sim: Simulator, link: s
         (desk.folder / ".git").rmdir()
     is_folder = "." not in link
     tasks = [{"asset": {"title": "Film", "fields": {"comment": "x"}}}]
-    desk.write("play.yml", [{"hosts": "all", "vars_files": ["shows.yml"], "roles": ["r"], "tasks": tasks}])
+    desk.write(
+        "play.yml", [{"hosts": "all", "vars_files": ["shows.yml"], "roles": ["r"], "tasks": tasks}]
+    )
     desk.write("shows.yml", "a: 1\n")
     if link != "roles":
         desk.write("roles/r/tasks/main.yml", [])
@@ -181,7 +227,11 @@ def test_no_link_leads_out_of_the_repository(desk: Desk, sim: Simulator, link: s
     place.parent.mkdir(exist_ok=True)
     place.unlink(missing_ok=True)
     place.symlink_to(secret if is_folder else secret / "environ")
-    for words in (("validate", "."), ("validate", "play.yml", "inventory.yml"), ("plan", "play.yml", *FLAGS)):
+    for words in (
+        ("validate", "."),
+        ("validate", "play.yml", "inventory.yml"),
+        ("plan", "play.yml", *FLAGS),
+    ):
         sourced = desk.run(*words)
         assert CANARY not in sourced.out + sourced.err, words
     assert sourced.code == 1
@@ -212,19 +262,36 @@ def test_links_inside_the_repository_are_read(desk: Desk) -> None:
     assert desk.run("validate", ".").code == 0
 
 
-FLAG_FILES = ["../plan.json", "/tmp/msauto-plan.json", "host_vars/studio-a.json", ".git/plan", "linked/plan.json"]
-FLAG_FILES += ["out.yml", "ci/plan.json", "inventory.json", "group_vars/../plan.json", "roles/r/vars/main.json", "x.py"]
+FLAG_FILES = [
+    "../plan.json",
+    "/tmp/msauto-plan.json",
+    "host_vars/studio-a.json",
+    ".git/plan",
+    "linked/plan.json",
+]
+FLAG_FILES += [
+    "out.yml",
+    "ci/plan.json",
+    "inventory.json",
+    "group_vars/../plan.json",
+    "roles/r/vars/main.json",
+    "x.py",
+]
 
 
 @pytest.mark.parametrize("name", FLAG_FILES)
 @pytest.mark.parametrize("flag", ["--out", "--events"])
-def test_flags_write_only_where_playbooks_may(desk: Desk, sim: Simulator, flag: str, name: str) -> None:
+def test_flags_write_only_where_playbooks_may(
+    desk: Desk, sim: Simulator, flag: str, name: str
+) -> None:
     (desk.folder / "linked").symlink_to(desk.folder.parent)
     play = desk.play({"asset": {"title": "Film", "fields": {"comment": "x"}}})
     before = {*desk.folder.parent.rglob("*")}
     sourced = desk.run("plan", play, *FLAGS, flag, name)
     assert (sourced.code, sim.log) == (1, [])
-    assert {path for path in {*desk.folder.parent.rglob("*")} - before if "state" not in path.parts} == set()
+    assert {
+        path for path in {*desk.folder.parent.rglob("*")} - before if "state" not in path.parts
+    } == set()
 
 
 def test_settings_open_folders_and_endings(desk: Desk) -> None:
@@ -232,20 +299,33 @@ def test_settings_open_folders_and_endings(desk: Desk) -> None:
     play = desk.play({"thumbnail": {"title": "Film", "dest": "../media/x.gxf"}})
     desk.write("msauto.toml", "[download]\nfolders = ['../media']\nendings = ['.GXF']\n")
     assert desk.run("apply", play, *FLAGS, "--yes").code == 1, "a path without .."
-    play = desk.play({"thumbnail": {"title": "Film", "dest": str(desk.folder.parent / "media" / "x.gxf")}})
+    play = desk.play(
+        {"thumbnail": {"title": "Film", "dest": str(desk.folder.parent / "media" / "x.gxf")}}
+    )
     assert desk.run("apply", play, *FLAGS, "--yes").code == 0
-    assert desk.run("plan", play, *FLAGS, "--out", str(desk.folder.parent / "media" / "plan.json")).code == 0
+    assert (
+        desk.run(
+            "plan", play, *FLAGS, "--out", str(desk.folder.parent / "media" / "plan.json")
+        ).code
+        == 0
+    )
     for ending in ("yml", ".yml", ".", ".p/y", "*"):
         desk.write("msauto.toml", f"[download]\nendings = ['{ending}']\n")
         assert desk.run("plan", play, *FLAGS).code == 1, ending
 
 
-@pytest.mark.parametrize("folder", ["../pages", "/tmp/msauto-pages", "host_vars", ".pages", "linked"])
+@pytest.mark.parametrize(
+    "folder", ["../pages", "/tmp/msauto-pages", "host_vars", ".pages", "linked"]
+)
 @pytest.mark.parametrize("key", ["reports", "pages"])
 def test_a_batch_writes_where_a_run_may(desk: Desk, key: str, folder: str) -> None:
     (desk.folder / "linked").symlink_to(desk.folder.parent)
     play = desk.play({"asset": {"title": "Film", "fields": {"comment": "x"}}})
-    batch = {"name": "nightly", "schedule": {"at": "03:10", "tz": "Europe/Oslo"}, key: {"dir": folder}}
+    batch = {
+        "name": "nightly",
+        "schedule": {"at": "03:10", "tz": "Europe/Oslo"},
+        key: {"dir": folder},
+    }
     defaults = {"inventory": "inventory.yml"}
     desk.write("batch.yml", {**batch, "defaults": defaults, "jobs": {"news": {"playbooks": play}}})
     checked = desk.run("batch", "check", "batch.yml")
@@ -253,7 +333,9 @@ def test_a_batch_writes_where_a_run_may(desk: Desk, key: str, folder: str) -> No
     assert any(why in checked.out for why in ("would be written outside", " contains ")), checked
     before = {*desk.folder.parent.rglob("*")}
     desk.run("batch", "run", "batch.yml", "--state-dir", "state")
-    written = {path.name for path in {*desk.folder.parent.rglob("*")} - before if "state" not in path.parts}
+    written = {
+        path.name for path in {*desk.folder.parent.rglob("*")} - before if "state" not in path.parts
+    }
     assert not [name for name in written if name.startswith(("nightly-", "index"))]
 
 
@@ -271,7 +353,9 @@ def test_flags_replace_only_what_msauto_wrote(desk: Desk, flag: str) -> None:
 
 YAML = {
     "aliases that grow": "a: &a [x,x,x,x,x,x,x,x,x]\n"
-    + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)),
+    + "".join(
+        f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
+    ),
     "an object of Python": "- !!python/object/apply:os.system ['touch pwned']\n",
     "a name of Python": "- !!python/name:os.system\n",
     "deep": "[" * 100_000,
@@ -297,7 +381,13 @@ def test_a_playbook_never_gets_at_the_secrets_of_an_inventory(desk: Desk, sim: S
     desk.environment["STUDIO_PASSWORD"] = CANARY
     auth = {"basic": {"username": "ops", "password": "{{ env.STUDIO_PASSWORD }}"}}
     desk.inventory({"studio-a": {"server": {"url": sim.url, "auth": auth}, "database": "NEWS"}})
-    for template in ("{{ server }}", "{{ hostvars }}", "{{ hostvars['studio-a'] }}", "{{ vars }}", "{{ auth }}"):
+    for template in (
+        "{{ server }}",
+        "{{ hostvars }}",
+        "{{ hostvars['studio-a'] }}",
+        "{{ vars }}",
+        "{{ auth }}",
+    ):
         play = desk.play({"asset": {"title": "Film", "fields": {"comment": template}}})
         sourced = plan_and_apply(desk, play)
         assert leaks(desk, sourced, CANARY) == []

@@ -8,7 +8,14 @@ from collections.abc import Callable, Coroutine, Iterator
 
 import pytest
 
-from msauto.concurrency import MAX_WAITING, ConcurrencySlot, concurrent_list, concurrent_map, finish, run_unless
+from msauto.concurrency import (
+    MAX_WAITING,
+    ConcurrencySlot,
+    concurrent_list,
+    concurrent_map,
+    finish,
+    run_unless,
+)
 
 
 def in_loop(test: Callable[[], Coroutine[object, object, None]]) -> Callable[[], None]:

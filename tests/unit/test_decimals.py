@@ -9,10 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msauto.codec import parse_json
-from msauto.primitives.decimals import MOST, MOST_LONG, read_decimal, read_ratio, read_whole, show_cut
+from msauto.primitives.decimals import (
+    MOST,
+    MOST_LONG,
+    read_decimal,
+    read_ratio,
+    read_whole,
+    show_cut,
+)
 from tests.tables import table
 
-LONG = {"ten_thousand_digits": "9" * 10_000, "five_million_digits": "7" * 5_000_000, "blanks": " " * 1_000_000 + "x"}
+LONG = {
+    "ten_thousand_digits": "9" * 10_000,
+    "five_million_digits": "7" * 5_000_000,
+    "blanks": " " * 1_000_000 + "x",
+}
 
 
 @table("model/decimals", "text", "decimal", "whole")
@@ -41,7 +52,9 @@ def test_whatever_the_text_a_number_is_in_range(text: str) -> None:
     assert whole is None or abs(whole) <= MOST
 
 
-@pytest.mark.parametrize("text", ["9" * 21, "1e400", "-1e999", "NaN", "-Infinity", "0." + "1" * 100])
+@pytest.mark.parametrize(
+    "text", ["9" * 21, "1e400", "-1e999", "NaN", "-Infinity", "0." + "1" * 100]
+)
 def test_json_refuses_a_number_out_of_range(text: str) -> None:
     with pytest.raises(ValueError, match="out of range"):
         parse_json(f'{{"a": [{text}]}}')

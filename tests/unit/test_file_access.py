@@ -35,7 +35,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["out/still.png", "data/film.MP4", "a b/ü.mxf", "./x.ts", "…and then.png", "site/inventory.png", "a~1.png"]
+    "name",
+    [
+        "out/still.png",
+        "data/film.MP4",
+        "a b/ü.mxf",
+        "./x.ts",
+        "…and then.png",
+        "site/inventory.png",
+        "a~1.png",
+    ],
 )
 def test_media_go_into_the_repository(folder: Path, name: str) -> None:
     assert WriteAccess((folder,)).path(name, DOWNLOAD) == Path(os.path.normpath(name))
@@ -63,7 +72,9 @@ def test_a_path_through_a_link_is_that_of_the_file(folder: Path) -> None:
     assert "is now a link" in why_not_in_place(path)
 
 
-@pytest.mark.parametrize("name", ["HOST_VARS", "host_vars.", "host_vars ", "ｈｏｓｔ_ｖａｒｓ", "host_\u200dvars"])
+@pytest.mark.parametrize(
+    "name", ["HOST_VARS", "host_vars.", "host_vars ", "ｈｏｓｔ_ｖａｒｓ", "host_\u200dvars"]
+)
 def test_names_for_one_file(name: str) -> None:
     assert folded(name) == "host_vars"
     assert folded(unicodedata.normalize("NFD", "übung")) == folded("Übung")
@@ -85,7 +96,9 @@ def test_names_for_one_file(name: str) -> None:
         (REPORT, "a text of somebody", False),
     ],
 )
-def test_a_file_is_replaced_if_its_first_bytes_are_ours(folder: Path, content: object, text: str, ours: bool) -> None:
+def test_a_file_is_replaced_if_its_first_bytes_are_ours(
+    folder: Path, content: object, text: str, ours: bool
+) -> None:
     path = folder / "kept"
     path.write_text(text, encoding="utf-8")
     if ours:
@@ -108,7 +121,9 @@ def test_only_an_operator_may_name_pipes_and_streams(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     (folder / "link").symlink_to("/dev/null")
     assert [is_stream(name) for name in ("pipe", "/dev/null", "/dev/stdout")] == [True, True, True]
-    assert [is_stream(name) for name in ("link", "nowhere", "a\0b", "/dev/nowhere", ".")] == [False] * 5
+    assert [is_stream(name) for name in ("link", "nowhere", "a\0b", "/dev/nowhere", ".")] == [
+        False
+    ] * 5
     with pytest.raises(MsautoError):
         WriteAccess((folder,)).path("/dev/null", DOWNLOAD)
 

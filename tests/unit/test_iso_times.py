@@ -35,8 +35,22 @@ def test_dates_and_times_that_are_read(text: str, expected: datetime) -> None:
 
 
 NO_TIMES = [
-    *("2026-11-20T24:00", "2026-11-20T24:00:00Z", "20261120T240000", "2026-W47-5", "2026W475", "2026-324", "2026-11"),
-    *("2026-11-20T10", "2026-11-20x10:00", "2026-11-20T10:00z", "2026-11-20T10:00+01:00:30", "2026-11-20T10:00 Z"),
+    *(
+        "2026-11-20T24:00",
+        "2026-11-20T24:00:00Z",
+        "20261120T240000",
+        "2026-W47-5",
+        "2026W475",
+        "2026-324",
+        "2026-11",
+    ),
+    *(
+        "2026-11-20T10",
+        "2026-11-20x10:00",
+        "2026-11-20T10:00z",
+        "2026-11-20T10:00+01:00:30",
+        "2026-11-20T10:00 Z",
+    ),
     *(
         "2026-11-20T1000",
         "20261120T10:00",
@@ -103,7 +117,15 @@ def test_what_is_no_rate(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://a[::1]/", "http://[::1]b/", "http://[v1.a]/", "http://[abc]/", "http://[1.2.3.4]", "http://a:1_0"]
+    "url",
+    [
+        "http://a[::1]/",
+        "http://[::1]b/",
+        "http://[v1.a]/",
+        "http://[abc]/",
+        "http://[1.2.3.4]",
+        "http://a:1_0",
+    ],
 )
 def test_urls_that_only_some_versions_read(url: str) -> None:
     with pytest.raises(UrlError, match="cannot be read as a URL"):
@@ -111,5 +133,9 @@ def test_urls_that_only_some_versions_read(url: str) -> None:
 
 
 def test_the_same_server_in_another_notation() -> None:
-    assert server_key("http://[::ffff:0.0.0.0]") == server_key("http://[::ffff:0:0]") == server_key("http://localhost")
+    assert (
+        server_key("http://[::ffff:0.0.0.0]")
+        == server_key("http://[::ffff:0:0]")
+        == server_key("http://localhost")
+    )
     assert parse_server_url("http://user:a]b@[::1]:80").host == "::1"

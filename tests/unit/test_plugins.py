@@ -29,7 +29,9 @@ def run(folder: Path, *args: str, path: Path | None = None) -> subprocess.Comple
     packages = [str(folder)] if path is None else [str(path)]
     environment = {**os.environ, **home, "PYTHONPATH": os.pathsep.join(packages), "NO_COLOR": "1"}
     command = [sys.executable, "-m", "msauto", *args]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture
@@ -56,7 +58,9 @@ def test_the_page_names_its_entry_point() -> None:
 def test_a_filter_a_lookup_a_report_form_and_a_command_of_another_package(desk: Path) -> None:
     with Simulator() as server:
         planned = run(desk, "plan", "tonight.yml", "--server", server.url, "--format", "lines")
-        applied = run(desk, "apply", "tonight.yml", "--server", server.url, "--format", "lines", "-y")
+        applied = run(
+            desk, "apply", "tonight.yml", "--server", server.url, "--format", "lines", "-y"
+        )
         clip = server.state.clip("Long Film").home
     assert planned.stdout == "Long Film: 1 to do\n", planned.stderr
     assert applied.stdout.endswith("Long Film: changed\n"), applied.stderr
@@ -125,7 +129,10 @@ def test_the_kernel_works_without_plugins(kernel: Path, tmp_path: Path) -> None:
         (("plan", "field.yml", "--format", "html"), "pages"),
         (("plan", "field.yml", "--server", "127.0.0.1:1", "--on", "dask://head:8786"), "dask"),
         (("history", "--config", "msauto.toml"), "postgres"),
-        (("export", "--format", "edl", "--title", "Long Film", "--server", "127.0.0.1:1"), "timelines"),
+        (
+            ("export", "--format", "edl", "--title", "Long Film", "--server", "127.0.0.1:1"),
+            "timelines",
+        ),
     ],
 )
 def test_what_a_missing_plugin_would_bring_names_it(
@@ -139,7 +146,9 @@ def test_what_a_missing_plugin_would_bring_names_it(
 
 
 def test_a_name_of_ours_is_found_without_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "other_plugins", lambda: pytest.fail("other plugins were looked up"))
+    monkeypatch.setattr(
+        sockets, "other_plugins", lambda: pytest.fail("other plugins were looked up")
+    )
     assert sockets.place_of("report_forms", "html") == "msauto.plugins.pages.html"
     with pytest.raises(pytest.fail.Exception):
         sockets.place_of("report_forms", "lines")

@@ -34,7 +34,9 @@ def test_wrong(media_server):
 
 def test_the_fixture_gives_a_server_with_the_content_of_the_test(tmp_path: Path) -> None:
     (tmp_path / "test_house.py").write_text(TESTS)
-    (tmp_path / "studio.yml").write_text("databases:\n  NEWS:\n    - {title: Evening News, folder: Raw/2026}\n")
+    (tmp_path / "studio.yml").write_text(
+        "databases:\n  NEWS:\n    - {title: Evening News, folder: Raw/2026}\n"
+    )
     (tmp_path / "wrong.yml").write_text("databases:\n  NEWS:\n    - {tilte: Evening News}\n")
     command = [
         sys.executable,
@@ -48,7 +50,14 @@ def test_the_fixture_gives_a_server_with_the_content_of_the_test(tmp_path: Path)
         "--strict-markers",
     ]
     done = subprocess.run(
-        [*command, "."], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+        [*command, "."],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
     )
     assert "3 passed, 1 error" in done.stdout, done.stdout
-    assert "wrong.yml: not the content of a media server: Object contains unknown field `tilte`" in done.stdout
+    assert (
+        "wrong.yml: not the content of a media server: Object contains unknown field `tilte`"
+        in done.stdout
+    )

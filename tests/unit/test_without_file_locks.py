@@ -47,7 +47,11 @@ def test_what_works_without_file_locks(tmp_path: Path) -> None:
         )
         command = [sys.executable, "-c", _CODE, sim.url]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    codes = [line for line in done.stdout.splitlines() if line.startswith(("client ", "validate ", "plan ", "apply "))]
+    codes = [
+        line
+        for line in done.stdout.splitlines()
+        if line.startswith(("client ", "validate ", "plan ", "apply "))
+    ]
     assert codes == ["client 100", "validate 0", "plan 0", "apply 1"], done.stdout + done.stderr
     assert "this system has no file locks (Python module `fcntl`)" in done.stderr
     assert "run `apply` and `undo` on Linux or macOS" in done.stderr

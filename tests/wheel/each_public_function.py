@@ -74,7 +74,10 @@ def read(server: msauto.MediaServer, folder: Path) -> None:
     assert server.xmp("NEWS", "Long Film") is not None
     assert_type(server.thumbnail("NEWS", "Long Film", pos="00:00:10:00", w=64, h=36), bytes)
     assert server.download_proxy("NEWS", "Promo 1", "WP2", folder / "promo.mp4") > 0
-    assert server.download(msauto.Request("GET", "/storage/NEWS@Promo%201/WP2"), folder / "again.mp4") > 0
+    assert (
+        server.download(msauto.Request("GET", "/storage/NEWS@Promo%201/WP2"), folder / "again.mp4")
+        > 0
+    )
     assert_type(server.channels(), tuple[str, ...])
     assert_type(server.channel("ticker"), msauto.RssChannel)
 
@@ -85,13 +88,19 @@ def write(server: msauto.MediaServer) -> Sequence[msauto.Answer]:
     answers = [
         server.set_field(database, title, "comment", "Ready"),
         server.set_field(database, title, "icon_pos", "00:00:10:00"),
-        server.set_user_fields(database, title, {"dc:subject": ["film", "evening"], "dc:title": "Film"}),
+        server.set_user_fields(
+            database, title, {"dc:subject": ["film", "evening"], "dc:title": "Film"}
+        ),
         server.create_segment(database, title, 1, 0, "00:10:00:00", title="Reel 1", keywords="a b"),
         server.delete_segment(database, title, 1),
         server.create_segmentation(database, title, "00:10:00:00", title="Part"),
-        server.create_marker(database, title, frame="00:00:10:00", track="Cue Point", fields={"rating": 3}),
+        server.create_marker(
+            database, title, frame="00:00:10:00", track="Cue Point", fields={"rating": 3}
+        ),
         server.copy_link(database, title, "Tonight", "Playout/Tonight"),
-        server.restore(database, "Archived Film") if clip.archive else server.send(msauto.Request("GET", "/rss")),
+        server.restore(database, "Archived Film")
+        if clip.archive
+        else server.send(msauto.Request("GET", "/rss")),
         server.command(database, title, "SETFIELD", {"name": "comment", "val": "Done"}),
         server.put_rss("ticker", "n-9.txt", "Headline"),
         server.delete_rss("ticker", "n-9"),
@@ -110,7 +119,9 @@ def use_client(url: str, folder: Path) -> None:
             server.move_to_asset("NEWS", "Long Film", "4711", house_number="H1")
         except msauto.RefusedError as error:
             assert_type(error.remedy, str)
-    with msauto.MediaServer(url, auth=("ops", "secret"), timeout=msauto.Timeouts(read=10)) as server:
+    with msauto.MediaServer(
+        url, auth=("ops", "secret"), timeout=msauto.Timeouts(read=10)
+    ) as server:
         assert all(answer.status == 200 for answer in write(server))
 
 
@@ -118,7 +129,9 @@ def use_transport() -> None:
     def answer(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, text='<Clip link_id="1"><Attr name="title">Film</Attr></Clip>')
 
-    plays: list[dict[str, Any]] = [{"hosts": "all", "database": "NEWS", "tasks": [{"asset": {"title": "Film"}}]}]
+    plays: list[dict[str, Any]] = [
+        {"hosts": "all", "database": "NEWS", "tasks": [{"asset": {"title": "Film"}}]}
+    ]
     play = msauto.load(plays, server="studio-a", transport=httpx2.MockTransport(answer))
     assert not msauto.plan(play).changes
 

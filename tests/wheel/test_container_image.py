@@ -20,10 +20,14 @@ from tests.wheel.test_wheel import run
 
 TEXT: Final = (ROOT / "Containerfile").read_text(encoding="utf-8")
 INSTRUCTIONS: Final = re.findall(
-    r"^([A-Z]+) (.*)$", re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", TEXT, flags=re.MULTILINE)), re.MULTILINE
+    r"^([A-Z]+) (.*)$",
+    re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", TEXT, flags=re.MULTILINE)),
+    re.MULTILINE,
 )
 LOCK: Final = (ROOT / "image.lock.txt").read_text(encoding="utf-8")
-CRON_JOB: Final = (ROOT / "msauto/plugins/batch/scheduler_files/kubernetes.yaml.j2").read_text(encoding="utf-8")
+CRON_JOB: Final = (ROOT / "msauto/plugins/batch/scheduler_files/kubernetes.yaml.j2").read_text(
+    encoding="utf-8"
+)
 
 
 def test_it_is_the_image_of_the_cron_job() -> None:
@@ -37,7 +41,9 @@ def test_it_is_the_image_of_the_cron_job() -> None:
 
 
 def test_it_has_all_extras() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
     locked = set(re.findall(r"^([a-z0-9-]+)==", LOCK, re.MULTILINE))
     named = {re.split(r"[\[<>=~; ]", each)[0] for each in chain.from_iterable(extras.values())}
     assert named <= locked
@@ -50,7 +56,9 @@ def test_what_it_installs_is_named_by_digests() -> None:
     assert all(re.search(r":3\.\d+-slim@sha256:[0-9a-f]{64}\b", base) for base in bases)
     entries = re.split(r"^(?=[a-z])", LOCK, flags=re.MULTILINE)[1:]
     assert len(entries) > 30
-    assert all(re.match(r"[a-z0-9-]+==\S+ \\\n +--hash=sha256:[0-9a-f]{64}", entry) for entry in entries)
+    assert all(
+        re.match(r"[a-z0-9-]+==\S+ \\\n +--hash=sha256:[0-9a-f]{64}", entry) for entry in entries
+    )
     assert "://" not in LOCK
     (steps,) = (rest for word, rest in INSTRUCTIONS if word == "RUN")
     assert "--require-hashes --only-binary=:all: -r image.lock.txt" in steps
@@ -59,9 +67,16 @@ def test_what_it_installs_is_named_by_digests() -> None:
 
 def test_the_builder_receives_what_is_copied() -> None:
     copied = {
-        name for word, rest in INSTRUCTIONS if word == "COPY" and "--from" not in rest for name in rest.split()[:-1]
+        name
+        for word, rest in INSTRUCTIONS
+        if word == "COPY" and "--from" not in rest
+        for name in rest.split()[:-1]
     }
-    sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    sent = {
+        line[1:]
+        for line in (ROOT / ".dockerignore").read_text().splitlines()
+        if line.startswith("!")
+    }
     assert copied == sent
 
 
@@ -79,18 +94,31 @@ def test_its_steps_install_msauto_with_all_extras(tmp_path: Path) -> None:
     """The steps of the first stage, in folders: no builder is needed, and only what is copied is there."""
     (version,) = set(re.findall(r"python:(3\.\d+)-slim", TEXT))
     python = shutil.which(f"python{version}")
-    if python is None or subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
-        pytest.skip(f"the image has Python {version}, for which its libraries are locked, and it is not installed here")
+    if (
+        python is None
+        or subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode
+    ):
+        pytest.skip(
+            f"the image has Python {version}, for which its libraries are locked, and it is not installed here"
+        )
     source, target = tmp_path / "source", tmp_path / "opt"
     source.mkdir()
     for name in (
-        name for word, rest in INSTRUCTIONS if word == "COPY" and "--from" not in rest for name in rest.split()[:-1]
+        name
+        for word, rest in INSTRUCTIONS
+        if word == "COPY" and "--from" not in rest
+        for name in rest.split()[:-1]
     ):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, source / name)
     (steps,) = (rest for word, rest in INSTRUCTIONS if word == "RUN")
-    command = steps.replace("/opt/msauto", str(target)).replace("python -m venv", f"{shlex.quote(python)} -m venv")
+    command = steps.replace("/opt/msauto", str(target)).replace(
+        "python -m venv", f"{shlex.quote(python)} -m venv"
+    )
     run("sh", "-c", command, folder=source)
-    assert run(target / "bin/msauto", "--version", folder=tmp_path) == f"msauto, version {__version__}\n"
+    assert (
+        run(target / "bin/msauto", "--version", folder=tmp_path)
+        == f"msauto, version {__version__}\n"
+    )
     modules = "apprise, distributed, keyring, psycopg, python_calamine"
     run(target / "bin/python", "-c", f"import {modules}", folder=tmp_path)

@@ -20,7 +20,14 @@ PLAYBOOK: Final = """\
   tasks:
     - asset: {title: Evening News, fields: {comment: Ready}}
 """
-_PARTS: Final = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml", "msauto", "playbooks")
+_PARTS: Final = (
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    ".pre-commit-hooks.yaml",
+    "msauto",
+    "playbooks",
+)
 _LOCAL_GIT: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 
 
@@ -38,7 +45,10 @@ class HookedRepository:
         version = self._run("git", "rev-parse", "HEAD", folder=ours).stdout.strip()
         (self.folder / "playbooks").mkdir(parents=True)
         self.write("playbooks/site.yml", PLAYBOOK)
-        self.write(".pre-commit-config.yaml", f"repos: [{{repo: '{ours}', rev: {version}, hooks: [{{id: {hook}}}]}}]\n")
+        self.write(
+            ".pre-commit-config.yaml",
+            f"repos: [{{repo: '{ours}', rev: {version}, hooks: [{{id: {hook}}}]}}]\n",
+        )
         self._commit(self.folder)
 
     def write(self, name: str, text: str) -> None:
@@ -47,19 +57,42 @@ class HookedRepository:
     def hooks(self) -> tuple[int, str]:
         """Run the hooks on all files; return the exit code and the output."""
         self._run("git", "add", "--all", folder=self.folder)
-        done = self._run(sys.executable, "-m", "pre_commit", "run", "--all-files", folder=self.folder, check=False)
+        done = self._run(
+            sys.executable,
+            "-m",
+            "pre_commit",
+            "run",
+            "--all-files",
+            folder=self.folder,
+            check=False,
+        )
         return done.returncode, done.stdout + done.stderr
 
     def _commit(self, folder: Path) -> None:
         self._run("git", "init", "--quiet", folder=folder)
         self._run("git", "add", "--all", folder=folder)
-        author = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
+        author = (
+            "-c",
+            "user.name=x",
+            "-c",
+            "user.email=x@example.org",
+            "-c",
+            "commit.gpgsign=false",
+        )
         self._run("git", *author, "commit", "--quiet", "--message", "All", folder=folder)
 
-    def _run(self, *command: str, folder: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
-        environment = {name: value for name, value in os.environ.items() if name not in {*_LOCAL_GIT, "PYTHONPATH"}}
+    def _run(
+        self, *command: str, folder: Path, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in {*_LOCAL_GIT, "PYTHONPATH"}
+        }
         environment |= {"PRE_COMMIT_HOME": str(self._home), "NO_COLOR": "1"}
-        return subprocess.run(command, cwd=folder, env=environment, check=check, capture_output=True, text=True)
+        return subprocess.run(
+            command, cwd=folder, env=environment, check=check, capture_output=True, text=True
+        )
 
 
 def test_a_playbook_without_its_schema_is_refused(tmp_path: Path) -> None:

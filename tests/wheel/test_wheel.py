@@ -20,7 +20,11 @@ pytestmark = pytest.mark.scale
 def run(*command: str | Path, folder: Path) -> str:
     """Run a command in a folder without the checkout; return what it prints, or fail with that."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment = {**kept, "XDG_STATE_HOME": str(folder / "state"), "XDG_CACHE_HOME": str(folder / "cache")}
+    environment = {
+        **kept,
+        "XDG_STATE_HOME": str(folder / "state"),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+    }
     done = subprocess.run([*command], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -56,19 +60,34 @@ def test_a_program_that_has_only_the_wheel_runs(python: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "version", [(3, 11), (3, 12), (3, 13), (3, 14), (3, 15)], ids=lambda version: "{}.{}".format(*version)
+    "version",
+    [(3, 11), (3, 12), (3, 13), (3, 14), (3, 15)],
+    ids=lambda version: "{}.{}".format(*version),
 )
-def test_it_runs_on_each_other_version_of_python(wheel: Path, version: tuple[int, int], tmp_path: Path) -> None:
+def test_it_runs_on_each_other_version_of_python(
+    wheel: Path, version: tuple[int, int], tmp_path: Path
+) -> None:
     folders = [*map(str, Path.home().glob(".pyenv/versions/*/bin")), os.environ["PATH"]]
     interpreter = shutil.which("python{}.{}".format(*version), path=os.pathsep.join(folders))
     if interpreter is None or version == sys.version_info[:2]:
         pytest.skip("this version of Python is not installed, or runs the other tests")
-    assert run(installed(wheel, interpreter, tmp_path), PROGRAM, folder=tmp_path).endswith("all used\n")
+    assert run(installed(wheel, interpreter, tmp_path), PROGRAM, folder=tmp_path).endswith(
+        "all used\n"
+    )
 
 
 def test_mypy_reads_its_types(python: Path, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.read_text())
-    run(sys.executable, "-m", "mypy", "--strict", "--python-executable", python, "program.py", folder=tmp_path)
+    run(
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--python-executable",
+        python,
+        "program.py",
+        folder=tmp_path,
+    )
 
 
 def test_pyright_reads_its_types(python: Path, tmp_path: Path) -> None:
@@ -78,7 +97,9 @@ def test_pyright_reads_its_types(python: Path, tmp_path: Path) -> None:
 
 def test_the_program_uses_every_public_function_and_method() -> None:
     program = PROGRAM.read_text()
-    functions = [name for name in msauto.__all__ if callable(getattr(msauto, name)) and name.islower()]
+    functions = [
+        name for name in msauto.__all__ if callable(getattr(msauto, name)) and name.islower()
+    ]
     methods = [name for name in vars(msauto.MediaServer) if not name.startswith("_")]
     missing = [name for name in functions if f"msauto.{name}(" not in program]
     missing += [name for name in methods if f"server.{name}(" not in program]

@@ -22,7 +22,11 @@ pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("index")]
 
 def requirements_of(group: str) -> list[str]:
     """Return what a group names, without msauto itself; what it includes is a group of its own here."""
-    return [entry for entry in GROUPS[group] if isinstance(entry, str) and not entry.startswith("msauto[")]
+    return [
+        entry
+        for entry in GROUPS[group]
+        if isinstance(entry, str) and not entry.startswith("msauto[")
+    ]
 
 
 SETS = {"msauto": DEPENDENCIES, **EXTRAS, **{group: requirements_of(group) for group in GROUPS}}
@@ -35,7 +39,12 @@ def pip(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _index(tmp_path_factory: pytest.TempPathFactory) -> None:
-    if pip("download", "--no-deps", "--dest", str(tmp_path_factory.mktemp("index")), "click").returncode != 0:
+    if (
+        pip(
+            "download", "--no-deps", "--dest", str(tmp_path_factory.mktemp("index")), "click"
+        ).returncode
+        != 0
+    ):
         pytest.skip("pip reaches no package index")
 
 

@@ -29,7 +29,13 @@ PROMOS = [f"PROMO {number:03}" for number in range(1, 5)]
 BATCH = {
     "name": "nightly",
     "schedule": {"at": "03:10", "tz": "Europe/Oslo"},
-    "jobs": {"prepare": {"playbooks": "play.yml", "keep_going": True, "retry": {"times": 1, "wait": "10m"}}},
+    "jobs": {
+        "prepare": {
+            "playbooks": "play.yml",
+            "keep_going": True,
+            "retry": {"times": 1, "wait": "10m"},
+        }
+    },
 }
 
 
@@ -140,29 +146,44 @@ class Week:
     def open(self) -> None:
         for station in self.stations.values():
             station.start()
-        hosts = {name: {"server": {"url": each.url}, "database": "NEWS"} for name, each in self.stations.items()}
+        hosts = {
+            name: {"server": {"url": each.url}, "database": "NEWS"}
+            for name, each in self.stations.items()
+        }
         self.desk.inventory(hosts)
         self.desk.write("msauto.toml", 'inventory = "inventory.yml"\n')
         self.desk.write("batch.yml", BATCH)
 
     def restart_bergen(self) -> None:
-        self.bergen = self.stations["bergen"] = Simulator(state=self.bergen.state, port=self.bergen.port)
+        self.bergen = self.stations["bergen"] = Simulator(
+            state=self.bergen.state, port=self.bergen.port
+        )
         self.bergen.start()
 
     def night(
-        self, day: str, *more: dict[str, Any], meanwhile: Callable[[], object] = lambda: None, **film: Any
+        self,
+        day: str,
+        *more: dict[str, Any],
+        meanwhile: Callable[[], object] = lambda: None,
+        **film: Any,
     ) -> None:
         """Run the batch at 03:10, and read its summary, without the ids of runs."""
-        self.desk.write("play.yml", [{"name": "Tonight", "hosts": "all", "tasks": [*more, *tasks(day, **film)]}])
+        self.desk.write(
+            "play.yml", [{"name": "Tonight", "hosts": "all", "tasks": [*more, *tasks(day, **film)]}]
+        )
         signals = Pauses(self.clock, meanwhile)
         before = Path.cwd()
         os.chdir(self.desk.folder)
         try:
-            session = BatchSession(load_batch("batch.yml"), JobChoice(), "state", signals, clock=self.clock, env={})
+            session = BatchSession(
+                load_batch("batch.yml"), JobChoice(), "state", signals, clock=self.clock, env={}
+            )
             summary = render_text(session.run())
         finally:
             os.chdir(before)
-        self.clock.time = self.clock.time.replace(hour=2, minute=10, second=0, microsecond=0) + timedelta(days=1)
+        self.clock.time = self.clock.time.replace(
+            hour=2, minute=10, second=0, microsecond=0
+        ) + timedelta(days=1)
         assert re.sub(r"\d{8}T\d{6}Z-[0-9a-f]{4}", "RUN", summary) == MORNINGS[day]
 
 
@@ -183,8 +204,16 @@ def tasks(day: str, **film: Any) -> list[dict[str, Any]]:
         {"number": 2, "start": "00:30:00:00", "duration": "00:30:00:00", "title": "Part 2"},
     ]
     ad_break = {"at": "00:30:00:00", "track": "Cue Point", "title": "Ad break"}
-    asset = {"title": "Long Film", "segments": parts, "markers": [ad_break], "links": [{"folder": "Playout"}]}
-    return [{"name": "Promos", "asset": cleared, "loop": PROMOS}, {"name": "Film", "asset": asset, **film}]
+    asset = {
+        "title": "Long Film",
+        "segments": parts,
+        "markers": [ad_break],
+        "links": [{"folder": "Playout"}],
+    }
+    return [
+        {"name": "Promos", "asset": cleared, "loop": PROMOS},
+        {"name": "Film", "asset": asset, **film},
+    ]
 
 
 def part_of(station: ServerState) -> SimSegment:
@@ -242,6 +271,11 @@ def test_a_week(week: Week) -> None:
     week.night("Sunday", outside="keep")
     assert part_of(tromso).titles == ["After the break"]
 
-    journal = week.desk.run("history", "--title", "PROMO 002", "-l", "oslo", "--state-dir", "state").out
+    journal = week.desk.run(
+        "history", "--title", "PROMO 002", "-l", "oslo", "--state-dir", "state"
+    ).out
     assert journal.count("changed outside") == 1
-    assert '"CALL THE DESK BEFORE AIR" → "Cleared for Tuesday"  (changed outside since Mon 2026-11-16 03:10' in journal
+    assert (
+        '"CALL THE DESK BEFORE AIR" → "Cleared for Tuesday"  (changed outside since Mon 2026-11-16 03:10'
+        in journal
+    )

@@ -33,7 +33,11 @@ def stage(row: Row, tmp_path: Path) -> Iterator[Stage]:
 
 
 def play(title: str = "Film", *, text: str = "Ready", **more: Any) -> dict[str, Any]:
-    return {"name": f"{title} is ready", "tasks": [{"asset": {"title": title, "fields": {"comment": text}}}], **more}
+    return {
+        "name": f"{title} is ready",
+        "tasks": [{"asset": {"title": title, "fields": {"comment": text}}}],
+        **more,
+    }
 
 
 def fail(stage: Stage, *names: str, match: str = "SETFIELD") -> None:
@@ -100,7 +104,9 @@ def test_half_a_batch_goes_on(stage: Stage) -> None:
 
 def test_max_fail_percentage(stage: Stage) -> None:
     fail(stage, "b")
-    assert told(stage.apply(play(serial=2, max_fail_percentage=50))) == "ac bf cc dc", "more than, not as much as"
+    assert told(stage.apply(play(serial=2, max_fail_percentage=50))) == "ac bf cc dc", (
+        "more than, not as much as"
+    )
     stage.sims["b"].faults.clear()
     fail(stage, "c")
     assert told(stage.apply(play(text="x", serial=[3, 1], max_fail_percentage=30))) == "ac bc cf dn"
@@ -125,7 +131,10 @@ def test_the_first_play_decides(stage: Stage) -> None:
     second = {"tasks": [{"asset": {"title": "Film", "fields": {"user_1": "x"}}}]}
     plan = stage.plan(play(serial=2), second, play("News"))
     assert batches(plan) == [("a", "b"), ("c", "d"), NAMES]
-    assert [(t.name, t.batch) for t in plan.targets if t.server == "c"] == [("Film", 1), ("News", 2)]
+    assert [(t.name, t.batch) for t in plan.targets if t.server == "c"] == [
+        ("Film", 1),
+        ("News", 2),
+    ]
 
 
 def test_everything_is_planned_before_anything_is_sent(stage: Stage) -> None:
@@ -137,8 +146,13 @@ def test_everything_is_planned_before_anything_is_sent(stage: Stage) -> None:
 def test_limits_and_what_they_leave(stage: Stage) -> None:
     assert batches(stage.plan(play(serial=2), limit="a,c:d:!c")) == [("a", "d")]
     (stage.folder / "failed.txt").write_text("b\n\n# a comment\nc\n")
-    assert batches(stage.plan(play(serial=1), limit=f"@{stage.folder / 'failed.txt'}")) == [("b",), ("c",)]
-    assert batches(stage.plan(play(serial=1), limit=f"playout:!@{stage.folder / 'failed.txt'}")) == [("a",), ("d",)]
+    assert batches(stage.plan(play(serial=1), limit=f"@{stage.folder / 'failed.txt'}")) == [
+        ("b",),
+        ("c",),
+    ]
+    assert batches(
+        stage.plan(play(serial=1), limit=f"playout:!@{stage.folder / 'failed.txt'}")
+    ) == [("a",), ("d",)]
     assert batches(stage.plan(play(serial=1), limit="[ab]:&playout")) == [("a",), ("b",)]
     with pytest.raises(InputError, match="not found"):
         stage.plan(play(), limit="@nowhere.txt")

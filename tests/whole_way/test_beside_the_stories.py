@@ -16,7 +16,15 @@ from msauto import MediaServer
 from msauto.errors import UnreadableError
 from msauto.ledger.ledger import Ledger
 from msauto.planning.saved_plan import plan_from_json
-from msauto.plugins.simulator.embedded import Fault, ServerState, SimClip, SimDialect, SimMarker, Simulator, empty_state
+from msauto.plugins.simulator.embedded import (
+    Fault,
+    ServerState,
+    SimClip,
+    SimDialect,
+    SimMarker,
+    Simulator,
+    empty_state,
+)
 from msauto.plugins.simulator.embedded.rss import put_item
 from msauto.retry_policy import RetryPolicy
 from msauto.secrets.redacted_plans import Redactor
@@ -52,7 +60,9 @@ def test_what_somebody_made_after_a_kill_stays_theirs(stage: Stage, kind: str) -
     state = stage.sim.state
     stage.sim.faults.add(f"status:503:60@{WRITES}")  # rejected: nothing is done
     marker = {"asset": {"title": "Film", "markers": [{"at": 20, "title": "Ad"}]}}
-    item = {"rss": {"channel": "ticker", "items": [{"guid": "n-1", "file": "n-1.txt", "text": "Flash"}]}}
+    item = {
+        "rss": {"channel": "ticker", "items": [{"guid": "n-1", "file": "n-1.txt", "text": "Flash"}]}
+    }
     stage.killed(marker if kind == "marker" else item, when=lambda: bool(stage.sent()))
     stage.sim.faults.clear()
     if kind == "marker":
@@ -63,7 +73,10 @@ def test_what_somebody_made_after_a_kill_stays_theirs(stage: Stage, kind: str) -
     stage.sim.clear_log()
     assert command(stage, "apply", "playbook.yml") == 0
     command(stage, "undo", stage.runs()[-1])
-    assert (stage.sent(), len(state.clip("Film").markers) + len(state.channels["ticker"].items)) == ([], 1)
+    assert (
+        stage.sent(),
+        len(state.clip("Film").markers) + len(state.channels["ticker"].items),
+    ) == ([], 1)
 
 
 def test_a_deletion_is_checked_after_it_has_a_connection(stage: Stage) -> None:
@@ -75,7 +88,10 @@ def test_a_deletion_is_checked_after_it_has_a_connection(stage: Stage) -> None:
 
     def swap(_: ServerState) -> None:
         deleted = stage.sim.log[-1].target.partition("@")[2]
-        left, kept = news.clip({"Film": "Other", "Other": "Film"}[deleted]).home, news.clip("Keep").home
+        left, kept = (
+            news.clip({"Film": "Other", "Other": "Film"}[deleted]).home,
+            news.clip("Keep").home,
+        )
         title = left.title
         news.change_entry(left, title="Moved away")
         news.change_entry(kept, title=title)
@@ -98,17 +114,23 @@ def test_a_rename_that_is_done_long_after_its_answer(stage: Stage, shown: str) -
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_without_anything_that_tells_clips_apart_a_deletion_is_not_sent_again(stage: Stage, status: int) -> None:
+def test_without_anything_that_tells_clips_apart_a_deletion_is_not_sent_again(
+    stage: Stage, status: int
+) -> None:
     """All entries have one ``link_id``, and nothing else is reported."""
     bare = ("create_time", "frames", "orig_name", "frame_time")
     for clip in stage.sim.state.databases["NEWS"].clips():
         clip.omitted, clip.online = bare, False
 
     def twin(state: ServerState) -> None:
-        state.databases["NEWS"].add_entry(SimClip(omitted=bare, online=False), "Other", "Film", link_id=1)
+        state.databases["NEWS"].add_entry(
+            SimClip(omitted=bare, online=False), "Other", "Film", link_id=1
+        )
 
     task = {"asset": {"title": "Film", "folder": "Raw", "state": "absent", "with_links": True}}
-    stage.sim.faults.add(Fault("DELETE", "after", times=1, change=twin), f"done_status:{status}@DELETE*1")
+    stage.sim.faults.add(
+        Fault("DELETE", "after", times=1, change=twin), f"done_status:{status}@DELETE*1"
+    )
     (target,) = stage.apply(task).targets
     assert (len(stage.sent()), target.outcome) == (1, "unverified")
 
@@ -153,12 +175,17 @@ def test_killed_while_a_batch_is_under_way(stage: Stage, load: dict[str, Any]) -
     assert (again.requests, len(again.warnings)) == (0, 1)
 
 
-@pytest.mark.parametrize("switch", ["xmp_shape=attr", "xmp_without_field=empty", "xmp_without_field=error"])
+@pytest.mark.parametrize(
+    "switch", ["xmp_shape=attr", "xmp_without_field=empty", "xmp_without_field=error"]
+)
 def test_the_fingerprint_covers_an_xmp_field_that_was_looked_at(stage: Stage, switch: str) -> None:
     stage.sim.dialect = SimDialect.parse([switch])
     xmp = stage.sim.state.clip("Film").xmp
     xmp["dc:title"] = ["Kept"]
-    asked = {"asset": {"title": "Film", "fields": {"comment": "seen"}}, "when": "'dc:title' in asset.xmp"}
+    asked = {
+        "asset": {"title": "Film", "fields": {"comment": "seen"}},
+        "when": "'dc:title' in asset.xmp",
+    }
     first, second = (stage.plan(asked).targets[0].fingerprint for _ in range(2))
     xmp["dc:title"] = ["Changed"]
     assert first == second != stage.plan(asked).targets[0].fingerprint
@@ -189,20 +216,34 @@ def test_a_killed_run_does_not_forget_how_msauto_left_a_field(stage: Stage) -> N
     assert change["outside"]["left"] == "one"
 
 
-def test_an_item_of_which_the_ledger_has_only_asterisks_is_left_alone(stage: Stage, monkeypatch: Any) -> None:
+def test_an_item_of_which_the_ledger_has_only_asterisks_is_left_alone(
+    stage: Stage, monkeypatch: Any
+) -> None:
     hide = monkeypatch.setattr
-    hide(Redactor, "_effect", lambda _, effect, **__: structs.replace(effect, before={"title": HIDDEN}))
+    hide(
+        Redactor,
+        "_effect",
+        lambda _, effect, **__: structs.replace(effect, before={"title": HIDDEN}),
+    )
     secret = {"asset": {"title": "Film", "fields": {"user_1": "{{ 'tok-5521' | secret }}"}}}
     item = {"rss": {"channel": "ticker", "items": [{"guid": "n-1", "text": "Storm"}]}}
     assert stage.apply(secret, item).ok
     plan = stage.undo(dry=True)
-    assert any("item n-1 is left alone: what was there before is hidden" in warning for warning in plan.warnings)
+    assert any(
+        "item n-1 is left alone: what was there before is hidden" in warning
+        for warning in plan.warnings
+    )
     assert plan.requests == 0
 
 
 def test_the_earlier_secret_of_a_thing_that_is_made_anew_is_not_in_the_ledger(stage: Stage) -> None:
     for secret in ("tok-5521", "tok-9999"):
-        segment = {"number": 1, "start": 0, "duration": 5, "title": f"{{{{ '{secret}' | secret }}}}"}
+        segment = {
+            "number": 1,
+            "start": 0,
+            "duration": 5,
+            "title": f"{{{{ '{secret}' | secret }}}}",
+        }
         assert stage.apply({"asset": {"title": "Film", "segments": [segment], "lossy": True}}).ok
     with Ledger.open(stage.place, readonly=True) as ledger:
         requests = [record.target.requests for record in ledger.run_details("last").targets]

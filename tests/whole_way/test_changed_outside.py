@@ -26,7 +26,10 @@ def test_every_form_names_it(stage: Stage) -> None:
 
 def test_many_that_others_changed_are_all_named(stage: Stage) -> None:
     def week(number: int) -> list[dict[str, Any]]:
-        return [{"asset": {"title": each, "fields": {"comment": f"week {number} of {each}"}}} for each in promos]
+        return [
+            {"asset": {"title": each, "fields": {"comment": f"week {number} of {each}"}}}
+            for each in promos
+        ]
 
     news = stage.sim.state.databases["NEWS"]
     promos = [f"Promo {number:03}" for number in range(450)]
@@ -39,11 +42,16 @@ def test_many_that_others_changed_are_all_named(stage: Stage) -> None:
     assert [each for each in promos if f'was "week 1 of {each}"' not in shown] == []
 
 
-def test_a_link_under_the_former_title_of_a_renamed_clip_is_named_by_its_link_id(stage: Stage) -> None:
+def test_a_link_under_the_former_title_of_a_renamed_clip_is_named_by_its_link_id(
+    stage: Stage,
+) -> None:
     clip, fields = stage.sim.state.clip("Film"), {"comment": "Ready"}
     stage.apply({"asset": {"title": "Film", "fields": fields, "links": [{"folder": "Playout"}]}})
     clip.home.title = "Film, final"
     plan = stage.plan({"asset": {"title": "Film", "fields": fields}})
     text = " ".join(" ".join(render_plan(plan)).split())
     now, was = clip.entries[1].link_id, clip.home.link_id
-    assert f"another entry (link_id {now}) than the one that earlier runs wrote to (link_id {was})" in text
+    assert (
+        f"another entry (link_id {now}) than the one that earlier runs wrote to (link_id {was})"
+        in text
+    )

@@ -40,7 +40,14 @@ def command(**args: Any) -> dict[str, Any]:
 
 def still(**args: Any) -> dict[str, Any]:
     return {
-        "thumbnail": {"title": "Long Film", "pos": "00:00:04:00", "w": 320, "h": 180, "dest": "out/still.png", **args}
+        "thumbnail": {
+            "title": "Long Film",
+            "pos": "00:00:04:00",
+            "w": 320,
+            "h": 180,
+            "dest": "out/still.png",
+            **args,
+        }
     }
 
 
@@ -64,12 +71,21 @@ def test_a_still(stage: Stage) -> None:
 
 
 def test_elements_of_a_graphic_template(stage: Stage) -> None:
-    stage.sim.state.add_clip("Lower Third", "Graphics", mime_type=10, params=("headline",), frames=125)
-    desired = {"title": "Lower Third", "params": {"headline": "Hi: a&b\nЯ"}, "dest": "out/third.png"}
+    stage.sim.state.add_clip(
+        "Lower Third", "Graphics", mime_type=10, params=("headline",), frames=125
+    )
+    desired = {
+        "title": "Lower Third",
+        "params": {"headline": "Hi: a&b\nЯ"},
+        "dest": "out/third.png",
+    }
     stage.sim.clear_log()
     assert stage.apply(play({"thumbnail": desired})).ok
     (line,) = stage.writes()
-    assert line.casefold() == "GET /storage/NEWS@Lower%20Third/GETICON?param=headline:Hi%3A%20a%26b%0a%D0%AF".casefold()
+    assert (
+        line.casefold()
+        == "GET /storage/NEWS@Lower%20Third/GETICON?param=headline:Hi%3A%20a%26b%0a%D0%AF".casefold()
+    )
     (error,) = errors(stage.plan(play({"thumbnail": {**desired, "params": {"headlin": "x"}}})))
     assert "headlin" in error
     assert "it has: headline" in error
@@ -122,10 +138,16 @@ def test_two_files_in_one_place(stage: Stage) -> None:
     task = {"thumbnail": {"select": {"folder": "Films"}, "dest": "out/still.png"}}
     found = errors(stage.plan(play(task)))
     assert len(found) == 2
-    assert all("{{ asset.title }}" in error and "'Going'" in error and "'Long Film'" in error for error in found)
+    assert all(
+        "{{ asset.title }}" in error and "'Going'" in error and "'Long Film'" in error
+        for error in found
+    )
     named = {"thumbnail": {"select": {"folder": "Films"}, "dest": "out/{{ asset.title }}.png"}}
     assert stage.apply(play(named)).ok
-    assert sorted(path.name for path in (stage.folder / "out").iterdir()) == ["Going.png", "Long Film.png"]
+    assert sorted(path.name for path in (stage.folder / "out").iterdir()) == [
+        "Going.png",
+        "Long Film.png",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -139,10 +161,21 @@ def test_two_files_in_one_place(stage: Stage) -> None:
     ],
 )
 def test_a_text_of_the_server_is_one_part_of_a_path(stage: Stage, dest: str) -> None:
-    titles = ["../host_vars/studio-a", "..", "/tmp/escaped", "..\\ci\\x", ".git/hooks/x", "AC/DC", "../../x"]
+    titles = [
+        "../host_vars/studio-a",
+        "..",
+        "/tmp/escaped",
+        "..\\ci\\x",
+        ".git/hooks/x",
+        "AC/DC",
+        "../../x",
+    ]
     for title in titles:
         stage.sim.state.add_clip(title, "Odd", frames=10)
-    task = {"thumbnail": {"select": {"folder": "Odd"}, "dest": dest}, "vars": {"place": "{{ asset.title }}"}}
+    task = {
+        "thumbnail": {"select": {"folder": "Odd"}, "dest": dest},
+        "vars": {"place": "{{ asset.title }}"},
+    }
     before = {*stage.folder.iterdir()}
     assert stage.apply(play(task)).ok
     folders = {path.name for path in {*stage.folder.iterdir()} - before if path.is_dir()}
@@ -207,7 +240,9 @@ def test_names_that_one_file_system_takes_for_one_are_one_place(stage: Stage) ->
     assert all("'Going'" in error and "'Long Film'" in error for error in found)
 
 
-def test_a_link_does_not_lead_outside(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_link_does_not_lead_outside(
+    stage: Stage, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     (stage.folder / "msauto.toml").write_text("")
     (stage.folder / "out").symlink_to(tmp_path_factory.mktemp("elsewhere"))
     with pytest.raises(InputError, match="outside the playbook's repository"):
@@ -218,11 +253,21 @@ def test_a_link_does_not_lead_outside(stage: Stage, tmp_path_factory: pytest.Tem
 
 
 def test_assert(stage: Stage) -> None:
-    holds = {"assert": {"title": "Long Film", "that": ["asset.frames > 250", "asset.fps == 25"], "msg": "too short"}}
+    holds = {
+        "assert": {
+            "title": "Long Film",
+            "that": ["asset.frames > 250", "asset.fps == 25"],
+            "msg": "too short",
+        }
+    }
     plan = stage.plan(play(holds))
     assert (plan.requests, plan.unchanged, plan.errors) == (0, 1, 0)
     fails = {
-        "assert": {"title": "Long Film", "that": ["asset.frames > 250", "asset.frames > 9000"], "msg": "too short"}
+        "assert": {
+            "title": "Long Film",
+            "that": ["asset.frames > 250", "asset.frames > 9000"],
+            "msg": "too short",
+        }
     }
     (error,) = errors(stage.plan(play(fails)))
     assert "playbook.yml:8:" in error

@@ -40,7 +40,9 @@ def comment(title: str, text: str = "Ready", notify: Any = "Export", **more: Any
 
 
 def play(
-    *tasks: dict[str, Any], handlers: tuple[dict[str, Any], ...] = (EXPORT, COPY, STILL), **more: Any
+    *tasks: dict[str, Any],
+    handlers: tuple[dict[str, Any], ...] = (EXPORT, COPY, STILL),
+    **more: Any,
 ) -> dict[str, Any]:
     return {"name": "A test", "tasks": list(tasks), "handlers": list(handlers), **more}
 
@@ -82,10 +84,17 @@ def test_handlers_have_conditions_loops_facts_and_no_tags(stage: Stage) -> None:
             "loop": [1, 2],
         },
     )
-    tasks = [comment(title, notify=["Export", "Stills"], tags=["here"]) for title in ("Film", "News")]
+    tasks = [
+        comment(title, notify=["Export", "Stills"], tags=["here"]) for title in ("Film", "News")
+    ]
     plan = stage.plan(play(*tasks, handlers=handlers), tags=("here",))
-    runs = {target.name: [change.aspect for change in target.changes[1:]] for target in plan.targets}
-    assert runs == {"Film": ["command", "thumbnail", "thumbnail"], "News": ["thumbnail", "thumbnail"]}
+    runs = {
+        target.name: [change.aspect for change in target.changes[1:]] for target in plan.targets
+    }
+    assert runs == {
+        "Film": ["command", "thumbnail", "thumbnail"],
+        "News": ["thumbnail", "thumbnail"],
+    }
 
 
 # Owed ----------------------------------------------------------------------------------------------------------

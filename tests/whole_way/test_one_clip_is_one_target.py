@@ -44,7 +44,9 @@ def selected(select: dict[str, Any], **desired: Any) -> dict[str, Any]:
 # Deleting ------------------------------------------------------------------------------------------------------
 
 
-def test_the_title_of_a_link_does_not_delete_its_clip_with_consent_either(stage: Stage, link_folder: str) -> None:
+def test_the_title_of_a_link_does_not_delete_its_clip_with_consent_either(
+    stage: Stage, link_folder: str
+) -> None:
     (error,) = errors(stage.plan(asset("Promo 1 tonight", state="absent", with_links=True)))
     own = "'Promo 1 tonight' may be a link of Promos/Promo 1: the server does not show which of them is the clip"
     assert (own if link_folder == "own" else f"the entry {TONIGHT} is a link") in error
@@ -57,7 +59,9 @@ def test_where_each_entry_reports_its_own_folder_a_task_must_name_that_of_the_cl
     found = errors(stage.plan(gone))
     assert len(found) == (link_folder == "own")
     assert all("write the `folder:` in which the clip itself lives" in error for error in found)
-    (target,) = stage.plan(asset("Promo 1", folder="Promos", state="absent", with_links=True)).targets
+    (target,) = stage.plan(
+        asset("Promo 1", folder="Promos", state="absent", with_links=True)
+    ).targets
     assert (target.error, target.places) == (None, (TONIGHT,))
 
 
@@ -71,7 +75,9 @@ def _markers(count: int) -> list[SimMarker]:
 @pytest.fixture
 def twins(stage: Stage) -> Stage:
     """EP001 lives in Raw, and another clip of that title in Films; a title leads to the one in Raw."""
-    stage.sim.state.databases["NEWS"].add_clip("EP001", "Films", frames=9000, create_time="2026-10-01T12:00:00")
+    stage.sim.state.databases["NEWS"].add_clip(
+        "EP001", "Films", frames=9000, create_time="2026-10-01T12:00:00"
+    )
     return stage
 
 
@@ -88,7 +94,9 @@ def test_a_selected_clip_is_never_another_of_its_title(
     twins: Stage, select: dict[str, Any], module: dict[str, Any]
 ) -> None:
     ((name, args),) = module.items()
-    plan = twins.plan({"name": "Films", name: {"select": select, **args}, "when": 'asset.title == "EP001"'})
+    plan = twins.plan(
+        {"name": "Films", name: {"select": select, **args}, "when": 'asset.title == "EP001"'}
+    )
     (error,) = errors(plan)
     assert "two clips have the title 'EP001': the listing shows the one in Films/EP001" in error
     assert "`folder:`" in error
@@ -100,7 +108,10 @@ def test_a_key_id_and_a_title_of_two_clips_are_two_targets(twins: Stage) -> None
     film = twins.sim.state.databases["NEWS"].folder("Films")
     assert film is not None
     entry = next(each for each in film.entries.values() if each.title == "EP001")
-    by_id = {"name": "By id", "asset": {"id": f"link_id:{entry.link_id}", "fields": {"comment": "film"}}}
+    by_id = {
+        "name": "By id",
+        "asset": {"id": f"link_id:{entry.link_id}", "fields": {"comment": "film"}},
+    }
     result = twins.apply(by_id, asset("EP001", fields={"comment": "episode"}))
     assert result.ok
     assert entry.fields["comment"] == "film"
@@ -116,10 +127,16 @@ def test_clips_of_equal_values_are_united_with_their_own_links_alone(stage: Stag
     """Three entries have one file and one identity, and the markers of one of them differ: it is another clip."""
     news = stage.sim.state.databases["NEWS"]
     promo = news.clip("Promo 1")
-    values = {name: getattr(promo, name) for name in ("frames", "create_time", "orig_name", "file", "proxy", "archive")}
+    values = {
+        name: getattr(promo, name)
+        for name in ("frames", "create_time", "orig_name", "file", "proxy", "archive")
+    }
     copy = news.add_clip("Promo copy", "Promos", **values)
     copy.markers.extend(_markers(1))
-    tasks = [asset(title, markers=[MARKER | {"at": 7}]) for title in ("Promo 1", "Promo 1 tonight", "Promo copy")]
+    tasks = [
+        asset(title, markers=[MARKER | {"at": 7}])
+        for title in ("Promo 1", "Promo 1 tonight", "Promo copy")
+    ]
     assert stage.apply(*tasks).ok
     assert len(stage.sent()) == 2
     assert stage.plan(*tasks).targets == ()
@@ -129,7 +146,9 @@ def test_clips_of_equal_values_are_united_with_their_own_links_alone(stage: Stag
 
 
 @pytest.mark.parametrize("file", ["on disk", "in the archive", "not reported"])
-def test_links_of_one_file_count_although_all_other_values_are_the_same(stage: Stage, file: str) -> None:
+def test_links_of_one_file_count_although_all_other_values_are_the_same(
+    stage: Stage, file: str
+) -> None:
     """No other clip shows that files distinguish clips, and the title of the links leads to the first of them."""
     news, own = stage.sim.state.databases["NEWS"], "Promo 1"
     for clip in list(news.clips()):
@@ -144,7 +163,9 @@ def test_links_of_one_file_count_although_all_other_values_are_the_same(stage: S
     assert "has several entries" in error
     for place in ("Playout/Late", "Films"):
         limits = structs.replace(BOLD, protected=(place,))
-        deleted = stage.plan(asset(own, folder="Promos", state="absent", with_links=True), limits=limits)
+        deleted = stage.plan(
+            asset(own, folder="Promos", state="absent", with_links=True), limits=limits
+        )
         assert [refusal.code for refusal in deleted.refusals] == ["protected"]
 
 
@@ -152,19 +173,29 @@ def test_a_link_among_many_clips_of_equal_values_counts_before_a_deletion(stage:
     """Sixty spots of one length, ingested together: more than 50 equal entries hold links, too."""
     news = stage.sim.state.databases["NEWS"]
     for number in range(60):
-        spot = news.add_clip(f"Spot {number:02}", "Spots", create_time="2026-11-14T10:00:00", frames=750)
+        spot = news.add_clip(
+            f"Spot {number:02}", "Spots", create_time="2026-11-14T10:00:00", frames=750
+        )
         spot.omitted = ("orig_name",)
     news.add_entry(news.clip("Spot 07"), "Playout/Late", "Spot on air")
     (error,) = errors(stage.plan(asset("Spot 07", state="absent")))
     assert "has several entries" in error
     assert "Playout/Late/Spot on air" in error
     others = [asset(f"Spot {number:02}", state="absent") for number in range(60) if number != 7]
-    assert stage.apply(*others).ok  # none of them is taken for a link because another one is deleted meanwhile
-    assert [clip.title for clip in news.clips() if clip.create_time == "2026-11-14T10:00:00"] == ["Spot 07"]
+    assert stage.apply(
+        *others
+    ).ok  # none of them is taken for a link because another one is deleted meanwhile
+    assert [clip.title for clip in news.clips() if clip.create_time == "2026-11-14T10:00:00"] == [
+        "Spot 07"
+    ]
 
 
-@pytest.mark.parametrize("missing", [("create_time", "orig_name"), ("frames", "orig_name"), ("create_time", "frames")])
-def test_a_link_counts_before_a_deletion_where_too_little_is_reported(stage: Stage, missing: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "missing", [("create_time", "orig_name"), ("frames", "orig_name"), ("create_time", "frames")]
+)
+def test_a_link_counts_before_a_deletion_where_too_little_is_reported(
+    stage: Stage, missing: tuple[str, ...]
+) -> None:
     for clip in stage.sim.state.databases["NEWS"].clips():
         clip.omitted = missing
     (error,) = errors(stage.plan(asset("Promo 1", state="absent")))
@@ -184,24 +215,34 @@ def test_a_clip_with_many_links_of_other_titles_is_not_deleted(stage: Stage) -> 
     assert "more), and a clip is not deleted while links show it" in error
 
 
-@pytest.mark.parametrize("missing", [("create_time",), ("create_time", "orig_name"), ("create_time", "frames")])
-def test_a_link_id_that_all_entries_have_tells_nothing(stage: Stage, missing: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "missing", [("create_time",), ("create_time", "orig_name"), ("create_time", "frames")]
+)
+def test_a_link_id_that_all_entries_have_tells_nothing(
+    stage: Stage, missing: tuple[str, ...]
+) -> None:
     news = stage.sim.state.databases["NEWS"]
     film = news.add_clip("EP001", "Films", frames=9000, orig_name="film.mxf", omitted=missing)
     news.clip("EP001").omitted = missing
     film.home.link_id = news.clip("EP001").home.link_id
     (error,) = errors(
-        stage.plan(selected({"folder": "Films", "where": 'asset.title == "EP001"'}, fields={"type": "x"}))
+        stage.plan(
+            selected({"folder": "Films", "where": 'asset.title == "EP001"'}, fields={"type": "x"})
+        )
     )
     assert "two clips have the title 'EP001'" in error
 
 
 @pytest.mark.parametrize("has_link_ids", [True, False])
-def test_a_clip_with_the_title_of_a_link_is_not_deleted_for_it(stage: Stage, has_link_ids: bool) -> None:
+def test_a_clip_with_the_title_of_a_link_is_not_deleted_for_it(
+    stage: Stage, has_link_ids: bool
+) -> None:
     """Sixty archived spots of one length, ingested together: equal values identify nothing."""
     news = stage.sim.state.databases["NEWS"]
     for number in range(60):
-        spot = news.add_clip(f"Spot {number:02}", "Spots", create_time="2026-11-14T10:00:00", frames=750)
+        spot = news.add_clip(
+            f"Spot {number:02}", "Spots", create_time="2026-11-14T10:00:00", frames=750
+        )
         spot.online, spot.archive, spot.omitted = False, f"tape/{number}.mxf", ("orig_name",)
     news.add_entry(news.clip("Spot 07"), "Playout/Late", "Spot on air")
     news.change_entry(news.clip("Spot 08").home, title="Spot on air")
@@ -227,7 +268,10 @@ def test_a_link_is_removed_where_the_folders_show_it_or_a_task_or_the_run_that_m
     stage: Stage, link_folder: str
 ) -> None:
     stage.sim.dialect = SimDialect.parse([f"link_folder={link_folder}", "link_delete=by_title"])
-    by_title, news = Stage(stage.sim, stage.folder, {"link_delete": "by_title"}), stage.sim.state.databases["NEWS"]
+    by_title, news = (
+        Stage(stage.sim, stage.folder, {"link_delete": "by_title"}),
+        stage.sim.state.databases["NEWS"],
+    )
     made = {"folder": "Playout/Tonight", "title": "EP002 tonight"}
     gone = {**made, "state": "absent"}
     assert by_title.apply(asset("EP002", links=[made])).ok
@@ -237,5 +281,7 @@ def test_a_link_is_removed_where_the_folders_show_it_or_a_task_or_the_run_that_m
     found = errors(by_title.plan(asset("EP002", links=[gone])))
     assert len(found) == (link_folder == "own")
     assert all("which of the two is the clip, and which is the link" in error for error in found)
-    assert by_title.apply(asset("EP002", folder="/".join(news.clip("EP002").home.folder), links=[gone])).ok
+    assert by_title.apply(
+        asset("EP002", folder="/".join(news.clip("EP002").home.folder), links=[gone])
+    ).ok
     assert len(news.clip("EP002").entries) == 1

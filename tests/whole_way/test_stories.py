@@ -119,7 +119,9 @@ class _Steps:
             case "apply":
                 self._result(self._applied(given, said), said)
             case "plan" if "refused" in said:
-                self._refused([_task(each) for each in (given if isinstance(given, list) else [given])], said)
+                self._refused(
+                    [_task(each) for each in (given if isinstance(given, list) else [given])], said
+                )
             case "plan":
                 self._check(self._planned(given, said), said)
             case "undo":
@@ -157,7 +159,13 @@ class _Steps:
     def _command(self, words: str, said: Given) -> None:
         desk = Desk(self._stage.folder / "desk")
         desk.folder = self._stage.folder  # whose inventory stays
-        flags = ("-i", "inventory.yml", "--state-dir", "state", *(["--yes"] if not words.startswith("plan") else []))
+        flags = (
+            "-i",
+            "inventory.yml",
+            "--state-dir",
+            "state",
+            *(["--yes"] if not words.startswith("plan") else []),
+        )
         self._stage.sim.faults.add(*said.pop("faults", []))
         self._stage.sim.clear_log()
         told = desk.run(*words.split(), *flags)
@@ -184,7 +192,9 @@ class _Steps:
     def _applied(self, tasks: Any, said: Given) -> Result:
         chosen = {name: value for name, value in _options(said).items() if name == "tags"}
         plan = self._plan if tasks == "the plan" else self._planned(tasks, said)
-        return self._during(said, lambda: self._stage.applied(plan, self._stage.resolved(*self._tasks, **chosen)))
+        return self._during(
+            said, lambda: self._stage.applied(plan, self._stage.resolved(*self._tasks, **chosen))
+        )
 
     def _during(self, said: Given, run: Any) -> Result:
         faults = self._stage.sim.faults
@@ -209,16 +219,23 @@ class _Steps:
                 self._others.do(each)
 
     def _result(self, result: Result, said: Given) -> None:
-        told = [(each.target.name, each.outcome, each.message, each.differences) for each in result.targets]
+        told = [
+            (each.target.name, each.outcome, each.message, each.differences)
+            for each in result.targets
+        ]
         if "outcome" in said:
             assert {each.outcome for each in result.targets} == {said.pop("outcome")}, told
         elif "outcomes" in said:
-            assert {each.target.name: each.outcome for each in result.targets} == said.pop("outcomes"), told
+            assert {each.target.name: each.outcome for each in result.targets} == said.pop(
+                "outcomes"
+            ), told
         else:
             assert result.ok is said.pop("ok", True), (told, errors(result.plan))
         found = {
             "differences": [
-                f"{diff.aspect} {diff.key}".strip() for each in result.targets for diff in each.differences
+                f"{diff.aspect} {diff.key}".strip()
+                for each in result.targets
+                for diff in each.differences
             ],
             "notes": [note for each in result.targets for note in each.notes],
             "seen": [each.seen for each in result.targets],
@@ -240,7 +257,9 @@ class _Steps:
         if "bodies" in said:
             assert [entry.body.decode() for entry in self._stage.sent()] == said.pop("bodies")
         if "sent_in_any_order" in said:
-            assert sorted(entry.line for entry in self._stage.sent()) == sorted(said.pop("sent_in_any_order"))
+            assert sorted(entry.line for entry in self._stage.sent()) == sorted(
+                said.pop("sent_in_any_order")
+            )
         if "looks" in said:
             self._requests(self._stage.reads(), said.pop("looks"))
         if "answers" in said:
@@ -267,7 +286,9 @@ class _Steps:
             "changes": changes(plan),
             "requests": plan.requests,
             "basis": [each.basis for each in every],
-            "outside": {f"{each.aspect} {each.key}": each.outside.left for each in every if each.outside},
+            "outside": {
+                f"{each.aspect} {each.key}": each.outside.left for each in every if each.outside
+            },
             "refusals": [each.code for each in plan.refusals],
             "remedies": [each.remedy for each in plan.refusals],
             "no_warnings": not plan.warnings,
@@ -318,5 +339,7 @@ def _options(said: Given) -> Given:
     if "limits" in options:
         limits = options["limits"]
         protected = {"protected": tuple(limits["protected"])} if "protected" in limits else {}
-        options["limits"] = Limits(**{"delete_assets": 1000, "allow_remove": 1000, **limits, **protected})
+        options["limits"] = Limits(
+            **{"delete_assets": 1000, "allow_remove": 1000, **limits, **protected}
+        )
     return options

@@ -14,9 +14,13 @@ from tests.tables import CASES
 
 
 def test_every_feature_has_a_task() -> None:
-    first, *_ = yaml.safe_load((CASES / "stories/versions.yml").read_text(encoding="utf-8"))["stories"]
+    first, *_ = yaml.safe_load((CASES / "stories/versions.yml").read_text(encoding="utf-8"))[
+        "stories"
+    ]
     tried = {row["feature"]: row["since"] for row in first["each"]}
-    assert tried == {each.name: show_version(each.since) for each in Feature if each is not Feature.FOLDERLIST}
+    assert tried == {
+        each.name: show_version(each.since) for each in Feature if each is not Feature.FOLDERLIST
+    }
 
 
 def test_the_page_names_the_versions_of_the_table() -> None:

@@ -32,15 +32,21 @@ class Authority:
         self.authority.cert_pem.write_to_path(self.ca)
         return self
 
-    def issue(self, name: str, alternative: str = "127.0.0.1", *, password: str = "", days: int = 2) -> str:
+    def issue(
+        self, name: str, alternative: str = "127.0.0.1", *, password: str = "", days: int = 2
+    ) -> str:
         """Make a certificate with its key in one PEM file, and return its path; with -1 of ``days`` it is expired."""
         end = datetime.now(UTC) + timedelta(days)
         begin = end - timedelta(days=4)
-        made = self.authority.issue_cert(alternative, common_name=name, not_before=begin, not_after=end)
+        made = self.authority.issue_cert(
+            alternative, common_name=name, not_before=begin, not_after=end
+        )
         key = made.private_key_pem.bytes()
         if password:
             lock = BestAvailableEncryption(password.encode())
-            key = load_pem_private_key(key, None).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, lock)
+            key = load_pem_private_key(key, None).private_bytes(
+                Encoding.PEM, PrivateFormat.PKCS8, lock
+            )
         path = self.folder / f"{name}.pem"
         path.write_bytes(key + made.cert_chain_pems[0].bytes())
         return str(path)

@@ -42,7 +42,10 @@ class FrontDoor:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -55,7 +58,9 @@ class FrontDoor:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        await asyncio.sleep(0.02)  # transports that were aborted close their sockets in the turns that follow
+        await asyncio.sleep(
+            0.02
+        )  # transports that were aborted close their sockets in the turns that follow
 
     async def _answer(self, exchange: Exchange) -> bool:
         self.heads.append(exchange.head)

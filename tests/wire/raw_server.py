@@ -19,7 +19,9 @@ Handler = Callable[["Exchange"], Awaitable[bool]]
 class Exchange:
     """One request as it came, and the way to answer it."""
 
-    def __init__(self, head: bytes, body: bytes, connection: int, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, head: bytes, body: bytes, connection: int, writer: asyncio.StreamWriter
+    ) -> None:
         self.head = head
         self.body = body
         self.connection = connection
@@ -36,7 +38,10 @@ class Exchange:
     @property
     def headers(self) -> dict[str, str]:
         lines = self.head.decode("utf-8").split("\r\n")[1:]
-        return {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+        return {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines if line)
+        }
 
 
 class RawServer:
@@ -63,7 +68,10 @@ class RawServer:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._server.close()
         for writer in list(self._writers):
@@ -78,7 +86,9 @@ class RawServer:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 exchange = Exchange(head, b"", connection, writer)
-                exchange.body = await reader.readexactly(int(exchange.headers.get("content-length", "0")))
+                exchange.body = await reader.readexactly(
+                    int(exchange.headers.get("content-length", "0"))
+                )
                 self.exchanges.append(exchange)
                 behaviour = self.behaviours[min(len(self.exchanges), len(self.behaviours)) - 1]
                 if not await behaviour(exchange):
@@ -105,7 +115,9 @@ def beside(server: RawServer) -> Iterator[RawServer]:
         loop.close()
 
 
-def answer(status: int = 200, body: bytes = b"", headers: str = "", *, stay: bool = True) -> Handler:
+def answer(
+    status: int = 200, body: bytes = b"", headers: str = "", *, stay: bool = True
+) -> Handler:
     """A whole answer."""
 
     async def handler(exchange: Exchange) -> bool:

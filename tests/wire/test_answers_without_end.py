@@ -107,18 +107,48 @@ MARGIN = 24.0  # MiB: buffers on the way, and what an interpreter allocates besi
 @pytest.mark.parametrize(
     ("how", "handler", "says", "most"),
     [
-        ("asset", lambda: answer(200, bomb(256 * MIB), "Content-Encoding: gzip\r\n"), "larger than 64 MiB", WHOLE),
+        (
+            "asset",
+            lambda: answer(200, bomb(256 * MIB), "Content-Encoding: gzip\r\n"),
+            "larger than 64 MiB",
+            WHOLE,
+        ),
         ("asset", lambda: endless(CHUNKED, chunk(b"x" * 60_000)), "larger than 64 MiB", WHOLE),
         ("asset", lambda: answer(200, b"x" * (65 * MIB)), "larger than 64 MiB", 0),
-        ("asset", lambda: endless(OK + b"Content-Length: 999999999999999999999\r\n\r\n", b"x"), "not valid HTTP", 0),
+        (
+            "asset",
+            lambda: endless(OK + b"Content-Length: 999999999999999999999\r\n\r\n", b"x"),
+            "not valid HTTP",
+            0,
+        ),
         ("write", lambda: endless(CHUNKED, chunk(b"x" * 60_000)), "InDoubtError", WHOLE),
-        ("asset", lambda: endless(CHUNKED.replace(b"200 OK", b"404 No"), chunk(b"x" * 60_000)), "NotFoundError", 3),
-        ("write", lambda: endless(CHUNKED.replace(b"200 OK", b"500 No"), chunk(b"x" * 60_000)), "RejectedError", 3),
+        (
+            "asset",
+            lambda: endless(CHUNKED.replace(b"200 OK", b"404 No"), chunk(b"x" * 60_000)),
+            "NotFoundError",
+            3,
+        ),
+        (
+            "write",
+            lambda: endless(CHUNKED.replace(b"200 OK", b"500 No"), chunk(b"x" * 60_000)),
+            "RejectedError",
+            3,
+        ),
         ("file", lambda: endless(CHUNKED, chunk(b"x" * 60_000)), "larger than 1 MiB", 3),
-        ("asset", lambda: endless(b"HTTP/1.1 200 OK\r\n", b"X-A: " + b"b" * 5000 + b"\r\n"), "not valid HTTP", 3),
+        (
+            "asset",
+            lambda: endless(b"HTTP/1.1 200 OK\r\n", b"X-A: " + b"b" * 5000 + b"\r\n"),
+            "not valid HTTP",
+            3,
+        ),
         ("asset", lambda: endless(b"HTTP/1.1 200 OK\r\nX-A: ", b"b" * 9000), "not valid HTTP", 3),
         ("asset", lambda: endless(b"HTTP/1.1 200 ", b"b" * 9000), "not valid HTTP", 3),
-        ("asset", lambda: endless(CHUNKED + b"5\r\nhello\r\n0\r\n", b"X-A: b\r\n" * 900), "InDoubtError", 3),
+        (
+            "asset",
+            lambda: endless(CHUNKED + b"5\r\nhello\r\n0\r\n", b"X-A: b\r\n" * 900),
+            "InDoubtError",
+            3,
+        ),
     ],
 )
 def test_memory_stays_within_the_cap(
@@ -172,7 +202,9 @@ def test_a_listing_without_end_is_given_up_by_its_bytes(
 
 
 @table("server/endless_listings", "kind", "says", "most")
-def test_a_listing_without_end_stays_within_its_cap(tmp_path: Path, kind: str, says: str, most: float) -> None:
+def test_a_listing_without_end_stays_within_its_cap(
+    tmp_path: Path, kind: str, says: str, most: float
+) -> None:
     """With the true cap, in a process of its own."""
     head, unit = ENDLESS[kind]
     piece = chunk(unit * (60_000 // len(unit)))
@@ -191,7 +223,9 @@ SECONDS = 2.0  # between bytes, which come a hundred times as often
 def ask(handler: Handler, work: Work, *, seconds: float = SECONDS) -> tuple[ServerError, int]:
     async def main() -> tuple[ServerError, int]:
         async with RawServer(handler) as server:
-            spec = ServerSpec("raw", server.url, timeouts=Timeouts(seconds, seconds, seconds, seconds))
+            spec = ServerSpec(
+                "raw", server.url, timeouts=Timeouts(seconds, seconds, seconds, seconds)
+            )
             async with AsyncMediaServer(spec, clock=NoWait()) as client:
                 with pytest.raises(ServerError) as caught:
                     await work(client)
@@ -226,7 +260,9 @@ TRICKLES = [
 def test_a_byte_at_a_time_is_given_up_and_not_asked_for_again(
     trickle: Handler, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("msauto.server.http_client._WHOLE", 0.1)  # in place of ten: nobody waits for that long
+    monkeypatch.setattr(
+        "msauto.server.http_client._WHOLE", 0.1
+    )  # in place of ten: nobody waits for that long
     error, asked = ask(trickle, work)
     assert isinstance(error, TooSlowError)
     assert "the answer was incomplete after 0.2 s" in str(error)
@@ -260,7 +296,9 @@ def test_a_film_that_moves_may_take_as_long_as_it_likes(tmp_path: Path) -> None:
         async with RawServer(film) as server:
             spec = ServerSpec("raw", server.url, timeouts=Timeouts(1, 1, 1, 1))
             async with AsyncMediaServer(spec, clock=NoWait()) as client:
-                return await client.download(Request("GET", "/storage/N@x/WP1"), tmp_path / "film.mp4")
+                return await client.download(
+                    Request("GET", "/storage/N@x/WP1"), tmp_path / "film.mp4"
+                )
 
     assert asyncio.run(main()) == 10 * len(piece)
 
@@ -274,7 +312,10 @@ def test_a_long_error_is_told_by_its_beginning() -> None:
 def test_an_answer_as_large_as_it_may_be_is_read() -> None:
     async def main() -> int:
         whole = answer(200, b" " * ANSWER_BYTES)
-        async with RawServer(whole) as server, AsyncMediaServer(ServerSpec("raw", server.url)) as client:
+        async with (
+            RawServer(whole) as server,
+            AsyncMediaServer(ServerSpec("raw", server.url)) as client,
+        ):
             return await client.read(Request("GET", "/rss"), lambda reply: len(reply.data))
 
     assert asyncio.run(main()) == ANSWER_BYTES

@@ -53,7 +53,9 @@ def dest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def film(content: bytes = FILM, *, status: int = 200, sent: int | None = None, more: str = "") -> Handler:
+def film(
+    content: bytes = FILM, *, status: int = 200, sent: int | None = None, more: str = ""
+) -> Handler:
     """Answer with a film; of ``sent`` bytes of it the connection ends."""
     head = f"HTTP/1.1 {status} Some\r\nContent-Type: video/mp4\r\nContent-Length: {len(content)}\r\n{more}\r\n"
     return raw(head.encode() + content[:sent])
@@ -64,7 +66,9 @@ def unmeasured(content: bytes) -> Handler:
     return raw(b"HTTP/1.0 200 OK\r\nContent-Type: video/mp4\r\n\r\n" + content)
 
 
-def fetch(dest: Path, *behaviors: Handler, watch: Notes | None = None) -> tuple[FetchResult, RawServer]:
+def fetch(
+    dest: Path, *behaviors: Handler, watch: Notes | None = None
+) -> tuple[FetchResult, RawServer]:
     async def main() -> tuple[FetchResult, RawServer]:
         async with RawServer(*behaviors) as server:
             spec = ServerSpec("raw", server.url, timeouts=Timeouts(5, 5, 5, 5))
@@ -87,7 +91,9 @@ def test_a_whole_file_takes_the_place_of_the_old_one(dest: Path) -> None:
 
 
 @pytest.mark.parametrize("sent", [0, 10, 50_000, len(FILM) - 1])
-@pytest.mark.parametrize("between", [(), (cut,), (answer(503, b"busy"),), (raw(b"HTTP/1.1 200 OK\r\n"),)])
+@pytest.mark.parametrize(
+    "between", [(), (cut,), (answer(503, b"busy"),), (raw(b"HTTP/1.1 200 OK\r\n"),)]
+)
 def test_one_that_breaks_off_is_fetched_again_from_its_start(
     dest: Path, sent: int, between: tuple[Handler, ...]
 ) -> None:
@@ -113,12 +119,17 @@ def test_silence_in_the_middle_is_an_interruption(dest: Path) -> None:
         (film(sent=0), InDoubtError),
         (film(b""), UnreadableError),
         (unmeasured(b""), UnreadableError),
-        (film(FILM[:100], status=206, more="Content-Range: bytes 0-99/102400\r\n"), UnreadableError),
+        (
+            film(FILM[:100], status=206, more="Content-Range: bytes 0-99/102400\r\n"),
+            UnreadableError,
+        ),
         (answer(404, b"Object not found"), RejectedError),
         (answer(200, b"<html><form/></html>", "Content-Type: text/html\r\n"), UnreadableError),
     ],
 )
-def test_what_is_not_a_whole_file_leaves_the_old_one(dest: Path, behavior: Handler, error: type[ServerError]) -> None:
+def test_what_is_not_a_whole_file_leaves_the_old_one(
+    dest: Path, behavior: Handler, error: type[ServerError]
+) -> None:
     with pytest.raises(error):
         fetch(dest, behavior)
     assert dest.read_bytes() == OLD

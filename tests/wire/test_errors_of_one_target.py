@@ -40,15 +40,24 @@ def sims() -> Iterator[list[Simulator]]:
 @pytest.fixture
 def desk(sims: list[Simulator], tmp_path: Path) -> Desk:
     desk = Desk(tmp_path)
-    blocks = {f"studio-{name}": {"server": {"url": sim.url}} for name, sim in zip("ab", sims, strict=True)}
+    blocks = {
+        f"studio-{name}": {"server": {"url": sim.url}} for name, sim in zip("ab", sims, strict=True)
+    }
     desk.inventory({name: {**block, "database": "NEWS"} for name, block in blocks.items()})
-    task = {"name": "Describe", "asset": {"select": {"folder": "Raw"}, "fields": {"comment": "checked"}}}
+    task = {
+        "name": "Describe",
+        "asset": {"select": {"folder": "Raw"}, "fields": {"comment": "checked"}},
+    }
     desk.write("play.yml", [{"hosts": "all", "tasks": [task]}])
     return desk
 
 
 def fail(
-    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, error: Exception, when: Callable[[Any], bool]
+    monkeypatch: pytest.MonkeyPatch,
+    owner: type,
+    name: str,
+    error: Exception,
+    when: Callable[[Any], bool],
 ) -> None:
     """Let a method fail for some of the objects that it is called on."""
     method: Any = getattr(owner, name)
@@ -71,7 +80,9 @@ def comments(sims: list[Simulator]) -> dict[str, list[str]]:
 
 
 @EACH
-def test_while_planning(desk: Desk, sims: list[Simulator], monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_while_planning(
+    desk: Desk, sims: list[Simulator], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     fail(monkeypatch, AssetSurvey, "__call__", error, lambda survey: survey._group.name == "Evil")
     stopped = desk.run("apply", "-i", "inventory.yml", "play.yml", "--yes")
     assert stopped.code == 1
@@ -87,7 +98,9 @@ def test_while_planning(desk: Desk, sims: list[Simulator], monkeypatch: pytest.M
 def test_a_server_as_a_whole(
     desk: Desk, sims: list[Simulator], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    fail(monkeypatch, Grouping, "groups", error, lambda grouping: grouping.server.name == "studio-a")
+    fail(
+        monkeypatch, Grouping, "groups", error, lambda grouping: grouping.server.name == "studio-a"
+    )
     stopped = desk.run("apply", "-i", "inventory.yml", "play.yml", "--yes")
     assert stopped.code == 1
     stopped.one_error("studio-a", type(error).__name__, "→")
@@ -100,9 +113,15 @@ def test_a_server_as_a_whole(
 @EACH
 @pytest.mark.parametrize("method", ["_carry_out", "run"])
 def test_while_applying(
-    desk: Desk, sims: list[Simulator], monkeypatch: pytest.MonkeyPatch, error: Exception, method: str
+    desk: Desk,
+    sims: list[Simulator],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    method: str,
 ) -> None:
-    fail(monkeypatch, TargetExecutor, method, error, lambda executor: executor._target.name == "Evil")
+    fail(
+        monkeypatch, TargetExecutor, method, error, lambda executor: executor._target.name == "Evil"
+    )
     applied = desk.run("apply", "-i", "inventory.yml", "play.yml", "--yes")
     assert applied.code == 3
     applied.one_error(type(error).__name__)
@@ -151,5 +170,10 @@ def test_a_condition_that_fails_of_one_clip(desk: Desk, sims: list[Simulator], w
     stopped.one_error("Evil")
     applied = desk.run("apply", "-i", "inventory.yml", "play.yml", "--yes", "--keep-going")
     assert applied.code == 3
-    checked = [clip for sim in sims for clip in sim.state.databases["NEWS"].clips() if clip.home.fields.get("user_1")]
+    checked = [
+        clip
+        for sim in sims
+        for clip in sim.state.databases["NEWS"].clips()
+        if clip.home.fields.get("user_1")
+    ]
     assert [clip.title for clip in checked] == ["Good", "Evil", "Good"]

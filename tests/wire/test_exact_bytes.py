@@ -59,7 +59,11 @@ def test_read_has_no_header_that_aiohttp_would_add() -> None:
 @pytest.mark.parametrize(
     ("auth", "name", "value"),
     [
-        (Auth(username="ops", password=Secret("geheim ü")), "authorization", "Basic b3BzOmdlaGVpbSDDvA=="),
+        (
+            Auth(username="ops", password=Secret("geheim ü")),
+            "authorization",
+            "Basic b3BzOmdlaGVpbSDDvA==",
+        ),
         (Auth(bearer=Secret("t0ken")), "authorization", "Bearer t0ken"),
         (Auth(headers=(("X-Auth-Token", Secret("schlüssel")),)), "x-auth-token", "schlüssel"),
     ],

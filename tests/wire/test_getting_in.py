@@ -68,11 +68,16 @@ def test_server_that_is_trusted(house_ca: Authority, trust: str) -> None:
     auth = Auth(username="ops", password=Secret("geheim"))
     server = send(Tls(verify=False) if trust == "anybody" else Tls(ca=house_ca.ca), context, auth)
     assert server.lines == [f"POST {PATH} HTTP/1.1".encode()]
-    assert server.exchanges[0].headers["authorization"] == "Basic " + base64.b64encode(b"ops:geheim").decode()
+    assert (
+        server.exchanges[0].headers["authorization"]
+        == "Basic " + base64.b64encode(b"ops:geheim").decode()
+    )
 
 
 @pytest.mark.parametrize("trust", ["nobody", "another", "another name", "expired"])
-def test_server_that_cannot_be_trusted_sees_nothing(house_ca: Authority, other_ca: Authority, trust: str) -> None:
+def test_server_that_cannot_be_trusted_sees_nothing(
+    house_ca: Authority, other_ca: Authority, trust: str
+) -> None:
     name = {"another name": "elsewhere", "expired": "old"}.get(trust, "server")
     tls = {"nobody": Tls(), "another": Tls(ca=other_ca.ca)}.get(trust, Tls(ca=house_ca.ca))
     with pytest.raises(NotSentError, match="no secure connection") as caught:
@@ -95,7 +100,9 @@ def test_without_the_right_client_certificate_nothing_is_done(
 ) -> None:
     # With TLS 1.3 the server says no only after the handshake, when the request may have left: fate unknown is right.
     context = house_ca.server_context(pem(house_ca, "server"), clients_of=house_ca)
-    cert = {"of another authority": pem(other_ca, "client"), "expired": pem(house_ca, "old")}.get(own)
+    cert = {"of another authority": pem(other_ca, "client"), "expired": pem(house_ca, "old")}.get(
+        own
+    )
     with pytest.raises((NotSentError, InDoubtError)) as caught:
         send(Tls(ca=house_ca.ca, cert=cert), context)
     assert caught.value.__notes__ == ["0 requests were seen"]
@@ -104,7 +111,9 @@ def test_without_the_right_client_certificate_nothing_is_done(
 
 
 @pytest.mark.parametrize("password", [None, Secret("wrong one")])
-def test_locked_key_is_an_error_and_never_a_question(house_ca: Authority, password: Secret | None) -> None:
+def test_locked_key_is_an_error_and_never_a_question(
+    house_ca: Authority, password: Secret | None
+) -> None:
     tls = Tls(ca=house_ca.ca, cert=pem(house_ca, "locked"), key_password=password)
     with pytest.raises(NotSentError, match="TLS files") as caught:
         AsyncMediaServer(ServerSpec("studio", "https://studio", tls=tls))
@@ -113,9 +122,13 @@ def test_locked_key_is_an_error_and_never_a_question(house_ca: Authority, passwo
 
 
 def test_certificate_without_a_key(tmp_path: Path) -> None:
-    (tmp_path / "cert.pem").write_text("-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----\n")
+    (tmp_path / "cert.pem").write_text(
+        "-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----\n"
+    )
     with pytest.raises(NotSentError, match="TLS files"):
-        AsyncMediaServer(ServerSpec("studio", "https://studio", tls=Tls(cert=str(tmp_path / "cert.pem"))))
+        AsyncMediaServer(
+            ServerSpec("studio", "https://studio", tls=Tls(cert=str(tmp_path / "cert.pem")))
+        )
 
 
 # Limits of one server -------------------------------------------------------------------------------------------
@@ -148,7 +161,10 @@ KINDS: dict[str, tuple[str, Callable[[AsyncMediaServer, Path], Awaitable[object]
     "folder": ("listing", lambda client, _: client.list("NEWS")),
     "databases": ("listing", lambda client, _: client.databases()),
     "thumbnail": ("read", lambda client, _: client.thumbnail("NEWS", "x")),
-    "proxy": ("proxy", lambda client, folder: client.download_proxy("NEWS", "x", "WP1", folder / "x.mp4")),
+    "proxy": (
+        "proxy",
+        lambda client, folder: client.download_proxy("NEWS", "x", "WP1", folder / "x.mp4"),
+    ),
 }
 
 

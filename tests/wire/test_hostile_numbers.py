@@ -14,7 +14,9 @@ from msauto.plugins.simulator.embedded.state import SimClip, SimDatabase, SimMar
 from tests.cli.command_line import Desk
 from tests.tables import CASES
 
-HOSTILE: dict[str, str] = yaml.safe_load((CASES / "server/hostile_numbers.yml").read_text(encoding="utf-8"))
+HOSTILE: dict[str, str] = yaml.safe_load(
+    (CASES / "server/hostile_numbers.yml").read_text(encoding="utf-8")
+)
 HOSTILE |= {"many digits": "9" * 5000}
 FURTHER = (
     "first_frame", "last_frame", "icon_pos", "layer", "bps", "channels", "width", "height", "sample_rate", "mime_type",
@@ -49,7 +51,9 @@ def add_hostile(news: SimDatabase, values: dict[str, str]) -> None:
         for name in ("uid", ("pos", "rating")[number % 2]):
             _with_marker(news.add_clip(f"marker {name} is {about}", "Raw", frames=500), name, text)
         for name in ("number", ("start", "duration", "rating")[number % 3]):
-            _with_segment(news.add_clip(f"segment {name} is {about}", "Raw", frames=500), name, text)
+            _with_segment(
+                news.add_clip(f"segment {name} is {about}", "Raw", frames=500), name, text
+            )
 
 
 def _with_marker(clip: SimClip, name: str, text: Any) -> None:
@@ -77,7 +81,10 @@ class _Written(str):
 
 
 def select(**more: Any) -> list[dict[str, Any]]:
-    task = {"name": "Describe", "asset": {"select": {"folder": "Raw"}, "fields": {"comment": "checked"}, **more}}
+    task = {
+        "name": "Describe",
+        "asset": {"select": {"folder": "Raw"}, "fields": {"comment": "checked"}, **more},
+    }
     return [{"hosts": "all", "tasks": [task]}]
 
 
@@ -89,7 +96,9 @@ def test_a_hostile_clip_ends_no_run(desk: Desk, news: SimDatabase) -> None:
     add_hostile(news, HOSTILE)
     desk.write("play.yml", select())
     planned = desk.run("plan", "-i", "inventory.yml", "play.yml", "--format", "json")
-    assert planned.code == 0, [target["error"] for target in planned.json["targets"] if target["error"]]
+    assert planned.code == 0, [
+        target["error"] for target in planned.json["targets"] if target["error"]
+    ]
     assert planned.json["summary"]["change"] == len(list(news.clips()))
     assert any("frame_time is '1e-400000000'" in warning for warning in planned.json["warnings"])
     assert all(len(warning) < 400 for warning in planned.json["warnings"])
@@ -101,7 +110,10 @@ def test_a_hostile_clip_ends_no_run(desk: Desk, news: SimDatabase) -> None:
 
 def test_hostile_clips_are_shown_and_exported(desk: Desk, news: SimDatabase) -> None:
     add_hostile(news, HOSTILE)
-    for command in (("show", "assets", "--recursive"), ("show", "assets", "--recursive", "--format", "json")):
+    for command in (
+        ("show", "assets", "--recursive"),
+        ("show", "assets", "--recursive", "--format", "json"),
+    ):
         shown = desk.run(*command, "-i", "inventory.yml")
         assert shown.code == 0, shown.err
         assert "Good" in shown.out
@@ -132,13 +144,17 @@ def test_without_a_rate_time_codes_are_refused_and_frames_work(
     desk.write("play.yml", one("Still", markers=[{"at": "00:00:01:00", "title": "Ad"}]))
     refused = desk.run("plan", "-i", "inventory.yml", "play.yml")
     assert refused.code == 1
-    refused.one_error("00:00:01:00 needs a frame rate", reason, "write the position as a number of frames")
+    refused.one_error(
+        "00:00:01:00 needs a frame rate", reason, "write the position as a number of frames"
+    )
     desk.write("play.yml", one("Still", markers=[{"at": 25, "title": "Ad"}]))
     assert desk.run("apply", "-i", "inventory.yml", "play.yml", "--yes").code == 0
     assert [marker.pos for marker in clip.markers] == [25]
 
 
-def test_a_length_of_a_billion_frames_is_not_divided_into_as_many_pieces(desk: Desk, news: SimDatabase) -> None:
+def test_a_length_of_a_billion_frames_is_not_divided_into_as_many_pieces(
+    desk: Desk, news: SimDatabase
+) -> None:
     news.add_clip("Long", "Raw", frames=500).shown["frames"] = "999999999"
     desk.write("play.yml", one("Long", segmentation={"duration": 1}))
     refused = desk.run("plan", "-i", "inventory.yml", "play.yml")
@@ -149,7 +165,9 @@ def test_a_length_of_a_billion_frames_is_not_divided_into_as_many_pieces(desk: D
 # Items without a readable number
 
 
-def test_an_item_without_a_readable_number_is_touched_by_nothing(desk: Desk, news: SimDatabase) -> None:
+def test_an_item_without_a_readable_number_is_touched_by_nothing(
+    desk: Desk, news: SimDatabase
+) -> None:
     clip = news.add_clip("Film", "Raw", frames=500)
     _with_marker(clip, "uid", "1_0")
     clip.markers.append(SimMarker(10, 200, {"track": "General", "title": "Old"}))
@@ -158,22 +176,36 @@ def test_an_item_without_a_readable_number_is_touched_by_nothing(desk: Desk, new
     part = {"number": 1, "start": 0, "duration": 50, "title": "Part"}
     desk.write("play.yml", one("Film", markers=[{"uid": 10, "title": "New"}], segments=[part]))
     assert desk.run("apply", "-i", "inventory.yml", "play.yml", "--yes").code == 0
-    assert [(str(each.uid), each.fields.get("title")) for each in clip.markers] == [("1_0", None), ("10", "New")]
+    assert [(str(each.uid), each.fields.get("title")) for each in clip.markers] == [
+        ("1_0", None),
+        ("10", "New"),
+    ]
     assert sorted(str(each.number) for each in clip.segments) == ["1", "1e0"]
 
 
 @pytest.mark.parametrize(
     ("asset", "words"),
     [
-        ({"markers": [{"uid": 10, "state": "absent"}], "exactly": ["markers"]}, "the uid of a marker is '1_0'"),
+        (
+            {"markers": [{"uid": 10, "state": "absent"}], "exactly": ["markers"]},
+            "the uid of a marker is '1_0'",
+        ),
         ({"markers": [{"at": 100, "title": "Ad"}]}, "the uid of a marker is '1_0'"),
-        ({"segments": [{"number": 1, "start": 0, "duration": 50}]}, "the number of a segment is '1e0'"),
+        (
+            {"segments": [{"number": 1, "start": 0, "duration": 50}]},
+            "the number of a segment is '1e0'",
+        ),
         ({"segments": [{"start": 0, "duration": 50}]}, "the number of a segment is '1e0'"),
-        ({"segments": [{"title": "Part", "state": "absent"}], "exactly": ["segments"]}, "the number of a segment"),
+        (
+            {"segments": [{"title": "Part", "state": "absent"}], "exactly": ["segments"]},
+            "the number of a segment",
+        ),
         ({"segmentation": {"duration": 250}}, "the number of a segment is '1e0'"),
     ],
 )
-def test_what_may_concern_such_an_item_is_refused(desk: Desk, news: SimDatabase, asset: Any, words: str) -> None:
+def test_what_may_concern_such_an_item_is_refused(
+    desk: Desk, news: SimDatabase, asset: Any, words: str
+) -> None:
     clip = news.add_clip("Film", "Raw", frames=500)
     _with_marker(clip, "uid", "1_0")
     _with_segment(clip, "number", "1e0")
@@ -183,7 +215,9 @@ def test_what_may_concern_such_an_item_is_refused(desk: Desk, news: SimDatabase,
     refused.one_error(words)
 
 
-def test_nothing_is_tried_on_a_clip_with_such_an_item(desk: Desk, sim: Simulator, news: SimDatabase) -> None:
+def test_nothing_is_tried_on_a_clip_with_such_an_item(
+    desk: Desk, sim: Simulator, news: SimDatabase
+) -> None:
     _with_segment(news.add_clip("Film", "Raw", frames=500), "number", "1e0")
     refused = desk.run("probe", "-i", "inventory.yml", "--scratch", "Film", "-y")
     assert refused.code == 4

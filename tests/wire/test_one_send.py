@@ -30,7 +30,9 @@ def write(method: Write) -> Request:
 
 
 async def with_client(
-    work: Callable[[AsyncMediaServer, RawServer], Awaitable[None]], *behaviours: Handler, seconds: float = 5.0
+    work: Callable[[AsyncMediaServer, RawServer], Awaitable[None]],
+    *behaviours: Handler,
+    seconds: float = 5.0,
 ) -> RawServer:
     async with RawServer(*behaviours) as server:
         spec = ServerSpec("raw", server.url, timeouts=Timeouts(connect=seconds, read=seconds))
@@ -41,7 +43,9 @@ async def with_client(
 
 @pytest.mark.parametrize("method", WRITES)
 @pytest.mark.parametrize("fault", [cut, reset], ids=["cut", "reset"])
-def test_write_on_kept_alive_connection_that_drops_is_sent_once(method: Write, fault: Handler) -> None:
+def test_write_on_kept_alive_connection_that_drops_is_sent_once(
+    method: Write, fault: Handler
+) -> None:
     async def work(client: AsyncMediaServer, server: RawServer) -> None:
         await client.send(Request("GET", "/rss"))
         await client.send(Request("GET", "/rss"))  # the connection is seen to be kept
@@ -50,7 +54,9 @@ def test_write_on_kept_alive_connection_that_drops_is_sent_once(method: Write, f
         await asyncio.sleep(0.05)
 
     server = asyncio.run(with_client(work, OK, OK, fault, OK))
-    assert [exchange.connection for exchange in server.exchanges] == [1, 1, 1], "the connection was not kept alive"
+    assert [exchange.connection for exchange in server.exchanges] == [1, 1, 1], (
+        "the connection was not kept alive"
+    )
     assert server.lines[2:] == [f"{method} /storage/N@x HTTP/1.1".encode()]
 
 
@@ -67,13 +73,18 @@ def test_writes_to_a_server_that_closes_after_each_answer_without_saying_so(meth
         for _ in range(3):
             await client.send(write(method))
         await client.asset("N", "x")
-        await client.asset("N", "x")  # this read dies with the connection, and is asked again on a new one
+        await client.asset(
+            "N", "x"
+        )  # this read dies with the connection, and is asked again on a new one
         for _ in range(3):
             await client.send(write(method))
             await client.asset("N", "x")
 
     server = asyncio.run(with_client(work, close_late))
-    assert [line.split()[0].decode() for line in server.lines] == [method] * 3 + ["GET"] * 2 + [method, "GET"] * 3
+    assert [line.split()[0].decode() for line in server.lines] == [method] * 3 + ["GET"] * 2 + [
+        method,
+        "GET",
+    ] * 3
 
 
 @pytest.mark.parametrize("method", WRITES)
@@ -161,7 +172,15 @@ def test_write_after_the_idle_connection_was_closed_is_sent_at_most_once(method:
 
 @pytest.mark.parametrize("method", WRITES)
 @pytest.mark.parametrize(
-    "data", [HALF, CHUNK_CUT, NO_LAST_CHUNK, b"HTTP/1.1 200", b"\x00garbage\r\n\r\n", b"HTTP/1.1 200 OK\r\nA"]
+    "data",
+    [
+        HALF,
+        CHUNK_CUT,
+        NO_LAST_CHUNK,
+        b"HTTP/1.1 200",
+        b"\x00garbage\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA",
+    ],
 )
 def test_half_an_answer_to_a_write_leaves_its_fate_unknown(method: Write, data: bytes) -> None:
     async def work(client: AsyncMediaServer, server: RawServer) -> None:
@@ -179,7 +198,9 @@ def test_half_an_answer_to_a_read_is_asked_for_again(data: bytes) -> None:
     async def work(client: AsyncMediaServer, server: RawServer) -> None:
         assert (await client.asset("N", "x")).title == "x"
 
-    assert len(asyncio.run(with_client(work, raw(data), raw(data), answer(200, CLIP))).exchanges) == 3
+    assert (
+        len(asyncio.run(with_client(work, raw(data), raw(data), answer(200, CLIP))).exchanges) == 3
+    )
 
 
 def test_read_is_given_up_after_three_more_tries() -> None:
@@ -227,7 +248,9 @@ def test_unknown_host_is_certainly_not_sent() -> None:
 def test_tls_that_fails_is_certainly_not_sent() -> None:
     async def main() -> RawServer:
         async with RawServer(OK) as server:  # speaks no TLS
-            spec = ServerSpec("raw", server.url.replace("http:", "https:"), timeouts=Timeouts(connect=0.3))
+            spec = ServerSpec(
+                "raw", server.url.replace("http:", "https:"), timeouts=Timeouts(connect=0.3)
+            )
             async with AsyncMediaServer(spec) as client:
                 with pytest.raises(NotSentError):
                     await client.send(write("POST"))
@@ -247,7 +270,9 @@ def test_connection_that_is_never_accepted_times_out_as_not_sent() -> None:
                 filler.setblocking(False)
                 filler.connect_ex(deaf.getsockname())
                 fillers.append(filler)
-            spec = ServerSpec("deaf", f"http://127.0.0.1:{deaf.getsockname()[1]}", timeouts=Timeouts(connect=0.2))
+            spec = ServerSpec(
+                "deaf", f"http://127.0.0.1:{deaf.getsockname()[1]}", timeouts=Timeouts(connect=0.2)
+            )
             async with AsyncMediaServer(spec) as client:
                 with pytest.raises(NotSentError, match="no connection within the time") as caught:
                     await client.send(write("POST"))
@@ -277,7 +302,10 @@ def test_retry_after_is_waited_for() -> None:
     async def main() -> None:
         later = answer(503, b"", "Retry-After: Fri, 20 Nov 2026 12:00:09 GMT\r\n")
         behaviours = (later, answer(503), answer(200, CLIP))
-        async with RawServer(*behaviours) as server, AsyncMediaServer(server.url, clock=clock) as client:
+        async with (
+            RawServer(*behaviours) as server,
+            AsyncMediaServer(server.url, clock=clock) as client,
+        ):
             await client.asset("N", "x")
 
     asyncio.run(main())
@@ -348,7 +376,10 @@ def test_compressed_answers_are_read_and_bombs_are_not(monkeypatch: pytest.Monke
         with pytest.raises(UnreadableError, match="larger than 1 MiB"):
             await client.asset("N", "x")
 
-    zipped = [answer(200, gzip.compress(data), "Content-Encoding: gzip\r\n") for data in (CLIP, b" " * 2**24)]
+    zipped = [
+        answer(200, gzip.compress(data), "Content-Encoding: gzip\r\n")
+        for data in (CLIP, b" " * 2**24)
+    ]
     asyncio.run(with_client(work, *zipped))
 
 

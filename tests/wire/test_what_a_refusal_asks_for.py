@@ -42,13 +42,20 @@ def test_how_to_get_in() -> None:
     ("status", "method", "auth", "remedy"),
     [
         (401, "GET", Auth(), "requests are sent without an account: set `auth`"),
-        (401, "GET", Auth(bearer=Secret("a-token")), "the password, token or user name is refused: correct"),
+        (
+            401,
+            "GET",
+            Auth(bearer=Secret("a-token")),
+            "the password, token or user name is refused: correct",
+        ),
         (403, "GET", Auth(bearer=Secret("a-token")), "the account may not read this"),
         (403, "POST", Auth(bearer=Secret("a-token")), "the account may not write this"),
         (403, "POST", Auth(), "requests are sent without an account: set `auth`"),
     ],
 )
-def test_what_is_wrong_with_the_account(status: int, method: Method, auth: Auth, remedy: str) -> None:
+def test_what_is_wrong_with_the_account(
+    status: int, method: Method, auth: Auth, remedy: str
+) -> None:
     async def main() -> RejectedError:
         async with RawServer(answer(status)) as server:
             async with AsyncMediaServer(ServerSpec("studio", server.url, auth=auth)) as client:
@@ -76,11 +83,18 @@ def test_a_server_that_closes_the_first_connection_may_have_tls(*, answered: boo
 
 
 @pytest.mark.parametrize(
-    "text", ["400 The plain HTTP request was sent to HTTPS port", "Client sent an HTTP request to an HTTPS server."]
+    "text",
+    [
+        "400 The plain HTTP request was sent to HTTPS port",
+        "Client sent an HTTP request to an HTTPS server.",
+    ],
 )
 def test_a_server_that_has_tls_and_gets_plain_http(text: str) -> None:
     async def main() -> RejectedError:
-        async with RawServer(answer(400, text.encode())) as server, AsyncMediaServer(server.url) as client:
+        async with (
+            RawServer(answer(400, text.encode())) as server,
+            AsyncMediaServer(server.url) as client,
+        ):
             with pytest.raises(RejectedError) as caught:
                 await client.asset("N", "x")
         return caught.value
@@ -117,7 +131,9 @@ def test_nobody_waits_for_hours(status: int, asked: str, told: str) -> None:
     assert error.remedy.endswith(f"(it asks to wait {told})")
 
 
-@pytest.mark.parametrize("asked", ["-5", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "Thu, 99 Foo 2026 99:99:99 GMT"])
+@pytest.mark.parametrize(
+    "asked", ["-5", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "Thu, 99 Foo 2026 99:99:99 GMT"]
+)
 def test_what_asks_for_no_time_is_tried_again_as_ever(asked: str) -> None:
     error, clock, sent = refused(503, f"Retry-After: {asked}\r\n")
     assert (sent, len(clock.pauses), max(clock.pauses) < 2) == (4, 3, True)

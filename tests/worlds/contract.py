@@ -39,7 +39,11 @@ class Wish:
 
     def marker(self, mark: Mark) -> list[Task]:
         """What tasks declare of a marker: by its uid, else by its track and position."""
-        return [item for item in self.markers if (item["uid"] == mark.uid if "uid" in item else at(item) == mark.at)]
+        return [
+            item
+            for item in self.markers
+            if (item["uid"] == mark.uid if "uid" in item else at(item) == mark.at)
+        ]
 
     def segment(self, part: Part) -> list[Task]:
         """What tasks declare of a segment: by its number, else by its place or its title, which is not empty."""
@@ -61,7 +65,9 @@ def wish_of(tasks: Iterable[Task]) -> Wish:
 
     xmp: dict[str, list[str]] = {}  # the values of several tasks are one list
     for name, values in (pair for task in every for pair in task.get("xmp", {}).items()):
-        xmp[name] = [*dict.fromkeys([*xmp.get(name, ()), *([values] if isinstance(values, str) else values)])]
+        xmp[name] = [
+            *dict.fromkeys([*xmp.get(name, ()), *([values] if isinstance(values, str) else values)])
+        ]
     return Wish(
         titles=frozenset(task["title"] for task in every if "title" in task),
         former=frozenset(each("was")),
@@ -113,7 +119,11 @@ def named(task: Task, world: Picture, server: SimDialect) -> list[int]:
         selected = {title for folder, title in places if folder == asset["select"]["folder"]}
         found = [clip for title in selected for clip in _titled(title, world, server)]
         if asset.get("state") == "absent":  # no clip is deleted through a link
-            found = [clip for clip in found if world[Thing(clip, "folder", "")] == asset["select"]["folder"]]
+            found = [
+                clip
+                for clip in found
+                if world[Thing(clip, "folder", "")] == asset["select"]["folder"]
+            ]
     else:
         asked = (asset["title"], *asset.get("was", ()))
         found = [clip for title in asked for clip in _titled(title, world, server)]
@@ -122,7 +132,9 @@ def named(task: Task, world: Picture, server: SimDialect) -> list[int]:
         if server.title_twins == "both":
             titles = [_title(world, clip) for clip in clips(world)]
             found = [
-                clip for clip in found if titles.count(_title(world, clip)) < 2 or _title(world, clip) not in asked
+                clip
+                for clip in found
+                if titles.count(_title(world, clip)) < 2 or _title(world, clip) not in asked
             ]
     condition = task.get("when") or asset.get("select", {}).get("where")
     return [
@@ -157,7 +169,9 @@ def _titled(title: str, world: Picture, server: SimDialect) -> list[int]:
     if server.link_titles == "found":
         names = {clip: {name for _, name in entries(world, clip).values()} for clip in names}
     exact = [clip for clip, known in names.items() if title in known]
-    return exact or [clip for clip, known in names.items() if any(same(name, title) for name in known)]
+    return exact or [
+        clip for clip, known in names.items() if any(same(name, title) for name in known)
+    ]
 
 
 def _holds(condition: str, world: Picture, clip: int) -> bool:
@@ -214,8 +228,15 @@ def _declares_mark(wish: Wish, old: Mark | None, new: Mark | None, others: list[
     if by_place and any(mark.at == old.at for mark in others) and not wish.lossy:
         # Of two at one place, the one that is as a task wants it stays, and ``exactly`` removes the other.
         desired = [item for item in by_key if item.get("state") != "absent"]
-        other_fits = any(_fits(item, mark) for item in desired for mark in others if mark.at == old.at)
-        return new is None and wish.removes("markers") and other_fits and not any(_fits(item, old) for item in desired)
+        other_fits = any(
+            _fits(item, mark) for item in desired for mark in others if mark.at == old.at
+        )
+        return (
+            new is None
+            and wish.removes("markers")
+            and other_fits
+            and not any(_fits(item, old) for item in desired)
+        )
     if new is None:
         if any(item.get("state") == "absent" and _fits(item, old) for item in by_key):
             return True
@@ -231,12 +252,18 @@ def _declares_mark(wish: Wish, old: Mark | None, new: Mark | None, others: list[
 def _is_at(item: Task, mark: Mark) -> bool:
     """Whether a marker is where an item wants it; a track that an item with a uid does not name stays."""
     return bool(
-        item.get("at") == mark.pos and item.get("track", mark.at[0] if "uid" in item else "General") == mark.at[0]
+        item.get("at") == mark.pos
+        and item.get("track", mark.at[0] if "uid" in item else "General") == mark.at[0]
     )
 
 
 def _is_made(item: Task, new: Mark) -> bool:
-    return _is_at(item, new) and "uid" not in item and item.get("state") != "absent" and _fits(item, new)
+    return (
+        _is_at(item, new)
+        and "uid" not in item
+        and item.get("state") != "absent"
+        and _fits(item, new)
+    )
 
 
 def _fits(item: Task, mark: Mark) -> bool:
@@ -252,7 +279,8 @@ def _declares_part(wish: Wish, old: Part | None, new: Part | None) -> bool:
     by_key = wish.segment(old)
     if new is not None:
         return (wish.divided and not by_key) or (
-            any(item in wanted for item in by_key) and any(_is_as_asked(new, item) for item in by_key)
+            any(item in wanted for item in by_key)
+            and any(_is_as_asked(new, item) for item in by_key)
         )
     absent = [item for item in by_key if item not in wanted]
     other = bool(absent) and all(item.get("title", old.title) != old.title for item in absent)
@@ -262,14 +290,20 @@ def _declares_part(wish: Wish, old: Part | None, new: Part | None) -> bool:
 def _is_as_asked(part: Part, item: Task) -> bool:
     number = item.get("number", part.number)
     place = (item.get("start", part.start), item.get("duration", part.duration))
-    return (part.number, part.start, part.duration, part.title) == (number, *place, item.get("title", part.title))
+    return (part.number, part.start, part.duration, part.title) == (
+        number,
+        *place,
+        item.get("title", part.title),
+    )
 
 
 def no_consent(wish: Wish, effect: Effect, read: Picture, listed: Picture) -> str:
     """Why the loss of what was there has no consent, or nothing; ``listed``: what was listed last."""
     clip, old, new = effect.thing.clip, effect.before, effect.after
     places = entries(read, clip) if Thing(clip, "asset", "") in read else {}
-    places = {entry: place for entry, place in places.items() if entry == clip} | of(listed, clip, "link")
+    places = {entry: place for entry, place in places.items() if entry == clip} | of(
+        listed, clip, "link"
+    )
     protected = any(fnmatchcase(text, PROTECTED) for place in places.values() for text in place)
     lost = new is None and effect.thing.what in ("asset", "link", "marker", "segment")
     if isinstance(old, Part) and new is None and not wish.absent:
@@ -277,7 +311,12 @@ def no_consent(wish: Wish, effect: Effect, read: Picture, listed: Picture) -> st
         alike = [part for part in of(read, clip, "segment").values() if part.number == old.number]
         if wanted and old.more and not wish.lossy:
             return "a segment lost its track or further titles without lossy"
-        if wanted and len(alike) > 1 and not wish.lossy and any(_is_as_asked(part, wanted[0]) for part in alike):
+        if (
+            wanted
+            and len(alike) > 1
+            and not wish.lossy
+            and any(_is_as_asked(part, wanted[0]) for part in alike)
+        ):
             return "one of several segments of a number was deleted without lossy"
         lost = not wanted
     if protected and lost:
@@ -304,7 +343,9 @@ class Channel:
         return [item for item in self.items if self._is_item(item, news)]
 
     def _is_item(self, item: Task, news: News) -> bool:
-        by_file = self.rule != "item" and (item.get("file") == news.file or item["guid"] == stem(news.file))
+        by_file = self.rule != "item" and (
+            item.get("file") == news.file or item["guid"] == stem(news.file)
+        )
         if self.by_stem:  # then the playbook's user says that stems are the guids
             by_file = by_file or stem(item.get("file", "")) == stem(news.file)
         return bool(by_file or item["guid"] == news.guid)
@@ -319,7 +360,9 @@ class Channel:
             return bool(by_key) or self.exactly
         names = {name for item in by_key for name in item.get("item", ("title", "description"))}
         changed = {
-            name for name in ("title", "description", "link", "date") if getattr(old, name) != getattr(new, name)
+            name
+            for name in ("title", "description", "link", "date")
+            if getattr(old, name) != getattr(new, name)
         }
         return bool(by_key) and changed <= names | ({"date"} if "pubDate" in names else set())
 
@@ -331,16 +374,27 @@ class Channel:
                 yield from (f"{item} is there" for news in live if news.guid == item["guid"])
                 continue
             at_file = [news for news in live if news.file == item["file"]]
-            found = [news for news in at_file if self.rule != "item" or "item" not in item or news.guid == item["guid"]]
-            texts = item.get("item") or {"title": item["text"].partition("\n")[0], "description": item["text"]}
-            if len(found) != 1 or any(getattr(found[0], name) != text for name, text in texts.items()):
+            found = [
+                news
+                for news in at_file
+                if self.rule != "item" or "item" not in item or news.guid == item["guid"]
+            ]
+            texts = item.get("item") or {
+                "title": item["text"].partition("\n")[0],
+                "description": item["text"],
+            }
+            if len(found) != 1 or any(
+                getattr(found[0], name) != text for name, text in texts.items()
+            ):
                 yield f"{item} is not there once: {found}"
 
 
 # What is asked for ------------------------------------------------------------------------------------------------
 
 
-def missing(wish: Wish, clip: int, end: Picture, before: Picture, *, fields: bool, theirs: Set[Thing]) -> Iterator[str]:
+def missing(
+    wish: Wish, clip: int, end: Picture, before: Picture, *, fields: bool, theirs: Set[Thing]
+) -> Iterator[str]:
     """Yield what a clip does not show; ``before``: what was there when it was planned.
 
     ``fields``: whether answers show them. ``theirs``: what other users made.
@@ -351,17 +405,27 @@ def missing(wish: Wish, clip: int, end: Picture, before: Picture, *, fields: boo
             yield f"the clip is {'there' if there else 'gone'}"
         return
     places = entries(end, clip)
-    if wish.former and not any(same(title, asked) for asked in wish.titles for _, title in places.values()):
+    if wish.former and not any(
+        same(title, asked) for asked in wish.titles for _, title in places.values()
+    ):
         yield f"the titles are {places}"
     for name, text in wish.fields.items() if fields else ():
-        values = {end.get(Thing(clip, "field", (entry, name)), "") for entry in places}  # any entry can be the target
+        values = {
+            end.get(Thing(clip, "field", (entry, name)), "") for entry in places
+        }  # any entry can be the target
         if text not in values:
             yield f"{name} is {values}, not {text!r}"
     for name, texts in wish.xmp.items():
         if end.get(Thing(clip, "xmp", name)) != tuple(texts):
             yield f"{name} is {end.get(Thing(clip, 'xmp', name))}"
-    alike = [each for each in clips(end) if end[Thing(each, "asset", "")][1:] == end[Thing(clip, "asset", "")][1:]]
-    known = {place for each in alike for place in entries(end, each).values()}  # nothing tells these clips apart
+    alike = [
+        each
+        for each in clips(end)
+        if end[Thing(each, "asset", "")][1:] == end[Thing(clip, "asset", "")][1:]
+    ]
+    known = {
+        place for each in alike for place in entries(end, each).values()
+    }  # nothing tells these clips apart
     for item in wish.links:
         absent = item.get("state") == "absent"
         if ((item["folder"], item["title"]) in (places.values() if absent else known)) is absent:
@@ -370,32 +434,58 @@ def missing(wish: Wish, clip: int, end: Picture, before: Picture, *, fields: boo
     yield from _missing_parts(wish, list(of(end, clip, "segment").values()))
 
 
-def _missing_marks(wish: Wish, clip: int, end: Picture, before: Picture, theirs: Set[Thing]) -> Iterator[str]:
+def _missing_marks(
+    wish: Wish, clip: int, end: Picture, before: Picture, theirs: Set[Thing]
+) -> Iterator[str]:
     live, earlier = (list(of(picture, clip, "marker").values()) for picture in (end, before))
     places = {at(item) for item in wish.markers if item.get("state") != "absent"}
     for item in wish.markers:
-        found = [mark for mark in live if (mark.uid == item["uid"] if "uid" in item else mark.at == at(item))]
-        made = [end[thing] for thing in theirs if thing.what == "marker" and thing in end and end[thing] in found]
+        found = [
+            mark
+            for mark in live
+            if (mark.uid == item["uid"] if "uid" in item else mark.at == at(item))
+        ]
+        made = [
+            end[thing]
+            for thing in theirs
+            if thing.what == "marker" and thing in end and end[thing] in found
+        ]
         if item.get("state") == "absent":
             # A new marker can get the uid of a deleted one. One of another title was not named when it was planned.
             was = [mark for mark in earlier if mark.at == at(item) or mark.uid == item.get("uid")]
             named_then = not was or any(_fits(item, mark) for mark in was)
-            there = [mark for mark in found if mark.at not in places and _fits(item, mark) and named_then]
+            there = [
+                mark for mark in found if mark.at not in places and _fits(item, mark) and named_then
+            ]
             yield from (f"marker {item} is there" for mark in there)
         elif not any(_fits(item, mark) for mark in found):
             yield f"marker {item} is not there: {found}"
-        elif "at" in item and len(found) - len(made) > max(1, sum(mark.at == at(item) for mark in earlier)):
+        elif "at" in item and len(found) - len(made) > max(
+            1, sum(mark.at == at(item) for mark in earlier)
+        ):
             yield f"marker {item} is there {len(found)} times"
     if "markers" in wish.exactly:
-        yield from (f"a marker is there that no task names: {mark}" for mark in live if not wish.marker(mark))
+        yield from (
+            f"a marker is there that no task names: {mark}"
+            for mark in live
+            if not wish.marker(mark)
+        )
 
 
 def _missing_parts(wish: Wish, live: list[Part]) -> Iterator[str]:
     for item in wish.segments:
         found = [part for part in live if _is_segment(item, part)]
         if item.get("state") == "absent":
-            yield from (f"segment {part} is there" for part in found if item.get("title", part.title) == part.title)
+            yield from (
+                f"segment {part} is there"
+                for part in found
+                if item.get("title", part.title) == part.title
+            )
         elif len(found) != 1 or not _is_as_asked(found[0], item):
             yield f"segment {item} is not there once: {found}"
     if "segments" in wish.exactly and not wish.divided:
-        yield from (f"a segment is there that no task names: {part}" for part in live if not wish.segment(part))
+        yield from (
+            f"a segment is there that no task names: {part}"
+            for part in live
+            if not wish.segment(part)
+        )

@@ -23,8 +23,28 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from tests.worlds.contract import Channel, Wish, declares, is_certain, missing, named, no_consent, wish_of
-from tests.worlds.picture import CHANNEL, Effect, Mark, News, Part, Picture, Thing, clips, entries, of
+from tests.worlds.contract import (
+    Channel,
+    Wish,
+    declares,
+    is_certain,
+    missing,
+    named,
+    no_consent,
+    wish_of,
+)
+from tests.worlds.picture import (
+    CHANNEL,
+    Effect,
+    Mark,
+    News,
+    Part,
+    Picture,
+    Thing,
+    clips,
+    entries,
+    of,
+)
 from tests.worlds.scenario import Scenario
 from tests.worlds.watch import Event, Watch
 from tests.worlds.world import Task
@@ -49,7 +69,11 @@ class Judge:
         """Yield all that is wrong."""
         yield from self._codes()
         for sent, done, event in self.watch.ours():
-            deleted = {each.thing.clip for each in event.effects if each.thing.what == "asset" and each.after is None}
+            deleted = {
+                each.thing.clip
+                for each in event.effects
+                if each.thing.what == "asset" and each.after is None
+            }
             for effect in event.effects:
                 if effect.thing.clip in deleted and effect.thing.what not in ("asset", "link"):
                     continue  # it goes with its clip
@@ -63,12 +87,18 @@ class Judge:
         for target in self._targets:
             clip = self._clip(target)
             if all(self._outcome(each) in _SURE for each in self._of(clip)):
-                told, end = f"(c) {target['name']} is called", self.watch.finished.get(target["name"])
-                yield from (f"{told} {self._outcome(target)}: {each}" for each in self._missing(clip, end))
+                told, end = (
+                    f"(c) {target['name']} is called",
+                    self.watch.finished.get(target["name"]),
+                )
+                yield from (
+                    f"{told} {self._outcome(target)}: {each}" for each in self._missing(clip, end)
+                )
         for clip in {thing.clip for world in self._worlds for thing in world}:
             if self.ok and not self._of(clip):  # what is unchanged is not among the targets
                 yield from (
-                    f"(c) {clip} is called unchanged: {each}" for each in self._missing(clip, self.watch.planned)
+                    f"(c) {clip} is called unchanged: {each}"
+                    for each in self._missing(clip, self.watch.planned)
                 )
 
     # What tasks name ----------------------------------------------------------------------------------------------
@@ -85,7 +115,9 @@ class Judge:
     def _tasks(self) -> list[Task]:
         """The tasks that are not left out."""
         tags = set(self.scenario.tags)
-        return [task for task in self.scenario.tasks if not tags or tags & set(task.get("tags", ()))]
+        return [
+            task for task in self.scenario.tasks if not tags or tags & set(task.get("tags", ()))
+        ]
 
     @cached_property
     def _worlds(self) -> list[Picture]:
@@ -102,7 +134,9 @@ class Judge:
                 continue
             moving = "was" in task["asset"] and len(self._worlds) > 1
             everywhere = all(clip in some for some in each) and not moving
-            if certain and not (everywhere and all(is_certain(task, world, clip) for world in self._worlds)):
+            if certain and not (
+                everywhere and all(is_certain(task, world, clip) for world in self._worlds)
+            ):
                 return None
             tasks.append(task)
         return wish_of(tasks) if tasks else None
@@ -123,19 +157,34 @@ class Judge:
         """Why our request must not have done this, or nothing."""
         thing, read = effect.thing, self.watch.last_read(effect, sent)
         planned = min(read, self.watch.last_read(effect, self.watch.planned or 0))
-        theirs = [(place, each) for place, each in self.watch.theirs() if place < done and _touches(each, thing.clip)]
+        theirs = [
+            (place, each)
+            for place, each in self.watch.theirs()
+            if place < done and _touches(each, thing.clip)
+        ]
         unread = [each for place, each in theirs if place > read]
-        named_anew = [each for place, each in self.watch.theirs() if self.watch.last_get(event, sent) < place < done]
+        named_anew = [
+            each
+            for place, each in self.watch.theirs()
+            if self.watch.last_get(event, sent) < place < done
+        ]
         if unread or (thing.clip != CHANNEL and any(_renames(each) for each in named_anew)):
             seen = self.watch.last_read(Effect(Thing(thing.clip, "asset", ""), None, None), sent)
             seen = max(seen, self.watch.last_list(sent)) if thing.what == "asset" else seen
             # What happens while an answer is under way is no time since it was read.
-            paused = self.scenario.forks == 1 and any(place > seen + 1 and each.paused for place, each in theirs)
-            return "(d) sent two minutes after the last read" if paused and not event.hooked and not event.late else ""
+            paused = self.scenario.forks == 1 and any(
+                place > seen + 1 and each.paused for place, each in theirs
+            )
+            return (
+                "(d) sent two minutes after the last read"
+                if paused and not event.hooked and not event.late
+                else ""
+            )
         if thing.what == "segment" and effect.before is not None and self._is_of_server(effect):
             return self._not_declared(effect, self.watch.at(planned))
         is_theirs = any(
-            place > planned and any(other.thing == thing for other in each.effects) for place, each in theirs
+            place > planned and any(other.thing == thing for other in each.effects)
+            for place, each in theirs
         )
         if is_theirs and self.watch.at(read).get(thing) != self.watch.at(planned).get(thing):
             return "(b) it was read that another user has changed this"
@@ -152,7 +201,9 @@ class Judge:
             return "(a) a task that was left out names this"
         if wish is None:
             return ""
-        known = sent if thing.what == "asset" else self.watch.planned or 0  # what is deleted is read again
+        known = (
+            sent if thing.what == "asset" else self.watch.planned or 0
+        )  # what is deleted is read again
         read, listed = self.watch.last_read(effect, known), self.watch.last_list(known)
         reason = no_consent(wish, effect, self.watch.at(read), self.watch.at(listed))
         return f"(b) {reason}" if reason else ""
@@ -163,8 +214,14 @@ class Judge:
 
     def _protects(self, effect: Effect, planned: Picture) -> bool:
         """Whether a task that was left out names what was lost."""
-        left_out = [task for task in self.scenario.tasks if task not in self._tasks and "asset" in task]
-        tasks = [task for task in left_out if effect.thing.clip in named(task, planned, self.scenario.server)]
+        left_out = [
+            task for task in self.scenario.tasks if task not in self._tasks and "asset" in task
+        ]
+        tasks = [
+            task
+            for task in left_out
+            if effect.thing.clip in named(task, planned, self.scenario.server)
+        ]
         old, wish = planned.get(effect.thing), wish_of(tasks)
         if not tasks or old is None or effect.after is not None or wish.absent:
             return False
@@ -181,11 +238,16 @@ class Judge:
         """A server may do more than it was asked: then the target fails, unless all is as it was in the end."""
         if not self._is_of_server(effect):
             return "(a) not declared"
-        by_start = self.scenario.ours.get("segment_numbers") == "by_start" and effect.thing.what == "segment"
+        by_start = (
+            self.scenario.ours.get("segment_numbers") == "by_start"
+            and effect.thing.what == "segment"
+        )
         if by_start or self.watch.end.get(effect.thing) == planned.get(effect.thing):
             return ""
         is_sure = any(self._outcome(target) in _SURE for target in self._of(effect.thing.clip))
-        return "(c) what no task names is lost, and the target is called verified" if is_sure else ""
+        return (
+            "(c) what no task names is lost, and the target is called verified" if is_sure else ""
+        )
 
     def _is_of_server(self, effect: Effect) -> bool:
         old, new, server = effect.before, effect.after, self.scenario.server
@@ -204,7 +266,9 @@ class Judge:
         if clip == CHANNEL:
             return [target for target in self._targets if target["kind"] == "rss_channel"]
         known = {clip, *(link for world in self._worlds for link in of(world, clip, "link"))}
-        return [target for target in self._targets if target.get("clip", {}).get("link_id") in known]
+        return [
+            target for target in self._targets if target.get("clip", {}).get("link_id") in known
+        ]
 
     # What was sent ------------------------------------------------------------------------------------------------
 
@@ -212,16 +276,24 @@ class Judge:
         outcomes = [self._outcome(target) for target in self._targets]
         if not self.said and self.watch.writes:
             yield f"(d) refused, and these were sent: {self.watch.writes}"
-        if outcomes and self.ok != all(outcome in (*_SURE, "skipped", None) for outcome in outcomes):
+        if outcomes and self.ok != all(
+            outcome in (*_SURE, "skipped", None) for outcome in outcomes
+        ):
             yield f"(d) ok is {self.ok} with {outcomes}"
         if self._answers_202 and any(entry.status == 404 for entry in self.watch.sent):
             yield f"(d) sent to what is not there: {[entry.line for entry in self.watch.sent if entry.status == 404]}"
         ours = [effect for _, _, event in self.watch.ours() for effect in event.effects]
-        deleted = {effect.thing.clip for effect in ours if effect.thing.what == "asset" and effect.after is None}
+        deleted = {
+            effect.thing.clip
+            for effect in ours
+            if effect.thing.what == "asset" and effect.after is None
+        }
         if len(deleted) > self.scenario.allowed.get("allow_delete", 0):
             yield f"(b) {len(deleted)} clips were deleted: {deleted}"
         sent = self.watch.writes
-        exported, deleted_some = (any(word in line for line in sent) for word in ("PARTNER_EXPORT", "DELETE /storage"))
+        exported, deleted_some = (
+            any(word in line for line in sent) for word in ("PARTNER_EXPORT", "DELETE /storage")
+        )
         if exported and not deleted_some and not self.scenario.faults:
             yield "(d) the handler of a deletion was sent, and no deletion"
 
@@ -239,27 +311,39 @@ class Judge:
     def _sent_again(self) -> Iterator[str]:
         """Yield what was sent more often than planned, though what was read before was not what was planned."""
         planned = Counter(
-            f"{each['method']} {each['path']}" for target in self._targets for each in target.get("requests", ())
+            f"{each['method']} {each['path']}"
+            for target in self._targets
+            for each in target.get("requests", ())
         )
         by_line: dict[str, list[tuple[int, int, Event]]] = {}
         for sent, done, event in self.watch.ours():
             if not event.late:
                 by_line.setdefault(event.line, []).append((sent, done, event))
         for line, sends in by_line.items():
-            for (first, _, earlier), (again, _, event) in list(pairwise(sends))[planned[line] - 1 :]:
+            for (first, _, earlier), (again, _, event) in list(pairwise(sends))[
+                planned[line] - 1 :
+            ]:
                 before = self.watch.at(first - 1)
                 both = (*earlier.effects, *event.effects)
                 for effect in [each for each in both if each.thing.what == "asset"] or both:
                     read = self.watch.last_read(effect, again)
-                    if effect.thing.what == "field" and self.scenario.server.link_fields == "hidden":
+                    if (
+                        effect.thing.what == "field"
+                        and self.scenario.server.link_fields == "hidden"
+                    ):
                         continue
-                    if any(place > read and _touches(each, effect.thing.clip) for place, each in self.watch.theirs()):
+                    if any(
+                        place > read and _touches(each, effect.thing.clip)
+                        for place, each in self.watch.theirs()
+                    ):
                         continue
                     if read < first:
                         yield f"(d) sent again without reading: {line}"
                         break
                     now = self.watch.at(read)
-                    if now.get(effect.thing) != before.get(effect.thing) or _is_there(effect, now, before):
+                    if now.get(effect.thing) != before.get(effect.thing) or _is_there(
+                        effect, now, before
+                    ):
                         yield f"(d) sent again, though what was read is not what was planned: {line}"
                         break
 
@@ -270,7 +354,12 @@ class Judge:
         if target["kind"] == "rss_channel":
             return CHANNEL
         link_id = target.get("clip", {}).get("link_id")
-        known = (each for world in self._worlds for each in clips(world) if link_id in entries(world, each))
+        known = (
+            each
+            for world in self._worlds
+            for each in clips(world)
+            if link_id in entries(world, each)
+        )
         return next(known, -1)
 
     def _missing(self, clip: int, end: int | None) -> Iterator[str]:
@@ -279,7 +368,10 @@ class Judge:
         if clip != CHANNEL and (clip < 0 or (wish := self._wish(clip, certain=True)) is None):
             return
         if wish is not None and wish.absent:
-            read = max((place for place, event in enumerate(self.watch.events[:end]) if event.reads), default=-1)
+            read = max(
+                (place for place, event in enumerate(self.watch.events[:end]) if event.reads),
+                default=-1,
+            )
         else:
             read = self.watch.last_read(Effect(Thing(clip, "asset", ""), None, None), end)
         if any(place > read and _touches(event, clip) for place, event in self.watch.theirs()):
@@ -289,7 +381,12 @@ class Judge:
         else:
             planned = self.watch.at((self.watch.planned or 0) - 1)
             fields = self.scenario.server.link_fields == "reported"
-            theirs = {each.thing for _, event in self.watch.theirs() for each in event.effects if each.before is None}
+            theirs = {
+                each.thing
+                for _, event in self.watch.theirs()
+                for each in event.effects
+                if each.before is None
+            }
             yield from missing(wish, clip, self.watch.end, planned, fields=fields, theirs=theirs)
 
     # After edits by others ----------------------------------------------------------------------------------------
@@ -297,25 +394,41 @@ class Judge:
     def left(self) -> Picture:
         """Return what this run wrote and read again, as it left that."""
         wrote = {effect.thing for _, _, event in self.watch.ours() for effect in event.effects}
-        sure = {thing.clip for thing in wrote if all(self._outcome(each) in _SURE for each in self._of(thing.clip))}
-        return {thing: self.watch.end[thing] for thing in wrote & self.watch.end.keys() if thing.clip in sure}
+        sure = {
+            thing.clip
+            for thing in wrote
+            if all(self._outcome(each) in _SURE for each in self._of(thing.clip))
+        }
+        return {
+            thing: self.watch.end[thing]
+            for thing in wrote & self.watch.end.keys()
+            if thing.clip in sure
+        }
 
     def unnamed(self) -> Iterator[str]:
         """Yield what others changed after the run before had left it, and this one overwrote and did not name."""
         hidden = {"field"} if self.scenario.server.link_fields == "hidden" else set[str]()
         hidden |= {"segment"} if self.scenario.server.segment_numbers == "by_start" else set()
-        changes = [(self._clip(target), change) for target in self._targets for change in target["changes"]]
-        told = Counter((clip, change["aspect"]) for clip, change in changes if change.get("outside"))
+        changes = [
+            (self._clip(target), change) for target in self._targets for change in target["changes"]
+        ]
+        told = Counter(
+            (clip, change["aspect"]) for clip, change in changes if change.get("outside")
+        )
         lost = Counter[tuple[int, str]]()
         for thing, left in self.before.items():
             edited, now = self.watch.before.get(thing), self.watch.end.get(thing)
             again = [
                 value
                 for each, value in self.watch.end.items()
-                if each[:2] == thing[:2] and each not in self.watch.before and _keyless(value) == _keyless(left)
+                if each[:2] == thing[:2]
+                and each not in self.watch.before
+                and _keyless(value) == _keyless(left)
                 if thing.what != "field"  # that of another entry is another field
             ]
-            is_lost = edited not in (left, now) if edited is not None else now is not None or bool(again)
+            is_lost = (
+                edited not in (left, now) if edited is not None else now is not None or bool(again)
+            )
             if is_lost and thing.what not in hidden:
                 lost[thing.clip, "rss_item" if thing.what == "item" else thing.what] += 1
         for (clip, what), count in lost.items():
@@ -338,14 +451,19 @@ class Judge:
                 who = Thing(thing.clip, "asset", "")
                 if self.watch.end.get(who) != undo.before.get(who):
                     yield f"(b) undo wrote to another clip: {effect} by {event.line}"
-                if effect.before is not None and (not ours or left.get(thing, effect.before) != effect.before):
+                if effect.before is not None and (
+                    not ours or left.get(thing, effect.before) != effect.before
+                ):
                     yield f"(b) undo took what the run did not leave: {effect} by {event.line}"
                 elif effect.after is not None and not self._was_there(effect):
                     yield f"(b) undo brought what was not there before: {effect} by {event.line}"
         if whole and self.ok and self._is_quiet and undo.before == self.watch.end:
             changes = [change for target in self._targets for change in target["changes"]]
             if all(change.get("reversible") for change in changes):
-                yield from (f"(c) undo did not bring back {each}" for each in _unlike(self.watch.before, undo.end))
+                yield from (
+                    f"(c) undo did not bring back {each}"
+                    for each in _unlike(self.watch.before, undo.end)
+                )
 
     @property
     def _is_quiet(self) -> bool:
@@ -358,14 +476,20 @@ class Judge:
             return True  # answered as done, which shows late or never
         if isinstance(value, Part):
             return any(f"CREATESEGMENT&seg_num={value.number}&" in line for line in done)
-        return isinstance(value, News) and any(line.startswith("PUT") and line.endswith(value.file) for line in done)
+        return isinstance(value, News) and any(
+            line.startswith("PUT") and line.endswith(value.file) for line in done
+        )
 
     def _was_there(self, effect: Effect) -> bool:
         """Whether something of this kind and value was there in the run, whatever number it had."""
         what, value = effect.thing.what, _keyless(effect.after)
         clip = effect.thing.clip
         known = (self.watch.before, *(event.after for event in self.watch.events if event.effects))
-        return any(_keyless(each) == value for picture in known for each in of(picture, clip, what).values())
+        return any(
+            _keyless(each) == value
+            for picture in known
+            for each in of(picture, clip, what).values()
+        )
 
 
 def _renames(event: Event) -> bool:
@@ -392,14 +516,21 @@ def _is_there(effect: Effect, now: Picture, before: Picture) -> bool:
         return False
     new = of(now, effect.thing.clip, effect.thing.what)
     known = of(before, effect.thing.clip, effect.thing.what)
-    return any(_keyless(value) == _keyless(effect.after) for which, value in new.items() if which not in known)
+    return any(
+        _keyless(value) == _keyless(effect.after)
+        for which, value in new.items()
+        if which not in known
+    )
 
 
 def _unlike(before: Picture, end: Picture) -> list[str]:
     """Return what is not as it was, whatever objects and uids it has now."""
 
     def values(picture: Picture) -> Counter[Any]:
-        return Counter((thing.clip, thing.what, _which(thing), _keyless(value)) for thing, value in picture.items())
+        return Counter(
+            (thing.clip, thing.what, _which(thing), _keyless(value))
+            for thing, value in picture.items()
+        )
 
     return [str(each) for each in (values(before) - values(end)) + (values(end) - values(before))]
 

@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from msauto.plugins.simulator.embedded import Item, ServerState, SimClip, SimDialect, SimMarker, SimSegment
+from msauto.plugins.simulator.embedded import (
+    Item,
+    ServerState,
+    SimClip,
+    SimDialect,
+    SimMarker,
+    SimSegment,
+)
 from msauto.plugins.simulator.embedded.rss import shown_guid
 
 CHANNEL = 0
@@ -84,7 +91,11 @@ Picture = Mapping[Thing, Any]
 
 def of(picture: Picture, clip: int, what: str) -> dict[Any, Any]:
     """The things of one kind that a clip or the channel has."""
-    return {thing.which: value for thing, value in picture.items() if (thing.clip, thing.what) == (clip, what)}
+    return {
+        thing.which: value
+        for thing, value in picture.items()
+        if (thing.clip, thing.what) == (clip, what)
+    }
 
 
 def entries(picture: Picture, clip: int) -> dict[int, tuple[str, str]]:
@@ -118,15 +129,20 @@ class Camera:
         for clip in state.databases["NEWS"].clips():
             number = clip.home.link_id
             things |= {Thing(number, *key): value for key, value in _plain(clip).items()}
-            things |= {Thing(number, "marker", self._number(marker)): _mark(marker) for marker in clip.markers}
+            things |= {
+                Thing(number, "marker", self._number(marker)): _mark(marker)
+                for marker in clip.markers
+            }
             numbers = self._numbers(number, [(part, part.number) for part in clip.segments], places)
             things |= {
-                Thing(number, "segment", which): _part(part) for which, part in zip(numbers, clip.segments, strict=True)
+                Thing(number, "segment", which): _part(part)
+                for which, part in zip(numbers, clip.segments, strict=True)
             }
         items = state.channels["ticker"].items
         numbers = self._numbers(CHANNEL, [(item, item.file) for item in items], places)
         things |= {
-            Thing(CHANNEL, "item", which): _news(item, self.server) for which, item in zip(numbers, items, strict=True)
+            Thing(CHANNEL, "item", which): _news(item, self.server)
+            for which, item in zip(numbers, items, strict=True)
         }
         self._last = places
         return things
@@ -159,20 +175,32 @@ def _plain(clip: SimClip) -> dict[tuple[str, Any], Any]:
     }
     values |= {("link", each.link_id): ("/".join(each.folder), each.title) for each in links}
     for entry in clip.entries:
-        values |= {("field", (entry.link_id, name)): text for name, text in entry.fields.items() if text}
+        values |= {
+            ("field", (entry.link_id, name)): text for name, text in entry.fields.items() if text
+        }
     values |= {("xmp", name): tuple(texts) for name, texts in clip.xmp.items() if texts}
     return values | ({("calls", ""): len(clip.partner)} if clip.partner else {})
 
 
 def _mark(marker: SimMarker) -> Mark:
     shown = {"track": "General", "rating": "0"} | marker.fields
-    return Mark(marker.uid, marker.pos, tuple(sorted((name, text) for name, text in shown.items() if text)))
+    return Mark(
+        marker.uid, marker.pos, tuple(sorted((name, text) for name, text in shown.items() if text))
+    )
 
 
 def _part(part: SimSegment) -> Part:
-    more = (*part.titles[1:], *([part.track] if part.track else []), *([str(part.rating)] if part.rating else []))
-    return Part(part.number, part.start, part.duration, (part.titles or [""])[0], part.keywords, more)
+    more = (
+        *part.titles[1:],
+        *([part.track] if part.track else []),
+        *([str(part.rating)] if part.rating else []),
+    )
+    return Part(
+        part.number, part.start, part.duration, (part.titles or [""])[0], part.keywords, more
+    )
 
 
 def _news(item: Item, server: SimDialect) -> News:
-    return News(item.file, shown_guid(item, server), item.title, item.description, item.link, item.pub_date)
+    return News(
+        item.file, shown_guid(item, server), item.title, item.description, item.link, item.pub_date
+    )

@@ -48,7 +48,9 @@ class Stand:
         """Apply the playbook with the changes and the faults, then undo it, or apply it again; all that is wrong."""
         self.sim.state, self.sim.dialect = scenario.state, scenario.server
         self.runs += 1
-        self.pace = 50 if any("lag" in fault or "late" in fault for fault in scenario.faults) else 1000
+        self.pace = (
+            50 if any("lag" in fault or "late" in fault for fault in scenario.faults) else 1000
+        )
         self.watches.clear()
         camera = Camera(scenario.server)
         judge = self._run(scenario, camera)
@@ -61,7 +63,12 @@ class Stand:
                 scenario.by_day(self.sim.state)
             again = self._run(quiet, camera, judge.left())
             wrong += [f"second run: {each}" for each in (*again.faults(), *again.unnamed())]
-            if scenario.by_day is None and judge.ok and _is_settled(scenario) and (not again.ok or again.watch.writes):
+            if (
+                scenario.by_day is None
+                and judge.ok
+                and _is_settled(scenario)
+                and (not again.ok or again.watch.writes)
+            ):
                 wrong.append(f"second run: (d) {again.said.get('summary')}, {again.watch.writes}")
             return wrong
         scenario.undo(self.sim.state)
@@ -74,9 +81,13 @@ class Stand:
         said: dict[str, Any] = json.loads(result.to_json()) if result is not None else {}
         return Judge(scenario, watch, said, before or {}, ok=result is not None and result.ok)
 
-    def _apply(self, scenario: Scenario, camera: Camera, **more: Any) -> tuple[Watch, msauto.Result | None]:
+    def _apply(
+        self, scenario: Scenario, camera: Camera, **more: Any
+    ) -> tuple[Watch, msauto.Result | None]:
         """Apply tasks, or take a run back; no result where that was refused."""
-        tasks = [{"name": f"Task {number}", **task} for number, task in enumerate(scenario.tasks, 1)]
+        tasks = [
+            {"name": f"Task {number}", **task} for number, task in enumerate(scenario.tasks, 1)
+        ]
         server = {"url": self.sim.url, "dialect": dict(scenario.ours)}
         given: dict[str, Any] = {
             "inventory": {"all": {"hosts": {"studio": {"server": server, "database": "NEWS"}}}},
@@ -116,7 +127,10 @@ def a_stand(folder: Path) -> Iterator[Stand]:
     def monotonic(_: object) -> float:
         return time.monotonic() + stand.passed.total_seconds()
 
-    with Simulator("empty") as sim, mock.patch.multiple(SystemClock, sleep=sleep, now=now, monotonic=monotonic):
+    with (
+        Simulator("empty") as sim,
+        mock.patch.multiple(SystemClock, sleep=sleep, now=now, monotonic=monotonic),
+    ):
         stand = Stand(sim, folder)
         yield stand
 

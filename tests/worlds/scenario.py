@@ -29,11 +29,23 @@ class Scenario:
     by_day: Change | None = None
 
     def __str__(self) -> str:
-        server = {name: value for name, value in asdict(self.server).items() if value != getattr(SimDialect(), name)}
-        told = {"server": server, "ours": self.ours, "allowed": self.allowed, "tags": self.tags, "forks": self.forks}
+        server = {
+            name: value
+            for name, value in asdict(self.server).items()
+            if value != getattr(SimDialect(), name)
+        }
+        told = {
+            "server": server,
+            "ours": self.ours,
+            "allowed": self.allowed,
+            "tags": self.tags,
+            "forks": self.forks,
+        }
         lines = [f"{name}: {value}" for name, value in told.items() if value]
         lines += [f"task: {task}" for task in self.tasks] + [f"then: {hook}" for hook in self.hooks]
-        lines += [f"fault: {fault}" for fault in self.faults] + (["and undone"] if self.undo else [])
+        lines += [f"fault: {fault}" for fault in self.faults] + (
+            ["and undone"] if self.undo else []
+        )
         return "\n  ".join([f"seed {self.seed}, {', '.join(self.kinds)}", *lines])
 
 

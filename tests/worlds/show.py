@@ -19,7 +19,9 @@ def lines(watch: Watch) -> Iterator[str]:
             yield "    (planned)"
         marks = [name for name in ("late", "mixed", "hooked", "paused") if getattr(event, name)]
         yield " ".join([f"{place:3}", event.line or "ANOTHER USER", *marks])
-        yield from (f"      {tuple(each.thing)}: {each.before} → {each.after}" for each in event.effects)
+        yield from (
+            f"      {tuple(each.thing)}: {each.before} → {each.after}" for each in event.effects
+        )
 
 
 def main(seed: str, *kinds: str) -> None:

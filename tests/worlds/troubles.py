@@ -10,7 +10,14 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from msauto.plugins.simulator.embedded import Item, ServerState, SimClip, SimDialect, SimMarker, SimSegment
+from msauto.plugins.simulator.embedded import (
+    Item,
+    ServerState,
+    SimClip,
+    SimDialect,
+    SimMarker,
+    SimSegment,
+)
 from msauto.plugins.simulator.embedded.faults import parse_change
 from msauto.plugins.simulator.embedded.rss import put_item
 from tests.worlds.world import FIELDS, TITLES, Change, Task, World
@@ -22,7 +29,9 @@ OPEN = frozenset[str]()
 """The kinds of which a few worlds in a thousand are still wrong: they are not among the many."""
 ANYWHERE = frozenset({"others", "faults", "others_and_faults", "edits_between_nights", "undone"})
 """The kinds that need tasks about all clips."""
-ALONE = frozenset({"work_that_is_put_off", "items_of_which_a_part_is_as_desired", "a_moving_in_point"})
+ALONE = frozenset(
+    {"work_that_is_put_off", "items_of_which_a_part_is_as_desired", "a_moving_in_point"}
+)
 """The kinds that are not combined: they rename the clip, move all on it, or begin with what no PUT makes."""
 WRITE = "^(POST|PUT|DELETE)"
 
@@ -56,7 +65,13 @@ def others(world: World) -> None:
     match, skip = random.choice((*reads, *writes)), random.choice((0, 0, 0, 1, 1, 2, 3))
     world.forks = random.choice((1, 4))
     pause = random.random() < 0.3 and match in reads
-    world.then(match, lambda: change(world.state), random.choice(("before", "after")), skip=skip, pause=pause)
+    world.then(
+        match,
+        lambda: change(world.state),
+        random.choice(("before", "after")),
+        skip=skip,
+        pause=pause,
+    )
     world.hooks[-1] = replace(world.hooks[-1], name=name)
 
 
@@ -168,7 +183,9 @@ def a_newer_value(world: World) -> None:
     random, clip = world.random, world.alpha
     clip.markers, clip.xmp = [mark(5, 120, "old")], {"dc:subject": ["old"], "dc:title": ["old"]}
     clip.segments = [part(5, 120, "old")]
-    what = random.choice(("SETFIELD", "SETUSERFIELDS", "CREATEMARKER", "DELETEMARKER", "DELETESEGMENT"))
+    what = random.choice(
+        ("SETFIELD", "SETUSERFIELDS", "CREATEMARKER", "DELETEMARKER", "DELETESEGMENT")
+    )
 
     def a_newer_text() -> None:
         clip.home.fields["comment"] = "theirs"
@@ -241,7 +258,13 @@ def items_with_some_named_fields(world: World) -> None:
     world.put("doc.xml", _DOCUMENT.format(guid="doc"))
     document = items[-1]
     named = random.sample(("title", "description"), random.randint(1, 2))
-    world.ticker({"guid": "doc", "file": "doc.xml", "item": {name: random.choice(("new", "Old")) for name in named}})
+    world.ticker(
+        {
+            "guid": "doc",
+            "file": "doc.xml",
+            "item": {name: random.choice(("new", "Old")) for name in named},
+        }
+    )
 
     def extended(_: ServerState) -> None:
         items = world.state.channels["ticker"].items
@@ -254,8 +277,12 @@ def items_with_some_named_fields(world: World) -> None:
 @kind
 def items_of_which_a_part_is_as_desired(world: World) -> None:
     """The title or the body of an item equals the text of a task, and the rest does not."""
-    title, body = world.random.choice((("Storm", "Storm\nwrong"), ("wrong", "Storm"), ("Storm", "Storm")))
-    world.state.channels["ticker"].items.append(Item("storm.txt", body.encode(), "storm", title, body))
+    title, body = world.random.choice(
+        (("Storm", "Storm\nwrong"), ("wrong", "Storm"), ("Storm", "Storm"))
+    )
+    world.state.channels["ticker"].items.append(
+        Item("storm.txt", body.encode(), "storm", title, body)
+    )
     world.ticker({"guid": "storm", "file": "storm.txt", "text": "Storm"})
 
 
@@ -264,7 +291,9 @@ def files_of_other_items(world: World) -> None:
     """A PUT goes to the file of an item that no task names."""
     world.put("top.xml", _DOCUMENT.format(guid="agency-8"))
     item = {"title": "Ours", "description": "Ours"}
-    world.ticker({"guid": "ours", "file": "top.xml", "item": item}, exactly=world.random.random() < 0.2)
+    world.ticker(
+        {"guid": "ours", "file": "top.xml", "item": item}, exactly=world.random.random() < 0.2
+    )
     world.undo = world.random.choice((None, nothing))
 
 
@@ -278,7 +307,9 @@ def like_items_of_an_agency(world: World) -> None:
 
     world.ticker({"guid": "flash", "file": "flash.txt", "text": "Flash"})
     world.then("^PUT", agency_puts_the_same, world.random.choice(("before", "after")))
-    world.faults.append(world.random.choice(("swallow@^PUT*1", "status:503@^PUT*1", "cut_before@^PUT*1")))
+    world.faults.append(
+        world.random.choice(("swallow@^PUT*1", "status:503@^PUT*1", "cut_before@^PUT*1"))
+    )
     world.undo = world.random.choice((None, nothing))
 
 
@@ -301,12 +332,19 @@ def renumbering(world: World) -> None:
         world.ours["segment_numbers"] = "by_start"
     clip.segments = [part(number, 20 * number, f"part {number}") for number in range(1, 6)]
     first, second, third = random.sample(range(1, 5), 3)
-    changed = {"number": first, "start": 20 * first + random.choice((0, 0, 5)), "duration": 10, "title": "new"}
+    changed = {
+        "number": first,
+        "start": 20 * first + random.choice((0, 0, 5)),
+        "duration": 10,
+        "title": "new",
+    }
     absent = [{"number": number, "state": "absent"} for number in (second, third)]
     fresh = {"number": 6, "start": random.choice((130, 10, 50)), "duration": 5, "title": "fresh"}
     # By start, what is absent by its number gives that number to another one, which the next run would take.
     segments = (
-        random.choice(([changed], [fresh])) if by_start else random.choice(([changed], [changed, *absent], absent))
+        random.choice(([changed], [fresh]))
+        if by_start
+        else random.choice(([changed], [changed, *absent], absent))
     )
     if random.random() < 0.2:
         segments = [{name: value for name, value in changed.items() if name != "number"}]
@@ -319,14 +357,29 @@ def twins(world: World) -> None:
     """Two markers have one uid or one place, or two segments have one number."""
     random, clip = world.random, world.alpha
     places, uids = random.choice((((120, 120), (5, 6)), ((120, 150), (5, 5))))
-    clip.markers = [mark(uid, pos, title) for uid, pos, title in zip(uids, places, ("one", "theirs"), strict=True)]
+    clip.markers = [
+        mark(uid, pos, title)
+        for uid, pos, title in zip(uids, places, ("one", "theirs"), strict=True)
+    ]
     clip.segments = [part(5, 120, "one"), part(5, 150, "theirs")]
     at, absent = {"at": 120, "track": "Cue Point"}, {"state": "absent"}
     wishes: tuple[dict[str, Any], ...] = (
         {"markers": [{"uid": 5, **random.choice((absent, {"title": "new"}))}]},
-        {"markers": [at | random.choice((absent, {"title": "new"}, {"title": "one"}, {"title": "theirs"}))]},
+        {
+            "markers": [
+                at
+                | random.choice((absent, {"title": "new"}, {"title": "one"}, {"title": "theirs"}))
+            ]
+        },
         {"markers": [at | {"title": "one"}], "exactly": ["markers"]},
-        {"segments": [{"number": 5, **random.choice((absent, {"start": 120, "duration": 10, "title": "one"}))}]},
+        {
+            "segments": [
+                {
+                    "number": 5,
+                    **random.choice((absent, {"start": 120, "duration": 10, "title": "one"})),
+                }
+            ]
+        },
         {"segments": [{"start": 120, "duration": 10, "title": "one"}], "exactly": ["segments"]},
     )
     world.ask(**random.choice(wishes), **random.choice(({}, {}, {"lossy": True})))
@@ -344,9 +397,13 @@ def empty_keys(world: World) -> None:
         case "absent":
             world.ask(segments=[{"title": "", "state": "absent"}])
         case "text":
-            world.ticker({"guid": "cell", "file": "cell.txt", "text": world.random.choice(("", " "))})
+            world.ticker(
+                {"guid": "cell", "file": "cell.txt", "text": world.random.choice(("", " "))}
+            )
         case "item":
-            world.ticker({"guid": "cell", "file": "cell.txt", "item": {"title": "", "description": ""}})
+            world.ticker(
+                {"guid": "cell", "file": "cell.txt", "item": {"title": "", "description": ""}}
+            )
 
 
 @kind
@@ -407,7 +464,10 @@ def what_holds_already(world: World) -> None:
     holds: dict[str, Any] = {
         "folder": "Raw",
         "links": [{"folder": "Playout", "title": "Alpha on air"}],
-        "markers": [{"at": 120, "track": "Cue Point", "title": "kept"}, {"at": 60, "state": "absent"}],
+        "markers": [
+            {"at": 120, "track": "Cue Point", "title": "kept"},
+            {"at": 60, "state": "absent"},
+        ],
     }
 
     def marks_what_is_to_be_absent() -> None:
@@ -441,7 +501,12 @@ def a_minute_in_the_middle(world: World) -> None:
 
     world.ask(markers=[], exactly=["markers"])
     world.allowed["allow_remove"] = 60
-    world.then("DELETEMARKER", random.choice((recorded_anew, marked_anew)), skip=random.randint(0, 3), pause=True)
+    world.then(
+        "DELETEMARKER",
+        random.choice((recorded_anew, marked_anew)),
+        skip=random.randint(0, 3),
+        pause=True,
+    )
     world.forks = 1
 
 
@@ -454,7 +519,9 @@ def listings_that_lag(world: World) -> None:
     clip.listed = {"comment": "DROP"}
     condition = "asset.comment == 'DROP'"
     asset: Task = {"select": {"folder": "Raw", "expect": {"min": 0}}}
-    asset |= random.choice(({"state": "absent", "with_links": True}, {"fields": {"user_1": "dropped"}}))
+    asset |= random.choice(
+        ({"state": "absent", "with_links": True}, {"fields": {"user_1": "dropped"}})
+    )
     if random.random() < 0.5:
         asset["select"]["where"] = condition
         world.tasks.append({"asset": asset})
@@ -468,7 +535,11 @@ def texts_of_finalized(world: World) -> None:
     random = world.random
     world.alpha.shown = {"finalized": random.choice(("recording", "growing", "off", "", "0"))}
     world.allowed["allow_delete"] = 9
-    world.ask(**random.choice(({"state": "absent"}, {"fields": {"comment": "Ready"}}, {"markers": [{"at": 9}]})))
+    world.ask(
+        **random.choice(
+            ({"state": "absent"}, {"fields": {"comment": "Ready"}}, {"markers": [{"at": 9}]})
+        )
+    )
 
 
 # Links and deletions ----------------------------------------------------------------------------------------------
@@ -482,10 +553,16 @@ def clips_in_the_place_of_links(world: World) -> None:
     def a_clip_with_the_title() -> None:
         news.add_clip("Alpha tonight", "Playout", frames=50)
 
-    link = {"folder": "Playout", "title": "Alpha tonight", **random.choice(({}, {"comment": "ours"}))}
+    link = {
+        "folder": "Playout",
+        "title": "Alpha tonight",
+        **random.choice(({}, {"comment": "ours"})),
+    }
     world.ask(links=[link])
     world.then("COPYLINK", a_clip_with_the_title, random.choice(("before", "after")))
-    world.faults.append(random.choice(("swallow", "status:503", "cut_before", "done_status:503")) + "@COPYLINK*1")
+    world.faults.append(
+        random.choice(("swallow", "status:503", "cut_before", "done_status:503")) + "@COPYLINK*1"
+    )
     world.undo = random.choice((None, nothing))
 
 
@@ -510,7 +587,9 @@ def handlers_of_deletions(world: World) -> None:
     """A deletion with a handler; the clip changes before it, or its folder is named as the database."""
     random, clip, news = world.random, world.alpha, world.state.databases["NEWS"]
     world.allowed["allow_delete"] = 9
-    news.change_entry(clip.home, folder=random.choice((("NEWS",), ("NEWS", "Raw"), ("Raw",), ("Raw",))))
+    news.change_entry(
+        clip.home, folder=random.choice((("NEWS",), ("NEWS", "Raw"), ("Raw",), ("Raw",)))
+    )
     world.ask(state="absent")["notify"] = "Export"
 
     def moved() -> None:
@@ -568,7 +647,11 @@ def replaced_before_it_is_undone(world: World) -> None:
         )
     )
     name, value = random.choice(
-        (("file", "$(video_path)/another.mxf"), ("frames", 240), ("create_time", "2026-12-01T10:00:00"))
+        (
+            ("file", "$(video_path)/another.mxf"),
+            ("frames", 240),
+            ("create_time", "2026-12-01T10:00:00"),
+        )
     )
     world.undo = lambda _: setattr(clip, name, value)
 
@@ -604,10 +687,15 @@ def work_that_is_put_off(world: World) -> None:
     """The server answers 202, or rejects, and acts right before a later request."""
     random, clip = world.random, world.alpha
     clip.markers, clip.segments = [mark(5, 120, "old")], [part(5, 120, "old")]
-    world.tasks.append({"asset": {"title": "Beta", "was": ["Alpha"], "fields": {"comment": "Ready"}}})
+    world.tasks.append(
+        {"asset": {"title": "Beta", "was": ["Alpha"], "fields": {"comment": "Ready"}}}
+    )
     rest: tuple[dict[str, Any], ...] = (
         {"markers": [{"at": 120, "track": "Cue Point", "title": "new"}]},
-        {"markers": [{"uid": 5, "state": "absent"}], "segments": [{"number": 5, "state": "absent"}]},
+        {
+            "markers": [{"uid": 5, "state": "absent"}],
+            "segments": [{"number": 5, "state": "absent"}],
+        },
         {"segments": [{"number": 5, "start": 120, "duration": 10, "title": "new"}]},
         {"links": [{"folder": "Playout", "title": "Beta tonight", "comment": "Tonight"}]},
     )
@@ -619,7 +707,9 @@ def work_that_is_put_off(world: World) -> None:
             world.tasks[-1]["asset"] |= {"title": "Alpha"}
             del world.tasks[-1]["asset"]["was"]
         code = random.choice(("", ":503", ":429"))
-        world.faults.append(f"deferred:{random.randint(1, 4)}{code}@Alpha.*command*1+{random.randint(0, 2)}")
+        world.faults.append(
+            f"deferred:{random.randint(1, 4)}{code}@Alpha.*command*1+{random.randint(0, 2)}"
+        )
 
 
 # Changes and faults of all kinds ----------------------------------------------------------------------------------
@@ -634,7 +724,12 @@ def _changes(random: Random, tasks: Sequence[Task]) -> dict[str, Change]:
             *(f"rename:{title}:{name}" for name in ("Gone", other)),
             *(f"edit:{title}:{name}:theirs" for name in FIELDS[1:]),
             *(f"swap:{title}:{other}", f"swap:{title}:{other}"),
-            *(f"delete:{title}", f"rerecord:{title}", f"edit:{title}:comment:theirs", f"edit:{title}:user_1:theirs"),
+            *(
+                f"delete:{title}",
+                f"rerecord:{title}",
+                f"edit:{title}:comment:theirs",
+                f"edit:{title}:user_1:theirs",
+            ),
         )
     }
     changes |= {
@@ -645,7 +740,9 @@ def _changes(random: Random, tasks: Sequence[Task]) -> dict[str, Change]:
         f"unmark:{title}": lambda state: _on(state, title, lambda clip: clip.markers.clear()),
         f"reuse:{title}": lambda state: _on(state, title, _reuse),
         f"cut:{title}": lambda state: _on(state, title, _cut),
-        "item": lambda state: put_item(state.channels["ticker"], "theirs.txt", b"theirs", SimDialect()),
+        "item": lambda state: put_item(
+            state.channels["ticker"], "theirs.txt", b"theirs", SimDialect()
+        ),
     }
     return changes
 
@@ -687,7 +784,9 @@ def _mark(clip: SimClip) -> None:
 
 def _reuse(clip: SimClip) -> None:
     """Every marker is another one, of the same uid."""
-    clip.markers = [SimMarker(each.uid, 70 + each.uid, {"title": "theirs"}) for each in clip.markers]
+    clip.markers = [
+        SimMarker(each.uid, 70 + each.uid, {"title": "theirs"}) for each in clip.markers
+    ]
 
 
 def _cut(clip: SimClip) -> None:
@@ -695,13 +794,30 @@ def _cut(clip: SimClip) -> None:
 
 
 def _faults(random: Random) -> list[str]:
-    write = random.choice(("^POST", "^DELETE", "^(POST|PUT|DELETE)", "CREATEMARKER", "SETFIELD", "^PUT"))
+    write = random.choice(
+        ("^POST", "^DELETE", "^(POST|PUT|DELETE)", "CREATEMARKER", "SETFIELD", "^PUT")
+    )
     skip = f"*1+{random.choice((0, 0, 1, 2))}"
     code = random.choice((500, 503, 503, 429))
     name = random.choice(
         (
-            *(f"status:{code}", f"done_status:{code}", f"done_status:{code}", f"lag:0.05:{code}", f"lag:0.15:{code}"),
-            *("cut_before", "cut_after", "late:0.03", "late:0.8", "swallow", "garbage", "html", "status:403"),
+            *(
+                f"status:{code}",
+                f"done_status:{code}",
+                f"done_status:{code}",
+                f"lag:0.05:{code}",
+                f"lag:0.15:{code}",
+            ),
+            *(
+                "cut_before",
+                "cut_after",
+                "late:0.03",
+                "late:0.8",
+                "swallow",
+                "garbage",
+                "html",
+                "status:403",
+            ),
         )
     )
     if random.random() < 0.15:

@@ -71,7 +71,9 @@ class Watch:
         self.before = self._last = self.camera.take(self.sim.state)
         self.sim.clear_log()
         self.sim.faults.clear()
-        self.sim.faults.add(Fault(".", "before", change=self._begin), Fault(".", "after", change=self._end))
+        self.sim.faults.add(
+            Fault(".", "before", change=self._begin), Fault(".", "after", change=self._end)
+        )
         for hook in scenario.hooks:
             act = partial(self._act, hook)
             self.sim.faults.add(Fault(hook.match, hook.when, times=1, after=hook.skip, change=act))
@@ -81,7 +83,10 @@ class Watch:
         """Wait for late work, else it is done in the next world."""
         self.sim.deferred.finish()
         end = time.monotonic() + 5
-        while any(_is_late(entry) and not entry.done for entry in self.sim.writes()) and time.monotonic() < end:
+        while (
+            any(_is_late(entry) and not entry.done for entry in self.sim.writes())
+            and time.monotonic() < end
+        ):
             time.sleep(0.01)
         self._begin(self.sim.state)
         self.sent = self.sim.writes()
@@ -101,7 +106,11 @@ class Watch:
 
     def ours(self) -> Iterator[tuple[int, int, Event]]:
         """Yield each write that did something: when it was sent, when it was done, and what it did."""
-        sent = {event.request: place for place, event in enumerate(self.events) if event.line and not event.late}
+        sent = {
+            event.request: place
+            for place, event in enumerate(self.events)
+            if event.line and not event.late
+        }
         for done, event in enumerate(self.events):
             if event.is_write and not event.mixed:
                 yield sent[event.request], done, event
@@ -119,16 +128,24 @@ class Watch:
         """Return when a thing was read for the last time before an event, or -1."""
         if effect.thing.what == "field" and self.sim.dialect.link_fields == "hidden":
             return -1
-        return max((n for n, event in enumerate(self.events[:until]) if _shows(event, effect)), default=-1)
+        return max(
+            (n for n, event in enumerate(self.events[:until]) if _shows(event, effect)), default=-1
+        )
 
     def last_get(self, write: Event, until: int) -> int:
         """Return when the address of a write was read for the last time before an event, or -1."""
         path = write.line.partition(" ")[2].partition("?")[0]
-        return max((n for n, event in enumerate(self.events[:until]) if event.line == f"GET {path}"), default=-1)
+        return max(
+            (n for n, event in enumerate(self.events[:until]) if event.line == f"GET {path}"),
+            default=-1,
+        )
 
     def last_list(self, until: int) -> int:
         """Return when all entries were listed for the last time before an event, or -1."""
-        return max((n for n, event in enumerate(self.events[:until]) if (LIST, "") in event.reads), default=-1)
+        return max(
+            (n for n, event in enumerate(self.events[:until]) if (LIST, "") in event.reads),
+            default=-1,
+        )
 
     def at(self, place: int) -> Picture:
         """What was there right after an event; -1: before all."""
@@ -140,7 +157,9 @@ class Watch:
         """What changed between two requests is the late work of a write before."""
         self._hooked = False
         late = [
-            entry for entry in self.sim.writes() if _is_late(entry) and entry.done and entry.number not in self._late
+            entry
+            for entry in self.sim.writes()
+            if _is_late(entry) and entry.done and entry.number not in self._late
         ]
         self._late |= {entry.number for entry in late}
         now = self.camera.take(state)
@@ -159,7 +178,13 @@ class Watch:
     def _end(self, state: ServerState) -> None:
         entry = self.sim.log[-1]
         reads = self._reads(entry, state)
-        self._note(self.camera.take(state), entry.line, request=entry.number, reads=reads, hooked=self._hooked)
+        self._note(
+            self.camera.take(state),
+            entry.line,
+            request=entry.number,
+            reads=reads,
+            hooked=self._hooked,
+        )
 
     def _note(self, now: Picture, line: str, **more: Any) -> None:
         self.events.append(Event(line, tuple(effects(self._last, now)), now, **more))
@@ -175,15 +200,21 @@ class Watch:
         if "format=" in entry.target:
             return frozenset()
         if "@" not in path:
-            return frozenset({(LIST, unquote(path.removeprefix("/storage/NEWS").removeprefix("/")))})
+            return frozenset(
+                {(LIST, unquote(path.removeprefix("/storage/NEWS").removeprefix("/")))}
+            )
         address = decode_address(path.removeprefix("/storage/").split("/"))
         try:
-            found = state.find(state.databases["NEWS"], address.namespace, address.asset or "", self.sim.dialect)
+            found = state.find(
+                state.databases["NEWS"], address.namespace, address.asset or "", self.sim.dialect
+            )
         except ResourceNotFoundError:
             return frozenset()
         if self.sim.dialect.title_twins != "both":
             found = found[:1]
-        return frozenset((each.clip.home.link_id, "xmp" if address.tail else each.link_id) for each in found)
+        return frozenset(
+            (each.clip.home.link_id, "xmp" if address.tail else each.link_id) for each in found
+        )
 
 
 def _shows(event: Event, effect: Effect) -> bool:
@@ -194,7 +225,10 @@ def _shows(event: Event, effect: Effect) -> bool:
             return (thing.clip, "xmp") in event.reads
         case "link":
             folder = (effect.after or effect.before or ("",))[0]
-            listed = any(clip == LIST and f"{folder}/".startswith(f"{path}/".lstrip("/")) for clip, path in event.reads)
+            listed = any(
+                clip == LIST and f"{folder}/".startswith(f"{path}/".lstrip("/"))
+                for clip, path in event.reads
+            )
             return listed or (thing.clip, thing.which) in event.reads
         case "field":
             return (thing.clip, thing.which[0]) in event.reads

@@ -8,7 +8,14 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from msauto.plugins.simulator.embedded import ServerState, SimClip, SimDialect, SimMarker, SimSegment, empty_state
+from msauto.plugins.simulator.embedded import (
+    ServerState,
+    SimClip,
+    SimDialect,
+    SimMarker,
+    SimSegment,
+    empty_state,
+)
 from msauto.plugins.simulator.embedded.rss import put_item
 
 TITLES = ("EP 1", "EP 2", "Film", "film", "Caf\u00e9", "Cafe\u0301", "Spare", "Keep 1")
@@ -74,7 +81,13 @@ class World:
         put_item(self.state.channels["ticker"], file, text.encode(), SimDialect())
 
     def then(
-        self, match: str, change: Callable[[], object], when: str = "after", *, skip: int = 0, pause: bool = False
+        self,
+        match: str,
+        change: Callable[[], object],
+        when: str = "after",
+        *,
+        skip: int = 0,
+        pause: bool = False,
     ) -> None:
         """Let another user act, once."""
         name = getattr(change, "__qualname__", "").rpartition(".")[2]
@@ -116,7 +129,9 @@ def _state(random: Random) -> ServerState:
         name = random.choice((f"{guid}.txt", f"{guid}.xml", guid))
         if all(item.file != name for item in channel.items):
             document = f"<item><guid>{guid}</guid><title>old</title><description>old body</description></item>"
-            put_item(channel, name, document.encode() if name.endswith(".xml") else b"old", SimDialect())
+            put_item(
+                channel, name, document.encode() if name.endswith(".xml") else b"old", SimDialect()
+            )
     return state
 
 
@@ -130,29 +145,45 @@ def _clip(random: Random, state: ServerState, title: str) -> SimClip:
     )
     if random.random() < 0.3:
         clip.omitted = ("orig_name",)
-    clip.home.fields = {name: random.choice(TEXTS) for name in random.sample(FIELDS, random.randint(0, 3))}
+    clip.home.fields = {
+        name: random.choice(TEXTS) for name in random.sample(FIELDS, random.randint(0, 3))
+    }
     for uid in range(1, random.choice((1, 1, 2, 4, 5))):
         clip.markers.append(_marker(random, uid + random.choice((0, 0, 7))))
     clip.markers = list({marker.uid: marker for marker in clip.markers}.values())
-    clip.markers = list({(marker.pos, marker.fields["track"]): marker for marker in clip.markers}.values())
+    clip.markers = list(
+        {(marker.pos, marker.fields["track"]): marker for marker in clip.markers}.values()
+    )
     clip.segments = [_segment(random) for _ in range(random.choice((0, 0, 1, 2, 3)))]
     if random.random() < 0.3:
         clip.xmp = {"dc:subject": ["old"]}
     for _ in range(random.choice((0, 0, 0, 1, 1, 2))):
         link = random.choice((f"{title} link", f"{title} link", f"{title} on air", title))
-        state.databases["NEWS"].add_entry(clip, random.choice(("Films", "Playout", "Playout", "Playout", "Keep")), link)
+        state.databases["NEWS"].add_entry(
+            clip, random.choice(("Films", "Playout", "Playout", "Playout", "Keep")), link
+        )
     return clip
 
 
 def _marker(random: Random, uid: int) -> SimMarker:
-    fields = {"user": "", "title": random.choice(TEXTS), "comment": random.choice(TEXTS), "keywords": "", "rating": "0"}
-    return SimMarker(uid, random.choice((0, 10, 10, 50)), {**fields, "track": random.choice(TRACKS)})
+    fields = {
+        "user": "",
+        "title": random.choice(TEXTS),
+        "comment": random.choice(TEXTS),
+        "keywords": "",
+        "rating": "0",
+    }
+    return SimMarker(
+        uid, random.choice((0, 10, 10, 50)), {**fields, "track": random.choice(TRACKS)}
+    )
 
 
 def _segment(random: Random) -> SimSegment:
     titles = [random.choice(TEXTS[1:]) for _ in range(random.choice((0, 1, 1, 2)))]
     track = random.choice(("", "", "", "Program"))
-    return SimSegment(random.choice((1, 1, 2, 3)), random.choice((0, 10, 50)), 10, titles, track=track)
+    return SimSegment(
+        random.choice((1, 1, 2, 3)), random.choice((0, 10, 50)), 10, titles, track=track
+    )
 
 
 def _dialect(random: Random) -> tuple[dict[str, str], dict[str, str]]:
@@ -186,7 +217,9 @@ def _tasks(random: Random, state: ServerState) -> list[Task]:
     if renames is None:
         return tasks
     used = {renames["asset"]["title"], *renames["asset"]["was"]}
-    assets = [task for task in tasks if "asset" in task and not {"was", "select"} & task["asset"].keys()]
+    assets = [
+        task for task in tasks if "asset" in task and not {"was", "select"} & task["asset"].keys()
+    ]
     return [renames, *(task for task in assets if task["asset"]["title"] not in used)]
 
 
@@ -231,15 +264,24 @@ def _contents(random: Random, asset: Task) -> None:
     if random.random() < 0.15:
         asset["lossy"] = True
     if random.random() < 0.5 or not asset.keys() & {*lists, "segmentation", "xmp", "was"}:
-        asset["fields"] = {name: random.choice(TEXTS) for name in random.sample(FIELDS, random.randint(1, 2))}
+        asset["fields"] = {
+            name: random.choice(TEXTS) for name in random.sample(FIELDS, random.randint(1, 2))
+        }
 
 
 def _segments(random: Random) -> list[Task]:
-    return [_wanted_segment(random, number) for number in random.sample((1, 2, 3), random.randint(0, 2))]
+    return [
+        _wanted_segment(random, number) for number in random.sample((1, 2, 3), random.randint(0, 2))
+    ]
 
 
 def _links(random: Random) -> list[Task]:
-    return [{"folder": random.choice(FOLDERS[2:]), "title": random.choice(("On air", "EP 1 link", "EP 2 link"))}]
+    return [
+        {
+            "folder": random.choice(FOLDERS[2:]),
+            "title": random.choice(("On air", "EP 1 link", "EP 2 link")),
+        }
+    ]
 
 
 def _markers(random: Random) -> list[Task]:
@@ -247,7 +289,11 @@ def _markers(random: Random) -> list[Task]:
     for _ in range(random.choice((0, 1, 1, 2))):
         if random.random() < 0.1:
             uid = random.randint(1, 2)
-            wanted[uid] = {"uid": uid, "state": "absent"} if random.random() < 0.5 else {"uid": uid, "title": "named"}
+            wanted[uid] = (
+                {"uid": uid, "state": "absent"}
+                if random.random() < 0.5
+                else {"uid": uid, "title": "named"}
+            )
             continue
         at, track = random.choice((0, 10, 50, 60)), random.choice(TRACKS)
         wanted[at, track] = {"at": at, "track": track, "title": random.choice(TEXTS[1:])}
@@ -259,7 +305,12 @@ def _markers(random: Random) -> list[Task]:
 def _wanted_segment(random: Random, number: int) -> Task:
     if random.random() < 0.25:
         return {"number": number, "state": "absent"}
-    return {"number": number, "start": random.choice((0, 10, 50)), "duration": 10, "title": random.choice(TEXTS[1:])}
+    return {
+        "number": number,
+        "start": random.choice((0, 10, 50)),
+        "duration": 10,
+        "title": random.choice(TEXTS[1:]),
+    }
 
 
 def _rss(random: Random) -> Task:
@@ -271,7 +322,11 @@ def _rss(random: Random) -> Task:
         elif file in items:
             continue
         elif file.endswith(".xml"):
-            items[file] = {"guid": guid, "file": file, "item": {"title": "new", "description": "new"}}
+            items[file] = {
+                "guid": guid,
+                "file": file,
+                "item": {"title": "new", "description": "new"},
+            }
         else:
             items[file] = {"guid": guid, "file": file, "text": "new"}
     channel: Task = {"channel": "ticker", "items": list(items.values())}

@@ -18,7 +18,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+)
 
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result
@@ -28,7 +34,11 @@ from msauto.report.sanitizing import visible
 from msauto.version import __version__
 
 VARIABLE: Final = "_MSAUTO_COMPLETE"
-SHELLS: Final[dict[str, type[ShellComplete]]] = {"bash": BashComplete, "fish": FishComplete, "zsh": ZshComplete}
+SHELLS: Final[dict[str, type[ShellComplete]]] = {
+    "bash": BashComplete,
+    "fish": FishComplete,
+    "zsh": ZshComplete,
+}
 _CHANGED: Final = {
     # A title holds blanks, which bash must not take for the ends of words.
     "bash": ("COMPREPLY+=($value)", 'printf -v value %%q "$value"; COMPREPLY+=("$value")'),
@@ -41,7 +51,9 @@ _LARGEST: Final = 5_000_000
 """The largest file that is read, in bytes."""
 _IMPORTS: Final = ("import_playbook", "import_tasks")
 _ROLES: Final = ("roles", "role", "import_role")
-_TITLES: Final = "SELECT DISTINCT name FROM target WHERE kind = 'asset' AND substr(name, 1, ?) = ? LIMIT ?"
+_TITLES: Final = (
+    "SELECT DISTINCT name FROM target WHERE kind = 'asset' AND substr(name, 1, ?) = ? LIMIT ?"
+)
 _RUNS: Final = "SELECT name, started, status, playbooks FROM run ORDER BY started DESC LIMIT ?"
 
 Values = Iterable[tuple[str, str]]
@@ -129,7 +141,9 @@ def _parameter(command: str, described: Mapping[str, Any]) -> click.Parameter:
     complete = _completer(find)
     if described["param_type_name"] == "argument":
         count = described["nargs"]
-        return click.Argument([name], nargs=count, required=False, type=kind, shell_complete=complete)
+        return click.Argument(
+            [name], nargs=count, required=False, type=kind, shell_complete=complete
+        )
     names = [name, *described["opts"], *described["secondary_opts"]]
     kept = {key: described[key] for key in ("is_flag", "count", "multiple", "help")}
     if kept["is_flag"] or kept["count"]:
@@ -143,12 +157,16 @@ def _value_type(described: Mapping[str, Any]) -> click.ParamType[Any] | None:
     return click.Path() if described["param_type"] == "Path" else None
 
 
-def _completer(find: Finder | None) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]] | None:
+def _completer(
+    find: Finder | None,
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]] | None:
     """Return the function of click that completes values with what is known now."""
     if find is None:
         return None
 
-    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    def complete(
+        context: click.Context, _: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
         # What is complete of a list or pattern (``a,b:!c``), and the part that is being typed.
         begun = incomplete
         if find in {_hosts, _tags}:
@@ -302,7 +320,9 @@ def _titles(given: Mapping[str, Any], begun: str) -> Values:
 def _query(given: Mapping[str, Any], query: str, values: tuple[object, ...]) -> list[Any]:
     file, settings = _settings(given)
     folder = settings.get("state_dir")
-    if "url" in _mapping(settings.get("state")):  # a shared ledger: completion does not wait for a server
+    if "url" in _mapping(
+        settings.get("state")
+    ):  # a shared ledger: completion does not wait for a server
         return []
     set_to = beside(file, folder) if isinstance(folder, str) else None
     path = state_folder(given.get("state_dir"), set_to) / "ledger.sqlite"

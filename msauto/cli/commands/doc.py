@@ -40,7 +40,11 @@ _NARROWEST, _WIDEST = 40, 110
 @click.command("doc", cls=HelpCommand)
 @click.argument("topic", default="", metavar="[TOPIC]")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Form of the result."
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    help="Form of the result.",
 )
 @no_color_flag
 def command(*, topic: str, form: str, no_color: bool) -> None:
@@ -78,7 +82,10 @@ def _find(name: str) -> ReferenceTopic | tuple[str, Sequence[ReferenceEntry]]:
     by_name = [entry for entry in entries if word.search(entry.name.partition(": ")[2])]
     found = by_name or [entry for entry in entries if word.search(entry.words)]
     if found:
-        return "Not a topic, but in these (TOPIC: entry). One topic with all its entries: msauto doc TOPIC", found
+        return (
+            "Not a topic, but in these (TOPIC: entry). One topic with all its entries: msauto doc TOPIC",
+            found,
+        )
     raise MsautoError(f"{name!r} not found in the reference", remedy=nearest(name, [*_topics()]))
 
 

@@ -22,13 +22,28 @@ _ENDINGS = sockets.names_of("timeline_formats")
 
 @click.command("export", cls=HelpCommand)
 @click.option("--title", "titles", multiple=True, metavar="TITLE", help="This asset (repeatable).")
-@click.option("--folder", "folders", multiple=True, metavar="FOLDER", help="The assets of this folder (repeatable).")
-@click.option("--recursive", is_flag=True, help="Include the folders below --folder.")
-@click.option("--channel", "channels", multiple=True, metavar="NAME", help="This RSS channel (repeatable).")
-@flag("database")
-@click.option("--links/--no-links", default=True, help="Whether to find shortcuts, which lists the whole database.")
 @click.option(
-    "--out", type=click.Path(file_okay=False), metavar="DIR", help="Write a file for each folder and channel."
+    "--folder",
+    "folders",
+    multiple=True,
+    metavar="FOLDER",
+    help="The assets of this folder (repeatable).",
+)
+@click.option("--recursive", is_flag=True, help="Include the folders below --folder.")
+@click.option(
+    "--channel", "channels", multiple=True, metavar="NAME", help="This RSS channel (repeatable)."
+)
+@flag("database")
+@click.option(
+    "--links/--no-links",
+    default=True,
+    help="Whether to find shortcuts, which lists the whole database.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Write a file for each folder and channel.",
 )
 @click.option(
     "--content",
@@ -38,11 +53,21 @@ _ENDINGS = sockets.names_of("timeline_formats")
 )
 @click.option("--force", is_flag=True, help="Overwrite files that were not exported by msauto.")
 @click.option(
-    "--origin", metavar="TIMECODE", help="The time code of the first frame, for edl, otio and csv; default 00:00:00:00."
+    "--origin",
+    metavar="TIMECODE",
+    help="The time code of the first frame, for edl, otio and csv; default 00:00:00:00.",
 )
-@shared_flags_of("text", *_ENDINGS, uses=(*LIVE, "forks"), more=(flag("on"),), socket="timeline_formats")
+@shared_flags_of(
+    "text", *_ENDINGS, uses=(*LIVE, "forks"), more=(flag("on"),), socket="timeline_formats"
+)
 def command(
-    *, flags: Flags, out: str | None, content: str | None, force: bool, origin: str | None, **selection: Any
+    *,
+    flags: Flags,
+    out: str | None,
+    content: str | None,
+    force: bool,
+    origin: str | None,
+    **selection: Any,
 ) -> int:
     """Write live state as playbooks that plan to nothing: assets, folders, channels, or the whole database.
 
@@ -75,4 +100,6 @@ def _report(exported: Export, *, to_folder: bool, whole: bool) -> None:
         done += f" in {plural(len(exported.files), 'file')}"
     print_message(f"{done}.")
     if exported.links and not whole:
-        print_message(f"{plural(exported.links, 'link')} not exported: a link is exported with its clip.")
+        print_message(
+            f"{plural(exported.links, 'link')} not exported: a link is exported with its clip."
+        )

@@ -65,12 +65,25 @@ _MOST_OUTSIDE: Final = 10
 @click.command("history", cls=HelpCommand)
 @click.argument("run", required=False)
 @click.option("--batch", metavar="NAME", help="Only this batch and its runs.")
-@click.option("--since", callback=parse_age, metavar="AGE", help="Only what started in this time, such as 26h or 7d.")
+@click.option(
+    "--since",
+    callback=parse_age,
+    metavar="AGE",
+    help="Only what started in this time, such as 26h or 7d.",
+)
 @click.option("--all", "every", is_flag=True, help="Also the runs of other repositories.")
-@click.option("--title", metavar="GLOB", help="What runs changed of these clips, or found changed outside.")
+@click.option(
+    "--title", metavar="GLOB", help="What runs changed of these clips, or found changed outside."
+)
 @shared_flags_of("text", "json", uses=["state_dir", "limit", "verbose"])
 def command(
-    *, flags: Flags, run: str | None, every: bool, batch: str | None, since: timedelta | None, title: str | None
+    *,
+    flags: Flags,
+    run: str | None,
+    every: bool,
+    batch: str | None,
+    since: timedelta | None,
+    title: str | None,
 ) -> None:
     """List the runs, newest first; with RUN (a name of the list, or `last`), show what is not done, and counts.
 
@@ -85,7 +98,9 @@ def command(
     if title is not None:
         if run is not None or batch is not None:
             what = "RUN" if run is not None else "--batch"
-            raise click.UsageError(f"--title cannot be used with {what}\n  → leave one of the two out")
+            raise click.UsageError(
+                f"--title cannot be used with {what}\n  → leave one of the two out"
+            )
         limit = flags.inputs.given.limit
         _show_journal(list_changes(ledger, title, limit=limit, since=since, every=every), flags)
     elif run is None:
@@ -104,7 +119,9 @@ def _list_runs(found: PastRuns, flags: Flags) -> None:
     """List the runs, and print how many others there are."""
     if found.others:
         others = plural(found.others, "run")
-        print_message(f"{others} of other repositories not shown\n  → show all runs: msauto history --all")
+        print_message(
+            f"{others} of other repositories not shown\n  → show all runs: msauto history --all"
+        )
     if flags.format == "json":
         print_result(dump([to_json(run) for run in found.runs]))
     elif found.runs:
@@ -165,7 +182,9 @@ def _show_attempt(summary: RunSummary, flags: Flags) -> None:
 def _show_journal(found: Sequence[PastTarget], flags: Flags) -> None:
     """Show what runs changed of clips, clip by clip, newest first."""
     if flags.format == "json":
-        print_result(dump([{**to_json(past.run), "target": _target_json(past.record)} for past in found]))
+        print_result(
+            dump([{**to_json(past.run), "target": _target_json(past.record)} for past in found])
+        )
         return
     clips: dict[str, list[str]] = {}
     for past in found:
@@ -211,7 +230,13 @@ def _by_night(runs: Iterable[RunSummary]) -> list[RunSummary]:
 def _columns(run: RunSummary, name: str) -> dict[str, str]:
     took = show_seconds(seconds_between(run.started, run.ended)) if run.ended else ""
     what = f"  {run.job}" if run.job else run.batch or " ".join(run.playbooks)
-    about = {"run": name, "started": _time(run.started), "took": took, "status": run.status, "who": run.who}
+    about = {
+        "run": name,
+        "started": _time(run.started),
+        "took": took,
+        "status": run.status,
+        "who": run.who,
+    }
     return {**about, "outcome": f"{what}: {_outcome(run)}"}
 
 
@@ -237,7 +262,12 @@ def _outcome(run: RunSummary) -> str:
 
 def _show_run(details: RunDetails, flags: Flags) -> None:
     if flags.format == "json":
-        process = {"msauto": details.msauto, "pid": details.pid, "host": details.host, "notes": dict(details.notes)}
+        process = {
+            "msauto": details.msauto,
+            "pid": details.pid,
+            "host": details.host,
+            "notes": dict(details.notes),
+        }
         targets = [_target_json(target) for target in details.targets]
         print_result(dump({**to_json(details.summary), **process, "targets": targets}))
         return
@@ -286,7 +316,9 @@ def _print_outcomes(details: RunDetails, layout: Layout) -> None:
     if outside:
         outside.append("")
     shown = render_lines(map(words, outside), layout)
-    print_result((*render_outcomes(details.result, layout), *shown, "→ for each request: add -v\n\n"))
+    print_result(
+        (*render_outcomes(details.result, layout), *shown, "→ for each request: add -v\n\n")
+    )
 
 
 def _target_lines(record: TargetRecord) -> Iterator[str]:

@@ -21,7 +21,11 @@ _HIDDEN = re.compile(r"(?<![^/])dot-")
 
 @click.command("init", cls=HelpCommand)
 @click.argument("folder", default=".", type=click.Path(file_okay=False), metavar="[DIR]")
-@click.option("--force", is_flag=True, help="Also in a folder that is not empty; existing files are never overwritten.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Also in a folder that is not empty; existing files are never overwritten.",
+)
 def command(*, folder: str, force: bool) -> int:
     """Create an automation repository in DIR, or here: inventory, playbook, settings, batch, CI, pre-commit hooks."""
     target = Path(folder)
@@ -62,10 +66,15 @@ def _check(target: Path, *, force: bool) -> None:
     try:
         is_full = target.exists() and any(path.name != ".git" for path in target.iterdir())
     except OSError as error:
-        raise MsautoError(f"cannot read {target}: {error.strerror}", remedy="name another folder") from error
+        raise MsautoError(
+            f"cannot read {target}: {error.strerror}", remedy="name another folder"
+        ) from error
     if is_full and not force:
         name = "the working folder" if target == Path() else target
-        raise RefusedError(f"{name} is not empty", remedy="name a new folder, or add the missing files with --force")
+        raise RefusedError(
+            f"{name} is not empty",
+            remedy="name a new folder, or add the missing files with --force",
+        )
 
 
 def _write(path: Path, data: bytes) -> bool:
@@ -79,5 +88,7 @@ def _write(path: Path, data: bytes) -> bool:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise MsautoError(f"cannot write {path}: {error.strerror}", remedy="name another folder") from error
+        raise MsautoError(
+            f"cannot write {path}: {error.strerror}", remedy="name another folder"
+        ) from error
     return True

@@ -32,12 +32,20 @@ if TYPE_CHECKING:
     metavar="N",
     help="With --format html: show up to N stills, of deleted clips, new and moved markers, and segments.",
 )
-@click.option("--list-hosts", "listed", flag_value="hosts", help="Only list the hosts of each play, offline.")
-@click.option("--list-tasks", "listed", flag_value="tasks", help="Only list the tasks of each play, offline.")
-@click.option("--list-tags", "listed", flag_value="tags", help="Only list the tags of each play, offline.")
+@click.option(
+    "--list-hosts", "listed", flag_value="hosts", help="Only list the hosts of each play, offline."
+)
+@click.option(
+    "--list-tasks", "listed", flag_value="tasks", help="Only list the tasks of each play, offline."
+)
+@click.option(
+    "--list-tags", "listed", flag_value="tags", help="Only list the tags of each play, offline."
+)
 @watch_flags
 @run_planning_flags(*PLAN_FORMS)
-def command(*, flags: Flags, playbooks: tuple[str, ...], listed: str | None, watch: RunWatch, **own: Any) -> int:
+def command(
+    *, flags: Flags, playbooks: tuple[str, ...], listed: str | None, watch: RunWatch, **own: Any
+) -> int:
     """Show what would change: reads the servers and writes nothing."""
     if listed is not None:
         return _list(flags, listed)
@@ -52,7 +60,9 @@ def command(*, flags: Flags, playbooks: tuple[str, ...], listed: str | None, wat
     shown = {name: own[name] for name in ("out", "detailed_exitcode", "stills")}
     try:
         attempt = Attempt(None, playbooks)
-        return RunDialog(flags, RunOptions.of(own), attempt, watch, check=True, **shown).load_and_run()
+        return RunDialog(
+            flags, RunOptions.of(own), attempt, watch, check=True, **shown
+        ).load_and_run()
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None
 

@@ -19,7 +19,9 @@ from msauto.ledger.ledger import Ledger
 
 @click.command("report", cls=HelpCommand)
 @click.argument("run")
-@shared_flags_of(*form_names(), uses=["state_dir", "verbose"], more=(summary_flag,), socket="report_forms")
+@shared_flags_of(
+    *form_names(), uses=["state_dir", "verbose"], more=(summary_flag,), socket="report_forms"
+)
 def command(*, flags: Flags, run: str) -> None:
     """Show a past run again, in any form: by its name in `msauto history`, the start of it, or `last`."""
     with Ledger.open(flags.inputs.ledger, readonly=True) as ledger:
@@ -31,7 +33,9 @@ def command(*, flags: Flags, run: str) -> None:
         return
     form = report_form(flags.format)
     past = details.result
-    layout = structs.replace(layout_of(flags), by=details.summary.who, keep_going=True)  # it was applied
+    layout = structs.replace(
+        layout_of(flags), by=details.summary.who, keep_going=True
+    )  # it was applied
     shown = form.result(past, layout)
     if flags.format in {"text", "markdown"}:  # other results contain the plan
         shown = chain(form.plan(past.plan, layout), shown)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from fractions import Fraction
@@ -67,7 +75,9 @@ def command() -> None:
     """Show live state: databases, folders, assets, the facts of one asset, channels."""
 
 
-def _subcommand(*parameters: Decorator) -> Callable[[Callable[..., Awaitable[ShownTable]]], click.Command]:
+def _subcommand(
+    *parameters: Decorator,
+) -> Callable[[Callable[..., Awaitable[ShownTable]]], click.Command]:
     """Register a function that reads one server as a sub-command of its name: it runs for each server."""
 
     def decorate(read: Callable[..., Awaitable[ShownTable]]) -> click.Command:
@@ -138,7 +148,9 @@ async def _expect(
     try:
         yield
     except NotFoundError as error:
-        raise await not_found(ServerReader(client), server.spec, kind, name, None, database) from error
+        raise await not_found(
+            ServerReader(client), server.spec, kind, name, None, database
+        ) from error
 
 
 @_subcommand()
@@ -161,7 +173,9 @@ def _text(value: object) -> str:
 
 _IN_FOLDER: Final = (
     click.argument("folder", default=""),
-    click.option("--folder", "in_folder", default="", metavar="FOLDER", help="As the argument FOLDER."),
+    click.option(
+        "--folder", "in_folder", default="", metavar="FOLDER", help="As the argument FOLDER."
+    ),
     flag("database"),
     click.option("--recursive", is_flag=True, help="Include what is below FOLDER."),
 )
@@ -169,18 +183,28 @@ _IN_FOLDER: Final = (
 
 @_subcommand(*_IN_FOLDER)
 async def folders(
-    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, recursive: bool
+    client: AsyncMediaServer,
+    server: NamedServer,
+    folder: str,
+    database: str | None,
+    recursive: bool,
 ) -> ShownTable:
     """List the folders of a database, or those in FOLDER."""
     name = require_database(server, database)
     async with _expect(client, server, "folder", folder, name):
         listing = await client.list_folders(name, folder, recursive=recursive or None)
-    return _column("folder", [show_folder(path) for path in sorted(listing.folders)])  # in the order of a tree
+    return _column(
+        "folder", [show_folder(path) for path in sorted(listing.folders)]
+    )  # in the order of a tree
 
 
 @_subcommand(*_IN_FOLDER)
 async def assets(
-    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, recursive: bool
+    client: AsyncMediaServer,
+    server: NamedServer,
+    folder: str,
+    database: str | None,
+    recursive: bool,
 ) -> ShownTable:
     """List the assets of a database, or those in FOLDER."""
     name = require_database(server, database)
@@ -198,7 +222,9 @@ async def assets(
 
 
 @_subcommand(click.argument("title"), flag("database"))
-async def asset(client: AsyncMediaServer, server: NamedServer, title: str, database: str | None) -> ShownTable:
+async def asset(
+    client: AsyncMediaServer, server: NamedServer, title: str, database: str | None
+) -> ShownTable:
     """Show everything about the asset TITLE (or id:NS:ID)."""
     name = require_database(server, database)
     address = _address(title)
@@ -243,7 +269,9 @@ def _address(title: str) -> Address:
         return Address(title)
     namespace, colon, identifier = title.removeprefix("id:").partition(":")
     if not colon:
-        raise MsautoError(f"{title!r} has no key field", remedy="write id:NS:ID, such as id:handle:4711")
+        raise MsautoError(
+            f"{title!r} has no key field", remedy="write id:NS:ID, such as id:handle:4711"
+        )
     return Address(identifier, namespace)
 
 
@@ -265,8 +293,17 @@ def _row(entry: Entry) -> list[str]:
     frames, rate, shown_rate = entry.frames, entry.rate, ""
     length = "" if frames is None else str(frames)
     if frames is not None and rate is not None:
-        length, shown_rate = show_timecode(frames, rate, drop=rate in DROP_FRAME_RATES), show_rate(rate)
-    return [entry.title, show_folder(entry.folder), length, shown_rate, entry.attributes.get("create_time", "")]
+        length, shown_rate = (
+            show_timecode(frames, rate, drop=rate in DROP_FRAME_RATES),
+            show_rate(rate),
+        )
+    return [
+        entry.title,
+        show_folder(entry.folder),
+        length,
+        shown_rate,
+        entry.attributes.get("create_time", ""),
+    ]
 
 
 def _at(frames: int, rate: Fraction | None) -> str:
@@ -291,7 +328,9 @@ def _asset(clip: Asset, xmp: Xmp | None) -> ShownTable:
     rows = [[name, _text(value)] for name, value in facts.items()]
     fields = None if xmp is None else {name: list(values) for name, values in xmp.items()}
     shown = Facts(asset=clip)
-    parts: dict[str, Any] = {name: shown.get(name) for name in ("segments", "markers", "parameters")}
+    parts: dict[str, Any] = {
+        name: shown.get(name) for name in ("segments", "markers", "parameters")
+    }
     parts["xmp"] = fields
     tables = (("", ("fact", "value"), rows), *_lists(clip, fields or {}))
     return ShownTable(tables, facts | parts, list(_records(facts, parts)))
@@ -317,7 +356,9 @@ def _record(part: str, item: Any, attribute: str, value: Any) -> dict[str, Any]:
     return {"part": part, "item": item, "attribute": attribute, "value": value}
 
 
-def _lists(clip: Asset, xmp: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Sequence[str], Rows]]:
+def _lists(
+    clip: Asset, xmp: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[str, Sequence[str], Rows]]:
     """Yield the lists of an asset that are not empty."""
     rate = clip.rate
     segments = []
@@ -334,7 +375,11 @@ def _lists(clip: Asset, xmp: Mapping[str, Sequence[str]]) -> Iterator[tuple[str,
     if markers:
         yield "Markers", ("uid", "position", "track", "title", "comment"), markers
     if xmp:
-        yield "XMP fields", ("field", "values"), [[name, ", ".join(values)] for name, values in xmp.items()]
+        yield (
+            "XMP fields",
+            ("field", "values"),
+            [[name, ", ".join(values)] for name, values in xmp.items()],
+        )
     if clip.parameters:
         yield "Parameters", ("name",), [[name] for name in clip.parameters]
 

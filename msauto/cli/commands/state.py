@@ -29,7 +29,13 @@ def command() -> None:
 
 
 @command.command("check")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the result.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Form of the result.",
+)
 @flag("state_dir")
 @flag("config")
 @no_color_flag
@@ -79,10 +85,14 @@ def copy(*, source: str, target: str, config: str | None) -> None:
     settings = load_settings(config)
     places = [_place(text, settings) for text in (source, target)]
     if not Ledger.exists(places[0]):
-        raise MsautoError(f"no ledger found in {source}", remedy="name the folder that contains ledger.sqlite")
+        raise MsautoError(
+            f"no ledger found in {source}", remedy="name the folder that contains ledger.sqlite"
+        )
     with Ledger.open(places[0]) as ledger, Ledger.open(places[1]) as copied:
         rows = ledger.copy_to(copied)
-        print_result(f"Copied and verified {plural(rows['run'], 'run')} ({plural(sum(rows.values()), 'row')} in all).")
+        print_result(
+            f"Copied and verified {plural(rows['run'], 'run')} ({plural(sum(rows.values()), 'row')} in all)."
+        )
         remedy = f"use --state-dir {target}"
         if is_ledger_url(target):
             remedy = f'set `url = "{copied.name}"` under [state] of msauto.toml'

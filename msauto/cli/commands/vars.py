@@ -104,7 +104,9 @@ def report_variables(
     secrets = files.tracker.secrets
     with secrets.redacted_errors():
         env = dict.fromkeys(options.env, HIDDEN)
-        hosts = open_hosts(structs.replace(options, env=env, secrets=options.secrets.offline()), files)
+        hosts = open_hosts(
+            structs.replace(options, env=env, secrets=options.secrets.offline()), files
+        )
         files.problems.check()
         hosts_by_name = hosts.inventory.hosts
         if host not in hosts_by_name:
@@ -127,7 +129,9 @@ def report_variables(
         return tuple(shown)
 
 
-def _with_role(scope: TemplateScope, role: str, options: ResolveOptions, files: Files) -> TemplateScope:
+def _with_role(
+    scope: TemplateScope, role: str, options: ResolveOptions, files: Files
+) -> TemplateScope:
     node = outside_node("--role", role)
     places: dict[str, None] = {}
     for playbook in options.playbooks:
@@ -156,7 +160,9 @@ def _chosen(scope: TemplateScope, name: str | None) -> Iterator[Variable]:
     elif name in variables:
         yield from variables.all_of(name)
     else:
-        raise outside_node("NAME", name).error(f"unknown variable {name!r}", nearest(name, variables), kind="variable")
+        raise outside_node("NAME", name).error(
+            f"unknown variable {name!r}", nearest(name, variables), kind="variable"
+        )
 
 
 def _rendered(variable: Variable, scope: TemplateScope) -> VariableDefinition:
@@ -170,7 +176,9 @@ def _rendered(variable: Variable, scope: TemplateScope) -> VariableDefinition:
         error = problem.problems[0].message
     except UsesAssetError:
         error = "asset is known in tasks alone"
-    return VariableDefinition(variable.name, value, variable.level.description, variable.node.key_place, error)
+    return VariableDefinition(
+        variable.name, value, variable.level.description, variable.node.key_place, error
+    )
 
 
 _SHOWN_IN: Final[Mapping[str, Collection[str]]] = {
@@ -194,7 +202,10 @@ def _public(owner: str, key: str, value: Any) -> Any:
 def _redacted(name: str, value: Any, secrets: Secrets) -> Any:
     """Return a value without secrets, also those that were copied to an unmarked place."""
     if isinstance(value, dict):
-        return {secrets.redact(str(key)): _redacted(str(key), inner, secrets) for key, inner in value.items()}
+        return {
+            secrets.redact(str(key)): _redacted(str(key), inner, secrets)
+            for key, inner in value.items()
+        }
     if isinstance(value, list):
         return [_redacted(name, item, secrets) for item in value]
     if isinstance(value, MarkedText) or (is_secret_name(name) and value is not None):

@@ -8,7 +8,17 @@ from pydantic import ConfigDict, Field, create_model
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, DocumentModel, Model, key, need
-from msauto.documents.value_types import Name, Opt, Quoted, Read, Seconds, Value, between, invalid, matching
+from msauto.documents.value_types import (
+    Name,
+    Opt,
+    Quoted,
+    Read,
+    Seconds,
+    Value,
+    between,
+    invalid,
+    matching,
+)
 from msauto.model.server import Dialect, UrlError, parse_server_url
 
 
@@ -24,9 +34,13 @@ def _url(value: Any) -> str:
 
 
 _HOST = r"(?!\S*:0+/*\s*$)[^/?#@\s]+"
-_Url = Annotated[str, Read(_url, type="string", pattern=rf"^\s*[Hh][Tt][Tt][Pp][Ss]?://{_HOST}/*\s*$")]
+_Url = Annotated[
+    str, Read(_url, type="string", pattern=rf"^\s*[Hh][Tt][Tt][Pp][Ss]?://{_HOST}/*\s*$")
+]
 _RequestsPerSecond = Annotated[float, between(0.1, 10_000)]
-_RequestLine = Annotated[int, between(256, 2**20)]  # every server takes the least; none takes lines of megabytes
+_RequestLine = Annotated[
+    int, between(256, 2**20)
+]  # every server takes the least; none takes lines of megabytes
 _Version = Annotated[
     tuple[int, ...],
     matching(
@@ -52,7 +66,10 @@ def _dialect_fields() -> dict[str, Any]:
 
 
 DialectArgs = create_model(
-    "DialectArgs", __base__=Model, __doc__="Server behavior that the interface does not specify.", **_dialect_fields()
+    "DialectArgs",
+    __base__=Model,
+    __doc__="Server behavior that the interface does not specify.",
+    **_dialect_fields(),
 )
 
 
@@ -64,26 +81,36 @@ class BasicArgs(Model):
     """HTTP basic authentication."""
 
     rules: ClassVar = (
-        rule.one_of(_SOURCES, _BOTH, ("has no password", f"add {', '.join(_SOURCES[:-1])} or {_SOURCES[-1]}")),
+        rule.one_of(
+            _SOURCES,
+            _BOTH,
+            ("has no password", f"add {', '.join(_SOURCES[:-1])} or {_SOURCES[-1]}"),
+        ),
     )
 
     username: Value[Quoted] = need("user name")
     password: Opt[str] = key("password; take it from the environment: {{ env.NAME }}")
     password_file: Opt[Name] = key("file with the password, relative to the inventory")
     password_keyring: Opt[Name] = key("service name of the password in the system keyring")
-    password_secret: Opt[Name] = key("name of the password in [secrets] of the settings, where a command prints it")
+    password_secret: Opt[Name] = key(
+        "name of the password in [secrets] of the settings, where a command prints it"
+    )
 
 
 class AuthArgs(Model):
     """Authentication: basic or bearer, and additional headers."""
 
-    rules: ClassVar = (rule.one_of(("basic", "bearer", "bearer_file", "bearer_keyring", "bearer_secret"), _BOTH),)
+    rules: ClassVar = (
+        rule.one_of(("basic", "bearer", "bearer_file", "bearer_keyring", "bearer_secret"), _BOTH),
+    )
 
     basic: Opt[BasicArgs] = key("HTTP basic authentication")
     bearer: Opt[str] = key("bearer token")
     bearer_file: Opt[Name] = key("file with the bearer token, relative to the inventory")
     bearer_keyring: Opt[Name] = key("service name of this host's token in the system keyring")
-    bearer_secret: Opt[Name] = key("name of the token in [secrets] of the settings, where a command prints it")
+    bearer_secret: Opt[Name] = key(
+        "name of the token in [secrets] of the settings, where a command prints it"
+    )
     headers: Opt[dict[str, Value[str]]] = key("additional headers")
 
 
@@ -122,9 +149,15 @@ class ServerKeys(Model):
     auth: Opt[AuthArgs] = key("authentication")
     tls: Opt[TlsArgs] = key("TLS options")
     timeouts: Opt[TimeoutArgs] = key("timeouts in seconds")
-    connections: Opt[Annotated[int, between(1, 1024)]] = key("maximum number of connections, 1 to 1024; default 16")
-    requests_per_second: Opt[_RequestsPerSecond] = key("maximum rate of requests, 0.1 to 10000; default unlimited")
-    request_line: Opt[_RequestLine] = key("maximum length of a request line in bytes, 256 to 1048576; default 8000")
+    connections: Opt[Annotated[int, between(1, 1024)]] = key(
+        "maximum number of connections, 1 to 1024; default 16"
+    )
+    requests_per_second: Opt[_RequestsPerSecond] = key(
+        "maximum rate of requests, 0.1 to 10000; default unlimited"
+    )
+    request_line: Opt[_RequestLine] = key(
+        "maximum length of a request line in bytes, 256 to 1048576; default 8000"
+    )
     dialect: Opt[DialectArgs] = key("server behavior that the interface does not specify")
 
 
@@ -146,7 +179,9 @@ class GroupArgs(Model):
     """A group of hosts."""
 
     hosts: dict[str, HostArgs | None] | None = key("hosts with their variables")
-    vars: dict[str, Any] | None = key("variables of all hosts of the group", json_schema_extra=VARIABLES)
+    vars: dict[str, Any] | None = key(
+        "variables of all hosts of the group", json_schema_extra=VARIABLES
+    )
     children: "dict[str, GroupArgs | None] | None" = key("groups inside the group")
 
 

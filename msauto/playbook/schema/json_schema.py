@@ -17,7 +17,10 @@ from msauto.errors import InputError, Problem, nearest
 from msauto.playbook.variables import OWN
 
 _SIGNS = r"\s!-/:-@\[-^`{-~"
-_VARIABLE_NAMES: dict[str, Any] = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", "not": {"enum": sorted(OWN)}}
+_VARIABLE_NAMES: dict[str, Any] = {
+    "pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$",
+    "not": {"enum": sorted(OWN)},
+}
 """What the name of a variable may be: letters of any script, digits, ``_``; not msauto's own names."""
 
 

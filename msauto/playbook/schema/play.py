@@ -17,7 +17,19 @@ from msauto.aspects.xmp_batch import XmpBatchArgs
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
 from msauto.documents.strict_model import VARIABLES, DocumentModel, Model, key, need
-from msauto.documents.value_types import Count, Else, Expressions, Label, Name, Opt, Plain, Text, Texts, Then, Value
+from msauto.documents.value_types import (
+    Count,
+    Else,
+    Expressions,
+    Label,
+    Name,
+    Opt,
+    Plain,
+    Text,
+    Texts,
+    Then,
+    Value,
+)
 from msauto.model import fields as registry
 from msauto.model.desired import OUTSIDE, OutsidePolicy
 
@@ -29,7 +41,9 @@ class ExpectedCount(Model):
     max: Opt[Count] = key("maximum number of assets")
 
 
-_MimeTypes = Annotated[Then[list[Value[registry.MimeType]]] | Else[registry.MimeType], types.IF_LIST]
+_MimeTypes = Annotated[
+    Then[list[Value[registry.MimeType]]] | Else[registry.MimeType], types.IF_LIST
+]
 
 
 class SelectArgs(Model):
@@ -45,15 +59,21 @@ class SelectArgs(Model):
     created_before: Opt[types.When] = key(
         "only assets created before this date or time; without a zone, in the time zone of the server"
     )
-    created_within: Opt[types.Span] = key("only assets created within this duration before now: 90s, 30m, 2h, 3d")
+    created_within: Opt[types.Span] = key(
+        "only assets created within this duration before now: 90s, 30m, 2h, 3d"
+    )
     mimetype: Opt[_MimeTypes] = key("one or more types of assets")
-    where: Plain[Expressions] = key("condition on asset, an expression without braces: asset.frames > 250")
+    where: Plain[Expressions] = key(
+        "condition on asset, an expression without braces: asset.frames > 250"
+    )
     expect: Opt[ExpectedCount] = key("how many assets may be found")
 
 
 TARGET_NAMES = ("title", "id", "select")
 TWO_TARGETS = ("has both {0} and {1}", "name exactly one of title, id and select")
-ONE_TARGET = rule.one_of(TARGET_NAMES, TWO_TARGETS, ("does not name an asset", "add title, id or select"))
+ONE_TARGET = rule.one_of(
+    TARGET_NAMES, TWO_TARGETS, ("does not name an asset", "add title, id or select")
+)
 
 
 class TargetKeys(Model):
@@ -71,7 +91,11 @@ class ExactlyArgs(Model):
     """The lists that are complete: items that they do not name are removed."""
 
 
-_EXACT = {each.exactly[0]: each for each in ASPECTS.values() if isinstance(each, ListAspect) and each.exactly}
+_EXACT = {
+    each.exactly[0]: each
+    for each in ASPECTS.values()
+    if isinstance(each, ListAspect) and each.exactly
+}
 _LISTS = dict(each.exactly for each in _EXACT.values() if each.exactly)
 _LIST_NAMES: Any = Literal[tuple(_LISTS)]
 _EXACTLY: Any = Annotated[
@@ -91,7 +115,13 @@ class _Named(TargetKeys):
 class AssetArgs(
     with_keys(  # type: ignore[misc]
         _Named,
-        {**_KEYS, "exactly": (Opt[_EXACTLY], key("lists that are complete: items that they do not name are removed"))},
+        {
+            **_KEYS,
+            "exactly": (
+                Opt[_EXACTLY],
+                key("lists that are complete: items that they do not name are removed"),
+            ),
+        },
     )
 ):
     """The desired state of an asset. Keys that are not named are not managed; an empty value clears."""
@@ -104,20 +134,28 @@ class AssetArgs(
         rule.absent_has_none((*_KEYS, "exactly", "was")),
     )
 
-    origin: Opt[types.Pos] = key("time code of the first frame of the clip, for all time codes of this task; default 0")
+    origin: Opt[types.Pos] = key(
+        "time code of the first frame of the clip, for all time codes of this task; default 0"
+    )
     missing: Opt[Literal["error", "skip"]] = key("how to handle an unknown title; default error")
     unfinalized: Opt[Literal["error", "skip", "allow"]] = key(
         "how to handle a clip that is still being recorded; default error"
     )
     lossy: Opt[bool] = key("allow changes that lose data that the interface cannot write back")
     state: Opt[State] = key("present (default) or absent: the asset is deleted")
-    with_links: Opt[bool] = key("delete the asset with state: absent even if links show it; default false")
+    with_links: Opt[bool] = key(
+        "delete the asset with state: absent even if links show it; default false"
+    )
 
 
 @cache
 def aspects_of(args: type[Model]) -> list[Aspect]:
     """Return the aspect whose module has arguments of this type, or all of the module ``asset``."""
-    own = [aspect for aspect in ASPECTS.values() if aspect.module is not None and issubclass(args, aspect.module)]
+    own = [
+        aspect
+        for aspect in ASPECTS.values()
+        if aspect.module is not None and issubclass(args, aspect.module)
+    ]
     of_asset = (aspect for aspect in ASPECTS.values() if aspect.module is None)
     return own or [*(of_asset if issubclass(args, AssetArgs) else ())]
 
@@ -186,7 +224,9 @@ class RoleArgs(Model):
     """A role under ``roles:``, with what holds for all of its tasks."""
 
     role: Plain[RoleName] = need("name of the role")
-    vars: Plain[dict[str, Any]] = key("variables of the tasks of the role", json_schema_extra=VARIABLES)
+    vars: Plain[dict[str, Any]] = key(
+        "variables of the tasks of the role", json_schema_extra=VARIABLES
+    )
     tags: Opt[Texts] = key("tags of all tasks of the role")
     when: Plain[Expressions] = key("condition for all tasks of the role")
 
@@ -232,9 +272,16 @@ FOREIGN_MODULES = {
     "meta": "remove it: handlers run after the changes of their target",
     "ansible.builtin.command": OUTSIDE_MSAUTO,
     **dict.fromkeys(("shell", "raw", "script"), OUTSIDE_MSAUTO),
-    **dict.fromkeys(("copy", "template", "file", "stat", "slurp", "fetch", "lineinfile", "get_url"), KEEP_IN_ANSIBLE),
-    **dict.fromkeys(("apt", "yum", "dnf", "package", "pip", "git", "user", "cron", "mail"), KEEP_IN_ANSIBLE),
-    **dict.fromkeys(("service", "systemd", "unarchive", "wait_for", "setup", "add_host"), KEEP_IN_ANSIBLE),
+    **dict.fromkeys(
+        ("copy", "template", "file", "stat", "slurp", "fetch", "lineinfile", "get_url"),
+        KEEP_IN_ANSIBLE,
+    ),
+    **dict.fromkeys(
+        ("apt", "yum", "dnf", "package", "pip", "git", "user", "cron", "mail"), KEEP_IN_ANSIBLE
+    ),
+    **dict.fromkeys(
+        ("service", "systemd", "unarchive", "wait_for", "setup", "add_host"), KEEP_IN_ANSIBLE
+    ),
 }
 """The modules of Ansible that many playbooks have, each with what replaces it."""
 
@@ -242,7 +289,17 @@ _UNSUPPORTED_OF_TASKS = {
     **FOREIGN_MODULES,
     **{
         f"with_{kind}": "use loop"
-        for kind in ("items", "list", "dict", "file", "fileglob", "lines", "sequence", "nested", "together")
+        for kind in (
+            "items",
+            "list",
+            "dict",
+            "file",
+            "fileglob",
+            "lines",
+            "sequence",
+            "nested",
+            "together",
+        )
     },
     "register": "facts of the asset are in asset",
     "until": "msauto reads and verifies after writing; remove it",
@@ -268,7 +325,9 @@ _UNSUPPORTED_OF_TASKS = {
     "environment": "templates read the environment: env.NAME",
 }
 _UNSUPPORTED_OF_BOTH = {
-    **dict.fromkeys(("become", "become_user", "become_method", "remote_user", "connection"), "remove it"),
+    **dict.fromkeys(
+        ("become", "become_user", "become_method", "remote_user", "connection"), "remove it"
+    ),
     **dict.fromkeys(("module_defaults", "collections", "debugger"), "remove it"),
     "any_errors_fatal": "write it on the play",
     "max_fail_percentage": "write it on the play",
@@ -282,7 +341,9 @@ class _TaskKeys(Model):
     """The keys of both tasks and handlers."""
 
     name: Opt[Label] = key("description of the task, for plans and reports")
-    when: Plain[Expressions] = key("condition: one or more expressions without braces; all must be true")
+    when: Plain[Expressions] = key(
+        "condition: one or more expressions without braces; all must be true"
+    )
     vars: Plain[dict[str, Any]] = key("variables of this task", json_schema_extra=VARIABLES)
     loop: Opt[list[Any]] = key("list: the task runs once for each item")
     loop_control: Plain[LoopControl] = key("names of the loop's variables")
@@ -296,7 +357,9 @@ def _one_module(modules: tuple[str, ...], what: str) -> rule.KeyRule:
     )
 
 
-_NEEDS_LOOP = rule.needs("loop_control", ("loop",), "loop_control requires loop", "add loop, or remove loop_control")
+_NEEDS_LOOP = rule.needs(
+    "loop_control", ("loop",), "loop_control requires loop", "add loop, or remove loop_control"
+)
 _NO_HANDLERS = "notify cannot be used with {key}: handlers run on assets"
 
 
@@ -307,7 +370,10 @@ class TaskArgs(_TaskKeys):
     rules: ClassVar = (
         _one_module(MODULES, "task"),
         _NEEDS_LOOP,
-        *(rule.excludes(each, ("notify",), _NO_HANDLERS, "remove notify") for each in ("rss", "xmp_batch", "assert")),
+        *(
+            rule.excludes(each, ("notify",), _NO_HANDLERS, "remove notify")
+            for each in ("rss", "xmp_batch", "assert")
+        ),
     )
 
     tags: Opt[Texts] = key("tags for --tags and --skip-tags; always and never are special")
@@ -319,7 +385,9 @@ class TaskArgs(_TaskKeys):
     proxy: Plain[ProxyArgs] = key("a viewing copy of an asset")
     xmp_batch: Plain[XmpBatchArgs] = key("XMP metadata to load through a connector")
     command: Plain[CommandArgs] = key("a command that is run, not compared")
-    assert_: Plain[AssertArgs] = key("conditions that must be true, or planning fails", alias="assert")
+    assert_: Plain[AssertArgs] = key(
+        "conditions that must be true, or planning fails", alias="assert"
+    )
     block: Plain[list["TaskArgs"]] = key("tasks that share when, tags, vars and loop")
     import_tasks: Opt[Name] = key("file with a list of tasks, relative to this file")
     import_role: Plain[ImportRoleArgs] = key("role whose tasks run here")
@@ -331,15 +399,26 @@ class HandlerArgs(_TaskKeys):
     rules: ClassVar = (
         _one_module(HANDLER_MODULES, "handler"),
         _NEEDS_LOOP,
-        rule.never("before", False, "a handler cannot run after the deletion of its asset", "remove before"),
+        rule.never(
+            "before", False, "a handler cannot run after the deletion of its asset", "remove before"
+        ),
     )
     hints: ClassVar = {
         **_HINTS,
         "notify": ("a handler cannot notify other handlers", "let the task notify both handlers"),
         "tags": ("a handler cannot have tags", "remove them: it runs whenever a task notifies it"),
-        **{name: (f"a handler cannot run {name}", f"use one of: {', '.join(HANDLER_MODULES)}") for name in MODULES},
-        "block": ("a handler cannot be a block", "write its handlers one by one, each with its own when and vars"),
-        "import_tasks": ("handlers cannot be imported", "write them in the play, or in a role to share them"),
+        **{
+            name: (f"a handler cannot run {name}", f"use one of: {', '.join(HANDLER_MODULES)}")
+            for name in MODULES
+        },
+        "block": (
+            "a handler cannot be a block",
+            "write its handlers one by one, each with its own when and vars",
+        ),
+        "import_tasks": (
+            "handlers cannot be imported",
+            "write them in the play, or in a role to share them",
+        ),
         "import_role": ("a handler cannot run a role", _HANDLERS_TOO),
     }
 
@@ -352,7 +431,9 @@ class HandlerArgs(_TaskKeys):
     @model_validator(mode="after")
     def _plain_name(self) -> Self:
         if isinstance(self.name, types.UnrenderedTemplate):
-            raise types.invalid("the name of a handler cannot be a template", "write the name directly", key="name")
+            raise types.invalid(
+                "the name of a handler cannot be a template", "write the name directly", key="name"
+            )
         return self
 
 
@@ -365,12 +446,16 @@ class BatchKeys(Model):
     serial: Opt[Annotated[Then[list[Value[_Serial]]] | Else[_Serial], types.IF_LIST]] = key(
         "number or percentage of servers at a time"
     )
-    max_fail_percentage: Opt[types.Number] = key("stop if more than this percentage of servers failed")
+    max_fail_percentage: Opt[types.Number] = key(
+        "stop if more than this percentage of servers failed"
+    )
     any_errors_fatal: Opt[bool] = key("stop if a server failed")
 
 
 _ADD_HOSTS = "add hosts: all, or a host, a group, a pattern"
-_TO_A_PLAY = "put it under tasks: of a play with hosts:, or let a play import this file with import_tasks"
+_TO_A_PLAY = (
+    "put it under tasks: of a play with hosts:, or let a play import this file with import_tasks"
+)
 
 
 class PlayArgs(BatchKeys):
@@ -380,15 +465,32 @@ class PlayArgs(BatchKeys):
         rule.any_of((("hosts",), ("import_playbook",)), "the play has no hosts", _ADD_HOSTS),
         rule.excludes(
             "import_playbook",
-            ("hosts", "database", "vars_files", *BatchKeys.model_fields, "roles", "tasks", "handlers"),
+            (
+                "hosts",
+                "database",
+                "vars_files",
+                *BatchKeys.model_fields,
+                "roles",
+                "tasks",
+                "handlers",
+            ),
             "{other} cannot be used with import_playbook",
             "put it in the imported plays",
         ),
-        rule.needs("when", ("import_playbook",), "when cannot be used on a play", "put it on the tasks, or on a block"),
+        rule.needs(
+            "when",
+            ("import_playbook",),
+            "when cannot be used on a play",
+            "put it on the tasks, or on a block",
+        ),
     )
     hints: ClassVar = {
         **_unsupported(
-            {key: remedy for key, remedy in _UNSUPPORTED_OF_BOTH.items() if key not in BatchKeys.model_fields}
+            {
+                key: remedy
+                for key, remedy in _UNSUPPORTED_OF_BOTH.items()
+                if key not in BatchKeys.model_fields
+            }
         ),
         **_unsupported(
             {
@@ -403,12 +505,17 @@ class PlayArgs(BatchKeys):
             }
         ),
         "gather_facts": ("gather_facts is not supported", "facts are read when they are used"),
-        **{name: (f"this is a task ({name}), but a playbook is a list of plays", _TO_A_PLAY) for name in MODULES},
+        **{
+            name: (f"this is a task ({name}), but a playbook is a list of plays", _TO_A_PLAY)
+            for name in MODULES
+        },
     }
 
     name: Opt[Label] = key("description of the play, for plans and reports")
     import_playbook: Opt[Name] = key("another playbook, relative to this one, instead of a play")
-    hosts: Opt[Texts] = key("hosts, groups and globs: a:b (union), a:&b (intersection), a:!b (difference)")
+    hosts: Opt[Texts] = key(
+        "hosts, groups and globs: a:b (union), a:&b (intersection), a:!b (difference)"
+    )
     database: Opt[Name] = key("media database; default: the host variable database")
     vars: Plain[dict[str, Any]] = key("variables of this play", json_schema_extra=VARIABLES)
     vars_files: Opt[Texts] = key("files with variables, relative to the playbook")

@@ -34,7 +34,9 @@ def read_as(model: type[M], data: Any, node: SourceNode) -> M:
     return valid
 
 
-def validate_data(model: type[M], data: Any, node: SourceNode) -> tuple[M | None, list[Finding], Mapping[int, Model]]:
+def validate_data(
+    model: type[M], data: Any, node: SourceNode
+) -> tuple[M | None, list[Finding], Mapping[int, Model]]:
     """Validate the data at ``node``; return the model, or ``None`` and what is wrong with them, and the models inside.
 
     Those are of all valid mappings, by the ``id`` of the mapping, even if another part of the data is invalid. Values
@@ -58,7 +60,9 @@ def validate_data(model: type[M], data: Any, node: SourceNode) -> tuple[M | None
             if details["type"] != "missing" or details["loc"][:-1] not in groups:
                 findings.append(_finding(details, data, node, record.mappings))
         findings = _with_indentation(findings, data, node, record.mappings)
-    except SchemaError as error:  # a model is built when it is first used; what comes meanwhile is only in the text
+    except (
+        SchemaError
+    ) as error:  # a model is built when it is first used; what comes meanwhile is only in the text
         if "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from error
         raise
@@ -112,7 +116,11 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Fi
     match error["type"]:
         case "invalid":
             context = error["ctx"]
-            message, remedy, kind = _about(context["invalid"], path), context["remedy"], context["kind"]
+            message, remedy, kind = (
+                _about(context["invalid"], path),
+                context["remedy"],
+                context["kind"],
+            )
             if context["key"] and isinstance(value, dict):
                 path = (*path, context["key"])
                 on_key = True
@@ -163,7 +171,11 @@ def _refused(error: Any, path: Path, node: SourceNode, field: FieldInfo | None) 
     if kind in _BOUNDS:
         return *_out_of_bounds(*_BOUNDS[kind], error, label), "invalid-value"
     if kind in _EMPTY:
-        return f"{label} must not be empty", f"add {_EMPTY[kind]}, or remove the key", "invalid-value"
+        return (
+            f"{label} must not be empty",
+            f"add {_EMPTY[kind]}, or remove the key",
+            "invalid-value",
+        )
     shown = str(value)[:60] if isinstance(value, str) else kind_of(value)
     choices = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
     remedy = did_you_mean(shown, choices) or "use one of: " + ", ".join(choices)
@@ -178,7 +190,9 @@ def _may_be_secret(node: SourceNode, value: Any) -> bool:
     return in_server or is_hidden or holds_secret(value)
 
 
-def _wrong_type(kind: str, value: Any, repeated: Any, label: str, inside: type[Model] | None) -> tuple[str, str]:
+def _wrong_type(
+    kind: str, value: Any, repeated: Any, label: str, inside: type[Model] | None
+) -> tuple[str, str]:
     """Return message and remedy for a value of another type than expected.
 
     ``repeated`` is the value if the remedy may repeat it, else ``None``; ``inside``: the model that is expected.
@@ -189,12 +203,17 @@ def _wrong_type(kind: str, value: Any, repeated: Any, label: str, inside: type[M
     if expected == "a list":
         return f"{label} must be a list, not {given}", _LIST_FORM.get(given, "write a list")
     if expected == "a mapping":
-        return f"{label} must be a mapping, not {given}", _mapping_form(kind, repeated, label, inside)
+        return f"{label} must be a mapping, not {given}", _mapping_form(
+            kind, repeated, label, inside
+        )
     if expected == "text":
         return f"{label} must be text, not {given}", "quote it"
     meant = BOOLEAN_WORDS.get(shown.strip("'").casefold())
     if expected == "true or false" and meant is not None:
-        return f"{label} must be true or false, not {shown}", f"write {meant}: YAML 1.2 reads {value} as text"
+        return (
+            f"{label} must be true or false, not {shown}",
+            f"write {meant}: YAML 1.2 reads {value} as text",
+        )
     written = _as_mapping(label, repeated, inside)
     if written:
         return f"{label} must be {expected}, or a mapping, not {shown}", written
@@ -211,7 +230,10 @@ def _out_of_bounds(name: str, words: str, error: Any, label: str) -> tuple[str, 
     if bound == 0 and name == "ge":
         return f"{label} must not be negative", "write 0 or more"
     shown = shown_value(error["input"])
-    return f"{label} must be {words} {bound}, not {shown}", f"write a number that is {words} {bound}"
+    return (
+        f"{label} must be {words} {bound}, not {shown}",
+        f"write a number that is {words} {bound}",
+    )
 
 
 def _mapping_form(kind: str, value: Any, label: str, inside: type[Model] | None) -> str:
@@ -252,7 +274,9 @@ def _by_name(label: str, value: Any, model: type[Model] | None) -> str:
     return f"write {label}: {{{', '.join(named)}}}"
 
 
-def _with_indentation(findings: list[Finding], data: Any, node: SourceNode, mappings: _Mappings) -> list[Finding]:
+def _with_indentation(
+    findings: list[Finding], data: Any, node: SourceNode, mappings: _Mappings
+) -> list[Finding]:
     """Put one problem in the place of those of a key without a value whose keys are written beside it."""
     shown: list[Finding] = []
     explained: set[Path] = set()
@@ -271,7 +295,9 @@ def _with_indentation(findings: list[Finding], data: Any, node: SourceNode, mapp
             message = f"wrong indentation: {name} has no value; its keys on the same level: {names}"
             remedy = f"indent {names} below {name}"
             first = (*around, keys[0])
-            shown.append((first, node.child(*first).problem(message, remedy, key=True, kind="yaml")))
+            shown.append(
+                (first, node.child(*first).problem(message, remedy, key=True, kind="yaml"))
+            )
     return shown
 
 
@@ -345,11 +371,20 @@ _STARTS = ("must ", "has ", "is ", "does not ", "names ", "holds ", "contains ")
 
 def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
     """Return message and remedy for a key that a model does not have."""
-    from msauto.playbook.schema.play import HANDLER_MODULES, KEEP_IN_ANSIBLE, MODULES, HandlerArgs, RoleArgs, TaskArgs
+    from msauto.playbook.schema.play import (
+        HANDLER_MODULES,
+        KEEP_IN_ANSIBLE,
+        MODULES,
+        HandlerArgs,
+        RoleArgs,
+        TaskArgs,
+    )
 
     if joined := JOINED.match(name):
         return f"no colon and space follow {joined[1]!r}", f"write {joined[1]}: {joined[2]}…"
-    plain = name.rpartition(".")[2]  # Ansible names a module with its collection: ansible.builtin.debug
+    plain = name.rpartition(".")[
+        2
+    ]  # Ansible names a module with its collection: ansible.builtin.debug
     if hint := model.hints.get(name) or model.hints.get(plain):
         return hint
     keys = fields_of(model)

@@ -9,7 +9,18 @@ from pydantic import Discriminator, Field, Tag
 from msauto.concurrency import MOST_FORKS
 from msauto.documents import key_rules as rule
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import Count, Label, Name, Plain, Read, Texts, TimezoneName, When, between, invalid
+from msauto.documents.value_types import (
+    Count,
+    Label,
+    Name,
+    Plain,
+    Read,
+    Texts,
+    TimezoneName,
+    When,
+    between,
+    invalid,
+)
 from msauto.errors import MsautoError
 from msauto.file_access import ENDINGS_OF_PROGRAMS
 from msauto.model.desired import OUTSIDE, OutsidePolicy
@@ -35,10 +46,14 @@ _Clock = Annotated[time, Read(_clock, type="string", pattern=r"^\d\d:\d\d")]
 class LimitArgs(Model):
     """What a run may do without a flag."""
 
-    hints: ClassVar = {"protected": ("protected is not one of the limits", "move it above the first [section]")}
+    hints: ClassVar = {
+        "protected": ("protected is not one of the limits", "move it above the first [section]")
+    }
 
     delete_assets: Plain[Count] = key("assets that a run may delete; default 0")
-    remove_items: Plain[Count] = key("list items that a run may lose without naming them by their keys; default 50")
+    remove_items: Plain[Count] = key(
+        "list items that a run may lose without naming them by their keys; default 50"
+    )
     requests: Plain[Count] = key("requests that a run may send; default no limit")
 
 
@@ -57,7 +72,9 @@ class DatedFreezeArgs(Model):
     start: When = need("first day, or date and time, such as 2026-12-24")
     end: When = need("last day, which is frozen as well, or date and time")
     reason: Plain[Label] = key("why, shown where a run is refused")
-    tz: Plain[TimezoneName] = key("the time zone of start and end; default `tz` of this file, or this machine's")
+    tz: Plain[TimezoneName] = key(
+        "the time zone of start and end; default `tz` of this file, or this machine's"
+    )
 
 
 def _weekly_or_dated(freeze: Any) -> str:
@@ -66,7 +83,8 @@ def _weekly_or_dated(freeze: Any) -> str:
 
 
 _AnyFreeze = Annotated[
-    Annotated[FreezeArgs, Tag("weekly")] | Annotated[DatedFreezeArgs, Tag("dated")], Discriminator(_weekly_or_dated)
+    Annotated[FreezeArgs, Tag("weekly")] | Annotated[DatedFreezeArgs, Tag("dated")],
+    Discriminator(_weekly_or_dated),
 ]
 
 
@@ -88,7 +106,9 @@ class DownloadArgs(Model):
     folders: Plain[list[Name]] = key(
         "folders outside the repository, relative to this file, in which a run may write: dest, --out, reports, pages"
     )
-    endings: Plain[list[_Ending]] = key("further endings of dest, such as .gxf; their content is not checked")
+    endings: Plain[list[_Ending]] = key(
+        "further endings of dest, such as .gxf; their content is not checked"
+    )
 
 
 def _ledger_url(value: Any) -> str:
@@ -99,7 +119,9 @@ def _ledger_url(value: Any) -> str:
 
 
 _SCHEME = "".join(f"[{sign.upper()}{sign}]" for sign in "postgres")
-_LedgerUrl = Annotated[str, Read(_ledger_url, type="string", pattern=rf"^\s*{_SCHEME}([Qq][Ll])?://")]
+_LedgerUrl = Annotated[
+    str, Read(_ledger_url, type="string", pattern=rf"^\s*{_SCHEME}([Qq][Ll])?://")
+]
 _PASSWORDS = ("password_env", "password_file", "password_keyring")
 
 
@@ -108,7 +130,10 @@ class StateArgs(Model):
 
     rules: ClassVar = (
         rule.one_of(_PASSWORDS, ("has both {0} and {1}", "keep one of them")),
-        *(rule.needs(each, ("url",), "has a password but no url", "add url") for each in _PASSWORDS),
+        *(
+            rule.needs(each, ("url",), "has a password but no url", "add url")
+            for each in _PASSWORDS
+        ),
     )
 
     url: Plain[_LedgerUrl] = key(
@@ -116,8 +141,12 @@ class StateArgs(Model):
     )
     password_env: Plain[Name] = key("environment variable with the password of url")
     password_file: Plain[Name] = key("file with the password of url, relative to this file")
-    password_keyring: Plain[Name] = key("service name of the password in the system keyring, for the user of url")
-    require: Plain[bool] = key("refuse an empty ledger, for example in a container without its volume")
+    password_keyring: Plain[Name] = key(
+        "service name of the password in the system keyring, for the user of url"
+    )
+    require: Plain[bool] = key(
+        "refuse an empty ledger, for example in a container without its volume"
+    )
     keep_runs: Plain[Count] = key("runs that the ledger keeps; default all")
     keep_days: Plain[Count] = key("days for which the ledger keeps its runs; default unlimited")
 
@@ -131,7 +160,9 @@ class PlanArgs(Model):
 class LookupArgs(Model):
     """What lookup() may read outside the repository of the playbooks."""
 
-    folders: Plain[list[Name]] = key("folders outside the repository that lookup() may read, relative to this file")
+    folders: Plain[list[Name]] = key(
+        "folders outside the repository that lookup() may read, relative to this file"
+    )
 
 
 class SecretArgs(Model):
@@ -145,23 +176,35 @@ class SecretArgs(Model):
 class RolesArgs(Model):
     """Where roles are, besides roles/ beside a playbook."""
 
-    path: Plain[Texts] = key("folders with roles, relative to this file; playbooks may read what is in them")
+    path: Plain[Texts] = key(
+        "folders with roles, relative to this file; playbooks may read what is in them"
+    )
 
 
 class SettingsArgs(Model):
     """Defaults and limits of a repository of playbooks."""
 
-    playbook: Plain[Texts] = key("playbooks of commands that get none, beside this file; default playbooks/site.yml")
+    playbook: Plain[Texts] = key(
+        "playbooks of commands that get none, beside this file; default playbooks/site.yml"
+    )
     inventory: Plain[Texts] = key("inventories, relative to this file")
-    forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default: connections")
+    forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key(
+        "targets at a time, 1 to 512; default: connections"
+    )
     state_dir: Plain[Name] = key("folder of the ledger, relative to this file")
-    tz: Plain[TimezoneName] = key("the time zone of --window, such as Europe/Oslo; default this machine's")
+    tz: Plain[TimezoneName] = key(
+        "the time zone of --window, such as Europe/Oslo; default this machine's"
+    )
     plan: Plain[PlanArgs] = key("how plans are made")
     limits: Plain[LimitArgs] = key("what a run may do without a flag")
-    protected: Plain[list[Name]] = key("globs of titles or folders that no run may delete or remove from")
+    protected: Plain[list[Name]] = key(
+        "globs of titles or folders that no run may delete or remove from"
+    )
     freeze: Plain[list[_AnyFreeze]] = key("periods in which nothing may be changed")
     state: Plain[StateArgs] = key("the ledger")
     secrets: Plain[dict[Name, SecretArgs]] = key("secrets that programs print, by name")
     roles: Plain[RolesArgs] = key("where roles are, besides roles/ beside a playbook")
     lookup: Plain[LookupArgs] = key("what lookup() may read outside the repository")
-    download: Plain[DownloadArgs] = key("where a run may write outside the repository; endings of downloads")
+    download: Plain[DownloadArgs] = key(
+        "where a run may write outside the repository; endings of downloads"
+    )

@@ -21,7 +21,13 @@ from msauto.playbook.templates import sandbox
 from msauto.playbook.templates.budget import MAX_TEXT, MAX_VALUE, budgeted, made, size_of, spend
 from msauto.playbook.templates.filters import REMOVED
 from msauto.playbook.templates.lookups import lookup
-from msauto.playbook.templates.names import OMIT, TemplateFunctionError, TemplateNames, UsesAssetError, mark_text
+from msauto.playbook.templates.names import (
+    OMIT,
+    TemplateFunctionError,
+    TemplateNames,
+    UsesAssetError,
+    mark_text,
+)
 from msauto.secrets.redaction import HIDDEN
 from msauto.secrets.sources import MarkedText
 
@@ -79,11 +85,15 @@ def _names_needed(text: str, expression: bool) -> frozenset[str]:
     return frozenset(names)
 
 
-def check_names(text: str, names: TemplateNames, node: SourceNode, *, expression: bool = False) -> None:
+def check_names(
+    text: str, names: TemplateNames, node: SourceNode, *, expression: bool = False
+) -> None:
     """Raise :class:`InputError` for an undefined name in a template that cannot be rendered yet."""
     for name in sorted(_names_needed(text, expression)):
         if name not in names:
-            raise node.error(*sandbox.explain(sandbox.MissingNameError(name=name), names), kind="undefined-name")
+            raise node.error(
+                *sandbox.explain(sandbox.MissingNameError(name=name), names), kind="undefined-name"
+            )
 
 
 def compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
@@ -139,14 +149,18 @@ def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> An
     return _evaluate(text, names, node, expression=True)[0]
 
 
-def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> tuple[Any, bool]:
+def _evaluate(
+    text: str, names: TemplateNames, node: SourceNode, *, expression: bool
+) -> tuple[Any, bool]:
     """Return the value of a template or expression, and whether it touched a secret."""
     tracker = names.tracker
     outer, tracker.touched = tracker.touched, False
     try:
         return budgeted(_run, text, names, node, expression=expression), tracker.touched
     except InputError as error:
-        is_own = any(problem.place == node.place for problem in error.problems)  # else a variable redacted it
+        is_own = any(
+            problem.place == node.place for problem in error.problems
+        )  # else a variable redacted it
         if not (tracker.touched and is_own):
             raise
         if tracker.unknown and not expression:
@@ -166,15 +180,21 @@ def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool)
         why, remedy = sandbox.explain(error, names)
         if headers := names.headers_of(error.owner):
             why = f"{headers}: the CSV file has no column {error.name!r}"
-            remedy = f"{did_you_mean(error.name, error.owner)} columns: {', '.join(error.owner)}".strip()
+            remedy = (
+                f"{did_you_mean(error.name, error.owner)} columns: {', '.join(error.owner)}".strip()
+            )
         raise node.error(why, remedy, kind="undefined-name") from error
     except TemplateFunctionError as error:
         raise node.error(str(error), error.remedy, kind=error.kind) from error
     except RecursionError as error:
-        raise node.error("the template calls itself without end", "end the calls", kind="template") from error
+        raise node.error(
+            "the template calls itself without end", "end the calls", kind="template"
+        ) from error
     except Exception as error:
         message, remedy = _explain_failure(error)
-        raise node.error(f"the template fails: {message}", remedy or _CORRECT, kind="template") from error
+        raise node.error(
+            f"the template fails: {message}", remedy or _CORRECT, kind="template"
+        ) from error
 
 
 def plain_result(value: Any) -> Any:
@@ -239,7 +259,11 @@ _SYNTAX: Final = (
         r"unknown tag {% \1 %}",
         rf"available: {_TAGS}; a value is written {{{{ \1 }}}}",
     ),
-    (r"Unexpected end of template.*closed is '([^']*)'\.", r"{% \1 %} is not closed", r"add {% end\1 %}"),
+    (
+        r"Unexpected end of template.*closed is '([^']*)'\.",
+        r"{% \1 %} is not closed",
+        r"add {% end\1 %}",
+    ),
     (r"[Uu]nexpected '?end of template.*|Missing end of .*", _TOO_SOON, ""),
     (r"unexpected char (['\"])(['\"])\1 at \d+", r"unexpected \1\2\1", "close the quote"),
     (r"unexpected char (['\"])(.*)\1 at \d+", r"unexpected '\2'", ""),
@@ -250,7 +274,11 @@ _SYNTAX: Final = (
     (r"expected subscript expression", "[ ] has no key or index", "write a key or an index"),
     (r"tag name expected", "{% %} has no tag", f"available: {_TAGS}"),
     (r"can't assign to '.*'", "only a name can be assigned to", "write {% set name = value %}"),
-    (r"You cannot chain multiple tests with is", "two tests follow each other", "write `x is a and x is b`"),
+    (
+        r"You cannot chain multiple tests with is",
+        "two tests follow each other",
+        "write `x is a and x is b`",
+    ),
 )
 """Messages of Jinja's parser, and what replaces them, with the groups of the message."""
 
@@ -312,15 +340,31 @@ _FAILURES: Final = (
         _OPERANDS,
         "",
     ),
-    (r"'(?P<sign>\S+)' not supported between instances of '(?P<left>.*)' and '(?P<right>.*)'", _OPERANDS, ""),
-    (r"can only (?P<sign>)concatenate (?P<left>\w+) \(not \"(?P<right>.*)\"\) to \w+", _OPERANDS, ""),
-    (r"can't multiply sequence by non-int of type '(?P<kind>.*)'", "text cannot be multiplied by {kind}", ""),
+    (
+        r"'(?P<sign>\S+)' not supported between instances of '(?P<left>.*)' and '(?P<right>.*)'",
+        _OPERANDS,
+        "",
+    ),
+    (
+        r"can only (?P<sign>)concatenate (?P<left>\w+) \(not \"(?P<right>.*)\"\) to \w+",
+        _OPERANDS,
+        "",
+    ),
+    (
+        r"can't multiply sequence by non-int of type '(?P<kind>.*)'",
+        "text cannot be multiplied by {kind}",
+        "",
+    ),
     (
         r"can't \w+ offset-naive and offset-aware datetimes",
         "a time with a time zone and one without it cannot be compared",
         "compare times of one form; `select` has created_after, created_before and created_within",
     ),
-    (r".*division by zero|.*modulo by zero|division undefined", "division by zero", "check the divisor"),
+    (
+        r".*division by zero|.*modulo by zero|division undefined",
+        "division by zero",
+        "check the divisor",
+    ),
     (r"'(?P<kind>.*)' object is not callable", "{kind} is not a function", "remove the ( )"),
     (
         r"argument of type '(?P<kind>.*)' is not (?:a container or )?iterable",

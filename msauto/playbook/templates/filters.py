@@ -69,7 +69,10 @@ JINJA_TESTS = words(
     undefined == != < <= > >="""
 )
 REMOVED: dict[str, str] = {
-    **dict.fromkeys(("e", "escape", "forceescape", "safe", "striptags", "urlize", "xmlattr"), "nothing here is HTML"),
+    **dict.fromkeys(
+        ("e", "escape", "forceescape", "safe", "striptags", "urlize", "xmlattr"),
+        "nothing here is HTML",
+    ),
     **dict.fromkeys(("random", "shuffle"), "the same playbook must always give the same plan"),
     **dict.fromkeys(("pprint", "to_nice_json"), "use to_json"),
     **dict.fromkeys(("date", "format_date", "timestamp"), "use strftime"),
@@ -95,11 +98,15 @@ MAX_PATTERN = 1_000
 MAX_SUBJECT = 100_000
 
 
-_UNLIKE_PYTHON = re.compile(r"\(\?(?:R|[+-]?\d|&|P>)|\(\*[A-Z]|(?<!\\)\{[\d<=,\s]*[deis](?![a-z])[^}]*\}")
+_UNLIKE_PYTHON = re.compile(
+    r"\(\?(?:R|[+-]?\d|&|P>)|\(\*[A-Z]|(?<!\\)\{[\d<=,\s]*[deis](?![a-z])[^}]*\}"
+)
 """What the library has beyond Python's syntax and takes much memory: recursion, and matches that only resemble."""
 
 
-def matches(value: Any, find: str, ignorecase: bool = False, multiline: bool = False) -> Iterator[Match[str]]:
+def matches(
+    value: Any, find: str, ignorecase: bool = False, multiline: bool = False
+) -> Iterator[Match[str]]:
     """Yield the matches of a regular expression; raises if it or its text is too long, or it takes too long."""
     import regex  # only if a template has one: it takes 30 ms
 
@@ -120,12 +127,19 @@ def matches(value: Any, find: str, ignorecase: bool = False, multiline: bool = F
         raise ValueError(f"invalid regular expression {expression[:60]!r}: {error}") from error
     except TimeoutError as error:
         why = f"the regular expression {expression[:60]!r} takes more than {MAX_SECONDS:g} seconds"
-        raise TemplateFunctionError(why, "do not repeat what is repeated already, as in (a+)+") from error
+        raise TemplateFunctionError(
+            why, "do not repeat what is repeated already, as in (a+)+"
+        ) from error
 
 
 @template_filter
 def regex_replace(
-    value: Any, find: str, replace: str = "", ignorecase: bool = False, multiline: bool = False, count: int = 0
+    value: Any,
+    find: str,
+    replace: str = "",
+    ignorecase: bool = False,
+    multiline: bool = False,
+    count: int = 0,
 ) -> str:
     r"""A text with each match of a regular expression replaced.
 
@@ -146,7 +160,9 @@ def regex_replace(
 
 
 @template_filter
-def regex_search(value: Any, find: str, *groups: str, ignorecase: bool = False, multiline: bool = False) -> Any:
+def regex_search(
+    value: Any, find: str, *groups: str, ignorecase: bool = False, multiline: bool = False
+) -> Any:
     r"""The first match of a regular expression, or an empty text.
 
     With groups such as ``\1`` or ``\g<name>``, their texts.
@@ -166,7 +182,9 @@ def regex_search(value: Any, find: str, *groups: str, ignorecase: bool = False, 
 
 
 @template_filter
-def regex_findall(value: Any, find: str, multiline: bool = False, ignorecase: bool = False) -> list[Any]:
+def regex_findall(
+    value: Any, find: str, multiline: bool = False, ignorecase: bool = False
+) -> list[Any]:
     """All matches of a regular expression.
 
     Example: 'EP 12 of 30' | regex_findall('[0-9]+')
@@ -221,7 +239,9 @@ def _as_key(value: Any) -> Any:
 
 @template_filter
 @pass_environment
-def unique(environment: Environment, value: Any, case_sensitive: bool = True, attribute: Any = None) -> list[Any]:
+def unique(
+    environment: Environment, value: Any, case_sensitive: bool = True, attribute: Any = None
+) -> list[Any]:
     """Each item once; case-sensitive.
 
     Example: ['a', 'A', 'a'] | unique
@@ -310,13 +330,17 @@ def subelements(value: Any, keys: Any, skip_missing: bool = False) -> list[list[
                 break
             else:
                 known = nearest(str(key), map(str, inner)) if isinstance(inner, Mapping) else ""
-                raise TemplateFunctionError(f"subelements: an item has no {key!r}", known or "use a list of mappings")
+                raise TemplateFunctionError(
+                    f"subelements: an item has no {key!r}", known or "use a list of mappings"
+                )
         pairs += ([item, element] for element in items_of(inner, f"subelements ({keys})"))
     return pairs
 
 
 @template_filter
-def combine(first: Any, *others: Any, recursive: bool = False, list_merge: str = "replace") -> dict[str, Any]:
+def combine(
+    first: Any, *others: Any, recursive: bool = False, list_merge: str = "replace"
+) -> dict[str, Any]:
     """Merged mappings, the later over the earlier; recursive=true merges inner ones; list_merge='append' joins lists.
 
     Example: {'a': {'x': 1}} | combine({'a': {'y': 2}}, recursive=true)
@@ -339,7 +363,9 @@ def combine(first: Any, *others: Any, recursive: bool = False, list_merge: str =
 
 
 @template_filter
-def dict2items(value: Any, key_name: str = "key", value_name: str = "value") -> list[dict[str, Any]]:
+def dict2items(
+    value: Any, key_name: str = "key", value_name: str = "value"
+) -> list[dict[str, Any]]:
     """A mapping as a list of key and value.
 
     Example: {'a': 1} | dict2items
@@ -449,7 +475,9 @@ def to_json(value: Any, indent: int | None = None, sort_keys: bool = False) -> s
     Example: {'a': [1]} | to_json
     """
     check_length(indent or 0, "the indentation of to_json", 16)
-    return json.dumps(plain(value), ensure_ascii=False, indent=indent, sort_keys=sort_keys, default=json_text)
+    return json.dumps(
+        plain(value), ensure_ascii=False, indent=indent, sort_keys=sort_keys, default=json_text
+    )
 
 
 @template_filter
@@ -568,7 +596,9 @@ _DIRECTIVE = "%(?:[-_0^#]?[aAbBcdDeFgGhHIjklmMnNpPrRsStTuUVwWxXyYzZfC]|%)"
 def check_time_format(form: str) -> None:
     """Raise for a format of times that is invalid, or that sets a width."""
     if len(form) > 200 or re.sub(_DIRECTIVE, "", form).count("%"):
-        raise ValueError(f"{form[:40]!r} is not a valid time format: write it as '%Y-%m-%d %H:%M:%S'")
+        raise ValueError(
+            f"{form[:40]!r} is not a valid time format: write it as '%Y-%m-%d %H:%M:%S'"
+        )
 
 
 @template_filter
@@ -589,7 +619,9 @@ def strftime(context: Context, value: Any, form: Any = None, utc: bool = False) 
         raise TypeError("strftime needs a time and a format such as '%Y-%m-%d'")
     check_time_format(form)
     if value.year < 1000:
-        raise ValueError(f"the year {value.year} has fewer than four digits: systems write it in different ways")
+        raise ValueError(
+            f"the year {value.year} has fewer than four digits: systems write it in different ways"
+        )
     if utc and isinstance(value, datetime) and value.tzinfo:
         value = value.astimezone(UTC)
     return str(value.strftime(form))
@@ -612,7 +644,9 @@ def to_datetime(value: Any, form: str = "%Y-%m-%d %H:%M:%S") -> datetime:
         try:
             return parse_datetime(str(value))
         except ValueError:
-            raise ValueError(f"{str(value)[:40]!r} is not a time in the format {form[:40]!r}: {error}") from error
+            raise ValueError(
+                f"{str(value)[:40]!r} is not a time in the format {form[:40]!r}: {error}"
+            ) from error
 
 
 # Secrets --------------------------------------------------------------------------------------------------------
@@ -660,7 +694,16 @@ def search(value: Any, find: str, ignorecase: bool = False, multiline: bool = Fa
     return next(matches(value, find, ignorecase, multiline), None) is not None
 
 
-_ORDER = {"==": (0,), "eq": (0,), "=": (0,), "!=": (-1, 1), "<>": (-1, 1), "ne": (-1, 1), "<": (-1,), "lt": (-1,)}
+_ORDER = {
+    "==": (0,),
+    "eq": (0,),
+    "=": (0,),
+    "!=": (-1, 1),
+    "<>": (-1, 1),
+    "ne": (-1, 1),
+    "<": (-1,),
+    "lt": (-1,),
+}
 _ORDER |= {"<=": (-1, 0), "le": (-1, 0), ">": (1,), "gt": (1,), ">=": (0, 1), "ge": (0, 1)}
 
 

@@ -43,7 +43,9 @@ def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
     known = list(inspect.signature(reader).parameters)[2:]
     for option in options:
         if option not in known:
-            raise TemplateFunctionError(f"lookup({kind!r}) has no option {option!r}", nearest(option, known))
+            raise TemplateFunctionError(
+                f"lookup({kind!r}) has no option {option!r}", nearest(option, known)
+            )
     values = [reader(surroundings, str(name), **options) for name in names]
     return values[0] if len(values) == 1 else values
 
@@ -61,7 +63,9 @@ def reader_of(kind: str) -> Callable[..., Any]:
 
 
 @template_lookup
-def lookup_csv(context: LookupContext, name: str, delimiter: str = "", encoding: str = "") -> list[dict[str, str]]:
+def lookup_csv(
+    context: LookupContext, name: str, delimiter: str = "", encoding: str = ""
+) -> list[dict[str, str]]:
     """The rows of a CSV file by the names of its header.
 
     All values are text. `items` of `rss`, `loop` and `vars` take the rows as they are. A `'` before a formula, as in
@@ -112,7 +116,9 @@ def lookup_env(context: LookupContext, name: str, default: Any = _REQUIRED) -> A
     """
     value = context.env.get(name, default)
     if value is _REQUIRED:
-        raise TemplateFunctionError(f"the environment variable {name} is not set", "set it, or add default=''")
+        raise TemplateFunctionError(
+            f"the environment variable {name} is not set", "set it, or add default=''"
+        )
     return value
 
 

@@ -45,10 +45,14 @@ class SecretTracker:
     def add(self, value: object) -> MarkedText:
         """Return a text marked as secret; raises :class:`TemplateFunctionError` for other values and short texts."""
         if value == HIDDEN:
-            return MarkedText(HIDDEN)  # redacted already: `msauto vars` does not know the environment
+            return MarkedText(
+                HIDDEN
+            )  # redacted already: `msauto vars` does not know the environment
         is_list = hasattr(value, "__iter__") and not isinstance(value, str)
         if is_list or isinstance(value, bool | None):
-            raise TemplateFunctionError("only a text can be secret", "mark each text separately: | map('secret')")
+            raise TemplateFunctionError(
+                "only a text can be secret", "mark each text separately: | map('secret')"
+            )
         text = str(value)
         if not can_redact(text):
             raise TemplateFunctionError(*why_too_short(text))
@@ -111,7 +115,9 @@ class Omit:
     __slots__ = ()
 
     def __str__(self) -> str:
-        raise TemplateFunctionError("omit removes a key, so it must be the whole value", "write nothing beside it")
+        raise TemplateFunctionError(
+            "omit removes a key, so it must be the whole value", "write nothing beside it"
+        )
 
     __repr__ = __format__ = __str__  # type: ignore[assignment]
 

@@ -41,7 +41,11 @@ class ReferenceEntry(Struct, frozen=True):
     result: str = ""
 
 
-_FILE = files("msauto.playbook").joinpath("reference_texts", "templates.yml").read_text(encoding="utf-8")
+_FILE = (
+    files("msauto.playbook")
+    .joinpath("reference_texts", "templates.yml")
+    .read_text(encoding="utf-8")
+)
 _FILE = _FILE.replace("$marker_attributes", ", ".join(names(MARKER_ATTRIBUTES)))
 _TEXTS: dict[str, Any] = load_yaml(_FILE.encode(), "templates.yml").data
 """What is not documented in code (Jinja's own filters and tests, facts), and a sample."""
@@ -138,7 +142,10 @@ def lookups() -> list[ReferenceEntry]:
 
 def facts() -> list[ReferenceEntry]:
     """Return the facts of an asset, each with its type and its value for the sample."""
-    return [_evaluated(name, f"{kind}: {words}", f"asset.{name}") for name, (kind, words) in _TEXTS["facts"].items()]
+    return [
+        _evaluated(name, f"{kind}: {words}", f"asset.{name}")
+        for name, (kind, words) in _TEXTS["facts"].items()
+    ]
 
 
 def variables() -> list[ReferenceEntry]:
@@ -152,7 +159,11 @@ _RATES = (Fraction(25), Fraction(30000, 1001))
 _FORMS = (
     ("frames", "a whole number: frames, at any rate", "1800"),
     ("HH:MM:SS:FF", "a time code; hours may exceed 24", "00:01:00:02"),
-    ("HH:MM:SS;FF", "drop frame, at 29.97 and 59.94 only: some time codes do not exist", "00:01:00;02"),
+    (
+        "HH:MM:SS;FF",
+        "drop frame, at 29.97 and 59.94 only: some time codes do not exist",
+        "00:01:00;02",
+    ),
     ("HH:MM:SS.ss", "seconds, rounded to the nearest frame", "00:01:00.08"),
 )
 

@@ -13,7 +13,13 @@ from msauto.documents.document import Path, Problems, SourceNode, SourceText
 from msauto.documents.value_types import UnrenderedTemplate, pending_templates
 from msauto.model.facts import Facts
 from msauto.playbook.templates.budget import MAX_VALUE, size_of
-from msauto.playbook.templates.names import OMIT, AssetView, TemplateFunctionError, TemplateNames, UsesAssetError
+from msauto.playbook.templates.names import (
+    OMIT,
+    AssetView,
+    TemplateFunctionError,
+    TemplateNames,
+    UsesAssetError,
+)
 from msauto.secrets.sources import NOT_ALLOWED, secret_paths
 
 
@@ -47,7 +53,9 @@ def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool
 _RENDERED = (dict, list, UnrenderedTemplate)
 
 
-def _render(data: Any, names: TemplateNames, root: SourceNode, path: Path, problems: Problems, keep: bool) -> Any:
+def _render(
+    data: Any, names: TemplateNames, root: SourceNode, path: Path, problems: Problems, keep: bool
+) -> Any:
     """Render what is at a path: only a template needs its node, and most values of a task have no template."""
     if isinstance(data, dict):
         made: dict[str, Any] = {}
@@ -58,11 +66,16 @@ def _render(data: Any, names: TemplateNames, root: SourceNode, path: Path, probl
                 made[key] = value
         return made
     if isinstance(data, list):
-        items = [_render(value, names, root, (*path, index), problems, keep) for index, value in enumerate(data)]
+        items = [
+            _render(value, names, root, (*path, index), problems, keep)
+            for index, value in enumerate(data)
+        ]
         for index, value in enumerate(items):
             if value is OMIT:
                 why = "omit removes keys, not items of a list"
-                problems.add(root.child(*path, index).problem(why, "filter the list", kind="template"))
+                problems.add(
+                    root.child(*path, index).problem(why, "filter the list", kind="template")
+                )
         return items
     if not isinstance(data, UnrenderedTemplate):
         return data
@@ -91,18 +104,24 @@ def shown(data: Any, node: SourceNode) -> Any:
     return data
 
 
-def render_shown(data: Any, names: TemplateNames, node: SourceNode, why: str = "the asset is not known yet") -> Any:
+def render_shown(
+    data: Any, names: TemplateNames, node: SourceNode, why: str = "the asset is not known yet"
+) -> Any:
     """Render data that will be shown; raises :class:`InputError` for a secret in it, and for the use of the asset."""
     try:
         return shown(render_data(data, names, node), node)
     except UsesAssetError as error:
-        raise node.error(f"asset cannot be used here: {why}", "use a variable", kind="template") from error
+        raise node.error(
+            f"asset cannot be used here: {why}", "use a variable", kind="template"
+        ) from error
 
 
 # Conditions over facts: when, where, that
 
 
-def undecided(conditions: Sequence[SourceText], scope: TemplateNames) -> tuple[SourceText, ...] | None:
+def undecided(
+    conditions: Sequence[SourceText], scope: TemplateNames
+) -> tuple[SourceText, ...] | None:
     """Return the conditions that need the asset; ``None`` if another one is false."""
     remaining = []
     for condition in conditions:
@@ -120,7 +139,9 @@ def holds(condition: SourceText, scope: TemplateNames) -> bool:
     value = _engine().evaluate_expression(condition.text, scope, condition.node)
     if isinstance(value, str):
         raise condition.node.error(
-            "the condition gives text, not true or false", "compare it, or use | bool", kind="template"
+            "the condition gives text, not true or false",
+            "compare it, or use | bool",
+            kind="template",
         )
     return bool(value)
 

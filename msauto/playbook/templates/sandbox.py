@@ -32,7 +32,16 @@ from jinja2.visitor import NodeTransformer
 from msauto import sockets
 from msauto.errors import did_you_mean, nearest, nearest_name
 from msauto.model.facts import Facts
-from msauto.playbook.templates.budget import MAX_BITS, MAX_TEXT, bits, check_length, each, made, size_of, spend
+from msauto.playbook.templates.budget import (
+    MAX_BITS,
+    MAX_TEXT,
+    bits,
+    check_length,
+    each,
+    made,
+    size_of,
+    spend,
+)
 from msauto.playbook.templates.filters import (
     FILTERS,
     JINJA_FILTERS,
@@ -51,16 +60,31 @@ MAX_PRODUCT = 50_000_000
 """The longest of two texts or lists times the other: what replacing, joining or searching may make or compare."""
 
 _ATTRIBUTES: tuple[tuple[Any, str], ...] = (
-    (str, "capitalize casefold center count endswith find index isalnum isalpha isdecimal isdigit islower isnumeric"),
-    (str, "isspace istitle isupper join ljust lower lstrip partition removeprefix removesuffix replace rfind rindex"),
-    (str, "rjust rpartition rsplit rstrip split splitlines startswith strip swapcase title upper zfill"),
+    (
+        str,
+        "capitalize casefold center count endswith find index isalnum isalpha isdecimal isdigit islower isnumeric",
+    ),
+    (
+        str,
+        "isspace istitle isupper join ljust lower lstrip partition removeprefix removesuffix replace rfind rindex",
+    ),
+    (
+        str,
+        "rjust rpartition rsplit rstrip split splitlines startswith strip swapcase title upper zfill",
+    ),
     ((list, tuple), "count index"),
     (_GroupTuple, "grouper list"),
     (Mapping, "get items keys values"),
-    (date, "year month day hour minute second microsecond date time isoformat isoweekday strftime timestamp weekday"),
+    (
+        date,
+        "year month day hour minute second microsecond date time isoformat isoweekday strftime timestamp weekday",
+    ),
     (timedelta, "days microseconds seconds total_seconds"),
     (Fraction, "denominator numerator"),
-    (LoopContext, "changed cycle depth depth0 first index index0 last length nextitem previtem revindex revindex0"),
+    (
+        LoopContext,
+        "changed cycle depth depth0 first index index0 last length nextitem previtem revindex revindex0",
+    ),
 )
 """The attributes and methods of each type that templates may use."""
 _OF_LISTS = words(
@@ -85,7 +109,9 @@ class MissingNameError(UndefinedError):
 class StrictName(StrictUndefined):
     """An undefined name: any use except ``default`` and ``is defined`` raises, with the name."""
 
-    def __init__(self, hint: str | None = None, obj: Any = missing, name: str | None = None, exc: Any = None) -> None:
+    def __init__(
+        self, hint: str | None = None, obj: Any = missing, name: str | None = None, exc: Any = None
+    ) -> None:
         if exc in {None, UndefinedError}:
             exc = partial(MissingNameError, name=str(name or "")[:80], owner=obj)
         super().__init__(hint, obj, name, exc)
@@ -116,13 +142,19 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def __init__(self, **functions: Callable[..., Any]) -> None:
         super().__init__(
-            undefined=StrictName, keep_trailing_newline=True, autoescape=False, optimized=False, finalize=_printed
+            undefined=StrictName,
+            keep_trailing_newline=True,
+            autoescape=False,
+            optimized=False,
+            finalize=_printed,
         )
         for name in ("lipsum", "cycler", "joiner"):
             del self.globals[name]
         self.globals |= functions
         own = {"format": _format, "round": _round, "sum": _sum}
-        self.filters = _Filters(_metered_all(self.filters, JINJA_FILTERS, FILTERS | own) | _OPERATIONS)
+        self.filters = _Filters(
+            _metered_all(self.filters, JINJA_FILTERS, FILTERS | own) | _OPERATIONS
+        )
         self.tests = _metered_all(self.tests, JINJA_TESTS, TESTS)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -131,7 +163,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super()._parse(source, name, filename)
 
     def _generate(
-        self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
+        self,
+        source: nodes.Template,
+        name: str | None,
+        filename: str | None,
+        defer_init: bool = False,
     ) -> str:
         return super()._generate(_Guards().visit(source), name, filename, defer_init)
 
@@ -429,7 +465,10 @@ _NAMES: Mapping[str, str] = {
     "ansible_date_time": "use now",
     "ansible_env": "use env",
     "ansible_facts": "facts of the asset are in asset: msauto doc facts",
-    **{name: f"facts are in asset: asset.{name}" for name in (*Facts().names(), "frames", "create_time", "finalized")},
+    **{
+        name: f"facts are in asset: asset.{name}"
+        for name in (*Facts().names(), "frames", "create_time", "finalized")
+    },
 }
 """What to use instead of a name that is not defined."""
 
@@ -448,7 +487,9 @@ def explain(error: MissingNameError, names: TemplateNames) -> tuple[str, str]:
         return f"the environment variable {name} is not set", hint
     if isinstance(owner, AssetView):
         meant = _FACTS.get(nearest_name(name, (*owner.names(), *_FACTS)))
-        hint = f"use {meant}; all facts: msauto doc facts" if meant else nearest(name, owner.names())
+        hint = (
+            f"use {meant}; all facts: msauto doc facts" if meant else nearest(name, owner.names())
+        )
         return f"the server does not report {name!r} for this asset", hint
     if isinstance(owner, Mapping):
         return f"{name!r} not found in the mapping", nearest(name, map(str, owner))

@@ -65,7 +65,9 @@ def command() -> None:
 @command.command("run")
 @_batch_file
 @click.argument("names", nargs=-1, metavar="[JOB...]")
-@click.option("--failed", is_flag=True, help="Run only jobs that failed, were skipped or were not attempted.")
+@click.option(
+    "--failed", is_flag=True, help="Run only jobs that failed, were skipped or were not attempted."
+)
 @click.option("--check", is_flag=True, help="Plan only: write nothing anywhere.")
 @click.option(
     "--format",
@@ -103,7 +105,9 @@ def run(
         job_names = [job.name for job in batch.jobs]
         for name in names:
             if name not in job_names:
-                raise MsautoError(f"job {name!r} not found in {file}", remedy=nearest(name, job_names))
+                raise MsautoError(
+                    f"job {name!r} not found in {file}", remedy=nearest(name, job_names)
+                )
         layout = layout_of(Display(no_color=True), stream=sys.stderr)
         log = BatchLog(print_message, partial(print_message, rendered=True), layout)
         signals = BatchSignals()
@@ -118,7 +122,9 @@ def run(
         print_result(summary)
     except OutputError as error:
         if not isinstance(error, ReaderGoneError):
-            print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
+            print_message(
+                f"Error: {error.message}\n  → see what was done: msauto history {result.run}"
+            )
             return result.code or INCOMPLETE
     return ERROR if result.code is None else result.code
 
@@ -161,7 +167,9 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
 @_form
 @flag("state_dir")
 @no_color_flag
-def status(*, file: str | None, max_age: timedelta, form: str, state_dir: str | None, no_color: bool) -> int:
+def status(
+    *, file: str | None, max_age: timedelta, form: str, state_dir: str | None, no_color: bool
+) -> int:
     """Show the last outcome and why, the last success and the next start of each job; 3 if a success is older than AGE.
 
     Without FILE, show all batches of the ledger; 3 if it contains no batch.

@@ -150,7 +150,11 @@ def load_batch(path: str) -> BatchFile:
         jobs[name] = job
     if args.metrics is not None and not args.metrics.file.endswith(".prom"):
         remedy = "use a name such as msauto.prom: the node exporter reads no others"
-        problems.add(node.child("metrics", "file").problem("the metrics file does not end with .prom", remedy))
+        problems.add(
+            node.child("metrics", "file").problem(
+                "the metrics file does not end with .prom", remedy
+            )
+        )
     problems.check()
     return BatchFile(args, node, schedule, window, tuple(jobs.values()))
 
@@ -173,11 +177,15 @@ def _paths(names: Any, file: str) -> tuple[str, ...]:
     return tuple(beside(file, str(name)) for name in as_list(names))
 
 
-def _schedule_problems(schedule: Schedule, window: Window | None, node: SourceNode) -> Iterator[Problem]:
+def _schedule_problems(
+    schedule: Schedule, window: Window | None, node: SourceNode
+) -> Iterator[Problem]:
     if window is None:
         return
     if window.start == window.end:
-        yield node.child("window", "to").problem("from and to are equal", "remove the window, or correct it")
+        yield node.child("window", "to").problem(
+            "from and to are equal", "remove the window, or correct it"
+        )
         return
     length = time_between(window.start, window.end)
     start = time_between(window.start, schedule.at)
@@ -187,7 +195,9 @@ def _schedule_problems(schedule: Schedule, window: Window | None, node: SourceNo
         yield node.child("schedule", "at").problem(message, "move the start or the window")
     elif start + schedule.spread >= length:
         place = node.child("schedule", "spread")
-        yield place.problem(f"the latest start is outside of {shown}", "use a shorter spread, or a longer window")
+        yield place.problem(
+            f"the latest start is outside of {shown}", "use a shorter spread, or a longer window"
+        )
 
 
 def _job_problems(job: Job, earlier: Collection[str]) -> Iterator[Problem]:
@@ -197,10 +207,14 @@ def _job_problems(job: Job, earlier: Collection[str]) -> Iterator[Problem]:
             yield job.node.child("needs").problem(f"{name!r} is not an earlier job", hint, key=True)
     if job.args.drift is not None and job.applies:
         remedy = "add do: plan, or remove drift"
-        yield job.place_of("drift").problem("drift is only for jobs with do: plan", remedy, key=True)
+        yield job.place_of("drift").problem(
+            "drift is only for jobs with do: plan", remedy, key=True
+        )
 
 
-def check_batch(batch: BatchFile, env: Mapping[str, str], now: datetime, state_dir: str | None) -> list[Problem]:
+def check_batch(
+    batch: BatchFile, env: Mapping[str, str], now: datetime, state_dir: str | None
+) -> list[Problem]:
     """Return errors and warnings: playbooks, saved plans, freezes, clock changes, and paths that cannot be written.
 
     ``now`` is in UTC, ``state_dir`` the folder of the ledger if it is not that of the settings.
@@ -234,7 +248,9 @@ def check_batch(batch: BatchFile, env: Mapping[str, str], now: datetime, state_d
 
 def _input_problems(job: Job, options: ResolveOptions) -> Iterator[Problem]:
     if job.playbooks and not options.inventories:
-        yield job.node.problem(f"the job {job.name} has no inventory", "add it here, or to msauto.toml", key=True)
+        yield job.node.problem(
+            f"the job {job.name} has no inventory", "add it here, or to msauto.toml", key=True
+        )
     yield from _missing_files(job.inventories, job.place_of("inventory"))
     yield from _missing_files(job.playbooks, job.node.child("playbooks"))
     existing = [*filter(os.path.exists, job.playbooks)]
@@ -260,7 +276,9 @@ def _plan_problems(job: Job, path: str) -> Iterator[Problem]:
         plan_from_json(parse_json(Path(path).read_bytes()), path=path)
     except FileNotFoundError:
         if not job.args.optional:
-            problem = node.problem(f"{path!r} does not exist yet", "save it in time, or add optional: true")
+            problem = node.problem(
+                f"{path!r} does not exist yet", "save it in time, or add optional: true"
+            )
             yield replace(problem, level="warning")
     except InputError as error:
         yield from error.problems
@@ -278,12 +296,16 @@ def _clock_problems(batch: BatchFile, now: datetime) -> Iterator[Problem]:
         start = f"{change.start.astimezone(schedule.zone):%H:%M %Z}"
         message = f"on {change.day:%a %Y-%m-%d}, {schedule.at:%H:%M} is {change.kind} in {schedule.timezone}"
         if window is not None and not window.is_open(change.start):
-            message += f": the start would be at {start}, outside of the window {window}, so it is missed"
+            message += (
+                f": the start would be at {start}, outside of the window {window}, so it is missed"
+            )
         elif change.kind == "skipped":
             message += f": the batch starts at {start}, which cron and Kubernetes may leave out"
         else:
             message += f": the batch starts at the earlier, {start}"
-        problem = batch.node.child("schedule", "at").problem(message, "choose a time that each night has exactly once")
+        problem = batch.node.child("schedule", "at").problem(
+            message, "choose a time that each night has exactly once"
+        )
         yield replace(problem, level="warning")
 
 
@@ -305,10 +327,14 @@ def _freeze_problems(batch: BatchFile, settings: Settings, now: datetime) -> Ite
         for what, frozen_nights in hits.items():
             if frozen_nights:
                 start, frozen = frozen_nights[0]
-                count = f"{len(frozen_nights)} of the {len(nights)} nights until {now + _YEAR:%Y-%m-%d}"
+                count = (
+                    f"{len(frozen_nights)} of the {len(nights)} nights until {now + _YEAR:%Y-%m-%d}"
+                )
                 first = f"{start.astimezone(batch.schedule.zone):%a %Y-%m-%d}"
                 message = f"{count} {what} a freeze of {settings.file}, first on {first}: {frozen}"
-                yield replace(node.problem(message, "nothing is changed in a freeze"), level="warning")
+                yield replace(
+                    node.problem(message, "nothing is changed in a freeze"), level="warning"
+                )
     if nights and refused == nights.keys():
         message = "every start is in a freeze, so the batch never changes anything"
         yield node.problem(message, "move the start or the freeze")
@@ -335,12 +361,16 @@ def _output_problems(batch: BatchFile) -> Iterator[Problem]:
                 outputs_of_batch(batch).path(str(folder / "index.html"), REPORT)
             except MsautoError as error:
                 yield batch.node.child(key, "dir").problem(error.message, error.remedy)
-            yield from _folder_problems(folder, batch.node.child(key, "dir"), f"the folder of the {key}")
+            yield from _folder_problems(
+                folder, batch.node.child(key, "dir"), f"the folder of the {key}"
+            )
     if metrics is not None:
         folder = Path(beside(batch.file, metrics.file)).parent
         node = batch.node.child("metrics", "file")
         if not folder.is_dir():
-            yield node.problem(f"folder {str(folder)!r} not found", "create it, and let the node exporter read it")
+            yield node.problem(
+                f"folder {str(folder)!r} not found", "create it, and let the node exporter read it"
+            )
         yield from _folder_problems(folder, node, "the folder of the metrics")
 
 

@@ -144,7 +144,9 @@ class BatchJobs(Struct, frozen=True):
     check: bool
     given: Mapping[str, Any]
 
-    def __call__(self, job: Job, attempt: int, until: datetime | None, before: TargetResults) -> JobAttempt:
+    def __call__(
+        self, job: Job, attempt: int, until: datetime | None, before: TargetResults
+    ) -> JobAttempt:
         """Run a job once; any error is its result. ``before``: what earlier attempts made of the targets.
 
         A target that is unverified is left as it is: the user must look at it.
@@ -168,7 +170,9 @@ class BatchJobs(Struct, frozen=True):
         except MsautoError as error:
             self.log.tell(render_error(error, colour=False))
             code = exit_code_of(error)
-            is_passing = isinstance(error, (LockedError, ClusterError)) or cause_of(error) in PASSING
+            is_passing = (
+                isinstance(error, (LockedError, ClusterError)) or cause_of(error) in PASSING
+            )
         except Exception as error:  # noqa: BLE001 - a job never stops the others
             self.log.tell(f"Error: {bug_text(error)}")
             code = ERROR
@@ -198,7 +202,9 @@ class BatchJobs(Struct, frozen=True):
             now=self.clock.now(),
             tell=self.log.tell,
         )
-        inputs = record.inputs = structs.replace(inputs, ledger=inputs.settings.ledger_url or self.ledger)
+        inputs = record.inputs = structs.replace(
+            inputs, ledger=inputs.settings.ledger_url or self.ledger
+        )
         allowed = job.args.allow or AllowArgs()
         options = RunOptions(
             allow_delete=allowed.delete,
@@ -227,11 +233,15 @@ class BatchJobs(Struct, frozen=True):
                 wait = min(wait, end - now)
         return max(0.0, wait.total_seconds())
 
-    async def _plan_and_apply(self, loaded: Loaded, options: RunOptions, record: Attempt, *, plans: bool) -> int:
+    async def _plan_and_apply(
+        self, loaded: Loaded, options: RunOptions, record: Attempt, *, plans: bool
+    ) -> int:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         # Once: more signals must not interrupt the closing of connections.
-        self.signals.react = partial(loop.call_soon_threadsafe, lambda: task.cancelling() or task.cancel())
+        self.signals.react = partial(
+            loop.call_soon_threadsafe, lambda: task.cancelling() or task.cancel()
+        )
         if self.signals.requested:
             raise asyncio.CancelledError
         if record.check or plans:

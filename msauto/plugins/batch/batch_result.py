@@ -54,12 +54,16 @@ class DifferingTarget(Struct, frozen=True, kw_only=True):
     name: Annotated[str, Meta(description="its title or name")]
     changes: Annotated[tuple[str, ...], Meta(description="what differs: aspect and key")]
     nights: Annotated[int, Meta(ge=1, description="how many runs in a row found it to differ")] = 1
-    reported: Annotated[bool, Meta(description="whether it differs long enough to be reported")] = True
+    reported: Annotated[bool, Meta(description="whether it differs long enough to be reported")] = (
+        True
+    )
     seen: Annotated[
         bool,
         Meta(description="whether this run found it; otherwise it is known from an earlier one"),
     ] = True
-    by: Annotated[tuple[str, ...], Meta(description="the users that the server names in what differs")] = ()
+    by: Annotated[
+        tuple[str, ...], Meta(description="the users that the server names in what differs")
+    ] = ()
 
     @property
     def id(self) -> tuple[str, str, str, str]:
@@ -80,21 +84,31 @@ class JobResult(Struct, frozen=True, kw_only=True):
     attempts: Annotated[int, Meta(ge=0, description="how often it was planned")] = 0
     started: WhenRun = None
     ended: WhenRun = None
-    runs: Annotated[tuple[str, ...], Meta(description="the runs in the history that sent requests")] = ()
-    summary: Annotated[dict[str, int], Meta(description="the counts of the plan, and of the outcomes")] = {}
+    runs: Annotated[
+        tuple[str, ...], Meta(description="the runs in the history that sent requests")
+    ] = ()
+    summary: Annotated[
+        dict[str, int], Meta(description="the counts of the plan, and of the outcomes")
+    ] = {}
     causes: Annotated[Causes, Meta(description="why targets are not done, worst first")] = ()
-    changed: Annotated[dict[str, int], Meta(description="how many targets were changed, by server")] = {}
+    changed: Annotated[
+        dict[str, int], Meta(description="how many targets were changed, by server")
+    ] = {}
     outside: Annotated[
         DifferingTargets,
         Meta(description="what others have changed since the last run, and it changes"),
     ] = ()
     warnings: Annotated[tuple[str, ...], Meta(description="what its plan warned of")] = ()
-    drift: Annotated[DifferingTargets, Meta(description="with do: plan, what was last seen to differ")] = ()
+    drift: Annotated[
+        DifferingTargets, Meta(description="with do: plan, what was last seen to differ")
+    ] = ()
     would_change: Annotated[
         DifferingTargets,
         Meta(description="with --check, what it would change, each with its action"),
     ] = ()
-    last_success: Annotated[Moment | None, Meta(description="the end of its last run that was ok")] = None
+    last_success: Annotated[
+        Moment | None, Meta(description="the end of its last run that was ok")
+    ] = None
 
     @property
     def done(self) -> bool:
@@ -137,19 +151,29 @@ class BatchResult(Struct, frozen=True, kw_only=True):
     outcome: Annotated[BatchOutcome, Meta(description="how it ended")] = "running"
     code: Annotated[int | None, Meta(description="its exit code; null while it runs")] = None
     reason: Annotated[str, Meta(description="why no job was run")] = ""
-    scheduled: Annotated[Moment | None, Meta(description="the start of the schedule; null: by hand")] = None
+    scheduled: Annotated[
+        Moment | None, Meta(description="the start of the schedule; null: by hand")
+    ] = None
     started: Annotated[Moment, Meta(description="when it started")]
     ended: Annotated[Moment | None, Meta(description="null while it runs")] = None
-    missed: Annotated[tuple[Moment, ...], Meta(description="starts of the schedule that were not run")] = ()
-    handled: Annotated[Moment | None, Meta(description="starts until then are run, missed or refused")] = None
+    missed: Annotated[
+        tuple[Moment, ...], Meta(description="starts of the schedule that were not run")
+    ] = ()
+    handled: Annotated[
+        Moment | None, Meta(description="starts until then are run, missed or refused")
+    ] = None
     jobs: Annotated[tuple[JobResult, ...], Meta(description="its jobs")] = ()
     earlier: Annotated[
         tuple[JobResult, ...],
         Meta(description="the last results of jobs that this batch did not include"),
     ] = ()
     deliveries: Annotated[SentMessages, Meta(description="messages to other systems")] = ()
-    recovered: Annotated[bool, Meta(description="it is ok, and the batch before it was not")] = False
-    drift_changed: Annotated[bool, Meta(description="other targets differ than the night before")] = False
+    recovered: Annotated[bool, Meta(description="it is ok, and the batch before it was not")] = (
+        False
+    )
+    drift_changed: Annotated[
+        bool, Meta(description="other targets differ than the night before")
+    ] = False
     check: Annotated[bool, Meta(description="only planned (--check)")] = False
     msauto: Annotated[str, Meta(description="the version of msauto")] = ""
     user: Annotated[str, Meta(description="who started it")] = ""
@@ -360,12 +384,19 @@ def _waiting(last: BatchResult | None) -> list[str]:
     return waiting
 
 
-def show_status(statuses: Sequence[JobStatus], now: datetime, width: int | None, *, colour: bool) -> Iterator[str]:
+def show_status(
+    statuses: Sequence[JobStatus], now: datetime, width: int | None, *, colour: bool
+) -> Iterator[str]:
     """Yield the lines of each status: batch, job, last outcome and why; below it last success, next start and freeze.
 
     ``width``: the columns of the terminal, at which the reason is cut; ``None``: nothing is cut.
     """
-    heads = aligned([[status.batch, status.job, outcome_text(status.outcome, status.code)] for status in statuses])
+    heads = aligned(
+        [
+            [status.batch, status.job, outcome_text(status.outcome, status.code)]
+            for status in statuses
+        ]
+    )
     for status, head in zip(statuses, heads, strict=True):
         first = visible(f"{head}  {_why(status)}".rstrip())
         if width is not None and display_width(first) > width:
@@ -385,7 +416,9 @@ def show_status(statuses: Sequence[JobStatus], now: datetime, width: int | None,
 
 
 def _why(status: JobStatus) -> str:
-    causes = [f"{cause.count} {cause.kind or cause.outcome} on {cause.server}" for cause in status.causes]
+    causes = [
+        f"{cause.count} {cause.kind or cause.outcome} on {cause.server}" for cause in status.causes
+    ]
     return ", ".join(causes) or status.reason
 
 

@@ -337,7 +337,9 @@ class BatchRun:
     ended_job: Callable[[Job, JobResult], None]
     check: bool = False
 
-    def run(self, jobs: Sequence[Job], result: BatchResult, last: BatchResult | None) -> BatchResult:
+    def run(
+        self, jobs: Sequence[Job], result: BatchResult, last: BatchResult | None
+    ) -> BatchResult:
         """Run the jobs in their order; return the result with their results."""
         results: dict[str, JobResult] = {}
         earlier = []
@@ -357,7 +359,9 @@ class BatchRun:
             self.record(result)
         drift_changed = drifted != _reported(results.values())
         code = code_of(results.values())
-        return structs.replace(result, drift_changed=drift_changed, code=code, outcome=outcome_of(code))
+        return structs.replace(
+            result, drift_changed=drift_changed, code=code, outcome=outcome_of(code)
+        )
 
     def _job(self, job: Job, results: dict[str, JobResult], closing: datetime | None) -> JobResult:
         pending = results[job.name]
@@ -474,7 +478,9 @@ def _reported(results: Iterable[JobResult]) -> set[tuple[str, ...]]:
 # Programs -------------------------------------------------------------------------------------------------------------
 
 
-def run_end_programs(job: Job, result: JobResult, batch: BatchResult, env: Mapping[str, str]) -> Iterator[SentMessage]:
+def run_end_programs(
+    job: Job, result: JobResult, batch: BatchResult, env: Mapping[str, str]
+) -> Iterator[SentMessage]:
     """Run the programs of a job one after another; yield what came of each. What they print goes to stderr."""
     about = {
         "MSAUTO_BATCH": batch.batch,

@@ -29,9 +29,13 @@ class Cause(Struct, frozen=True, kw_only=True):
 
     server: Annotated[str, Meta(description="its name in the inventory")]
     outcome: Annotated[Outcome, Meta(description="what came of the targets")]
-    kind: Annotated[CauseKind | None, Meta(description="the kind of the cause; null: none of these")] = None
+    kind: Annotated[
+        CauseKind | None, Meta(description="the kind of the cause; null: none of these")
+    ] = None
     count: Annotated[int, Meta(ge=1, description="how many targets")]
-    names: Annotated[tuple[str, ...], Meta(description="their names: all of up to 10, or the first 5")]
+    names: Annotated[
+        tuple[str, ...], Meta(description="their names: all of up to 10, or the first 5")
+    ]
     message: Annotated[str, Meta(description="why; <title> stands for the name of each target")]
     remedy: Annotated[str, Meta(description="what to do")] = ""
 
@@ -127,7 +131,9 @@ def _reason(result: TargetResult) -> tuple[str, str]:
     return re.sub(place, "", message), " ".join(lines["advice"]).removeprefix("→ ")
 
 
-def _kind_of(result: TargetResult, lost: Collection[str], busy: Collection[str]) -> CauseKind | None:
+def _kind_of(
+    result: TargetResult, lost: Collection[str], busy: Collection[str]
+) -> CauseKind | None:
     target, statuses = result.target, _statuses(result)
     if_lost: CauseKind | None = "no connection" if target.server in lost else None
     if target.error is not None:

@@ -53,7 +53,9 @@ from msauto.secrets.redaction import Secrets
 
 _SECONDS: Final = 10.0
 _AT_START: Final = 2.0
-_MARGIN: Final = 0.5  # seconds, so that a process that hangs is killed within the time of the message
+_MARGIN: Final = (
+    0.5  # seconds, so that a process that hangs is killed within the time of the message
+)
 _MOST_BYTES: Final = 90_000  # healthchecks keeps 100 kB of a body
 _REPORT_MODE, _METRICS_MODE = 0o640, 0o644
 _WIDE_FORMS: Final = {ord(sign): ord(sign) + 0xFEE0 for sign in "@<>[]`|*~#"}
@@ -205,7 +207,10 @@ class Monitor(Struct):
             yield Message(SentMessage(kind="report", to=shown), write)
         if metrics is not None and result.outcome != "locked":  # those of the run in progress stay
             path = Path(beside(batch.file, metrics.file))
-            yield Message(SentMessage(kind="metrics", to=str(path)), partial(self._write_metrics, result, path))
+            yield Message(
+                SentMessage(kind="metrics", to=str(path)),
+                partial(self._write_metrics, result, path),
+            )
 
     def _write_metrics(self, result: BatchResult, path: Path, *_: object) -> None:
         """Write the metrics, in the folder of the node exporter: wherever it is, over metrics of msauto alone."""
@@ -291,7 +296,8 @@ def deliver(messages: Sequence[Message], seconds: float) -> SentMessages:
         thread.join(max(0.0, end - time.monotonic()))
     late = f"no answer within {seconds:.1f} s"
     return tuple(
-        structs.replace(message.unsent, error=errors.get(number, late)) for number, message in enumerate(messages)
+        structs.replace(message.unsent, error=errors.get(number, late))
+        for number, message in enumerate(messages)
     )
 
 
@@ -304,7 +310,9 @@ def _reason(error: Exception) -> str:
     return " ".join(text.split()) or type(error).__name__
 
 
-def _secret_address(source: str, name: str, node: SourceNode, env: Mapping[str, str], batch: str) -> str:
+def _secret_address(
+    source: str, name: str, node: SourceNode, env: Mapping[str, str], batch: str
+) -> str:
     """Return the address; ``batch`` is the keyring's user. Raises ``InputError``, which does not show it."""
     if source == "env":
         if not env.get(name):
@@ -314,7 +322,9 @@ def _secret_address(source: str, name: str, node: SourceNode, env: Mapping[str, 
     if source == "credential":
         folder = env.get("CREDENTIALS_DIRECTORY")
         if folder is None:
-            raise node.error("$CREDENTIALS_DIRECTORY is not set", "systemd sets it: see `msauto schedule print`")
+            raise node.error(
+                "$CREDENTIALS_DIRECTORY is not set", "systemd sets it: see `msauto schedule print`"
+            )
         name = str(Path(folder).absolute() / name)
     return secret_of(source, name, batch, node).reveal().strip()
 
@@ -337,7 +347,9 @@ def _send_heartbeat(signal: str, run: str, body: str, url: str, seconds: float) 
     except ValueError:
         is_web = False
     if not is_web:
-        raise MsautoError("the heartbeat is not an http or https URL", remedy="use the ping URL of the check")
+        raise MsautoError(
+            "the heartbeat is not an http or https URL", remedy="use the ping URL of the check"
+        )
     query = "&".join(filter(None, (parts.query, f"rid={uuid5(NAMESPACE_URL, run)}")))
     login, _, host = parts.netloc.rpartition("@")
     path = f"{parts.path.rstrip('/')}/{signal}"
@@ -353,7 +365,9 @@ def _send_heartbeat(signal: str, run: str, body: str, url: str, seconds: float) 
             pass
     except HTTPError as error:
         error.close()
-        raise MsautoError(f"the answer has the status {error.code}", remedy="check the URL") from None
+        raise MsautoError(
+            f"the answer has the status {error.code}", remedy="check the URL"
+        ) from None
     except URLError as error:
         raise MsautoError(f"it cannot be reached: {error.reason}", remedy="check the URL") from None
 

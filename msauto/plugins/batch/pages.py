@@ -51,7 +51,9 @@ def page_name(result: BatchResult, zone: ZoneInfo) -> str:
     return f"{result.batch}-{parse_time(result.started).astimezone(zone):%Y-%m-%dT%H%M%S}"
 
 
-def render_index(results: Sequence[BatchResult], zone: ZoneInfo, pages: Collection[str]) -> Iterable[str]:
+def render_index(
+    results: Sequence[BatchResult], zone: ZoneInfo, pages: Collection[str]
+) -> Iterable[str]:
     """Return the index of runs, the newest first; ``pages`` are the files that exist."""
     nights = []
     tallest = Counter[str]()

@@ -37,7 +37,9 @@ class Schedule(Struct, frozen=True):
 
     def starts_after(self, moment: datetime) -> Iterator[datetime]:
         """Yield the starts later than ``moment`` (in UTC), without end."""
-        day = moment.astimezone(self.zone).date() - timedelta(days=1)  # its start may be on the next day, after a gap
+        day = moment.astimezone(self.zone).date() - timedelta(
+            days=1
+        )  # its start may be on the next day, after a gap
         while True:
             start = self.start_on(day)
             if DAYS[day.weekday()] in self.days and start > moment:
@@ -67,7 +69,9 @@ class DueStarts(Struct, frozen=True):
     missed: tuple[datetime, ...] = ()
 
 
-def due_starts(schedule: Schedule, window: Window | None, handled: datetime | None, now: datetime) -> DueStarts:
+def due_starts(
+    schedule: Schedule, window: Window | None, handled: datetime | None, now: datetime
+) -> DueStarts:
     """Return which of the starts later than ``handled`` and not later than ``now`` is to run, and which are missed.
 
     ``handled`` is the instant until which all starts were run, missed or refused; ``None``: the batch never ran, and

@@ -41,8 +41,12 @@ def command() -> None:
 
 @command.command("print")
 @click.argument("file", type=click.Path(), metavar="FILE")
-@click.option("--for", "scheduler", type=click.Choice(SCHEDULERS), required=True, help="The scheduler.")
-@click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="Write the files to DIR.")
+@click.option(
+    "--for", "scheduler", type=click.Choice(SCHEDULERS), required=True, help="The scheduler."
+)
+@click.option(
+    "--out", type=click.Path(file_okay=False), metavar="DIR", help="Write the files to DIR."
+)
 def print_(*, file: str, scheduler: str, out: str | None) -> None:
     """Print the files that start a batch, and the commands that install them."""
     printed = scheduler_files(scheduler, _start(file, scheduler), out or "")
@@ -54,7 +58,9 @@ def print_(*, file: str, scheduler: str, out: str | None) -> None:
             for place, text in zip(places, printed.files.values(), strict=True):
                 write_file(place, [text])
         except OSError as error:
-            raise MsautoError(f"cannot write to {folder}: {error.strerror}", remedy="name another folder") from error
+            raise MsautoError(
+                f"cannot write to {folder}: {error.strerror}", remedy="name another folder"
+            ) from error
         print_result("".join(f"{folder / name}\n" for name in printed.files))
     elif len(printed.files) == 1:
         print_result("".join(printed.files.values()))
@@ -75,6 +81,8 @@ def _start(file: str, scheduler: str) -> ScheduledStart:
     for path in map(str, (*start.argv, start.state_home, *start.written_folders)):
         found = refused.search(path)
         if found:
-            message = f"the path {path!r} contains {found[0]!r}, which is not supported for {scheduler}"
+            message = (
+                f"the path {path!r} contains {found[0]!r}, which is not supported for {scheduler}"
+            )
             raise MsautoError(message, remedy="rename the file or folder")
     return start

@@ -128,7 +128,9 @@ def scheduler_files(scheduler: str, start: ScheduledStart, where: str = "") -> S
     batch, schedule = start.batch, start.batch.schedule
     days = "*"
     if len(schedule.days) < len(DAYS):
-        days = ",".join(sorted(str((DAYS.index(day) + 1) % 7) for day in schedule.days))  # 0 is Sunday
+        days = ",".join(
+            sorted(str((DAYS.index(day) + 1) % 7) for day in schedule.days)
+        )  # 0 is Sunday
     values = {
         "start": start,
         "batch": batch,
@@ -145,7 +147,9 @@ def scheduler_files(scheduler: str, start: ScheduledStart, where: str = "") -> S
     }
 
     def render(name: str, **more: object) -> str:
-        return template(f"plugins/batch/scheduler_files/{scheduler}{name}.j2").render(values, **more)
+        return template(f"plugins/batch/scheduler_files/{scheduler}{name}.j2").render(
+            values, **more
+        )
 
     files = {f"{start.unit}{ending}": render(ending) for ending in _ENDINGS[scheduler]}
     return SchedulerFiles(files, render(".install", files=list(files), where=where))

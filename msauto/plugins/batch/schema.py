@@ -50,13 +50,20 @@ def _requirements(value: Any) -> dict[str, Requirement]:
         requirements_of_item = item.items() if isinstance(item, dict) else [(item, "ok")]
         for name, required in requirements_of_item:
             if required not in ("ok", "any"):
-                raise invalid(f"{types.shown_value(required)} is not a valid requirement", "use ok or any")
+                raise invalid(
+                    f"{types.shown_value(required)} is not a valid requirement", "use ok or any"
+                )
             requirements[_job_name.read(name)] = "any" if required == "any" else "ok"
     return requirements
 
 
 def _argv(value: Any) -> tuple[str, ...]:
-    if isinstance(value, list) and value and all(isinstance(each, str) for each in value) and value[0].strip():
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(each, str) for each in value)
+        and value[0].strip()
+    ):
         return tuple(map(str, value))
     raise invalid(
         "must be a list of texts: a program and its arguments",
@@ -96,7 +103,11 @@ CredentialName = Annotated[
 ]
 MinuteOfDay = Annotated[
     time,
-    matching(r"^([01][0-9]|2[0-3]):[0-5][0-9]$", "must be a time of day such as 03:10, not {}", read=parse_clock),
+    matching(
+        r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+        "must be a time of day such as 03:10, not {}",
+        read=parse_clock,
+    ),
 ]
 """A time of day without seconds or a zone: no scheduler of all four can start more exactly."""
 UpToAWeek = Annotated[types.Span, AfterValidator(_some_time)]
@@ -128,8 +139,12 @@ class SecretSource(Model):
 
     env: Plain[VariableName] = key("name of an environment variable")
     file: Plain[Name] = key("file that contains only the secret, relative to the batch file")
-    keyring: Plain[Name] = key("service name of the secret in the system keyring; the user is the name of the batch")
-    credential: Plain[CredentialName] = key("name of a file in $CREDENTIALS_DIRECTORY, as systemd sets it")
+    keyring: Plain[Name] = key(
+        "service name of the secret in the system keyring; the user is the name of the batch"
+    )
+    credential: Plain[CredentialName] = key(
+        "name of a file in $CREDENTIALS_DIRECTORY, as systemd sets it"
+    )
 
 
 SecretOrText = Annotated[Then[SecretSource] | Else[str], IF_MAP]
@@ -142,7 +157,9 @@ class ScheduleArgs(Model):
     at: MinuteOfDay = need("time of day in tz, such as 03:10")
     days: Plain[Days] = key("days of the week, mon to sun; default all")
     tz: types.TimezoneName = need("time zone, such as Europe/Oslo")
-    spread: Plain[UpToAWeek] = key("start up to this much later, at random, to spread the load: 10m; default 0")
+    spread: Plain[UpToAWeek] = key(
+        "start up to this much later, at random, to spread the load: 10m; default 0"
+    )
 
 
 class WindowArgs(Model):
@@ -156,15 +173,21 @@ class ReportArgs(Model):
     """A dated report file of each night."""
 
     dir: Name = need("folder of the report files, relative to this file")
-    formats: Plain[list[ReportFormat]] = key("forms of the report: text, json, markdown, html; default text")
-    keep_days: Plain[Annotated[int, between(1, 36500)]] = key("delete report files older than this; default: keep all")
+    formats: Plain[list[ReportFormat]] = key(
+        "forms of the report: text, json, markdown, html; default text"
+    )
+    keep_days: Plain[Annotated[int, between(1, 36500)]] = key(
+        "delete report files older than this; default: keep all"
+    )
 
 
 class PagesArgs(Model):
     """A page of each night, and an index of them."""
 
     dir: Name = need("folder of the pages of this batch alone, relative to this file")
-    keep_days: Plain[Annotated[int, between(1, 36500)]] = key("delete pages older than this; default: keep all")
+    keep_days: Plain[Annotated[int, between(1, 36500)]] = key(
+        "delete pages older than this; default: keep all"
+    )
 
 
 PagesOrFolder = Annotated[Then[PagesArgs] | Else[Name], IF_MAP]
@@ -206,27 +229,43 @@ class AllowArgs(Model):
 class DriftArgs(Model):
     """When a job with `do: plan` reports drift."""
 
-    after: Annotated[int, between(1, 365)] = need("nights in a row in which a target differs before it is reported")
+    after: Annotated[int, between(1, 365)] = need(
+        "nights in a row in which a target differs before it is reported"
+    )
 
 
 class JobKeys(Model):
     """What `defaults` and each job may set."""
 
-    inventory: Plain[Texts] = key("inventory, or a list, relative to this file; default: that of msauto.toml")
-    extra_vars: Plain[dict[str, Any]] = key("variables of highest precedence", json_schema_extra=VARIABLES)
+    inventory: Plain[Texts] = key(
+        "inventory, or a list, relative to this file; default: that of msauto.toml"
+    )
+    extra_vars: Plain[dict[str, Any]] = key(
+        "variables of highest precedence", json_schema_extra=VARIABLES
+    )
     limit: Plain[Name] = key("only these hosts")
     tags: Plain[Texts] = key("only tasks with one of these tags")
     forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512")
     keep_going: Plain[bool] = key(
         "leave out targets in error and apply the rest; the job then ends with 3; default false"
     )
-    max_time: Plain[UpToAWeek] = key("begin no further target or attempt after this time, such as 90m")
-    lock_timeout: Plain[UpToAWeek] = key("wait this long for another run that holds a lock; default 0")
-    retry: Plain[RetryArgs] = key("further attempts for what may get better: no connection or answer, 429, 503, a lock")
+    max_time: Plain[UpToAWeek] = key(
+        "begin no further target or attempt after this time, such as 90m"
+    )
+    lock_timeout: Plain[UpToAWeek] = key(
+        "wait this long for another run that holds a lock; default 0"
+    )
+    retry: Plain[RetryArgs] = key(
+        "further attempts for what may get better: no connection or answer, 429, 503, a lock"
+    )
     allow: Plain[AllowArgs] = key("what a run may do beyond the limits of msauto.toml")
-    do: Plain[Literal["apply", "plan"]] = key("apply (default) within the limits, or plan: only report what differs")
+    do: Plain[Literal["apply", "plan"]] = key(
+        "apply (default) within the limits, or plan: only report what differs"
+    )
     drift: Plain[DriftArgs] = key("with do: plan, when to report drift; default: the first night")
-    on_end: Plain[list[Argv]] = key("programs to run after the job, each a list of texts; no shell is involved")
+    on_end: Plain[list[Argv]] = key(
+        "programs to run after the job, each a list of texts; no shell is involved"
+    )
 
 
 class DefaultArgs(JobKeys):
@@ -269,7 +308,9 @@ class JobArgs(JobKeys):
 
     playbooks: Plain[Texts] = key("playbook, or a list, relative to this file")
     plan: Plain[Name] = key("saved plan to apply, relative to this file, instead of playbooks")
-    optional: Plain[bool] = key("skip the job if the saved plan does not exist; default false: that is an error")
+    optional: Plain[bool] = key(
+        "skip the job if the saved plan does not exist; default false: that is an error"
+    )
     needs: Plain[Requirements] = key(
         "earlier jobs that must have ended with 0; {name: any} only requires that the job has ended"
     )
@@ -278,13 +319,21 @@ class JobArgs(JobKeys):
 class BatchFileArgs(Model):
     """Jobs that run unattended, one after another."""
 
-    name: BatchName = need("name of the batch, which its lock, its metrics and the units of a scheduler have too")
+    name: BatchName = need(
+        "name of the batch, which its lock, its metrics and the units of a scheduler have too"
+    )
     schedule: ScheduleArgs = need("when the batch starts")
     window: Plain[WindowArgs] = key("hours in which the batch may run; default: always")
-    heartbeat: Plain[SecretOrText] = key("URL of a check in the healthchecks protocol, or the source of a secret one")
+    heartbeat: Plain[SecretOrText] = key(
+        "URL of a check in the healthchecks protocol, or the source of a secret one"
+    )
     metrics: Plain[MetricsArgs] = key("text file of metrics for Prometheus")
     reports: Plain[ReportArgs] = key("dated report files")
-    pages: Plain[PagesOrFolder] = key("a page of each night, and an index of them; a text is their folder")
+    pages: Plain[PagesOrFolder] = key(
+        "a page of each night, and an index of them; a text is their folder"
+    )
     notify: Plain[list[NotifyArgs]] = key("addresses that get a notice")
     defaults: Plain[DefaultArgs] = key("values for all jobs")
-    jobs: Annotated[dict[JobName, JobArgs], Field(min_length=1)] = need("jobs by name, in the order in which they run")
+    jobs: Annotated[dict[JobName, JobArgs], Field(min_length=1)] = need(
+        "jobs by name, in the order in which they run"
+    )

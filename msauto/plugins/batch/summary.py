@@ -204,7 +204,9 @@ def render_text(result: BatchResult, _: LedgerPlace | None = None, *, colour: bo
     style: Style = "red" if result.code else "green"
     heading = paint(without_command(summary.heading), style, colour=colour)
     lines = [*_job_lines(summary.jobs), *map(words, summary.differing)]
-    lines += [structs.replace(words(note), wrapped=False) for note in summary.notes]  # commands are copied whole
+    lines += [
+        structs.replace(words(note), wrapped=False) for note in summary.notes
+    ]  # commands are copied whole
     return "".join((f"{heading}\n", *render_lines(lines, PLAIN)))
 
 

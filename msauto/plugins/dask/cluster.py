@@ -154,7 +154,9 @@ def run_task(versions: tuple[str, str], run: str, parcel: Parcel) -> Parcel:
         place = ""
         for frame in traceback.extract_tb(error.__traceback__)[-1:]:
             place = f" at {Path(frame.filename).name}:{frame.lineno}"
-        message = f"msauto itself failed on the Dask worker {task.worker}: {type(error).__name__}{place}"
+        message = (
+            f"msauto itself failed on the Dask worker {task.worker}: {type(error).__name__}{place}"
+        )
         remedy = "this is a bug in msauto: run it without --on, and report it"
         return Parcel(TaskResult(error=ClusterError(message, remedy=remedy)))
     finally:
@@ -182,7 +184,9 @@ def _exchange(run: str, stopping: bool, answers: Parcel) -> Parcel:
     return Parcel({task.key: (task.take_reports(), task.question) for task in tasks})
 
 
-def _other_version(worker: str, theirs: tuple[str | None, str], ours: tuple[str, str]) -> ClusterError:
+def _other_version(
+    worker: str, theirs: tuple[str | None, str], ours: tuple[str, str]
+) -> ClusterError:
     msauto = f"msauto {theirs[0]}" if theirs[0] else "no msauto"
     here = f"here are msauto {ours[0]} and Python {ours[1]}"
     return ClusterError(
@@ -252,7 +256,9 @@ class Cluster:
                 raise self._gone()
             if isinstance(error, KilledWorker):
                 message = f"several Dask workers of {self._address} died while they worked for the same server"
-                raise ClusterError(message, remedy="look at their logs: they may have too little memory")
+                raise ClusterError(
+                    message, remedy="look at their logs: they may have too little memory"
+                )
             if error is not None:
                 message = f"the Dask cluster {self._address} failed: {type(error).__name__}"
                 raise ClusterError(
@@ -303,7 +309,9 @@ class Cluster:
         """Exchange once; return the answers to what is asked now. A question that is not answered is asked again."""
         asked = set()
         with suppress(OSError, TimeoutError, RuntimeError, ValueError):
-            call = self._client.run(_exchange, self._run, self.stopping, Parcel(answers), on_error="ignore")
+            call = self._client.run(
+                _exchange, self._run, self.stopping, Parcel(answers), on_error="ignore"
+            )
             async with asyncio.timeout(_TO_CONNECT):
                 parcels = (await call).values()
             for parcel in parcels:
@@ -341,7 +349,11 @@ async def open_cluster(
         if name in {"tornado", "asyncio"} or name.startswith("distributed"):
             logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is raised as an error
     protocol = dask.config.get("distributed.comm.default-scheme", "tcp")
-    url = f"{protocol}://{address.removeprefix('dask://')}" if address.startswith("dask://") else address
+    url = (
+        f"{protocol}://{address.removeprefix('dask://')}"
+        if address.startswith("dask://")
+        else address
+    )
     client = Client(url, asynchronous=True, timeout=seconds, set_as_default=False, name="msauto")
     try:
         with warnings.catch_warnings():
@@ -413,7 +425,9 @@ def _can_read(server: ServerSpec, workers: Workers) -> bool:
 
 def _no_worker(server: ServerSpec, workers: Workers) -> ClusterError:
     if not workers:
-        return ClusterError("the Dask cluster has no workers", remedy="start one with `dask worker`")
+        return ClusterError(
+            "the Dask cluster has no workers", remedy="start one with `dask worker`"
+        )
     needed = _named(server.worker)
     having = set[str]()
     for worker in workers.values():

@@ -31,7 +31,14 @@ from msgspec import Struct, field, structs
 
 from msauto.api.workplace import Frozen, ServerPlanning, StageContext, never_frozen, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
-from msauto.applying.executor import BatchFailures, OnResult, Records, ServerExecution, Targets, not_attempted
+from msauto.applying.executor import (
+    BatchFailures,
+    OnResult,
+    Records,
+    ServerExecution,
+    Targets,
+    not_attempted,
+)
 from msauto.circuit_breaker import BreakerState, CircuitBreaker
 from msauto.concurrency import SystemClock, concurrent_list, finish, is_over, run_unless
 from msauto.errors import ClusterError, LedgerError, MsautoError, RefusedError, one_line
@@ -92,7 +99,9 @@ class OnWorkers:
             message = f"--on {self._address} needs the packages dask and distributed"
             raise ClusterError(message, remedy="pip install dask distributed") from error
         belongings = Belongings(hash_file)
-        async with open_cluster(self._address, [*specs], belongings.answer, belongings.reducers) as cluster:
+        async with open_cluster(
+            self._address, [*specs], belongings.answer, belongings.reducers
+        ) as cluster:
             yield cluster
 
     @asynccontextmanager
@@ -117,7 +126,9 @@ class OnWorkers:
 
             async def settle(run: str, server: str, records: Records) -> Mapping[int, TargetResult]:
                 shared = _shared_run(stage, run, scopes, never_frozen)
-                return await WorkersOfRun(cluster, stage, structs.replace(shared, settles=True)).settle(server, records)
+                return await WorkersOfRun(
+                    cluster, stage, structs.replace(shared, settles=True)
+                ).settle(server, records)
 
             yield settle
 
@@ -135,26 +146,36 @@ class OnWorkers:
                 )
         urls = {spec.name: spec.url for spec in stage.resolved.specs}
         targets = (target for target in plan.targets if target.address.namespace != "handle")
-        scopes = {LockScope(urls[target.server], target.database) for target in targets}  # as in scopes_of
+        scopes = {
+            LockScope(urls[target.server], target.database) for target in targets
+        }  # as in scopes_of
         async with self._connected(stage.resolved.specs) as cluster:
 
             def servers_of(context: ApplyContext) -> ServersOnWorkers:
                 shared = _shared_run(stage, context.run, scopes, frozen)
-                shared = structs.replace(shared, policy=context.policy, read_since=context.read_since)
+                shared = structs.replace(
+                    shared, policy=context.policy, read_since=context.read_since
+                )
                 workers = WorkersOfRun(cluster, stage, shared)
                 return ServersOnWorkers(context, workers, lambda: frozen(stage.clock.now()))
 
             yield servers_of
 
 
-def _shared_run(stage: StageContext, run: str, scopes: Collection[LockScope], frozen: Frozen) -> SharedRun:
-    return SharedRun(run, *stage.ledger.admit_workers(), scopes, stage.resolved.secrets, stage.forks, frozen)
+def _shared_run(
+    stage: StageContext, run: str, scopes: Collection[LockScope], frozen: Frozen
+) -> SharedRun:
+    return SharedRun(
+        run, *stage.ledger.admit_workers(), scopes, stage.resolved.secrets, stage.forks, frozen
+    )
 
 
 # Plan -----------------------------------------------------------------------------------------------------------------
 
 
-async def plan_on(cluster: Cluster, given: ServerPlanning, memory: LedgerMemory, notify: Notify) -> Survey:
+async def plan_on(
+    cluster: Cluster, given: ServerPlanning, memory: LedgerMemory, notify: Notify
+) -> Survey:
     """Plan one server on a worker of a cluster, with what the ledger remembers of it."""
     remembered = memory.of_server(given.work.server.name)
     returned: tuple[Survey, ServerPlanning]
@@ -292,7 +313,9 @@ def _opened(place: LedgerUrl, worker: str) -> Ledger:
     try:
         return Ledger.open(place)
     except LedgerError as error:
-        message = f"the Dask worker {worker} cannot open the ledger: {error.message} ({error.remedy})"
+        message = (
+            f"the Dask worker {worker} cannot open the ledger: {error.message} ({error.remedy})"
+        )
         raise LedgerError(message, remedy=error.remedy) from None
 
 
@@ -313,7 +336,9 @@ class ServersOnWorkers:
     the ledger. ``unsettled``: it does not know some of them, so that the next run must read these targets.
     """
 
-    def __init__(self, context: ApplyContext, workers: WorkersOfRun, frozen: Callable[[], str | None]) -> None:
+    def __init__(
+        self, context: ApplyContext, workers: WorkersOfRun, frozen: Callable[[], str | None]
+    ) -> None:
         self._context = context
         self._workers = workers
         self._frozen = frozen
@@ -341,7 +366,9 @@ class ServersOnWorkers:
 
             async def work() -> None:
                 try:
-                    applied = await self._workers.apply(server, targets, failures, breaker.state, note)
+                    applied = await self._workers.apply(
+                        server, targets, failures, breaker.state, note
+                    )
                 except MsautoError as error:
                     self._fail(error)
                     return
@@ -494,7 +521,9 @@ class WorkersOfRun:
         no_batch = BatchFailures(Plan("", ""), 0)
         applied = await self.apply(server, targets, no_batch, BreakerState(), lambda _: None)
         results = applied.results.items()
-        return {number: structs.replace(result, target=targets[number]) for number, result in results}
+        return {
+            number: structs.replace(result, target=targets[number]) for number, result in results
+        }
 
 
 # Export -----------------------------------------------------------------------------------------------------------
@@ -513,12 +542,16 @@ async def read_each_on(
 
 
 async def _read_on_worker(
-    given: tuple[ServerSpec, int | None, Callable[[ServerReader, ItemT], Awaitable[T]], list[ItemT]],
+    given: tuple[
+        ServerSpec, int | None, Callable[[ServerReader, ItemT], Awaitable[T]], list[ItemT]
+    ],
     _: WorkerTask,
 ) -> list[T]:
     server, forks, read, items = given
     async with AsyncMediaServer(server, read_only=True) as client:
-        return await concurrent_list(partial(read, ServerReader(client)), items, limit=forks or server.connections)
+        return await concurrent_list(
+            partial(read, ServerReader(client)), items, limit=forks or server.connections
+        )
 
 
 # What stays with the command --------------------------------------------------------------------------------------

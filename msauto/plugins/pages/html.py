@@ -75,7 +75,13 @@ def _head(part: PagePart, status: str, layout: Layout, took: str = "") -> PageHe
     more = len(names) - _MOST_PLAYBOOKS
     if more > 0:
         title += f" and {more} more"
-    facts = (layout.by, _moment(plan.created), took, f"msauto {plan.msauto}", texts.settings_line(plan))
+    facts = (
+        layout.by,
+        _moment(plan.created),
+        took,
+        f"msauto {plan.msauto}",
+        texts.settings_line(plan),
+    )
     return PageHead(title, status, part.sentence, facts)
 
 
@@ -309,4 +315,11 @@ def _change(change: Change, target: Target) -> list[Any]:
     source = change.source
     file = visible(str(source.place)) if source.file else ""
     notes = "; ".join(texts.change_notes(change, target.rate)).replace("`", "")
-    return [change.action, change.aspect, texts.show_key(change), parts, notes, [file, visible(source.task)]]
+    return [
+        change.action,
+        change.aspect,
+        texts.show_key(change),
+        parts,
+        notes,
+        [file, visible(source.task)],
+    ]

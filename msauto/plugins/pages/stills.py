@@ -92,7 +92,15 @@ async def _fetch(
     """
     target = plan.targets[place.target]
     clip = target.clip
-    named = (client.spec.url, target.database, target.name, clip.link_id, clip.create_time, place.frame, _WIDTH)
+    named = (
+        client.spec.url,
+        target.database,
+        target.name,
+        clip.link_id,
+        clip.create_time,
+        place.frame,
+        _WIDTH,
+    )
     file = folder / f"{hashlib.sha256(json.dumps(named, default=str).encode()).hexdigest()}.png"
     if clip.create_time is not None and file.is_file():
         return file.read_bytes()
@@ -124,7 +132,9 @@ async def _read_still(client: AsyncMediaServer, target: Target, frame: int | Non
     shown = _WIDTH * 9 // 16
     if width and height:
         shown = round(_WIDTH * height / width)
-    return await client.thumbnail(target.database, target.address, pos=pos, w=_WIDTH, h=min(shown, 2 * _WIDTH))
+    return await client.thumbnail(
+        target.database, target.address, pos=pos, w=_WIDTH, h=min(shown, 2 * _WIDTH)
+    )
 
 
 def _prune(folder: Path) -> None:

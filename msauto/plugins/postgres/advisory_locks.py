@@ -25,7 +25,9 @@ def open_shared(url: LedgerUrl, *, readonly: bool) -> tuple[PostgresStore, Advis
     return store, AdvisoryLocks(store)
 
 
-_HOLDERS = 'SELECT lock, session, run, pid, host, since, "user" FROM holder ORDER BY lock, since, session'
+_HOLDERS = (
+    'SELECT lock, session, run, pid, host, since, "user" FROM holder ORDER BY lock, since, session'
+)
 _ALL = """
     SELECT l.classid::bigint << 32 | l.objid::bigint, l.pid FROM pg_locks l
     WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
@@ -39,7 +41,9 @@ class AdvisoryLock:
     them have released it.
     """
 
-    def __init__(self, store: PostgresStore, name: str, *, admits: bool = False, joins: bool = False) -> None:
+    def __init__(
+        self, store: PostgresStore, name: str, *, admits: bool = False, joins: bool = False
+    ) -> None:
         self._store = store
         self.name = name
         self._admits = admits and not joins
@@ -149,7 +153,9 @@ class AdvisoryLocks:
                     raise LedgerError(f"a worker of run {run} cannot begin: {holder}")
                 held.callback(lock.release)
             if session not in _sessions(self.store)[key_of(of_run.name)]:
-                raise LedgerError(f"run {run} has ended, or its session is lost: its workers send nothing more")
+                raise LedgerError(
+                    f"run {run} has ended, or its session is lost: its workers send nothing more"
+                )
             return held.pop_all()
 
 

@@ -88,9 +88,8 @@ _QUEUED = 1000  # writes that are sent together at most
 _JOINED = 100  # rows that one statement inserts at most
 _ALONE = 0x6D7361616C  # the lock of `together(alone=True)`
 
-_LOST_REMEDY = (
-    "run it again once the database server can be reached: the next run, from any machine, reads what this one left"
-)
+_NEXT_RUN = "the next run, from any machine, reads what this one left"
+_LOST_REMEDY = f"run it again once the database server can be reached: {_NEXT_RUN}"
 
 
 class PostgresStore(Store):
@@ -125,7 +124,11 @@ class PostgresStore(Store):
                 if readonly:
                     version = _version(connection)
                     if version == BEFORE_REQUESTS:  # without requests in progress
-                        connection.execute(_statement(table_of_requests().replace("CREATE TABLE", "CREATE TEMP TABLE")))
+                        connection.execute(
+                            _statement(
+                                table_of_requests().replace("CREATE TABLE", "CREATE TEMP TABLE")
+                            )
+                        )
                     connection.execute("SET default_transaction_read_only = on")
                     self.exists = version > 0
                 else:
@@ -169,11 +172,15 @@ class PostgresStore(Store):
 
     def identity(self) -> tuple[str, ...]:
         """Return the server and the database."""
-        return tuple(map(str, self.read("SELECT pg_postmaster_start_time(), current_database()")[0]))
+        return tuple(
+            map(str, self.read("SELECT pg_postmaster_start_time(), current_database()")[0])
+        )
 
     def continue_numbers(self) -> None:
         """Let the next run get a number after those that were written with theirs."""
-        self.read("SELECT setval(pg_get_serial_sequence('run', 'id'), coalesce(max(id), 0) + 1, false) FROM run")
+        self.read(
+            "SELECT setval(pg_get_serial_sequence('run', 'id'), coalesce(max(id), 0) + 1, false) FROM run"
+        )
 
     def properties(self) -> Properties:
         """Return what this ledger is stored in."""
@@ -248,7 +255,9 @@ class PostgresStore(Store):
         if self._lost is not None:
             raise self._lost
         if self._connection is None:
-            raise LedgerError(f"the ledger {self.name} is closed", remedy="this is an error in msauto")
+            raise LedgerError(
+                f"the ledger {self.name} is closed", remedy="this is an error in msauto"
+            )
         return self._connection
 
     @contextmanager
@@ -265,8 +274,12 @@ class PostgresStore(Store):
         try:
             yield
         except ForeignError as error:
-            remedy = "use the msauto that wrote it, or another database: url in [state] of msauto.toml"
-            raise LedgerError(f"the ledger {self.name} cannot be used: {error}", remedy=remedy) from error
+            remedy = (
+                "use the msauto that wrote it, or another database: url in [state] of msauto.toml"
+            )
+            raise LedgerError(
+                f"the ledger {self.name} cannot be used: {error}", remedy=remedy
+            ) from error
         except self._psycopg.Error as error:
             connection = self._connection
             if connection is not None and connection.closed:
@@ -275,7 +288,9 @@ class PostgresStore(Store):
                 self._lost = self._lost_error(why)
                 raise self._lost from None
             otherwise = "check the database server, and url in [state] of msauto.toml"
-            cause, remedy = _CAUSES.get(error.sqlstate or "", (f"cannot be used: {_reason(error)}", otherwise))
+            cause, remedy = _CAUSES.get(
+                error.sqlstate or "", (f"cannot be used: {_reason(error)}", otherwise)
+            )
             if "authentication method requirement" in str(error):
                 cause, remedy = _CLEAR_TEXT
             raise LedgerError(f"the ledger {self.name} {cause}", remedy=remedy) from None
@@ -365,7 +380,9 @@ def connect(url: LedgerUrl) -> Connection:
     try:
         if connection.info.server_version < _OLDEST * 10_000:
             release = connection.info.server_version // 10_000
-            raise ForeignError(f"its server is PostgreSQL {release}, and msauto needs {_OLDEST} or newer")
+            raise ForeignError(
+                f"its server is PostgreSQL {release}, and msauto needs {_OLDEST} or newer"
+            )
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             raise ForeignError(f"its database has the encoding {encoding}, not UTF8")
@@ -404,10 +421,14 @@ def _password(source: PasswordSource, user: str) -> str:
         if source.kind == "keyring":
             return secret_in_keyring(source.name, user)
     except MsautoError as error:
-        raise LedgerError(f"the password of the ledger: {error.message}", remedy=error.remedy) from None
+        raise LedgerError(
+            f"the password of the ledger: {error.message}", remedy=error.remedy
+        ) from None
     if source.name not in os.environ:
         remedy = "set it, or change password_env in [state] of msauto.toml"
-        raise LedgerError(f"the password of the ledger: the variable {source.name} is not set", remedy=remedy)
+        raise LedgerError(
+            f"the password of the ledger: the variable {source.name} is not set", remedy=remedy
+        )
     return os.environ[source.name]
 
 

@@ -36,13 +36,31 @@ from msauto.report.texts import refusal_error
 @flag("database")
 @click.option("--title", metavar="TITLE", help="A clip to read; by default the first suitable one.")
 @click.option("--scratch", metavar="TITLE", help="Also write to this asset, then restore it. Asks.")
-@click.option("--scratch-channel", metavar="NAME", help="Also put an item into this RSS channel, and remove it. Asks.")
+@click.option(
+    "--scratch-channel",
+    metavar="NAME",
+    help="Also put an item into this RSS channel, and remove it. Asks.",
+)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--xmp-field", metavar="NS:NAME", help="An XMP field to read; with --scratch also written and restored.")
-@click.option("--override-freeze", metavar="REASON", help="With a trial: write during a freeze; REASON is printed.")
+@click.option(
+    "--xmp-field",
+    metavar="NS:NAME",
+    help="An XMP field to read; with --scratch also written and restored.",
+)
+@click.option(
+    "--override-freeze",
+    metavar="REASON",
+    help="With a trial: write during a freeze; REASON is printed.",
+)
 @shared_flags_of("text", "json", uses=LIVE)
 def command(
-    *, flags: Flags, database: str | None, scratch: str | None, scratch_channel: str | None, yes: bool, **given: Any
+    *,
+    flags: Flags,
+    database: str | None,
+    scratch: str | None,
+    scratch_channel: str | None,
+    yes: bool,
+    **given: Any,
 ) -> int:
     """Learn the dialect of a server, and print the `dialect:` block for its inventory entry.
 
@@ -50,18 +68,28 @@ def command(
     it puts one item into a channel, and removes it.
     """
     field = given["xmp_field"]
-    servers = [(server, require_database(server, database)) for server in named_servers(flags.inputs.resolving)]
+    servers = [
+        (server, require_database(server, database))
+        for server in named_servers(flags.inputs.resolving)
+    ]
     if scratch is None and scratch_channel is None:
 
         async def read_all() -> list[ProbeResult]:
-            return [await probe(server.spec, name, title=given["title"], xmp_field=field) for server, name in servers]
+            return [
+                await probe(server.spec, name, title=given["title"], xmp_field=field)
+                for server, name in servers
+            ]
 
         _show(run_async(read_all()), flags)
         return OK
     if scratch is not None and scratch_channel is not None:
-        raise MsautoError("--scratch and --scratch-channel are two trials", remedy="run one after the other")
+        raise MsautoError(
+            "--scratch and --scratch-channel are two trials", remedy="run one after the other"
+        )
     if len(servers) != 1:
-        raise MsautoError(f"a trial needs one server, not {len(servers)}", remedy="name it with --limit HOST")
+        raise MsautoError(
+            f"a trial needs one server, not {len(servers)}", remedy="name it with --limit HOST"
+        )
     ((server, name),) = servers
     _refuse_frozen(flags, given["override_freeze"])
     if scratch_channel is not None:
@@ -71,7 +99,9 @@ def command(
         work = probe_by_item(server.spec, name, where, clock=SystemClock(), report=print_message)
     else:
         where = str(scratch)
-        work = _asset_trial(server, name, TrialOptions(where, field), flags.inputs.settings.limits, yes=yes)
+        work = _asset_trial(
+            server, name, TrialOptions(where, field), flags.inputs.settings.limits, yes=yes
+        )
     result = run_async(_try(work))
     _show([result], flags)
     if not result.left:
@@ -108,7 +138,9 @@ async def _try(work: Coroutine[Any, Any, ProbeResult]) -> ProbeResult:
     loop = asyncio.get_running_loop()
     numbers = stop_signals()
     for number in numbers:
-        loop.add_signal_handler(number, lambda: task.cancelling() or task.cancel())  # once: it still restores
+        loop.add_signal_handler(
+            number, lambda: task.cancelling() or task.cancel()
+        )  # once: it still restores
     try:
         return await task
     except asyncio.CancelledError:
@@ -138,17 +170,27 @@ def _ask(what: str, afterwards: str, *, yes: bool) -> None:
     require_terminal()
     print_message(what)
     if prompt(f"{afterwards} Type 'yes' to continue: ").lower() != "yes":
-        raise RefusedError("no consent: nothing was sent", remedy="type yes; to write without a question: --yes")
+        raise RefusedError(
+            "no consent: nothing was sent", remedy="type yes; to write without a question: --yes"
+        )
 
 
 def _refuse_protected(
-    asset: Asset, links: tuple[Link, ...] | None, server: NamedServer, trial: TrialOptions, limits: Limits
+    asset: Asset,
+    links: tuple[Link, ...] | None,
+    server: NamedServer,
+    trial: TrialOptions,
+    limits: Limits,
 ) -> None:
     """Refuse what no run may delete or remove from: ``protected`` (settings, «How limits work»)."""
-    change = Change("delete", "marker", "", None, None, "live", reversible=True, source=TaskSource("probe"))
+    change = Change(
+        "delete", "marker", "", None, None, "live", reversible=True, source=TaskSource("probe")
+    )
     home = None if asset.folder is None else show_folder(asset.folder)
     places = tuple(show_folder(link.folder) for link in links or ())
-    target = Target(server.spec.name, "", "asset", trial.title, folder=home, changes=(change,), places=places)
+    target = Target(
+        server.spec.name, "", "asset", trial.title, folder=home, changes=(change,), places=places
+    )
     only_protected = structs.replace(Limits(), protected=limits.protected)
     for refusal in refusals(Plan("", "", targets=(target,)), only_protected):
         if refusal.code == "protected":

@@ -120,7 +120,13 @@ class ReadOnlyProbe:
     """Asks one database of one server. Each question notes an answer, or why it got no answer."""
 
     def __init__(
-        self, client: AsyncMediaServer, database: str, notes: ProbeNotes, *, title: str | None, field: str | None
+        self,
+        client: AsyncMediaServer,
+        database: str,
+        notes: ProbeNotes,
+        *,
+        title: str | None,
+        field: str | None,
     ) -> None:
         self._client = client
         self._database = database
@@ -155,7 +161,9 @@ class ReadOnlyProbe:
     # The database, and what does not exist ---------------------------------------------------------------------
 
     async def _folders(self) -> tuple[Folder, ...]:
-        if how_not_found(await self._ask(requests.get_listing(self._database, format="folderlist").path)):
+        if how_not_found(
+            await self._ask(requests.get_listing(self._database, format="folderlist").path)
+        ):
             raise MsautoError(
                 f"server {self._client.spec.name} has no media database {self._database!r}",
                 remedy="--database NAME; `msauto show databases` lists them",
@@ -180,7 +188,9 @@ class ReadOnlyProbe:
         evidence = "; ".join(shown)
         form = forms["asset"]
         if not form:
-            self._notes.miss(f"the answer does not report «not found» in a known form: {evidence}", "not_found")
+            self._notes.miss(
+                f"the answer does not report «not found» in a known form: {evidence}", "not_found"
+            )
             return
         if form == "both" or forms["folder"] not in {"", form}:
             form = "auto"

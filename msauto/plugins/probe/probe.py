@@ -101,7 +101,9 @@ class Scratch:
         """What writes may have left behind."""
         return "; ".join(self.made.values())
 
-    async def look(self, what: str, read: Callable[[], Awaitable[T]], shows: Callable[[T], bool]) -> T:
+    async def look(
+        self, what: str, read: Callable[[], Awaitable[T]], shows: Callable[[T], bool]
+    ) -> T:
         """Read until the write is visible, for a limited time; return the last state.
 
         Does not wait for a write that was not accepted.
@@ -230,11 +232,15 @@ async def put_back(bench: Scratch) -> tuple[str, ...]:
         try:
             remains += await undo()
         except MsautoError as error:
-            remains.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
+            remains.append(
+                f"it is unknown what remains ({error.message}); look for: {bench.changed}"
+            )
     unseen = [bench.made[what] for what in sorted(bench.unseen & bench.made.keys())]
     if bench.lost:
         what = f"{bench.changed} of {bench.name!r}"
-        bench.report(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
+        bench.report(
+            f"An answer was lost: the server may still do what was asked. Look once more for {what}"
+        )
     elif unseen:
         bench.report(bench.words.unseen.format(bench, unseen="; ".join(unseen)))
     return tuple(dict.fromkeys(remains))
@@ -262,7 +268,9 @@ def _differing(before: Sequence[T], live: Sequence[T], name: Callable[[T], str])
     return differing
 
 
-async def take_back(bench: Scratch, read: Callable[[], Awaitable[T]], undoing: Callable[[T], Sequence[Request]]) -> T:
+async def take_back(
+    bench: Scratch, read: Callable[[], Awaitable[T]], undoing: Callable[[T], Sequence[Request]]
+) -> T:
     """Send what undoes our changes until nothing is left to undo, at most ``_ROUNDS`` times; return the last state."""
     for _ in range(_ROUNDS):
         undo_requests = undoing(await read())
@@ -280,7 +288,9 @@ async def take_back(bench: Scratch, read: Callable[[], Awaitable[T]], undoing: C
 
 
 def _undoing(bench: ScratchAsset, live: Asset) -> list[Request]:
-    undoing = [requests.delete_segment(bench.path, segment.number) for segment in bench.segments(live)[:1]]
+    undoing = [
+        requests.delete_segment(bench.path, segment.number) for segment in bench.segments(live)[:1]
+    ]
     undoing += [requests.delete_marker(bench.path, marker.uid) for marker in bench.markers(live)]
     old = bench.before.attributes.get("first_frame")
     differs = old is not None and live.attributes.get("first_frame") != old
@@ -304,7 +314,9 @@ async def try_segments(bench: ScratchAsset) -> None:
     keys = ("segment_update", "segment_numbers")
     start = _free_frames(bench.before)
     if start is None:
-        bench.notes.miss("no two frames of the asset are free of segments: name another asset", *keys)
+        bench.notes.miss(
+            "no two frames of the asset are free of segments: name another asset", *keys
+        )
         return
     made, _ = await _write_segment(bench, bench.number, start, 1)
     spans = [_span(segment) for segment in made]
@@ -322,7 +334,9 @@ async def try_segments(bench: ScratchAsset) -> None:
     elif len(live) > 1:
         shown = "both"
     answer = "accepted" if accepted else "refused"
-    bench.notes.learn("segment_update", value, f"CREATESEGMENT on an existing number: {answer}; it shows {shown}")
+    bench.notes.learn(
+        "segment_update", value, f"CREATESEGMENT on an existing number: {answer}; it shows {shown}"
+    )
 
 
 async def _write_segment(
@@ -331,7 +345,9 @@ async def _write_segment(
     """Send CREATESEGMENT; return our segments, once others are shown, and whether it was accepted."""
     create = requests.create_segment(bench.path, number, start, duration, {"title": bench.token})
     accepted = await bench.write(create, "segment", f"segment {bench.number}, titled {bench.token}")
-    live = await bench.look("segment", bench.read, lambda live: bench.segments(live) != [*instead_of])
+    live = await bench.look(
+        "segment", bench.read, lambda live: bench.segments(live) != [*instead_of]
+    )
     return bench.segments(live), accepted
 
 
@@ -339,7 +355,10 @@ def _learn_numbers(bench: ScratchAsset, start: int, number: int) -> None:
     """Learn from the number that our segment shows: the last of a clip has the same one by either rule."""
     is_before_others = any(segment.start > start for segment in bench.before.segments)
     if number == bench.number and not is_before_others:
-        bench.notes.miss("the new segment was the last of the clip: name an asset with a later one", "segment_numbers")
+        bench.notes.miss(
+            "the new segment was the last of the clip: name an asset with a later one",
+            "segment_numbers",
+        )
         return
     place = "before" if is_before_others else "after"
     value = "fixed" if number == bench.number else "by_start"
@@ -354,9 +373,13 @@ async def try_markers(bench: ScratchAsset) -> None:
         bench.notes.miss(f"the asset has fewer than {_LEAST_FRAMES} frames: name another", *keys)
         return
     fields = {"title": bench.token, "comment": "kept?", "user": "msauto", "keywords": "a b"}
-    create = requests.create_marker(bench.path, requests.NEW_MARKER, _MARKER_FRAME, "Cue Point", fields)
+    create = requests.create_marker(
+        bench.path, requests.NEW_MARKER, _MARKER_FRAME, "Cue Point", fields
+    )
     await bench.write(create, "marker", f"a marker titled {bench.token}")
-    made = bench.markers(await bench.look("marker", bench.read, lambda live: bool(bench.markers(live))))
+    made = bench.markers(
+        await bench.look("marker", bench.read, lambda live: bool(bench.markers(live)))
+    )
     if len(made) != 1:
         bench.notes.miss("a new marker was not shown", *keys)
         return
@@ -373,7 +396,9 @@ async def _change_marker(bench: ScratchAsset, marker: Marker) -> None:
     live = _marker_of(marker.uid, bench.markers(asset))
     if live is None or live.fields.get("title") != title:
         answer = "accepted, and nothing changed" if accepted else "refused"
-        bench.notes.learn("marker_update", "full", f"CREATEMARKER with uid and title alone: {answer}")
+        bench.notes.learn(
+            "marker_update", "full", f"CREATEMARKER with uid and title alone: {answer}"
+        )
         return
     lost = []
     for name, text in marker.fields.items():
@@ -399,7 +424,9 @@ async def _move_in_point(bench: ScratchAsset) -> None:
     old = bench.before.first_frame
     markers = bench.markers(await bench.read())
     if old is None or not markers:
-        bench.notes.miss("first_frame is not reported, so that it could not be put back", "position_origin")
+        bench.notes.miss(
+            "first_frame is not reported, so that it could not be put back", "position_origin"
+        )
         return
     marker = markers[0]
     new = old + _SHIFT
@@ -416,7 +443,10 @@ async def _move_in_point(bench: ScratchAsset) -> None:
     elif moved.frame == marker.frame - _SHIFT:
         bench.notes.learn("position_origin", "in", evidence)
     else:
-        bench.notes.miss(f"neither from the file's first frame nor from the IN point: {evidence}", "position_origin")
+        bench.notes.miss(
+            f"neither from the file's first frame nor from the IN point: {evidence}",
+            "position_origin",
+        )
 
 
 def _free_frames(asset: Asset) -> int | None:
@@ -443,13 +473,19 @@ async def try_separators(bench: ScratchAsset) -> None:
     old = "".join(live or ())
     is_list = len(live or ()) > 1 or not set(old).isdisjoint(_SEPARATORS)
     if live is None or is_list:
-        why = "cannot be read" if live is None else f"holds {live!r}, which could not be put back for certain"
+        why = (
+            "cannot be read"
+            if live is None
+            else f"holds {live!r}, which could not be put back for certain"
+        )
         bench.notes.miss(f"the field {name} {why}: name one that holds no list", "list_separator")
         return
     bench.undoing.insert(0, partial(_restore_field, bench, name, old))
     shown: list[str] = []
     for sign in _SEPARATORS:
-        await bench.write(_write(bench, name, f"one{sign}two"), "xmp", f"values of {name} instead of {old!r}")
+        await bench.write(
+            _write(bench, name, f"one{sign}two"), "xmp", f"values of {name} instead of {old!r}"
+        )
         live = await bench.look("xmp", partial(_values, bench, name), partial(ne, live))
         shown.append(f"one{sign}two is shown as {list(live or ())}")
         if live == ("one", "two"):
@@ -482,7 +518,9 @@ async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str,
             f"The field {name} had no value. If it did not exist before, it stays empty, because no request deletes it"
         )
     back = _write(bench, name, old)
-    live = await take_back(bench, partial(_values, bench, name), lambda live: [back] * (live != desired))
+    live = await take_back(
+        bench, partial(_values, bench, name), lambda live: [back] * (live != desired)
+    )
     if live == desired:
         return ()
     return (f"the field {name} is {list(live or ())} instead of {list(desired)}",)
@@ -535,7 +573,13 @@ async def probe_by_trial(
     async with AsyncMediaServer(spec) as client:
         notes = ProbeNotes(client.hide)
         bench = ScratchAsset(
-            client=client, name=title, notes=notes, clock=clock, report=report, database=database, xmp_field=xmp_field
+            client=client,
+            name=title,
+            notes=notes,
+            clock=clock,
+            report=report,
+            database=database,
+            xmp_field=xmp_field,
         )
         await bench.open(refuse, all_links=all_links)
         await ReadOnlyProbe(client, database, notes, title=title, field=xmp_field).run()
@@ -586,10 +630,14 @@ async def _put_back_surely(bench: Scratch) -> tuple[tuple[str, ...], bool]:
         raise
 
 
-def result_of(spec: ServerSpec, database: str, notes: ProbeNotes, left: tuple[str, ...] | None) -> ProbeResult:
+def result_of(
+    spec: ServerSpec, database: str, notes: ProbeNotes, left: tuple[str, ...] | None
+) -> ProbeResult:
     """Return the findings; the questions that neither reading nor a trial answered get the reason why."""
     for keys, options in _TRIALS.values():
         notes.miss(f"reading does not show it: --scratch TITLE{options} tries it", *keys)
     for key in dataclasses.fields(Dialect):
         notes.miss(_NEVER_TRIED.get(key.name, "msauto has no trial for it"), key.name)
-    return ProbeResult(spec.name, database, tuple(notes.learned.values()), tuple(notes.missed.values()), left)
+    return ProbeResult(
+        spec.name, database, tuple(notes.learned.values()), tuple(notes.missed.values()), left
+    )

@@ -35,7 +35,9 @@ async def probe_by_item(
     """
     async with AsyncMediaServer(spec) as client:
         notes = ProbeNotes(client.hide)
-        bench = Scratch(client=client, name=channel, notes=notes, clock=clock, report=report, words=_WORDS)
+        bench = Scratch(
+            client=client, name=channel, notes=notes, clock=clock, report=report, words=_WORDS
+        )
         await client.channel(channel)
         await ReadOnlyProbe(client, database, notes, title=None, field=None).run()
         left = await try_all(bench, {_try_item: (("rss_guid",), "")})
@@ -44,7 +46,9 @@ async def probe_by_item(
 
 async def _try_item(bench: Scratch) -> None:
     file, guid = f"{bench.token}.xml", f"{bench.token}-guid"
-    document = requests.item_document({"title": bench.token, "description": "A trial of msauto", "guid": guid})
+    document = requests.item_document(
+        {"title": bench.token, "description": "A trial of msauto", "guid": guid}
+    )
     bench.made["item"] = f"an item titled {bench.token}"
     bench.unseen.add("item")
     bench.undoing.append(partial(_remove, bench))

@@ -117,7 +117,9 @@ def entry_fields(attributes: Mapping[str, str]) -> dict[str, str]:
 
 
 def _segment(segment: Segment) -> GivenSegment:
-    texts: dict[str, Any] = {name: getattr(segment, name) or "" for name in ("keywords", "name", "track")}
+    texts: dict[str, Any] = {
+        name: getattr(segment, name) or "" for name in ("keywords", "name", "track")
+    }
     if len(segment.titles) > 1:
         texts["titles"] = [*segment.titles]
     else:

@@ -37,17 +37,26 @@ STEPS = (
         "show asset 'Evening News raw' -i inventory.yml",
     ),
     DemoStep(
-        "site.yml declares the desired state for tonight. What would change? Planning only reads.", "plan site.yml"
+        "site.yml declares the desired state for tonight. What would change? Planning only reads.",
+        "plan site.yml",
     ),
     DemoStep(
-        "Apply it. Afterwards each target is read again and compared with the desired state.", "apply site.yml --yes"
+        "Apply it. Afterwards each target is read again and compared with the desired state.",
+        "apply site.yml --yes",
     ),
-    DemoStep("A second plan is empty: applying twice changes nothing.", "plan site.yml --detailed-exitcode"),
     DemoStep(
-        "Delete two expired promos. Deleting needs a limit, so this is refused.", "apply promos.yml --yes", REFUSED
+        "A second plan is empty: applying twice changes nothing.",
+        "plan site.yml --detailed-exitcode",
+    ),
+    DemoStep(
+        "Delete two expired promos. Deleting needs a limit, so this is refused.",
+        "apply promos.yml --yes",
+        REFUSED,
     ),
     DemoStep("Allow two deletions.", "apply promos.yml --yes --allow-delete 2"),
-    DemoStep("Once more: an absent asset that is missing already is unchanged.", "apply promos.yml --yes"),
+    DemoStep(
+        "Once more: an absent asset that is missing already is unchanged.", "apply promos.yml --yes"
+    ),
 )
 
 
@@ -77,14 +86,20 @@ def command(*, no_color: bool) -> int:
                 pausing = pausing and (number == 0 or _pause(no_color=no_color))
                 _run(step)
         requests = f"{len(server.log)} requests, {len(server.writes())} of them writes"
-        print_result(f"\nThe server received {requests}.\nNext: read playbooks/news.yml, then docs/tutorial.md.")
+        print_result(
+            f"\nThe server received {requests}.\nNext: read playbooks/news.yml, then docs/tutorial.md."
+        )
     return OK
 
 
 def _pause(*, no_color: bool) -> bool:
     """Wait for Enter before the next scene; return whether to wait again."""
     colour = use_colour(sys.stderr, no_color=no_color)
-    hint = paint("Press Enter for the next scene (q: all that is left, without a pause) ", "dim", colour=colour)
+    hint = paint(
+        "Press Enter for the next scene (q: all that is left, without a pause) ",
+        "dim",
+        colour=colour,
+    )
     return prompt(f"\n{hint}").lower() != "q"
 
 
@@ -96,8 +111,12 @@ def _run(step: DemoStep) -> None:
     if code == INTERRUPTED:
         raise KeyboardInterrupt("the demo was not finished")
     if code != step.exit_code:
-        message = f"the demo failed: `msauto {step.command}` ended with {code}, not {step.exit_code}"
-        raise MsautoError(message, remedy="this is a bug in msauto: report it with the output above")
+        message = (
+            f"the demo failed: `msauto {step.command}` ended with {code}, not {step.exit_code}"
+        )
+        raise MsautoError(
+            message, remedy="this is a bug in msauto: report it with the output above"
+        )
     if code:
         print_result(f"(exit code {code})")
 

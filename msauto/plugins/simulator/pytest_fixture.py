@@ -26,7 +26,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def media_server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Simulator]:
     """An embedded media server on a port of its own; ``url`` is its address, ``state`` its content.
 
@@ -45,7 +47,9 @@ def media_server(
         yield server
 
 
-def _server(folder: Path, content: object = None, *, dialect: Mapping[str, str] = {}, **options: Any) -> Simulator:
+def _server(
+    folder: Path, content: object = None, *, dialect: Mapping[str, str] = {}, **options: Any
+) -> Simulator:
     from msauto.plugins.simulator.content import load_content
     from msauto.plugins.simulator.embedded import Simulator, sample_state
     from msauto.plugins.simulator.embedded.seed import state_from_content

@@ -55,7 +55,9 @@ from msauto.server.listing import ListingReading
 from msauto.server.reader import counted_from_the_file
 
 T = TypeVar("T")
-_NO_LIMIT: Final = RunOptions(allow_delete=10**9, allow_remove=10**9, allow_requests=10**9, keep_going=True)
+_NO_LIMIT: Final = RunOptions(
+    allow_delete=10**9, allow_remove=10**9, allow_requests=10**9, keep_going=True
+)
 _FIRST_WRITE: Final = "^(POST|PUT|DELETE) *1"
 _WIDE: Final = Layout(width=100)
 
@@ -93,7 +95,13 @@ class Rehearsal:
     def ok(self) -> bool:
         """Whether everything was done as planned, the second plan is empty, and undo was verified."""
         undone = self.undone is None or self.undone.ok
-        return not self.plan.errors and self.result.ok and undone and not self.repeated and not self.unlike
+        return (
+            not self.plan.errors
+            and self.result.ok
+            and undone
+            and not self.repeated
+            and not self.unlike
+        )
 
     def to_json(self) -> str:
         """Return the document of ``--format json``, in which are those of the runs and of the plan between them."""
@@ -163,7 +171,9 @@ async def rehearse(
     """
     inputs = loaded.inputs
     if inputs.on is not None or inputs.undone is not None:
-        raise MsautoError("only playbooks are rehearsed, in this process", remedy="leave out on and undo")
+        raise MsautoError(
+            "only playbooks are rehearsed, in this process", remedy="leave out on and undo"
+        )
     hooks = _faults(faults)
     answers: dict[str, dict[str, object]] = {spec.name: {} for spec in loaded.resolved.specs}
     real = replace(loaded, workplace=ThisProcess(partial(_Remembering, answers=answers)))
@@ -268,18 +278,24 @@ def _parts(plan: Plan) -> Iterator[tuple[bytes, str]]:
 class _Remembering(AsyncMediaServer):
     """A client that keeps what it reads in ``answers``, by server and path."""
 
-    def __init__(self, server: ServerSpec, *, answers: dict[str, dict[str, object]], **options: Any) -> None:
+    def __init__(
+        self, server: ServerSpec, *, answers: dict[str, dict[str, object]], **options: Any
+    ) -> None:
         super().__init__(server, **options)
         self._answers = answers[server.name]
 
-    async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
+    async def read(
+        self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False
+    ) -> T:
         """Send a read."""
         self._answers.setdefault(request.path, None)
         found = await super().read(request, parse, listing=listing)
         self._answers[request.path] = found
         return found
 
-    async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
+    async def read_listing(
+        self, request: Request, begin: Callable[[str | None], ListingReading]
+    ) -> Listing:
         """Send a read of a listing."""
         found = self._answers[request.path] = await super().read_listing(request, begin)
         return found
@@ -303,7 +319,9 @@ class _SeenAsset(Struct):
     file_key: object
 
 
-async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, faults: Sequence[Fault]) -> Simulator:
+async def _copy_of(
+    spec: ServerSpec, answers: Mapping[str, object], plan: Plan, faults: Sequence[Fault]
+) -> Simulator:
     """Return a server, not started, with what the answers showed, and with what the plan needs and none shows."""
     state = ServerState()
     databases = defaultdict[str, _SeenDatabase](_SeenDatabase)
@@ -327,7 +345,9 @@ async def _copy_of(spec: ServerSpec, answers: Mapping[str, object], plan: Plan, 
     return Simulator(state, _dialect_of(spec.dialect, given), faults)
 
 
-def _sort_in(databases: Mapping[str, _SeenDatabase], path: str, answer: object, dialect: Dialect) -> None:
+def _sort_in(
+    databases: Mapping[str, _SeenDatabase], path: str, answer: object, dialect: Dialect
+) -> None:
     """Add an answer to what is known of its database."""
     asked = decode_address(path.removeprefix("/storage/").partition("?")[0].split("/"))
     database = databases[asked.database]
@@ -453,7 +473,9 @@ class _Copying:
         content = clip_content(AssetSnapshot(home.title, shown))
         return clip_from_content(self._database, content)
 
-    def _add_entry(self, clip: SimClip, entry: Entry | Link, attributes: Mapping[str, str] | None) -> None:
+    def _add_entry(
+        self, clip: SimClip, entry: Entry | Link, attributes: Mapping[str, str] | None
+    ) -> None:
         """Add an entry that is missing; ``attributes`` are those of its answer, if it was read."""
         place = entry.folder, entry.title
         for added in clip.entries:
@@ -513,7 +535,9 @@ class _EmbeddedServer(AsyncMediaServer):
         super().__init__(server, **options)
         self._place = place
 
-    async def fetch_file(self, request: Request, dest: Path, *args: Any, **options: Any) -> FetchResult:
+    async def fetch_file(
+        self, request: Request, dest: Path, *args: Any, **options: Any
+    ) -> FetchResult:
         """Save a download in the folder."""
         return await super().fetch_file(request, self._place(str(dest)), *args, **options)
 
@@ -532,13 +556,22 @@ def _on_copies(loaded: Loaded, urls: Mapping[str, str], folder: Path) -> Loaded:
     for intents in loaded.resolved.work:
         url = urls.get(intents.server.url)
         if url is not None:
-            server = replace(intents.server, url=url, auth=Auth(), tls=Tls(), requests_per_second=None, transport=None)
+            server = replace(
+                intents.server,
+                url=url,
+                auth=Auth(),
+                tls=Tls(),
+                requests_per_second=None,
+                transport=None,
+            )
             work.append(structs.replace(intents, server=server))
     inputs = structs.replace(
         loaded.inputs,
         ledger=folder,
         state_dir=folder,
-        settings=structs.replace(loaded.inputs.settings, require_state=False, freezes=(), ledger_url=None),
+        settings=structs.replace(
+            loaded.inputs.settings, require_state=False, freezes=(), ledger_url=None
+        ),
         transport=None,
         tell=tell_nothing,
     )

@@ -30,7 +30,14 @@ from msauto.exit_codes import INCOMPLETE, OK
 @flag("allow_requests")
 @watch_flags
 @run_planning_flags("text", "json")
-def command(*, flags: Flags, playbooks: tuple[str, ...], faults: tuple[str, ...], watch: RunWatch, **own: Any) -> int:
+def command(
+    *,
+    flags: Flags,
+    playbooks: tuple[str, ...],
+    faults: tuple[str, ...],
+    watch: RunWatch,
+    **own: Any,
+) -> int:
     """Rehearse playbooks: plan on the real servers, and apply, plan again and undo on embedded copies.
 
     The copies hold what the plan looked at, and answer by the dialect. Nothing is written to the real servers, to
@@ -49,7 +56,9 @@ def command(*, flags: Flags, playbooks: tuple[str, ...], faults: tuple[str, ...]
 
     async def work() -> Rehearsal:
         async with watch.ticking():
-            return await rehearse(load(flags.inputs, keep_going=options.keep_going), options, faults, watch.notify)
+            return await rehearse(
+                load(flags.inputs, keep_going=options.keep_going), options, faults, watch.notify
+            )
 
     done = run_async(work())
     if flags.format == "json":
@@ -58,7 +67,9 @@ def command(*, flags: Flags, playbooks: tuple[str, ...], faults: tuple[str, ...]
         form = report_form("text")
         layout = layout_of(flags, keep_going=options.keep_going)
         print_result(form.plan(redact_plan(done.plan.unredacted), layout))
-        shown = form.result if done.result.ok else render_outcomes  # its last sentence names a run of the history
+        shown = (
+            form.result if done.result.ok else render_outcomes
+        )  # its last sentence names a run of the history
         print_result(shown(done.result.applied, layout))
         print_result(done.to_text(layout))
     return OK if done.ok else INCOMPLETE

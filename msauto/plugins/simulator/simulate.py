@@ -34,8 +34,20 @@ CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE,
 
 
 @click.command("simulate", cls=HelpCommand, epilog=_KINDS)
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
-@click.option("--port", default=7901, metavar="N", type=WholeNumber(0, 65535), help="Default 7901; 0: a free port.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address to listen on.",
+)
+@click.option(
+    "--port",
+    default=7901,
+    metavar="N",
+    type=WholeNumber(0, 65535),
+    help="Default 7901; 0: a free port.",
+)
 @click.option(
     "--state",
     "state_file",
@@ -57,11 +69,26 @@ CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE,
     help="Fault: 'status:503@SETFIELD*2' answers 503 to two SETFIELDs (repeatable). Kinds: see below.",
 )
 @click.option(
-    "--seed", default="sample", show_default=True, metavar="sample|empty|bulk:N", help="Content of the server."
+    "--seed",
+    default="sample",
+    show_default=True,
+    metavar="sample|empty|bulk:N",
+    help="Content of the server.",
 )
-@click.option("--log", "log_file", type=click.Path(dir_okay=False), metavar="FILE", help="Log each request as JSON.")
+@click.option(
+    "--log",
+    "log_file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Log each request as JSON.",
+)
 def command(
-    *, seed: str, dialect: tuple[str, ...], faults: tuple[str, ...], state_file: str | None, **options: Any
+    *,
+    seed: str,
+    dialect: tuple[str, ...],
+    faults: tuple[str, ...],
+    state_file: str | None,
+    **options: Any,
 ) -> None:
     """Run a media server to try playbooks on: the whole interface, realistic content, dialects, faults."""
     from msauto.plugins.simulator.content import load_content
@@ -71,8 +98,12 @@ def command(
     try:
         if state_file is not None and state_file.lower().endswith((".yml", ".yaml")):
             content, state_file = load_content(Path(state_file)), None
-        simulator = Simulator(content, dialect, faults, state_file=state_file, restore_seconds=10, **options)
-        simulator.run(lambda url: print_message(f"A media server listens at {url} (Ctrl-C stops it)."))
+        simulator = Simulator(
+            content, dialect, faults, state_file=state_file, restore_seconds=10, **options
+        )
+        simulator.run(
+            lambda url: print_message(f"A media server listens at {url} (Ctrl-C stops it).")
+        )
     except OSError as error:
         message = str(error)
         remedy = "see msauto simulate --help"

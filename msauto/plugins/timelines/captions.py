@@ -39,7 +39,9 @@ def read_captions(text: str, clock: TimelineClock) -> EditTimeline:
             name, below = "", lines
         elif not below or "-->" not in below[0]:
             if not name.startswith(("WEBVTT", "NOTE", "STYLE", "REGION")):
-                raise TimelineError(f"the block has no times: {name[:60]!r}", "add 00:00:00.000 --> …", number)
+                raise TimelineError(
+                    f"the block has no times: {name[:60]!r}", "add 00:00:00.000 --> …", number
+                )
             extra = ""
             if name.startswith(_EXTRA):
                 extra = name.removeprefix(_EXTRA)
@@ -50,12 +52,19 @@ def read_captions(text: str, clock: TimelineClock) -> EditTimeline:
 
 
 def _add_cue(
-    timeline: EditTimeline, name: str, lines: list[str], extra: str, number: int, clock: TimelineClock
+    timeline: EditTimeline,
+    name: str,
+    lines: list[str],
+    extra: str,
+    number: int,
+    clock: TimelineClock,
 ) -> None:
     """Add a cue of these lines, the first of which has its times and this number."""
     times = _TIMES.fullmatch(lines[0].strip())
     if times is None:
-        raise TimelineError(f"invalid times of a cue: {lines[0][:60]!r}", "write 00:00:00.000 --> …", number)
+        raise TimelineError(
+            f"invalid times of a cue: {lines[0][:60]!r}", "write 00:00:00.000 --> …", number
+        )
     start = clock.position(times["start"], number)
     duration = clock.position(times["end"], number) - start
     if duration < 0:

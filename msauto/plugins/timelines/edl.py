@@ -50,7 +50,10 @@ _EXTRA_PART = re.compile(r".{0,159}\S|.+")
 
 def is_edl(text: str) -> bool:
     """Return whether a text looks like an EDL."""
-    return any(re.match(r"TITLE:|FCM:|\*\s*LOC:", line) or _event(line.strip()) for line in text.splitlines())
+    return any(
+        re.match(r"TITLE:|FCM:|\*\s*LOC:", line) or _event(line.strip())
+        for line in text.splitlines()
+    )
 
 
 # Reading -------------------------------------------------------------------------------------------------------
@@ -173,7 +176,9 @@ def _located(entry: _Locator, clock: TimelineClock) -> EditMarker:
     return with_extra_values(marker, entry.extra, _text, entry.line)
 
 
-def _add_marker(timeline: EditTimeline, entry: _EditLine, marker: _ResolveMarker, clock: TimelineClock) -> None:
+def _add_marker(
+    timeline: EditTimeline, entry: _EditLine, marker: _ResolveMarker, clock: TimelineClock
+) -> None:
     """Add a marker of Resolve, or a segment if it lasts more than a frame."""
     start = entry.frame(entry.start, clock)
     notes = "\n".join(filter(None, (*entry.notes, marker.note)))
@@ -207,7 +212,9 @@ def _entries(text: str, timeline: EditTimeline) -> list[_Locator | _EditLine]:
             last = event
             entries.append(event)
         elif _LIKE_EVENT.match(line):
-            raise TimelineError(f"invalid event: {line[:60]!r}", "export the EDL again as CMX3600", number)
+            raise TimelineError(
+                f"invalid event: {line[:60]!r}", "export the EDL again as CMX3600", number
+            )
         elif re.match(r"\*\s*LOC:", line):
             match = _LOCATOR.fullmatch(line)
             if match is None:

@@ -31,7 +31,9 @@ class TimelineForm(Struct, frozen=True):
         if origin is None:
             return cls(ending)
         if ending == "vtt":
-            raise MsautoError("the times of WebVTT count from the first frame", remedy="leave out --origin")
+            raise MsautoError(
+                "the times of WebVTT count from the first frame", remedy="leave out --origin"
+            )
         try:
             return cls(ending, parse_origin(origin))
         except TimelineError as error:
@@ -58,7 +60,9 @@ def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, t
         frame = marker.frame
         is_behind = asset.frames is not None and frame >= asset.frames
         if frame < 0 or is_behind:
-            warnings.append(f"marker {marker.uid} is left out: it lies outside the clip, at frame {frame}")
+            warnings.append(
+                f"marker {marker.uid} is left out: it lies outside the clip, at frame {frame}"
+            )
         else:
             timeline.markers.append(_edit_marker(marker, warnings))
     for segment in asset.segments:

@@ -9,7 +9,14 @@ from msauto.documents.text_files import decode
 from msauto.plugins.timelines.captions import read_captions, write_vtt
 from msauto.plugins.timelines.edl import is_edl, read_edl, write_edl
 from msauto.plugins.timelines.otio import read_otio, write_otio
-from msauto.plugins.timelines.tables import is_marker_list, is_table, read_csv, read_marker_list, read_xlsx, write_csv
+from msauto.plugins.timelines.tables import (
+    is_marker_list,
+    is_table,
+    read_csv,
+    read_marker_list,
+    read_xlsx,
+    write_csv,
+)
 from msauto.plugins.timelines.timeline import (
     MOST_CHARACTERS,
     EditTimeline,
@@ -58,7 +65,9 @@ def read_timeline(
     return timeline
 
 
-def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[str, str], encoding: str) -> EditTimeline:
+def _read(
+    content: bytes, ending: str, clock: TimelineClock, columns: Mapping[str, str], encoding: str
+) -> EditTimeline:
     if content.startswith(b"PK\x03\x04"):
         return read_xlsx(content, clock, columns)
     text = decode(content, encoding)
@@ -66,7 +75,9 @@ def _read(content: bytes, ending: str, clock: TimelineClock, columns: Mapping[st
         raise TimelineError("the file is empty", "export it again")
     is_otio = ending == "otio" or '"OTIO_SCHEMA"' in text[:10_000]
     if not is_otio and len(text) > MOST_CHARACTERS:
-        raise TimelineError(f"the file has more than {MOST_CHARACTERS:,} characters", "split the timeline")
+        raise TimelineError(
+            f"the file has more than {MOST_CHARACTERS:,} characters", "split the timeline"
+        )
     if ending in {"csv", "tsv"} and not is_marker_list(text):
         return read_csv(text, clock, columns)
     is_sheet = bool(columns) or is_table(text)

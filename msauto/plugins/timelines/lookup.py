@@ -36,12 +36,16 @@ def lookup_timeline(
         exact_rate = parse_rate(rate)
         first = parse_origin(origin) if str(origin) else None
         clock = TimelineClock(exact_rate, first)
-        timeline = read_timeline(content, name, clock, tracks=tracks, columns=columns, encoding=str(encoding))
+        timeline = read_timeline(
+            content, name, clock, tracks=tracks, columns=columns, encoding=str(encoding)
+        )
     except TimecodeError as error:
         raise TemplateFunctionError(f"{name}: {error}", error.remedy) from error
     except TextFileError as error:
         place = f"{name}:{error.line}" if error.line else name
-        raise TemplateFunctionError(f"{place}: {error}", error.remedy or nearest(*error.unknown)) from error
+        raise TemplateFunctionError(
+            f"{place}: {error}", error.remedy or nearest(*error.unknown)
+        ) from error
     return {
         "markers": [marker.as_item() for marker in joined(timeline.markers)],
         "segments": [segment.as_item() for segment in timeline.segments],

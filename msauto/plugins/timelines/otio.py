@@ -67,10 +67,14 @@ def read_otio(text: str, clock: TimelineClock) -> EditTimeline:
     except json.JSONDecodeError as error:
         raise TimelineError(f"not a valid OTIO file: {error.msg}", _AGAIN, error.lineno) from error
     except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
-        raise TimelineError("not a valid OTIO file: a number or the nesting is too large", _AGAIN) from error
+        raise TimelineError(
+            "not a valid OTIO file: a number or the nesting is too large", _AGAIN
+        ) from error
     root = _Object(content if isinstance(content, dict) else {}, "")
     if root.schema != "Timeline.1":
-        raise TimelineError(f"the OTIO file holds {root.schema or 'no schema'}, not Timeline.1", "export a timeline")
+        raise TimelineError(
+            f"the OTIO file holds {root.schema or 'no schema'}, not Timeline.1", "export a timeline"
+        )
     return _Reading(clock).read(root)
 
 
@@ -192,10 +196,14 @@ class _Reading:
     def _item(self, source: _Object, level: int) -> _OtioItem:
         self.items += 1
         if level > _MOST_LEVELS or self.items > _MOST_ITEMS:
-            raise source.error("children", f"has more than {_MOST_LEVELS} levels, or the file {_MOST_ITEMS} items")
+            raise source.error(
+                "children", f"has more than {_MOST_LEVELS} levels, or the file {_MOST_ITEMS} items"
+            )
         kind = _KINDS.get(source.schema)
         if kind is None:
-            raise source.error("OTIO_SCHEMA", f"is {source.schema!r}, not one of {', '.join(_KINDS)}")
+            raise source.error(
+                "OTIO_SCHEMA", f"is {source.schema!r}, not one of {', '.join(_KINDS)}"
+            )
         children = []
         if kind in {"stack", "track"}:
             children = [self._item(child, level + 1) for child in source.children("children")]
@@ -241,7 +249,9 @@ class _Reading:
             if not _LEAST_RATE <= written <= _MOST_RATE:
                 raise time.error("rate", "is not a rate")
             if len(self.rates) == _MOST_RATES:
-                raise time.error("rate", f"is one more than the {_MOST_RATES} rates that a file may have")
+                raise time.error(
+                    "rate", f"is one more than the {_MOST_RATES} rates that a file may have"
+                )
             self.rates[written] = exact_rate(Fraction(str(written)))
         return self.rates[written]
 
@@ -272,7 +282,9 @@ class _Reading:
         for marker in item.source.children("markers"):
             key = _MARKED_RANGES.get(marker.schema)
             if key is None:
-                raise marker.error("OTIO_SCHEMA", f"is {marker.schema!r}, not one of {', '.join(_MARKED_RANGES)}")
+                raise marker.error(
+                    "OTIO_SCHEMA", f"is {marker.schema!r}, not one of {', '.join(_MARKED_RANGES)}"
+                )
             marked = self._range(marker, key)
             if marked is None:
                 raise marker.error(key, "is missing")
@@ -281,7 +293,9 @@ class _Reading:
             name, comment = marker.text("name"), marker.text("comment")
             frame = self._position(marked.start, zero, marker, name)
             if self._is_long(marked, marker.child(key)):
-                self.marked.append(EditSegment(frame, self._frames(marked.duration, marker), name or comment))
+                self.marked.append(
+                    EditSegment(frame, self._frames(marked.duration, marker), name or comment)
+                )
             else:
                 point = EditMarker(frame, name, comment, color=_color(marker))
                 self.markers.append(_with_metadata(point, marker))
@@ -386,10 +400,14 @@ def write_otio(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
             ends.append(0)
             tracks.append([])
         if segment.start > ends[at]:
-            tracks[at].append(_item_json("Gap.1", "", {}, _range_json(0, segment.start - ends[at], rate)))
+            tracks[at].append(
+                _item_json("Gap.1", "", {}, _range_json(0, segment.start - ends[at], rate))
+            )
         ends[at] = segment.start + segment.duration
         place = _range_json(segment.start, segment.duration, rate)
-        tracks[at].append(_item_json("Clip.2", segment.title, _metadata(segment), place) | _no_media())
+        tracks[at].append(
+            _item_json("Clip.2", segment.title, _metadata(segment), place) | _no_media()
+        )
     stack = _item_json("Stack.1", "tracks", {}, None)
     stack["markers"] = [_marker_json(marker, rate) for marker in timeline.markers]
     stack["children"] = []
@@ -408,7 +426,9 @@ def _named(schema: str, name: str, metadata: Mapping[str, str]) -> JsonObject:
     return {"OTIO_SCHEMA": schema, "metadata": metadata, "name": name}
 
 
-def _item_json(schema: str, name: str, metadata: Mapping[str, str], place: JsonObject | None) -> JsonObject:
+def _item_json(
+    schema: str, name: str, metadata: Mapping[str, str], place: JsonObject | None
+) -> JsonObject:
     return {
         **_named(schema, name, metadata),
         "source_range": place,
@@ -420,8 +440,14 @@ def _item_json(schema: str, name: str, metadata: Mapping[str, str], place: JsonO
 
 
 def _no_media() -> JsonObject:
-    missing = _named("MissingReference.1", "", {}) | {"available_range": None, "available_image_bounds": None}
-    return {"media_references": {"DEFAULT_MEDIA": missing}, "active_media_reference_key": "DEFAULT_MEDIA"}
+    missing = _named("MissingReference.1", "", {}) | {
+        "available_range": None,
+        "available_image_bounds": None,
+    }
+    return {
+        "media_references": {"DEFAULT_MEDIA": missing},
+        "active_media_reference_key": "DEFAULT_MEDIA",
+    }
 
 
 def _marker_json(marker: EditMarker, rate: float) -> JsonObject:

@@ -35,7 +35,12 @@ def read_sheet(content: bytes) -> tuple[tuple[str, ...], ...]:
     command = [sys.executable, "-P", "-m", __name__]
     try:
         done = subprocess.run(  # noqa: S603 - this program
-            command, input=content, capture_output=True, timeout=_MOST_SECONDS, check=False, start_new_session=True
+            command,
+            input=content,
+            capture_output=True,
+            timeout=_MOST_SECONDS,
+            check=False,
+            start_new_session=True,
         )
         answer = json.loads(done.stdout) if done.returncode == 0 else {"error": _ended(done)}
     except subprocess.TimeoutExpired:

@@ -45,7 +45,18 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """The columns of a cue sheet, each with the names that it may have; of several, the first one counts."""
 _EDIT_TRACK = re.compile(r"(?i)(?:V|A|TC|D)\d*")
-_WRITTEN = ("Start", "Duration", "Title", "Comment", "Color", "Track", "User", "Keywords", "Rating", "Number")
+_WRITTEN = (
+    "Start",
+    "Duration",
+    "Title",
+    "Comment",
+    "Color",
+    "Track",
+    "User",
+    "Keywords",
+    "Rating",
+    "Number",
+)
 
 Row = tuple[int, Sequence[str]]
 """A row and its number, from 1."""
@@ -75,7 +86,9 @@ def read_csv(text: str, clock: TimelineClock, columns: Mapping[str, str]) -> Edi
     return read_rows(rows, clock, columns)
 
 
-def read_rows(rows: Iterable[Row], clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
+def read_rows(
+    rows: Iterable[Row], clock: TimelineClock, columns: Mapping[str, str]
+) -> EditTimeline:
     """Read rows, the first of which is the header: a row with a duration is a segment, any other one a marker."""
     filled = [(line, row) for line, row in rows if any(map(str.strip, row))]
     if not filled:
@@ -124,7 +137,9 @@ def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
     return places
 
 
-def _add_row(timeline: EditTimeline, row: Mapping[str, str], line: int, clock: TimelineClock) -> None:
+def _add_row(
+    timeline: EditTimeline, row: Mapping[str, str], line: int, clock: TimelineClock
+) -> None:
     if not row["start"].strip():
         raise TimelineError("the row has no position", "add a time code, or delete the row", line)
     start = clock.position(row["start"], line)

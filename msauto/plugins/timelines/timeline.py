@@ -18,7 +18,13 @@ from msauto.codec import parse_json
 from msauto.documents.text_files import TextFileError
 from msauto.model import fields as registry
 from msauto.model.fields import DEFAULT_TRACK, TRACKS, track_named
-from msauto.model.timecode import DROP_FRAME_RATES, Timecode, TimecodeError, show_rate, show_timecode
+from msauto.model.timecode import (
+    DROP_FRAME_RATES,
+    Timecode,
+    TimecodeError,
+    show_rate,
+    show_timecode,
+)
 
 
 class TimelineError(TextFileError):
@@ -143,12 +149,19 @@ def shown_text(item: EditMarker | EditSegment) -> str:
 
 T = TypeVar("T")
 _LONGEST_LINE = 10_000
-_KINDS: Final = {"drop": "drop frame", "non_drop": "non-drop frame", "seconds": "in seconds", "frames": "frames"}
+_KINDS: Final = {
+    "drop": "drop frame",
+    "non_drop": "non-drop frame",
+    "seconds": "in seconds",
+    "frames": "frames",
+}
 _EXAMPLES: Final = {"drop": "10:00:00;00", "non_drop": "10:00:00:00", "seconds": "10:00:00.0"}
 _MOST_LINES = 250_000
 MOST_CHARACTERS = 16 * 2**20
 """The longest text of a timeline but OTIO, which has many words for each item."""
-_CLOCK_TIME = re.compile(r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII)
+_CLOCK_TIME = re.compile(
+    r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII
+)
 
 
 def show_clock(units: int, digits: int) -> str:
@@ -257,7 +270,9 @@ TRACK_OF_COLOR: Final[Mapping[str, str]] = {
     "flash cue point": "Cue Point",
 }
 """The track of a color; any other color is General."""
-COLOR_OF_TRACK: Final = {track: color for color, track in TRACK_OF_COLOR.items() if " " not in color}
+COLOR_OF_TRACK: Final = {
+    track: color for color, track in TRACK_OF_COLOR.items() if " " not in color
+}
 _MORE = "orange purple fuchsia rose lavender sky mint lemon sand cocoa cream"
 COLORS: Final = frozenset({*COLOR_OF_TRACK.values(), *_MORE.split()})
 """The colors of Avid and Resolve."""
@@ -306,7 +321,9 @@ def check_lines(text: str) -> None:
     """Raise :class:`TimelineError` for too many lines, and for one that is too long; cells of tables may be longer."""
     for number, line in enumerate(text.splitlines(), 1):
         if number > _MOST_LINES:
-            raise TimelineError(f"the file has more than {_MOST_LINES:,} lines", "split the timeline", number)
+            raise TimelineError(
+                f"the file has more than {_MOST_LINES:,} lines", "split the timeline", number
+            )
         if len(line) > _LONGEST_LINE:
             why = f"the line has {len(line):,} characters, more than {_LONGEST_LINE:,}"
             raise TimelineError(why, "export the timeline again, or shorten its texts", number)
@@ -344,7 +361,9 @@ def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: 
         changed = replace(item, **values)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         remedy = "remove the MSAUTO values, or export again"
-        raise TimelineError("the MSAUTO values are not as msauto writes them", remedy, line) from error
+        raise TimelineError(
+            "the MSAUTO values are not as msauto writes them", remedy, line
+        ) from error
     if show(changed) == item.title:
         return changed
     return replace(changed, title=item.title)

@@ -36,7 +36,10 @@ from msauto.plugins.simulator.embedded import Simulator, empty_state
 
 COMMENT = {"name": "Describe", "asset": {"title": "Film", "fields": {"comment": "Ready"}}}
 DELETED = {"asset": {"title": "Film", "state": "absent"}}
-MANY = {"asset": {"title": "{{ item }}", "fields": {"comment": "new"}}, "loop": ["Film", "Logo", "Promo"]}
+MANY = {
+    "asset": {"title": "{{ item }}", "fields": {"comment": "new"}},
+    "loop": ["Film", "Logo", "Promo"],
+}
 
 
 @pytest.fixture
@@ -79,7 +82,9 @@ async def one_clip(scope: Any, receive: Any, send: Any) -> None:
     found = scope["path"] == "/storage/NEWS@Film: 50%"
     text = '<Clip link_id="1"><Attr name="title">Film: 50%</Attr><Attr name="comment">Ready</Attr></Clip>'
     await send({"type": "http.response.start", "status": 200 if found else 404, "headers": []})
-    await send({"type": "http.response.body", "body": text.encode() if found else b"Object not found"})
+    await send(
+        {"type": "http.response.body", "body": text.encode() if found else b"Object not found"}
+    )
 
 
 def test_a_playbook_is_tried_without_a_server() -> None:
@@ -90,7 +95,12 @@ def test_a_playbook_is_tried_without_a_server() -> None:
     assert [(change.key, change.after) for change in plan.changes] == [("user_1", "Kanal 5")]
     result = msauto.apply(plan)
     assert [target.outcome for target in result.targets] == ["failed"]
-    assert "Film: 50%" in msauto.export(title="Film: 50%", server="studio-a", database="NEWS", transport=transport).text
+    assert (
+        "Film: 50%"
+        in msauto.export(
+            title="Film: 50%", server="studio-a", database="NEWS", transport=transport
+        ).text
+    )
     with pytest.raises(msauto.MsautoError, match="on and transport cannot be given together"):
         msauto.load(plays(task), server="studio-a", transport=transport, on="dask://studio-a:8786")
 
@@ -98,11 +108,18 @@ def test_a_playbook_is_tried_without_a_server() -> None:
 # The way -------------------------------------------------------------------------------------------------------------
 
 
-def test_files_are_planned_applied_listed_and_undone(sim: Simulator, inventory: dict[str, Any], folder: Path) -> None:
-    playbook, hosts = written(folder / "news.yml", plays(COMMENT)), written(folder / "inventory.yml", inventory)
+def test_files_are_planned_applied_listed_and_undone(
+    sim: Simulator, inventory: dict[str, Any], folder: Path
+) -> None:
+    playbook, hosts = (
+        written(folder / "news.yml", plays(COMMENT)),
+        written(folder / "inventory.yml", inventory),
+    )
     plan = msauto.plan(msauto.load(playbook, inventory=str(hosts), limit="studio-a"))
     assert plan.summary.requests == 1
-    assert [(change.key, str(change.place)) for change in plan.changes] == [("comment", f"{playbook}:8:9")]
+    assert [(change.key, str(change.place)) for change in plan.changes] == [
+        ("comment", f"{playbook}:8:9")
+    ]
     assert sim.writes() == []
     result = msauto.apply(plan)
     assert result.ok
@@ -118,43 +135,69 @@ def test_several_playbooks_and_inventories_are_given_as_files_and_data(
     sim: Simulator, inventory: dict[str, Any], folder: Path
 ) -> None:
     first = written(folder / "first.yml", plays(COMMENT))
-    second = written(folder / "second.yml", plays({"asset": {"title": "{{ which }}", "fields": {"comment": "x"}}}))
+    second = written(
+        folder / "second.yml",
+        plays({"asset": {"title": "{{ which }}", "fields": {"comment": "x"}}}),
+    )
     more = {"all": {"vars": {"which": "Logo"}}}
-    play = msauto.load([first, str(second)], inventory=[written(folder / "inventory.yml", inventory), more])
+    play = msauto.load(
+        [first, str(second)], inventory=[written(folder / "inventory.yml", inventory), more]
+    )
     assert [target.name for target in msauto.plan(play).targets] == ["Film", "Logo"]
 
 
-def test_data_is_planned_and_applied_and_its_places_are_paths(sim: Simulator, inventory: dict[str, Any]) -> None:
+def test_data_is_planned_and_applied_and_its_places_are_paths(
+    sim: Simulator, inventory: dict[str, Any]
+) -> None:
     plan = msauto.plan(msauto.load(plays(COMMENT), inventory=inventory))
-    assert [str(change.place) for change in plan.changes] == ["plays[0].tasks[0].asset.fields.comment"]
+    assert [str(change.place) for change in plan.changes] == [
+        "plays[0].tasks[0].asset.fields.comment"
+    ]
     result = msauto.apply(plan)
     assert result.ok
     assert msauto.history()[0].playbooks == ("plays",)
     assert msauto.plan(plan.loaded).summary.requests == 0
 
 
-def test_what_was_loaded_is_applied_without_a_plan_as_with_yes(sim: Simulator, inventory: dict[str, Any]) -> None:
+def test_what_was_loaded_is_applied_without_a_plan_as_with_yes(
+    sim: Simulator, inventory: dict[str, Any]
+) -> None:
     result = msauto.apply(msauto.load(plays(MANY), inventory=inventory))
     assert result.counts["changed"] == 3
 
 
 def test_extra_vars_are_a_mapping_with_types_or_texts(inventory: dict[str, Any]) -> None:
-    task = {"asset": {"title": "Film", "fields": {"comment": "{{ season + 1 }} {{ names | join('+') }}"}}}
-    play = msauto.load(plays(task), inventory=inventory, extra_vars={"season": 3, "names": ["a: b", "ø"]})
+    task = {
+        "asset": {
+            "title": "Film",
+            "fields": {"comment": "{{ season + 1 }} {{ names | join('+') }}"},
+        }
+    }
+    play = msauto.load(
+        plays(task), inventory=inventory, extra_vars={"season": 3, "names": ["a: b", "ø"]}
+    )
     assert msauto.plan(play).changes[0].after == "4 a: b+ø"
-    play = msauto.load(plays(task), inventory=inventory, extra_vars=["season=3", '{"season": 4, "names": []}'])
+    play = msauto.load(
+        plays(task), inventory=inventory, extra_vars=["season=3", '{"season": 4, "names": []}']
+    )
     assert msauto.plan(play).changes[0].after == "5 "
 
 
 def test_tags_targets_and_one_server_by_its_url(sim: Simulator) -> None:
     tasks = [{**COMMENT, "tags": ["prep"]}, {**MANY, "tags": ["all-of-them"]}]
-    play = msauto.load(plays(*tasks, database="NEWS"), server=sim.url, tags="prep, all-of-them", skip_tags=["prep"])
+    play = msauto.load(
+        plays(*tasks, database="NEWS"), server=sim.url, tags="prep, all-of-them", skip_tags=["prep"]
+    )
     assert len(msauto.plan(play).targets) == 3
-    play = msauto.load(plays(*tasks, database="NEWS"), server=sim.url, tags="all-of-them", target="P*")
+    play = msauto.load(
+        plays(*tasks, database="NEWS"), server=sim.url, tags="all-of-them", target="P*"
+    )
     assert [target.name for target in msauto.plan(play).targets] == ["Promo"]
 
 
-def test_live_state_is_exported_as_text_and_as_files(inventory: dict[str, Any], folder: Path) -> None:
+def test_live_state_is_exported_as_text_and_as_files(
+    inventory: dict[str, Any], folder: Path
+) -> None:
     exported = msauto.export(title="Film", inventory=inventory)
     assert (exported.ok, exported.assets) == (True, 1)
     again = written(folder / "again.yml", yaml.safe_load(exported.text))
@@ -166,23 +209,32 @@ def test_live_state_is_exported_as_text_and_as_files(inventory: dict[str, Any], 
 # Errors --------------------------------------------------------------------------------------------------------------
 
 
-def test_all_problems_of_data_are_raised_at_once_each_with_its_place(inventory: dict[str, Any]) -> None:
+def test_all_problems_of_data_are_raised_at_once_each_with_its_place(
+    inventory: dict[str, Any],
+) -> None:
     wrong = plays({"asset": {"titel": "A"}}, {"asset": {"title": "A", "xmp": {"dc:title": {1, 2}}}})
     with pytest.raises(msauto.InputError, match="set") as failure:
         msauto.load(wrong, inventory=inventory)
     assert str(failure.value.place) == "plays[0].tasks[1].asset.xmp['dc:title']"
     assert failure.value.remedy
     with pytest.raises(msauto.InputError) as failure:
-        msauto.load(plays(*wrong[0]["tasks"][:1], hosts="unknown"), inventory={"all": {"hostz": {}}})
+        msauto.load(
+            plays(*wrong[0]["tasks"][:1], hosts="unknown"), inventory={"all": {"hostz": {}}}
+        )
     assert [str(each.place) for each in failure.value.problems] == [
         "inventory.all.hostz",
         "plays[0].tasks[0].asset.titel",
     ]
-    assert (failure.value.message, failure.value.remedy) == (str(failure.value), "did you mean 'hosts'?")
+    assert (failure.value.message, failure.value.remedy) == (
+        str(failure.value),
+        "did you mean 'hosts'?",
+    )
 
 
 def test_data_as_inventory_has_no_group_vars(inventory: dict[str, Any]) -> None:
-    with pytest.raises(msauto.InputError, match=r"undefined variable 'episode'(.|\n)*has no group_vars beside it"):
+    with pytest.raises(
+        msauto.InputError, match=r"undefined variable 'episode'(.|\n)*has no group_vars beside it"
+    ):
         msauto.load(plays({"asset": {"title": "{{ episode }}"}}), inventory=inventory)
 
 
@@ -270,7 +322,9 @@ def test_a_value_of_a_wrong_type_is_refused_by_the_name_of_its_keyword(
         "export": {"inventory": inventory},
     }
     if function in {"plan", "apply"}:
-        needed[function] = dict.fromkeys(needed[function], msauto.load(plays(COMMENT), inventory=inventory))
+        needed[function] = dict.fromkeys(
+            needed[function], msauto.load(plays(COMMENT), inventory=inventory)
+        )
     (name,) = given
     with pytest.raises(msauto.MsautoError, match=f"^{name} ") as failure:
         getattr(msauto, function)(**{**needed.get(function, {}), **given})
@@ -309,14 +363,20 @@ def test_settings_hold_their_limits_freezes_and_protected_names(
         msauto.apply(msauto.load(plays(DELETED), inventory=inventory), allow_delete=1)
     settings.write_text("[state]\nrequire = true\n")
     with pytest.raises(msauto.RefusedError, match="require"):
-        msauto.apply(msauto.load(plays(COMMENT), inventory=inventory, state_dir=folder / "unmounted"))
+        msauto.apply(
+            msauto.load(plays(COMMENT), inventory=inventory, state_dir=folder / "unmounted")
+        )
     assert not (folder / "unmounted").exists()
 
 
-def test_what_changed_since_the_plan_is_not_applied(sim: Simulator, inventory: dict[str, Any]) -> None:
+def test_what_changed_since_the_plan_is_not_applied(
+    sim: Simulator, inventory: dict[str, Any]
+) -> None:
     plan = msauto.plan(msauto.load(plays(MANY), inventory=inventory))
     sim.state.clip("Logo").home.fields["comment"] = "another user's"
-    with pytest.raises(msauto.RefusedError, match=r"the plan is stale: 1 target .*: Logo: .*another user's"):
+    with pytest.raises(
+        msauto.RefusedError, match=r"the plan is stale: 1 target .*: Logo: .*another user's"
+    ):
         msauto.apply(plan)
     assert sim.writes() == []
     result = msauto.apply(plan, keep_going=True)
@@ -342,7 +402,9 @@ def test_a_second_run_is_locked_out(inventory: dict[str, Any]) -> None:
 # Where it is called --------------------------------------------------------------------------------------------------
 
 
-def test_an_observer_gets_the_events_and_its_errors_change_nothing(inventory: dict[str, Any]) -> None:
+def test_an_observer_gets_the_events_and_its_errors_change_nothing(
+    inventory: dict[str, Any],
+) -> None:
     seen: list[str] = []
 
     def observe(event: Event) -> None:
@@ -356,7 +418,9 @@ def test_an_observer_gets_the_events_and_its_errors_change_nothing(inventory: di
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_it_works_in_threads_after_a_fork_and_inside_an_event_loop(inventory: dict[str, Any]) -> None:
+def test_it_works_in_threads_after_a_fork_and_inside_an_event_loop(
+    inventory: dict[str, Any],
+) -> None:
     play = msauto.load(plays(MANY), inventory=inventory)
     with ThreadPoolExecutor(3) as threads:
         counts = list(threads.map(lambda _: msauto.plan(play).summary.requests, range(3)))
@@ -397,7 +461,9 @@ def test_as_many_targets_at_a_time_as_the_server_has_connections() -> None:
         if request.method == "POST":
             comments[request.url.path] = request.url.params["val"]
         comment = comments.get(request.url.path, "")
-        return httpx2.Response(200, text=f'<Clip link_id="1"><Attr name="comment">{comment}</Attr></Clip>')
+        return httpx2.Response(
+            200, text=f'<Clip link_id="1"><Attr name="comment">{comment}</Attr></Clip>'
+        )
 
     server = {"url": "http://studio-a", "connections": count}
     inventory = {"all": {"hosts": {"studio-a": {"server": server, "database": "NEWS"}}}}
@@ -408,7 +474,9 @@ def test_as_many_targets_at_a_time_as_the_server_has_connections() -> None:
     assert len(comments) == count
 
 
-def test_a_cancelled_run_finishes_what_is_in_flight_and_is_recorded(sim: Simulator, inventory: dict[str, Any]) -> None:
+def test_a_cancelled_run_finishes_what_is_in_flight_and_is_recorded(
+    sim: Simulator, inventory: dict[str, Any]
+) -> None:
     async def work() -> None:
         play = await msauto.aio.load(plays(MANY), inventory=inventory, forks=1)
 
@@ -424,10 +492,16 @@ def test_a_cancelled_run_finishes_what_is_in_flight_and_is_recorded(sim: Simulat
     assert len(sim.writes()) == 1
     details = msauto.history("last")
     assert details.summary.status == "interrupted"
-    assert [each.outcome for each in details.targets] == ["changed", "not attempted", "not attempted"]
+    assert [each.outcome for each in details.targets] == [
+        "changed",
+        "not attempted",
+        "not attempted",
+    ]
 
 
-def test_a_run_that_is_cancelled_while_it_plans_sends_nothing(sim: Simulator, inventory: dict[str, Any]) -> None:
+def test_a_run_that_is_cancelled_while_it_plans_sends_nothing(
+    sim: Simulator, inventory: dict[str, Any]
+) -> None:
     async def work() -> None:
         play = await msauto.aio.load(plays(MANY), inventory=inventory)
         task = asyncio.ensure_future(msauto.aio.apply(play, observer=lambda _: task.cancel()))
@@ -439,7 +513,9 @@ def test_a_run_that_is_cancelled_while_it_plans_sends_nothing(sim: Simulator, in
     assert [(each.status, each.code) for each in msauto.history()] == [("interrupted", 130)]
 
 
-def test_ctrl_c_stops_a_blocking_call_as_it_stops_the_command(sim: Simulator, inventory: dict[str, Any]) -> None:
+def test_ctrl_c_stops_a_blocking_call_as_it_stops_the_command(
+    sim: Simulator, inventory: dict[str, Any]
+) -> None:
     assert threading.current_thread() is threading.main_thread()
 
     def interrupt(event: Event) -> None:
@@ -464,7 +540,9 @@ def test_ctrl_c_stops_a_blocking_call_as_it_stops_the_command(sim: Simulator, in
     assert msauto.history("last").summary.status == "interrupted"
 
 
-def test_ctrl_c_before_a_blocking_call_has_started_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_before_a_blocking_call_has_started_does_not_hang(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     start, interrupted = threading.Thread.start, list[threading.Thread]()
 
     def interrupt(thread: threading.Thread) -> None:
@@ -509,7 +587,9 @@ def test_the_forms_are_those_of_the_command(
     assert result.to_markdown()
 
 
-def test_a_plan_as_json_is_a_saved_plan(sim: Simulator, inventory: dict[str, Any], folder: Path) -> None:
+def test_a_plan_as_json_is_a_saved_plan(
+    sim: Simulator, inventory: dict[str, Any], folder: Path
+) -> None:
     written(folder / "news.yml", plays(COMMENT))
     written(folder / "inventory.yml", inventory)
     plan = msauto.plan(msauto.load("news.yml", inventory="inventory.yml", extra_vars={"season": 3}))
@@ -542,38 +622,83 @@ SECRET = "5ecret-of-the-studio"
 
 
 def test_secrets_never_show(sim: Simulator, inventory: dict[str, Any], folder: Path) -> None:
-    task = {"asset": {"title": "Film", "fields": {"comment": "{{ token }}", "user_1": "{{ extra }}"}}}
+    task = {
+        "asset": {"title": "Film", "fields": {"comment": "{{ token }}", "user_1": "{{ extra }}"}}
+    }
     inventory["all"]["hosts"]["studio-a"]["server"]["auth"] = {"bearer": msauto.Secret(SECRET)}
     extra = {"extra": msauto.Secret(f"more-{SECRET}")}
-    play = msauto.load(plays(task, vars={"token": msauto.Secret(SECRET)}), inventory=inventory, extra_vars=extra)
+    play = msauto.load(
+        plays(task, vars={"token": msauto.Secret(SECRET)}), inventory=inventory, extra_vars=extra
+    )
     plan = msauto.plan(play)
     events: list[Event] = []
     result = msauto.apply(plan, observer=events.append)
     assert result.ok
     assert sim.state.clip("Film").home.fields["comment"] == SECRET
     shown = [
-        repr(each) for each in (play, plan, plan.targets, plan.changes, plan.errors, result, result.targets, events)
+        repr(each)
+        for each in (
+            play,
+            plan,
+            plan.targets,
+            plan.changes,
+            plan.errors,
+            result,
+            result.targets,
+            events,
+        )
     ]
-    shown += [plan.to_text(verbose=2), plan.to_json(), plan.to_markdown(), plan.to_html(), plan._repr_html_()]
+    shown += [
+        plan.to_text(verbose=2),
+        plan.to_json(),
+        plan.to_markdown(),
+        plan.to_html(),
+        plan._repr_html_(),
+    ]
     shown += [result.to_text(verbose=2), result.to_json(), result.to_html(), result.to_junit()]
     assert [text for text in shown if SECRET in text] == []
     for value in (play, plan, result):
-        assert not hasattr(value, "__rich_repr__"), "rich shows each part of a Struct, and some hold the secrets"
+        assert not hasattr(value, "__rich_repr__"), (
+            "rich shows each part of a Struct, and some hold the secrets"
+        )
     kept = b"".join(path.read_bytes() for path in (folder / "state").rglob("*") if path.is_file())
     assert SECRET.encode() not in kept
     with pytest.raises(msauto.MsautoError) as failure:
-        msauto.load(plays({"asset": {"title": "{{ token }}", "x": 1}}, vars={"token": msauto.Secret(SECRET)}))
+        msauto.load(
+            plays(
+                {"asset": {"title": "{{ token }}", "x": 1}}, vars={"token": msauto.Secret(SECRET)}
+            )
+        )
     assert SECRET not in repr(failure.value)
 
 
 # Names ---------------------------------------------------------------------------------------------------------------
 
-SHOWN = {"form", "verbose", "no_color", "summary", "events", "progress", "out", "detailed_exitcode", "yes", "check"}
+SHOWN = {
+    "form",
+    "verbose",
+    "no_color",
+    "summary",
+    "events",
+    "progress",
+    "out",
+    "detailed_exitcode",
+    "yes",
+    "check",
+}
 """Flags that decide how something is shown, or asked."""
 PLURAL = {"titles": "title", "folders": "folder", "channels": "channel", "faults": "fault"}
 
 
-FUNCTIONS = (msauto.load, msauto.plan, msauto.apply, msauto.rehearse, msauto.undo, msauto.export, msauto.history)
+FUNCTIONS = (
+    msauto.load,
+    msauto.plan,
+    msauto.apply,
+    msauto.rehearse,
+    msauto.undo,
+    msauto.export,
+    msauto.history,
+)
 
 
 def flags_of(command: click.Command, *more: str) -> set[str]:
@@ -591,7 +716,9 @@ def test_keywords_have_the_names_of_the_flags() -> None:
     assert flags_of(rehearse_command.command) == ours
     ours = keywords_of(msauto.export) - {"out", "format", "transport"}
     assert flags_of(export_command.command, "state_dir", "tags", "skip_tags") == ours
-    assert {"batch", "since", "run", "title", "limit", "config", "state_dir"} == keywords_of(msauto.history) - {"all"}
+    assert {"batch", "since", "run", "title", "limit", "config", "state_dir"} == keywords_of(
+        msauto.history
+    ) - {"all"}
     assert keywords_of(msauto.history) - {"all"} <= flags_of(history_command.command)
     assert keywords_of(msauto.undo) <= keywords_of(msauto.load, msauto.apply) | {"run"}
 
@@ -609,9 +736,15 @@ def test_the_signatures_plans_and_consent_are_those_of_the_table() -> None:
     assert keywords_of(msauto.undo) == (keywords_of(msauto.load, msauto.apply) | {"run"}) - unused
 
 
-@pytest.mark.parametrize("command", [apply_command.command, plan_command.command, export_command.command])
+@pytest.mark.parametrize(
+    "command", [apply_command.command, plan_command.command, export_command.command]
+)
 def test_the_flags_of_a_command_are_those_of_the_table(command: click.Command) -> None:
-    shared = {str(each.name): each for each in command.params if OPTIONS.get(str(each.name), OPTIONS["run"]).usage}
+    shared = {
+        str(each.name): each
+        for each in command.params
+        if OPTIONS.get(str(each.name), OPTIONS["run"]).usage
+    }
     assert len(shared) >= 10
     for name, each in shared.items():
         assert each.opts == OPTIONS[name].names
@@ -620,7 +753,9 @@ def test_the_flags_of_a_command_are_those_of_the_table(command: click.Command) -
 
 
 @pytest.mark.parametrize("name", ["load", "plan", "apply", "undo", "export", "history"])
-def test_the_blocking_function_has_the_signature_and_the_documentation_of_the_other(name: str) -> None:
+def test_the_blocking_function_has_the_signature_and_the_documentation_of_the_other(
+    name: str,
+) -> None:
     blocking, other = getattr(msauto, name), getattr(msauto.aio, name)
     assert inspect.signature(blocking) == inspect.signature(other)
     assert blocking.__doc__ == other.__doc__

@@ -53,7 +53,11 @@ class Travel:
         **variables: object,
     ) -> None:
         inventory = {
-            "all": {"hosts": {"studio": {"server": {"url": "http://studio"}, "database": "NEWS", **variables}}}
+            "all": {
+                "hosts": {
+                    "studio": {"server": {"url": "http://studio"}, "database": "NEWS", **variables}
+                }
+            }
         }
         task = {"name": "t", "asset": {"select": {"folder": "/"}, "fields": {"comment": comment}}}
         (folder / "msauto.toml").touch()
@@ -74,7 +78,9 @@ class Travel:
             )
         )
         self.belongings = Belongings(no_hash)
-        self.parcel = Parcel((self.resolved.work[0], self.resolved.secrets), self.belongings.reducers)
+        self.parcel = Parcel(
+            (self.resolved.work[0], self.resolved.secrets), self.belongings.reducers
+        )
         self.asked: list[Any] = []
 
     def ask(self, question: tuple[Any, ...]) -> object:
@@ -100,12 +106,16 @@ def travel(*values: Any, **variables: Any) -> Travel:
 
 
 def test_an_intent_gives_the_same_there(tmp_path: Path) -> None:
-    there = travel(tmp_path, "{{ house }} {{ hostvars.studio.database }} {{ asset.title }}", {}, house="K5")
+    there = travel(
+        tmp_path, "{{ house }} {{ hostvars.studio.database }} {{ asset.title }}", {}, house="K5"
+    )
     assert there.comment() == "K5 NEWS EP1"
     assert there.asked == []
 
 
-def test_the_environment_stays_here_and_a_variable_that_is_used_is_asked_for(tmp_path: Path) -> None:
+def test_the_environment_stays_here_and_a_variable_that_is_used_is_asked_for(
+    tmp_path: Path,
+) -> None:
     text = "{{ asset.title }} {{ env.TAG }} {{ lookup('env', 'NO', default='-') }}"
     there = travel(tmp_path, text, {"TAG": "tonight-7", "OTHER": "canary-8"})
     assert there.comment() == "EP1 tonight-7 -"
@@ -114,7 +124,9 @@ def test_the_environment_stays_here_and_a_variable_that_is_used_is_asked_for(tmp
 
 
 def test_a_secret_command_runs_here_and_the_secret_is_known_there(tmp_path: Path) -> None:
-    command = SecretCommand((sys.executable, "-c", "print('tok-5521')"), str(tmp_path), SourceLocation("msauto.toml"))
+    command = SecretCommand(
+        (sys.executable, "-c", "print('tok-5521')"), str(tmp_path), SourceLocation("msauto.toml")
+    )
     text = "{{ asset.title }} {{ lookup('secret', 'token') }}"
     there = travel(tmp_path, text, {}, SecretCommands({"token": command}, allowed=True))
     assert there.comment() == "EP1 tok-5521"
@@ -156,6 +168,8 @@ def test_a_worker_that_cannot_open_the_ledger_is_named(tmp_path: Path) -> None:
     server = ServerSpec("studio-a", "http://a.example")
     given = ServerApplying(shared, server, {}, BatchFailures(Plan("", ""), 0), BreakerState())
     task = cast("WorkerTask", SimpleNamespace(worker="worker-7"))
-    with pytest.raises(LedgerError, match="the Dask worker worker-7 cannot open the ledger: the password") as caught:
+    with pytest.raises(
+        LedgerError, match="the Dask worker worker-7 cannot open the ledger: the password"
+    ) as caught:
         asyncio.run(apply_on_worker(given, task))
     assert caught.value.remedy in caught.value.message

@@ -35,17 +35,21 @@ def _parameters(value: Callable[..., object]) -> str:
     """Return the parameters with their defaults, without types: mypy checks those."""
     signature = inspect.signature(value)
     shown = [
-        each.replace(annotation=each.empty, default=each.default if _is_literal(each.default) else ...)
+        each.replace(
+            annotation=each.empty, default=each.default if _is_literal(each.default) else ...
+        )
         for each in signature.parameters.values()
         if each.name != "self"
     ]
-    return str(signature.replace(parameters=shown, return_annotation=inspect.Signature.empty)).replace(
-        "Ellipsis", "..."
-    )
+    return str(
+        signature.replace(parameters=shown, return_annotation=inspect.Signature.empty)
+    ).replace("Ellipsis", "...")
 
 
 def _is_literal(default: object) -> bool:
-    return default in (None, inspect.Parameter.empty, ()) or isinstance(default, bool | int | float | str)
+    return default in (None, inspect.Parameter.empty, ()) or isinstance(
+        default, bool | int | float | str
+    )
 
 
 def _attributes(kind: type, *, opaque: bool) -> Iterator[str]:

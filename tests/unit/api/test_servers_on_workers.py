@@ -24,7 +24,12 @@ from msauto.model.events import guarded
 from msauto.model.plan import Target
 from msauto.model.ports import Journal
 from msauto.model.result import RequestRecord, RequestState, Result, TargetRecord, TargetResult
-from msauto.plugins.dask.workplace import AppliedServer, ServersOnWorkers, WorkersOfRun, without_target
+from msauto.plugins.dask.workplace import (
+    AppliedServer,
+    ServersOnWorkers,
+    WorkersOfRun,
+    without_target,
+)
 from msauto.retry_policy import RetryPolicy
 from tests.unit.applying.applying_world import DictJournal, Stage, World, fields_target, plan_of
 
@@ -74,7 +79,10 @@ class Workers:
     # The shared ledger -------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        if self.lost_session_after is not None and len(self.stage.world.sent) >= self.lost_session_after:
+        if (
+            self.lost_session_after is not None
+            and len(self.stage.world.sent) >= self.lost_session_after
+        ):
             raise LedgerError("the session with the ledger is lost")
 
     async def wait_until_ended(self, server: str) -> bool:
@@ -97,13 +105,20 @@ class Workers:
             for index in range(len(target.requests))
         ]
         sent = self.stage.world.clock.now().isoformat()
-        requests = tuple(RequestRecord(state, 1, sent=None if state == "planned" else sent) for state in states)
+        requests = tuple(
+            RequestRecord(state, 1, sent=None if state == "planned" else sent) for state in states
+        )
         return TargetRecord(target, requests, begun, journal.outcomes.get(target.name))  # type: ignore[arg-type]
 
     # The workers -------------------------------------------------------------------------------------------------
 
     async def apply(
-        self, server: str, targets: Targets, failures: BatchFailures, breaker: BreakerState, on_report: OnReport
+        self,
+        server: str,
+        targets: Targets,
+        failures: BatchFailures,
+        breaker: BreakerState,
+        on_report: OnReport,
     ) -> AppliedServer:
         del server, on_report
         for _ in range(self.tries):
@@ -114,7 +129,9 @@ class Workers:
                 pass
         raise ClusterError(f"{self.tries} workers were lost", remedy="look at the workers")
 
-    async def _on_worker(self, targets: Targets, failures: BatchFailures, breaker: BreakerState) -> AppliedServer:
+    async def _on_worker(
+        self, targets: Targets, failures: BatchFailures, breaker: BreakerState
+    ) -> AppliedServer:
         stage, world = self.stage, self.stage.world
         journal = WorkerJournal(stage.journal)
 
@@ -126,7 +143,9 @@ class Workers:
                 raise WorkerDiedError
 
         world.on_send = on_send
-        begun = {number: each for number, each in self.records(targets).items() if each.begun is not None}
+        begun = {
+            number: each for number, each in self.records(targets).items() if each.begun is not None
+        }
         context = context_of(stage, cast("Journal", journal))
         try:
             return await applied(context, stage, targets, begun, failures, breaker)
@@ -149,13 +168,22 @@ async def applied(
     keep = results.__setitem__
     execution = ServerExecution(context, stage.server(), failures, breaker, keep, records=records)
     await execution.run_alone(targets)
-    return AppliedServer({number: without_target(each) for number, each in results.items()}, breaker.state)
+    return AppliedServer(
+        {number: without_target(each) for number, each in results.items()}, breaker.state
+    )
 
 
 def context_of(stage: Stage, journal: Journal) -> ApplyContext:
     clock, commits = stage.world.clock, GroupCommit(journal)
     return ApplyContext(
-        "run-1", journal, stage.memory, clock, guarded(stage.events), commits, Cancellation(), RetryPolicy()
+        "run-1",
+        journal,
+        stage.memory,
+        clock,
+        guarded(stage.events),
+        commits,
+        Cancellation(),
+        RetryPolicy(),
     )
 
 
@@ -194,7 +222,9 @@ def test_a_worker_does_what_one_process_does() -> None:
     workers = Workers(stage)
     result = run(stage, workers, targets_of(stage.world))
     assert Counter(each.outcome for each in result.targets) == {"changed": COUNT}
-    assert [each.target.name for each in result.targets] == sorted(each.target.name for each in result.targets)
+    assert [each.target.name for each in result.targets] == sorted(
+        each.target.name for each in result.targets
+    )
     assert workers.attempts == 1
     assert stage.journal.ended is not None
     assert result.ok
@@ -226,7 +256,9 @@ def test_a_server_whose_workers_all_die_ends_the_run() -> None:
 
 def test_a_lost_session_of_the_command_ends_the_run() -> None:
     stage = Stage()
-    result = run(stage, Workers(stage, frozenset({120}), lost_session_after=120), targets_of(stage.world))
+    result = run(
+        stage, Workers(stage, frozenset({120}), lost_session_after=120), targets_of(stage.world)
+    )
     assert {each.outcome for each in result.targets} == {"unverified"}, "the ledger cannot be read"
     assert {each.message for each in result.targets} == {
         "its worker has not reported; the next run settles it by reading"
@@ -250,7 +282,11 @@ def test_cancelling_ends_the_work_and_takes_what_the_ledger_has() -> None:
     workers.apply = apply  # type: ignore[method-assign, assignment]
     result = run(stage, workers, targets, cancellation)
     assert result.interrupted
-    assert [each.outcome for each in result.targets] == ["changed", "not attempted", "not attempted"]
+    assert [each.outcome for each in result.targets] == [
+        "changed",
+        "not attempted",
+        "not attempted",
+    ]
     assert stage.journal.ended is not None
 
 
@@ -261,7 +297,10 @@ def test_a_failed_batch_lets_workers_finish_the_targets_in_progress() -> None:
 
     async def apply(server: str, given: Targets, *values: Any) -> AppliedServer:
         assert (server, list(given.values())) == (targets[0].server, targets)
-        found = {0: TargetResult(targets[0], "failed", "500"), 1: TargetResult(targets[1], "changed")}
+        found = {
+            0: TargetResult(targets[0], "failed", "500"),
+            1: TargetResult(targets[1], "changed"),
+        }
         found = {number: without_target(result) for number, result in found.items()}
         on_report: OnReport = values[-1]
         on_report((0, found[0]))
@@ -288,19 +327,29 @@ def test_no_server_is_sent_to_a_worker_during_a_freeze() -> None:
     stage = Stage()
     workers = Workers(stage)
     result = run(stage, workers, targets_of(stage.world, 3), frozen=lambda: "the freeze of tonight")
-    assert {(each.outcome, each.message) for each in result.targets} == {("not attempted", "the freeze of tonight")}
+    assert {(each.outcome, each.message) for each in result.targets} == {
+        ("not attempted", "the freeze of tonight")
+    }
     assert workers.attempts == 0
 
 
 @pytest.mark.parametrize("settled", ["failed", "unverified"])
-def test_the_next_attempt_sends_nothing_after_a_request_that_was_not_done(settled: RequestState) -> None:
+def test_the_next_attempt_sends_nothing_after_a_request_that_was_not_done(
+    settled: RequestState,
+) -> None:
     stage = Stage()
     (target,) = targets_of(stage.world, 1)
-    requests = (RequestRecord(settled, 1, sent=stage.world.clock.now().isoformat()), RequestRecord("planned", 0))
+    requests = (
+        RequestRecord(settled, 1, sent=stage.world.clock.now().isoformat()),
+        RequestRecord("planned", 0),
+    )
     records = {0: TargetRecord(target, requests, BEGUN, None)}
 
     async def apply_again() -> AppliedServer:
-        context, failures = context_of(stage, cast("Journal", stage.journal)), BatchFailures(plan_of(target), 0)
+        context, failures = (
+            context_of(stage, cast("Journal", stage.journal)),
+            BatchFailures(plan_of(target), 0),
+        )
         return await applied(context, stage, {0: target}, records, failures)
 
     assert asyncio.run(apply_again()).results[0].outcome == settled
@@ -314,23 +363,38 @@ def test_a_request_that_was_never_settled_is_unverified_in_a_finished_target() -
     records = {0: TargetRecord(target, requests, BEGUN, "failed")}
 
     async def apply_again() -> AppliedServer:
-        context, failures = context_of(stage, cast("Journal", stage.journal)), BatchFailures(plan_of(target), 0)
+        context, failures = (
+            context_of(stage, cast("Journal", stage.journal)),
+            BatchFailures(plan_of(target), 0),
+        )
         return await applied(context, stage, {0: target}, records, failures)
 
     shown = asyncio.run(apply_again()).results[0].requests
-    assert [(each.outcome, each.tries) for each in shown] == [("done", 1), ("unverified", 2), ("not sent", 0)]
+    assert [(each.outcome, each.tries) for each in shown] == [
+        ("done", 1),
+        ("unverified", 2),
+        ("not sent", 0),
+    ]
 
 
 def test_what_is_in_progress_is_settled_although_nothing_may_start() -> None:
     stage = Stage()
     targets = dict(enumerate(targets_of(stage.world, 3)))
-    requests = (RequestRecord("sending", 1, sent=stage.world.clock.now().isoformat()), RequestRecord("planned", 0))
+    requests = (
+        RequestRecord("sending", 1, sent=stage.world.clock.now().isoformat()),
+        RequestRecord("planned", 0),
+    )
     records = {1: TargetRecord(targets[1], requests, BEGUN, None)}
 
     async def settle() -> AppliedServer:
-        context, failures = context_of(stage, cast("Journal", stage.journal)), BatchFailures(plan_of(), 0)
+        context, failures = (
+            context_of(stage, cast("Journal", stage.journal)),
+            BatchFailures(plan_of(), 0),
+        )
         context.cancellation()
         return await applied(context, stage, targets, records, failures)
 
-    assert {number: each.outcome for number, each in asyncio.run(settle()).results.items()} == {1: "unverified"}
+    assert {number: each.outcome for number, each in asyncio.run(settle()).results.items()} == {
+        1: "unverified"
+    }
     assert stage.world.sent == []

@@ -83,7 +83,9 @@ class World:
     on_send: Callable[[str], object] = len
     asked: int = 0
     permits: int = 0  # that are held
-    state: Callable[[World], str] = lambda _: "up"  # or: down, mute (takes what is sent, answers nothing), 401
+    state: Callable[[World], str] = lambda _: (
+        "up"
+    )  # or: down, mute (takes what is sent, answers nothing), 401
 
     def act(self, path: str) -> None:
         self.done.append(path)
@@ -172,7 +174,9 @@ class WorldSender:
         if response in {"ok", "cut after"} or rest == "after":
             self.world.act(path)
         if "late" in response:
-            self.world.later.append((self.world.clock.seconds + float(response.rsplit(maxsplit=1)[-1]), path))
+            self.world.later.append(
+                (self.world.clock.seconds + float(response.rsplit(maxsplit=1)[-1]), path)
+            )
         if kind == "cut":
             raise InDoubtError("the connection was cut")
         if kind.isdigit():
@@ -213,7 +217,9 @@ class WorldReader:
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
         raise NotImplementedError
 
-    async def read_entries(self, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
+    async def read_entries(
+        self, database: str, asset: Asset, *, in_doubt: bool = False
+    ) -> ClipEntries:
         await self._read(f"entries {database}")
         return ClipEntries(asset)
 
@@ -324,7 +330,9 @@ class Stage:
     events: Events = field(default_factory=Events)
 
     def server(self) -> ServerConnection:
-        return ServerConnection(WorldReader(self.world), WorldSender(self.world), asyncio.Semaphore(4))
+        return ServerConnection(
+            WorldReader(self.world), WorldSender(self.world), asyncio.Semaphore(4)
+        )
 
     async def apply(self, *targets: Target, forks: int = 4, **options: Any) -> Result:
         return await self.apply_plan(plan_of(*targets), forks=forks, **options)
@@ -355,10 +363,14 @@ def plan_of(*targets: Target) -> Plan:
 # Targets, with their assets and effects in the world -------------------------------------------------------------
 
 
-def fields_target(world: World, title: str = "Film", count: int = 3, *, reported: bool = True) -> Target:
+def fields_target(
+    world: World, title: str = "Film", count: int = 3, *, reported: bool = True
+) -> Target:
     """An asset of which ``count`` fields change from ``old`` to ``new``, a request each."""
     names = [f"user_{number}" for number in range(count)]
-    world.assets[title] = Asset(title, link_id=7, attributes=dict.fromkeys(names, "old") if reported else {})
+    world.assets[title] = Asset(
+        title, link_id=7, attributes=dict.fromkeys(names, "old") if reported else {}
+    )
     requests = []
     for number, name in enumerate(names):
         path = f"/{title}?set={name}"
@@ -366,14 +378,29 @@ def fields_target(world: World, title: str = "Film", count: int = 3, *, reported
             world.effects[path] = _setting(title, name)
         effect = Effect("field", name, "old" if reported else None, "new", visible=reported)
         requests.append(Request("POST", path, changes=(number,), effects=(effect,)))
-    changes = tuple(Change("change", "field", name, "old", "new", "live", True, SOURCE) for name in names)
+    changes = tuple(
+        Change("change", "field", name, "old", "new", "live", True, SOURCE) for name in names
+    )
     return asset_target(title, changes, tuple(requests))
 
 
-def asset_target(title: str, changes: tuple[Change, ...], requests: tuple[Request, ...], **options: Any) -> Target:
+def asset_target(
+    title: str, changes: tuple[Change, ...], requests: tuple[Request, ...], **options: Any
+) -> Target:
     place = Address(title)
     target = Target(
-        "studio-a", "NEWS", "asset", title, None, "", changes, requests, None, place, place, ClipIdentity(7)
+        "studio-a",
+        "NEWS",
+        "asset",
+        title,
+        None,
+        "",
+        changes,
+        requests,
+        None,
+        place,
+        place,
+        ClipIdentity(7),
     )
     return structs.replace(target, **options)
 
@@ -423,14 +450,21 @@ def delete_target(world: World, title: str = "Film") -> Target:
     return asset_target(title, (change,), (request,))
 
 
-def restore_target(world: World, title: str = "Film", *, takes: float = 100, wait: float = 300) -> Target:
+def restore_target(
+    world: World, title: str = "Film", *, takes: float = 100, wait: float = 300
+) -> Target:
     """A restore whose file is on disk ``takes`` seconds after the request."""
     world.assets[title] = Asset(title, link_id=7, hires="")
     world.effects["/file"] = lambda world: world.change(title, hires="$(video_path)/film.mxf")
-    world.effects["/restore"] = lambda world: world.later.append((world.clock.seconds + takes, "/file"))
+    world.effects["/restore"] = lambda world: world.later.append(
+        (world.clock.seconds + takes, "/file")
+    )
     change = Change("run", "restore", "hires", "", True, "live", False, SOURCE)
     request = Request(
-        "POST", "/restore", (0,), effects=(Effect("restore", "hires", before=False, after=True, slow=True),)
+        "POST",
+        "/restore",
+        (0,),
+        effects=(Effect("restore", "hires", before=False, after=True, slow=True),),
     )
     return asset_target(title, (change,), (request,), wait=wait)
 
@@ -439,17 +473,24 @@ def link_target(world: World, title: str, folder: str = "Tonight") -> Target:
     world.assets[title] = Asset(title, link_id=7)
     world.folders.setdefault((folder,), [])
     path = f"/link/{title}"
-    world.effects[path] = lambda world: world.folders[folder,].append(listed_entry((folder,), title))
+    world.effects[path] = lambda world: world.folders[folder,].append(
+        listed_entry((folder,), title)
+    )
     key = f"{folder}/{title}"
     change = Change("add", "link", key, None, {}, "live", False, SOURCE)
-    return asset_target(title, (change,), (Request("POST", path, (0,), effects=(Effect("link", key, None, {}),)),))
+    return asset_target(
+        title, (change,), (Request("POST", path, (0,), effects=(Effect("link", key, None, {}),)),)
+    )
 
 
 def command_target(world: World, title: str = "Film", run: str = "once") -> Target:
     world.assets[title] = Asset(title, link_id=7)
     change = Change("run", "command", "COPY", None, {}, "live", False, SOURCE)
     request = Request(
-        "POST", f"/{title}?command=COPY", (0,), effects=(Effect("command", "COPY", None, run, visible=False),)
+        "POST",
+        f"/{title}?command=COPY",
+        (0,),
+        effects=(Effect("command", "COPY", None, run, visible=False),),
     )
     return asset_target(title, (change,), (request,))
 

@@ -87,7 +87,9 @@ def test_a_silent_server_is_given_up_too() -> None:
 def test_a_silent_server_is_given_up_where_reading_shows_nothing_of_what_is_sent() -> None:
     stage = Stage()
     stage.world.state = dead_after(0, "mute")
-    result = stage.run(*(command_target(stage.world, f"Film {number}") for number in range(COUNT)), forks=4)
+    result = stage.run(
+        *(command_target(stage.world, f"Film {number}") for number in range(COUNT)), forks=4
+    )
     assert outcomes(result) == {"unverified": 4 + 2, "not attempted": COUNT - 6}
 
 
@@ -117,7 +119,9 @@ def test_a_server_that_rejects_the_credentials_is_not_asked_again(status: str) -
 @pytest.mark.parametrize("forks", [1, 8])
 def test_a_server_that_comes_back_shortly_gets_the_rest(seconds: int, forks: int) -> None:
     stage = Stage()
-    stage.world.state = lambda world: "down" if world.asked > 20 and world.clock.seconds < seconds else "up"
+    stage.world.state = lambda world: (
+        "down" if world.asked > 20 and world.clock.seconds < seconds else "up"
+    )
     found = outcomes(stage.run(*many(stage), forks=forks))
     assert found.get("not attempted", 0) == 0
     assert found["changed"] >= COUNT - forks - 2
@@ -150,11 +154,16 @@ def test_an_account_that_may_not_write_sends_no_more_writes(forks: int) -> None:
     reject(stage, targets, *["403"] * 60)
     result = stage.run(*targets, command_target(stage.world, "Other"), forks=forks)
     assert len(stage.world.sent) <= forks
-    assert outcomes(result) == {"failed": len(stage.world.sent), "not attempted": 61 - len(stage.world.sent)}
+    assert outcomes(result) == {
+        "failed": len(stage.world.sent),
+        "not attempted": 61 - len(stage.world.sent),
+    }
     assert result.targets[-1].message == (
         "the server studio-a rejects our account (the server says 403); check its `auth` and rights, then apply again"
     )
-    assert "but the target cannot be read" not in result.targets[0].message  # reading is still allowed
+    assert (
+        "but the target cannot be read" not in result.targets[0].message
+    )  # reading is still allowed
 
 
 def test_a_download_that_is_forbidden_stops_no_writes() -> None:
@@ -180,7 +189,9 @@ def test_three_equal_rejections_in_a_row_stop_this_kind_of_request(status: str, 
 
 
 @table("applying/rejections_that_stop_nothing", "responses")
-def test_different_rejections_and_those_with_a_success_between_stop_nothing(responses: list[str]) -> None:
+def test_different_rejections_and_those_with_a_success_between_stop_nothing(
+    responses: list[str],
+) -> None:
     stage = Stage()
     targets = many(stage, 12)
     reject(stage, targets, *responses)
@@ -193,10 +204,16 @@ def test_a_rejection_that_names_its_target_equals_that_of_another() -> None:
         breaker = BreakerState()
         for name in ("EP 1", "A", "EP 2"):
             text = message.format(name, quote(name))
-            breaker = breaker.settled(Request("POST", "/x?command=SETFIELD"), RequestResult("failed", 200, text), name)
+            breaker = breaker.settled(
+                Request("POST", "/x?command=SETFIELD"), RequestResult("failed", 200, text), name
+            )
         return breaker
 
-    for message in ("Error: '{0}' is locked", "Error: cannot change /NEWS@{1}", "Error: A clip is locked"):
+    for message in (
+        "Error: '{0}' is locked",
+        "Error: cannot change /NEWS@{1}",
+        "Error: A clip is locked",
+    ):
         assert after(message).rejections["SETFIELD"].targets == 3, message
 
 
@@ -215,11 +232,17 @@ def test_another_server_goes_on() -> None:
     stage = Stage()
     there = World(clock=stage.world.clock)
     here = many(stage, 50)
-    others = [structs.replace(fields_target(there, f"Film {number}", 1), server="studio-b") for number in range(50)]
+    others = [
+        structs.replace(fields_target(there, f"Film {number}", 1), server="studio-b")
+        for number in range(50)
+    ]
     stage.world.state = dead_after(0)
     mixed = [target for both in zip(here, others, strict=True) for target in both]
     result = run_two(stage, there, Plan("", "", targets=tuple(mixed)), forks=4)
-    by_server = {name: {t.outcome for t in result.targets if t.target.server == name} for name in ("studio-b",)}
+    by_server = {
+        name: {t.outcome for t in result.targets if t.target.server == name}
+        for name in ("studio-b",)
+    }
     assert by_server == {"studio-b": {"changed"}}
 
 
@@ -229,7 +252,9 @@ def run_two(stage: Stage, there: World, plan: Plan, forks: int) -> Result:
 
     async def main() -> Result:
         clock = stage.world.clock
-        return await apply(plan, servers, stage.journal, stage.memory, clock, stage.events, forks=forks)
+        return await apply(
+            plan, servers, stage.journal, stage.memory, clock, stage.events, forks=forks
+        )
 
     return asyncio.run(main())
 
@@ -239,11 +264,18 @@ def test_a_server_that_was_given_up_counts_as_failed_in_every_batch() -> None:
     stage.world.state = dead_after(0)
     both = ("studio-a", "studio-b")
     first = many(stage, 20)
-    second = [structs.replace(fields_target(stage.world, f"Late {number}", 1), batch=1) for number in range(2)]
-    other = [
-        structs.replace(fields_target(there, f"There {number}", 1), server="studio-b", batch=1) for number in range(9)
+    second = [
+        structs.replace(fields_target(stage.world, f"Late {number}", 1), batch=1)
+        for number in range(2)
     ]
-    batches = (Batch("one", ("studio-a", "studio-b"), max_fail=50.0), Batch("two", both, max_fail=0.0))
+    other = [
+        structs.replace(fields_target(there, f"There {number}", 1), server="studio-b", batch=1)
+        for number in range(9)
+    ]
+    batches = (
+        Batch("one", ("studio-a", "studio-b"), max_fail=50.0),
+        Batch("two", both, max_fail=0.0),
+    )
     plan = Plan("", "", targets=(*first, *second, *other), batches=batches)
     result = run_two(stage, there, plan, forks=1)
     late = {target.target.name: target for target in result.targets}
@@ -315,7 +347,9 @@ def test_reads_of_planning_that_open_the_breaker(error: Exception, reads: int) -
     assert breaker.open
 
 
-@pytest.mark.parametrize("error", [RejectedError("x", status=500), UnreadableError("x"), NotSentError("too long")])
+@pytest.mark.parametrize(
+    "error", [RejectedError("x", status=500), UnreadableError("x"), NotSentError("too long")]
+)
 def test_any_other_failure_of_a_read_closes_the_breaker(error: Exception) -> None:
     breaker = BreakerState()
     for _ in range(2):

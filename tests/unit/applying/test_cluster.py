@@ -40,7 +40,9 @@ async def answer(question: object) -> object:
     return f"{question}!"
 
 
-def with_cluster(address: str, use: Callable[[Cluster], object], *servers: ServerSpec, seconds: float = 10) -> None:
+def with_cluster(
+    address: str, use: Callable[[Cluster], object], *servers: ServerSpec, seconds: float = 10
+) -> None:
     async def run() -> None:
         async with open_cluster(address, servers, answer, {}, seconds=seconds) as cluster:
             await use(cluster)  # type: ignore[misc]
@@ -87,14 +89,18 @@ async def failing(secret: str, _: WorkerTask) -> None:
 
 def test_an_unexpected_error_shows_its_place_and_not_its_text(started: clusters.Cluster) -> None:
     async def use(cluster: Cluster) -> None:
-        with pytest.raises(ClusterError, match=r"msauto itself failed on .*: ValueError at test_cluster.py") as raised:
+        with pytest.raises(
+            ClusterError, match=r"msauto itself failed on .*: ValueError at test_cluster.py"
+        ) as raised:
             await cluster.run(SITE, failing, "hunter2-canary")
         assert "hunter2" not in str(raised.value)
 
     with_cluster(started.address, use, SITE)
 
 
-SEEN: dict[str, threading.Event] = {name: threading.Event() for name in ("begun", "cancelled", "stopping")}
+SEEN: dict[str, threading.Event] = {
+    name: threading.Event() for name in ("begun", "cancelled", "stopping")
+}
 
 
 async def waiting(_: None, task: WorkerTask) -> None:
@@ -135,7 +141,9 @@ async def never(_: Cluster) -> None:
     raise AssertionError("connected")
 
 
-def test_a_resource_that_no_worker_has_is_an_error_before_anything_starts(started: clusters.Cluster) -> None:
+def test_a_resource_that_no_worker_has_is_an_error_before_anything_starts(
+    started: clusters.Cluster,
+) -> None:
     other = ServerSpec("studio-b", "http://b", worker={"site-bergen": 1})
     with pytest.raises(ClusterError) as raised:
         with_cluster(started.address, never, SITE, other)
@@ -156,16 +164,22 @@ def test_a_scheduler_that_cannot_be_reached_is_an_error() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         unused = int(bound.getsockname()[1])
-    with pytest.raises(ClusterError, match=rf"the Dask scheduler dask://127.0.0.1:{unused} cannot be reached"):
+    with pytest.raises(
+        ClusterError, match=rf"the Dask scheduler dask://127.0.0.1:{unused} cannot be reached"
+    ):
         with_cluster(f"dask://127.0.0.1:{unused}", never, seconds=0.5)
 
 
 def test_a_task_of_another_version_is_not_opened(started: clusters.Cluster) -> None:
     async def run() -> TaskResult:
-        async with Client(started.address.replace("dask", "tcp"), asynchronous=True, set_as_default=False) as client:
+        async with Client(
+            started.address.replace("dask", "tcp"), asynchronous=True, set_as_default=False
+        ) as client:
             broken = Parcel(None)
             broken._data = b"would fail if it were opened"
-            found: TaskResult = (await client.submit(run_task, ("0.0.1", "3.12"), "run", broken)).open()
+            found: TaskResult = (
+                await client.submit(run_task, ("0.0.1", "3.12"), "run", broken)
+            ).open()
             return found
 
     error = asyncio.run(run()).error
@@ -174,10 +188,14 @@ def test_a_task_of_another_version_is_not_opened(started: clusters.Cluster) -> N
 
 
 @pytest.mark.parametrize(
-    ("theirs", "words"), [((None, "3.11"), "no msauto"), (("9.9", "3.12"), "msauto 9.9 and Python 3.12")]
+    ("theirs", "words"),
+    [((None, "3.11"), "no msauto"), (("9.9", "3.12"), "msauto 9.9 and Python 3.12")],
 )
 def test_a_worker_of_another_version_is_refused(theirs: tuple[str | None, str], words: str) -> None:
     packages = {"python": f"{theirs[1]}.4.final.0", **({"msauto": theirs[0]} if theirs[0] else {})}
     with pytest.raises(ClusterError, match=rf"the Dask worker tcp://b:1 has {words}") as raised:
         check_versions({"workers": {"tcp://b:1": {"packages": packages}}})
-    assert raised.value.remedy == "install the same versions of msauto and Python on the workers and here"
+    assert (
+        raised.value.remedy
+        == "install the same versions of msauto and Python on the workers and here"
+    )

@@ -44,7 +44,10 @@ from tests.unit.applying.applying_world import (
 
 
 def told(result: Result) -> list[tuple[str, list[str]]]:
-    return [(target.outcome, [request.outcome for request in target.requests]) for target in result.targets]
+    return [
+        (target.outcome, [request.outcome for request in target.requests])
+        for target in result.targets
+    ]
 
 
 def one(result: Result) -> tuple[str, list[str]]:
@@ -64,13 +67,21 @@ def test_all_requests_succeed() -> None:
     assert lines[:3] == ["start", "sending /Film?set=user_0", "settled /Film?set=user_0 done"]
     assert lines[-2:] == ["finished Film changed", "end"]
     kinds = [type(event) for event in stage.events.told]
-    assert kinds == [RunStarted, TargetStarted, *[RequestSending, RequestSettled] * 3, TargetFinished, RunEnded]
+    assert kinds == [
+        RunStarted,
+        TargetStarted,
+        *[RequestSending, RequestSettled] * 3,
+        TargetFinished,
+        RunEnded,
+    ]
 
 
 def test_each_request_is_journalled_before_it_is_sent() -> None:
     stage = Stage()
     target = fields_target(stage.world)
-    stage.world.on_send = lambda path: stage.journal.lines.index(("sending", path))  # raises if it is not there
+    stage.world.on_send = lambda path: stage.journal.lines.index(
+        ("sending", path)
+    )  # raises if it is not there
     assert stage.run(target).ok
 
 
@@ -120,13 +131,19 @@ def test_a_missing_asset_is_reported() -> None:
     target = fields_target(stage.world, count=1)
     stage.world.effects[target.requests[0].path] = lambda world: world.assets.clear()
     (result,) = stage.run(target).targets
-    assert (result.outcome, result.differences) == ("failed", (Difference("field", "user_0", "new", None),))
+    assert (result.outcome, result.differences) == (
+        "failed",
+        (Difference("field", "user_0", "new", None),),
+    )
 
 
 @pytest.mark.parametrize(
-    ("response", "outcome", "markers"), [("cut before", "unverified", 1), ("cut after", "changed", 2)]
+    ("response", "outcome", "markers"),
+    [("cut before", "unverified", 1), ("cut after", "changed", 2)],
 )
-def test_a_new_marker_is_distinguished_from_its_old_twin(response: str, outcome: str, markers: int) -> None:
+def test_a_new_marker_is_distinguished_from_its_old_twin(
+    response: str, outcome: str, markers: int
+) -> None:
     stage = Stage()
     target = marker_target(stage.world)
     stage.world.responses["/marker"] = [response]
@@ -140,7 +157,9 @@ def test_a_rename_is_verified_under_the_new_title(response: str) -> None:
     stage = Stage()
     target = rename_target(stage.world)
     stage.world.responses["/rename"] = [response]
-    if response.startswith("late"):  # the next request comes too early for its new address, and is swallowed
+    if response.startswith(
+        "late"
+    ):  # the next request comes too early for its new address, and is swallowed
         target = structs.replace(target, changes=target.changes[:1], requests=target.requests[:1])
     assert stage.run(target).ok
     assert set(stage.world.assets) == {"Film"}
@@ -198,9 +217,15 @@ def test_gone_with_its_whole_database_is_not_gone() -> None:
 def test_a_channel_is_verified_by_its_items() -> None:
     stage = Stage()
     stage.world.channels["ticker"] = RssChannel("ticker", (RssItem("n-0"),))
-    stage.world.effects["/rss/ticker?guid=n-0"] = lambda world: world.channels.update(ticker=RssChannel("ticker"))
-    request = Request("DELETE", "/rss/ticker?guid=n-0", (), effects=(Effect("rss_item", "n-0", before={}),))
-    target = Target("studio-a", "", "rss_channel", "ticker", requests=(request,), address=Address("ticker"))
+    stage.world.effects["/rss/ticker?guid=n-0"] = lambda world: world.channels.update(
+        ticker=RssChannel("ticker")
+    )
+    request = Request(
+        "DELETE", "/rss/ticker?guid=n-0", (), effects=(Effect("rss_item", "n-0", before={}),)
+    )
+    target = Target(
+        "studio-a", "", "rss_channel", "ticker", requests=(request,), address=Address("ticker")
+    )
     stage.world.responses[request.path] = ["cut after"]
     assert stage.run(target).ok
     stage.world.channels["ticker"] = RssChannel("ticker", (RssItem("n-0"),))
@@ -215,7 +240,9 @@ def test_xmp_is_read_again_only_if_it_changed() -> None:
     stage.world.effects["/xmp"] = lambda world: world.xmp["Film"].update({"dc:subject": ("a", "b")})
     change = Change("change", "xmp", "dc:subject", [], ["a", "b"], "live", True, SOURCE)
     request = Request("POST", "/xmp", (0,), effects=(Effect("xmp", "dc:subject", [], ["a", "b"]),))
-    target = asset_target("Film", (change,), (request,), others=Seen.of({"xmp dc:title": digest(["x"])}))
+    target = asset_target(
+        "Film", (change,), (request,), others=Seen.of({"xmp dc:title": digest(["x"])})
+    )
     assert stage.run(target).ok
     assert stage.world.reads == ["asset Film", "xmp Film"]
 
@@ -233,7 +260,9 @@ def test_a_value_not_reported_is_remembered_after_verification() -> None:
 def test_what_may_have_been_written_is_no_longer_remembered() -> None:
     stage = Stage()
     target = fields_target(stage.world, count=2, reported=False)
-    stage.memory.remember(target.id, {"field:user_0": "old", "field:user_1": "old", "field:layer": "3"})
+    stage.memory.remember(
+        target.id, {"field:user_0": "old", "field:user_1": "old", "field:layer": "3"}
+    )
     stage.world.responses[target.requests[1].path] = ["cut before"]
     assert one(stage.run(target)) == ("unverified", ["done", "unverified"])
     assert stage.memory.recall(target.id) == {"field:user_0": "new", "field:layer": "3"}
@@ -299,7 +328,9 @@ def test_a_restore_occupies_no_slot() -> None:
     others = [fields_target(stage.world, f"Film {number}", 1) for number in range(5)]
     result = stage.run(waiting, *others, forks=1)
     assert result.ok
-    finished = [event.result.target.name for event in stage.events.told if isinstance(event, TargetFinished)]
+    finished = [
+        event.result.target.name for event in stage.events.told if isinstance(event, TargetFinished)
+    ]
     assert finished == [*(f"Film {number}" for number in range(5)), "Archived"]
     assert result.targets[0].target.name == "Archived"
 
@@ -409,7 +440,10 @@ def test_the_first_stop_finishes_requests_in_progress() -> None:
     stage.world.on_send = lambda sent: stop() if sent == path else None
     result = stage.run(*targets, forks=1, cancellation=stop)
     assert result.interrupted
-    assert told(result) == [("interrupted", ["done", "done", "not sent"]), *[("not attempted", ["not sent"] * 3)] * 3]
+    assert told(result) == [
+        ("interrupted", ["done", "done", "not sent"]),
+        *[("not attempted", ["not sent"] * 3)] * 3,
+    ]
     assert result.targets[0].message == "stopped: 2 of 3 requests were sent"
     assert result.targets[1].message == "stopped before it was started"
     assert stage.journal.ended == result
@@ -427,7 +461,10 @@ def test_a_stop_ends_a_wait_for_a_restore() -> None:
 
     stage.world.clock = Impatient()
     (result,) = stage.run(target, cancellation=stop).targets
-    assert (result.outcome, result.message) == ("unverified", "stopped while waiting for the restored file")
+    assert (result.outcome, result.message) == (
+        "unverified",
+        "stopped while waiting for the restored file",
+    )
 
 
 def test_the_second_stop_leaves_at_once() -> None:
@@ -506,7 +543,10 @@ def test_stopped_before_it_began() -> None:
     stage = Stage()
     stop = Cancellation()
     stop()
-    assert one(stage.run(fields_target(stage.world), cancellation=stop)) == ("not attempted", ["not sent"] * 3)
+    assert one(stage.run(fields_target(stage.world), cancellation=stop)) == (
+        "not attempted",
+        ["not sent"] * 3,
+    )
     assert stage.world.sent == []
 
 
@@ -523,7 +563,12 @@ def test_no_target_begins_once_it_is_frozen() -> None:
         return "a freeze holds" if stage.world.sent else None
 
     result = stage.run(*targets, forks=1, frozen=frozen)
-    assert [each.outcome for each in result.targets] == ["changed", "not attempted", "not attempted", "not attempted"]
+    assert [each.outcome for each in result.targets] == [
+        "changed",
+        "not attempted",
+        "not attempted",
+        "not attempted",
+    ]
     assert {each.message for each in result.targets[1:]} == {"a freeze holds"}
     assert asked == [0, 2, 2, 2]
     assert not result.ok

@@ -22,7 +22,14 @@ from msauto.model.result import Result
 from msauto.model.server import ServerSpec
 from msauto.server.pacing import Pacer, Permit
 from tests.entries import listed_entry
-from tests.unit.applying.applying_world import DictJournal, Stage, World, WorldReader, WorldSender, fields_target
+from tests.unit.applying.applying_world import (
+    DictJournal,
+    Stage,
+    World,
+    WorldReader,
+    WorldSender,
+    fields_target,
+)
 from tests.unit.applying.virtual_time import VirtualClock, run_in_virtual_time
 
 FULL = LedgerError("the ledger cannot grow: the disk is full")
@@ -45,7 +52,9 @@ class SlowDisk(DictJournal):
         return lambda: self.made.append(word)
 
 
-def in_loop(test: Callable[[SlowDisk, GroupCommit], Coroutine[object, object, None]]) -> Callable[[], None]:
+def in_loop(
+    test: Callable[[SlowDisk, GroupCommit], Coroutine[object, object, None]],
+) -> Callable[[], None]:
     @functools.wraps(test)
     def run() -> None:
         disk = SlowDisk()
@@ -73,7 +82,9 @@ async def test_a_write_returns_once_it_is_durable_and_the_loop_goes_on_meanwhile
 
 
 @in_loop
-async def test_calls_during_a_commit_are_one_later_commit(disk: SlowDisk, commits: GroupCommit) -> None:
+async def test_calls_during_a_commit_are_one_later_commit(
+    disk: SlowDisk, commits: GroupCommit
+) -> None:
     first = asyncio.ensure_future(commits.write(disk.note("a")))
     await transitions()
     second = asyncio.ensure_future(commits.write(disk.note("b")))
@@ -106,7 +117,9 @@ async def test_a_commit_that_fails_ends_all_writing(disk: SlowDisk, commits: Gro
 
 
 @in_loop
-async def test_an_error_of_another_kind_is_one_of_the_ledger(disk: SlowDisk, commits: GroupCommit) -> None:
+async def test_an_error_of_another_kind_is_one_of_the_ledger(
+    disk: SlowDisk, commits: GroupCommit
+) -> None:
     write = asyncio.ensure_future(commits.write(disk.note("a")))
     await transitions()
     disk.commits[0].set_exception(ZeroDivisionError("a mistake"))
@@ -231,7 +244,9 @@ def test_each_write_is_sent_when_it_is_journalled() -> None:
     assert {each.outcome for each in result.targets} == {"changed"}
     assert isinstance(stage.journal, TimedJournal)
     assert stage.journal.sendings == stage.sender.sends
-    assert [at for at, _ in stage.sender.sends] == pytest.approx([2.0 * number for number in range(1, 13)], abs=0.01)
+    assert [at for at, _ in stage.sender.sends] == pytest.approx(
+        [2.0 * number for number in range(1, 13)], abs=0.01
+    )
 
 
 def test_what_waits_for_its_permit_when_the_run_is_stopped_is_not_sent() -> None:
@@ -246,7 +261,9 @@ def test_what_waits_for_its_permit_when_the_run_is_stopped_is_not_sent() -> None
     assert stage.journal.sendings == stage.sender.sends
     assert len(stage.sender.sends) == 2  # after 2 and 4 seconds
     assert result.interrupted
-    assert sum(request.outcome == "done" for each in result.targets for request in each.requests) == 2
+    assert (
+        sum(request.outcome == "done" for each in result.targets for request in each.requests) == 2
+    )
 
 
 def test_a_permit_is_given_back_when_the_ledger_fails() -> None:
@@ -321,7 +338,11 @@ def test_an_error_reaches_all_who_share_it() -> None:
         await asyncio.sleep(0)
         reader.go.set()
         answers = await asyncio.gather(*asks, return_exceptions=True)
-        assert [str(answer) for answer in answers] == ["reading 1 failed", "reading 2 failed", "reading 2 failed"]
+        assert [str(answer) for answer in answers] == [
+            "reading 1 failed",
+            "reading 2 failed",
+            "reading 2 failed",
+        ]
         reader.fails = False
         assert await ask(shared, reader) == "reading 3"
 

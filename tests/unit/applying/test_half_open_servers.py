@@ -113,7 +113,10 @@ def down(*spans: tuple[float, float]) -> list[tuple[Spans, str]]:
 
 
 def films(world: World, count: int, server: str = "studio-a") -> list[Target]:
-    return [structs.replace(fields_target(world, f"Film {number}", 1), server=server) for number in range(count)]
+    return [
+        structs.replace(fields_target(world, f"Film {number}", 1), server=server)
+        for number in range(count)
+    ]
 
 
 def count(result: Result, outcome: str) -> int:
@@ -128,7 +131,9 @@ def test_an_admitted_target_waits_again_if_the_server_fails_again() -> None:
     assert count(result, "changed") >= 300 - 2 * (4 + 1)
 
 
-async def _ends_at(site: Servers, targets: list[Target], forks: int = 4, **options: Any) -> tuple[Result, float]:
+async def _ends_at(
+    site: Servers, targets: list[Target], forks: int = 4, **options: Any
+) -> tuple[Result, float]:
     result = await site.apply(targets, forks, **options)
     return result, site.stage.world.clock.seconds
 
@@ -154,7 +159,9 @@ def test_no_target_waits_that_a_freeze_blocks() -> None:
     clock = site.stage.world.clock
     frozen = lambda: "frozen" if clock.seconds > 2 else None  # noqa: E731
     result, seconds = run_in_virtual_time(_ends_at(site, targets, frozen=frozen))
-    assert {target.message for target in result.targets if target.outcome == "not attempted"} == {"frozen"}
+    assert {target.message for target in result.targets if target.outcome == "not attempted"} == {
+        "frozen"
+    }
     assert seconds < 60
 
 
@@ -176,7 +183,9 @@ def test_no_target_waits_once_the_ledger_cannot_be_written() -> None:
     journal = site.stage.journal
 
     async def main() -> tuple[Result, float]:
-        asyncio.get_running_loop().call_later(4, lambda: setattr(journal, "fails_at", journal.transactions + 1))
+        asyncio.get_running_loop().call_later(
+            4, lambda: setattr(journal, "fails_at", journal.transactions + 1)
+        )
         return await _ends_at(site, targets)
 
     result, seconds = run_in_virtual_time(main())
@@ -212,18 +221,25 @@ def _proxy_target(world: World, title: str) -> Target:
     target = command_target(world, title)
     effect = Effect("proxy", f"out/{title}.mp4", None, {}, visible=False)
     return structs.replace(
-        target, requests=(Request("GET", f"/{title}/WP1", (0,), effects=(effect,), dest="out/film.mp4"),)
+        target,
+        requests=(Request("GET", f"/{title}/WP1", (0,), effects=(effect,), dest="out/film.mp4"),),
     )
 
 
 def test_a_probe_that_continues_when_the_server_fails_again_skips_no_pause() -> None:
     """It began in the first failure; in the second, its result is as old as those of the requests begun with it."""
     site = Servers(seconds=0.5)
-    history: list[tuple[Spans, str]] = [(((3.0, 4.0),), "502"), (((7.0, 11.0),), "mute"), (((13.0, 10_000.0),), "mute")]
+    history: list[tuple[Spans, str]] = [
+        (((3.0, 4.0),), "502"),
+        (((7.0, 11.0),), "mute"),
+        (((13.0, 10_000.0),), "mute"),
+    ]
     world = site.add("studio-a", history)
     commands = {3, 6, 13, 14, 19}
     kinds = ["command" if number in commands else "fields" for number in range(20)]
-    result, seconds = run_in_virtual_time(_ends_at(site, _targets(world, "studio-a", kinds), forks=5))
+    result, seconds = run_in_virtual_time(
+        _ends_at(site, _targets(world, "studio-a", kinds), forks=5)
+    )
     assert "no longer be reached" in result.targets[-1].message
     _check_patience(site, "studio-a", result, seconds)
 
@@ -245,7 +261,9 @@ class OneAnswer(SlowSender):
 
 
 @pytest.mark.parametrize("turns", range(8))
-def test_a_target_that_is_admitted_while_another_one_fails_counts_as_begun_before(turns: int) -> None:
+def test_a_target_that_is_admitted_while_another_one_fails_counts_as_begun_before(
+    turns: int,
+) -> None:
     """Whichever turn its task begins in: the server is given up only after both pauses."""
     site = Servers()
     world = site.add("studio-a", [])
@@ -258,7 +276,10 @@ def test_a_target_that_is_admitted_while_another_one_fails_counts_as_begun_befor
 
 # Any history -----------------------------------------------------------------------------------------------------
 
-_GONE = st.lists(st.tuples(st.sampled_from([0.3, 1.0, 3.0, 14.0]), st.sampled_from([1.0, 4.0, 11.0, 30.0])), max_size=5)
+_GONE = st.lists(
+    st.tuples(st.sampled_from([0.3, 1.0, 3.0, 14.0]), st.sampled_from([1.0, 4.0, 11.0, 30.0])),
+    max_size=5,
+)
 _HOW = st.sampled_from(["down", "down", "mute", "502"])
 
 
@@ -284,7 +305,9 @@ def _targets(world: World, server: str, kinds: list[str]) -> list[Target]:
             path = f"/restore/{title}"
             world.effects[f"/file/{title}"] = _file(title)
             world.effects[path] = _restoring(title)
-            target = structs.replace(target, requests=(structs.replace(target.requests[0], path=path),))
+            target = structs.replace(
+                target, requests=(structs.replace(target.requests[0], path=path),)
+            )
         else:
             target = (command_target if kind == "command" else fields_target)(world, title)
         made.append(structs.replace(target, server=server))
@@ -308,17 +331,31 @@ _KINDS = st.one_of(
 @pytest.mark.scale
 @settings(max_examples=examples(400), deadline=None)
 @given(
-    st.dictionaries(st.sampled_from(["studio-a", "studio-b", "studio-c"]), st.tuples(histories(), _KINDS), min_size=1),
+    st.dictionaries(
+        st.sampled_from(["studio-a", "studio-b", "studio-c"]),
+        st.tuples(histories(), _KINDS),
+        min_size=1,
+    ),
     st.integers(1, 6),
     st.sampled_from([0.05, 0.5]),
     st.one_of(st.just([]), st.lists(st.floats(0, 60), max_size=2)),
 )
 def test_with_any_server_history_every_target_ends_and_no_server_is_overloaded(
-    servers: dict[str, tuple[list[tuple[Spans, str]], list[str]]], forks: int, pace: float, stops: list[float]
+    servers: dict[str, tuple[list[tuple[Spans, str]], list[str]]],
+    forks: int,
+    pace: float,
+    stops: list[float],
 ) -> None:
     site = Servers(pace)
-    lists = [_targets(site.add(name, history), name, kinds) for name, (history, kinds) in servers.items()]
-    targets = [each for transition in range(60) for mine in lists for each in mine[transition : transition + 1]]
+    lists = [
+        _targets(site.add(name, history), name, kinds) for name, (history, kinds) in servers.items()
+    ]
+    targets = [
+        each
+        for transition in range(60)
+        for mine in lists
+        for each in mine[transition : transition + 1]
+    ]
 
     async def main() -> tuple[Result, float]:
         stop = Cancellation()
@@ -349,7 +386,9 @@ def _check_truth(world: World, results: list[TargetResult]) -> None:
         assert each.outcome != "not attempted" or not set(paths) & set(world.sent)
 
 
-def _check_not_hammered(site: Servers, name: str, history: list[tuple[Spans, str]], forks: int) -> None:
+def _check_not_hammered(
+    site: Servers, name: str, history: list[tuple[Spans, str]], forks: int
+) -> None:
     """While it is gone, no more writes are tried than were under way, each three times, and three probes'."""
     for spans, _ in history:
         for begin, end in spans:
@@ -359,7 +398,11 @@ def _check_not_hammered(site: Servers, name: str, history: list[tuple[Spans, str
 
 def _check_patience(site: Servers, name: str, result: Result, seconds: float) -> None:
     """A server is given up only after it has been silent for both pauses."""
-    left = [each for each in result.targets if each.target.server == name and each.outcome == "not attempted"]
+    left = [
+        each
+        for each in result.targets
+        if each.target.server == name and each.outcome == "not attempted"
+    ]
     if left and "no longer be reached" in left[0].message:
         heard = [*site.answers[name], seconds]
         assert max(after - before for before, after in pairwise(heard)) >= 12

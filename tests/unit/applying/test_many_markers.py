@@ -55,7 +55,10 @@ def _markers(frames: range, title: str) -> list[dict[str, Any]]:
 def test_twice_the_markers_take_twice_the_steps(asked: Callable[[int], dict[str, Any]]) -> None:
     taken, planned = [], []
     for count in (100, 200):
-        live = [{"uid": uid, "frame": 2 * uid, "track": "Cue Point", "title": "old"} for uid in range(count)]
+        live = [
+            {"uid": uid, "frame": 2 * uid, "track": "Cue Point", "title": "old"}
+            for uid in range(count)
+        ]
         world = stage(Clip("Film", markers=live, frames=1000))
         intent = asset_intent({"title": "Film", **asked(count)})
         planned.append(_calls(partial(world.plan, intent)))

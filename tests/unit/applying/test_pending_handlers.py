@@ -31,11 +31,28 @@ def target_of(stage: Stage, *, pending: str = "", first: bool = True) -> Target:
     if first:
         change = Change("change", "field", "comment", "raw", "Ready", "live", True, SOURCE)
         changes.append(change)
-        requests.append(Request("POST", "/Film?field", (0,), effects=(Effect("field", "comment", "raw", "Ready"),)))
-        stage.world.effects["/Film?field"] = lambda world: world.set_field("Film", "comment", "Ready")
+        requests.append(
+            Request(
+                "POST", "/Film?field", (0,), effects=(Effect("field", "comment", "raw", "Ready"),)
+            )
+        )
+        stage.world.effects["/Film?field"] = lambda world: world.set_field(
+            "Film", "comment", "Ready"
+        )
     for name in ("Export", "Copy"):
         changes.append(
-            Change("run", "command", name.upper(), None, {}, "live", False, SOURCE, handler=name, pending=pending)
+            Change(
+                "run",
+                "command",
+                name.upper(),
+                None,
+                {},
+                "live",
+                False,
+                SOURCE,
+                handler=name,
+                pending=pending,
+            )
         )
         effect = Effect("command", name.upper(), None, "handler", visible=False)
         requests.append(Request("POST", f"/Film?{name}", (len(changes) - 1,), effects=(effect,)))
@@ -44,7 +61,11 @@ def target_of(stage: Stage, *, pending: str = "", first: bool = True) -> Target:
 
 def pending_items(stage: Stage, target: Target) -> Mapping[str, Json]:
     kept = stage.memory.recall(target.id)
-    return {item.removeprefix("pending:handler:"): value for item, value in kept.items() if item.startswith("pending:")}
+    return {
+        item.removeprefix("pending:handler:"): value
+        for item, value in kept.items()
+        if item.startswith("pending:")
+    }
 
 
 def test_at_every_moment_at_which_a_run_may_die() -> None:
@@ -84,12 +105,17 @@ def test_settlements_are_written_before_anything_is_sent() -> None:
     stage = Stage()
     target = fields_target(stage.world, "Film", 1)
     other = target_of(Stage()).id
-    stage.memory.remember(other, {"pending:handler:Export": PENDING, "command:X": {"unverified": RUN}})
+    stage.memory.remember(
+        other, {"pending:handler:Export": PENDING, "command:X": {"unverified": RUN}}
+    )
     plan = Plan(
         "now",
         "0",
         targets=(target,),
-        settlements=(Settlement(other, "pending:handler:Export", None), Settlement(other, "command:X", value=True)),
+        settlements=(
+            Settlement(other, "pending:handler:Export", None),
+            Settlement(other, "command:X", value=True),
+        ),
     )
     at_send: list[Mapping[str, Json]] = []
     stage.world.on_send = lambda path: at_send.append(dict(stage.memory.recall(other)))
@@ -132,16 +158,21 @@ def test_each_batch_takes_its_databases_first() -> None:
 @pytest.mark.parametrize("fatal", [False, True])
 def test_when_a_batch_stops_the_run(size: int, max_fail: float | None, fatal: bool) -> None:
     servers = tuple("abcde"[:size])
-    plan = Plan("now", "0", batches=(Batch("play", servers, max_fail, fatal), Batch("play", ("z",))))
+    plan = Plan(
+        "now", "0", batches=(Batch("play", servers, max_fail, fatal), Batch("play", ("z",)))
+    )
     for failed in range(size + 1):
         for outcome in ("failed", "unverified"):
             watch = BatchFailures(plan, 0)
             for number, server in enumerate(itertools.chain(servers, servers)):
                 bad = number % size < failed
                 watch.note(
-                    TargetResult(Target(server, "N", "asset", "x"), outcome if bad else "changed"), CircuitBreaker()
+                    TargetResult(Target(server, "N", "asset", "x"), outcome if bad else "changed"),
+                    CircuitBreaker(),
                 )
-            at_once = failed > 0 and (fatal or (max_fail is not None and failed / size * 100 > max_fail))
+            at_once = failed > 0 and (
+                fatal or (max_fail is not None and failed / size * 100 > max_fail)
+            )
             assert bool(watch.stop_reason()) is at_once
             assert bool(watch.stop_reason(batch_finished=True)) is (at_once or failed == size)
 

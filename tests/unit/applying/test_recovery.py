@@ -57,14 +57,18 @@ def died(stage: Stage, folder: Path, target: Target, before: Before) -> str:
     return run
 
 
-def recovered(stage: Stage, folder: Path, run: str, *, available: bool = True) -> tuple[TargetResult, ...]:
+def recovered(
+    stage: Stage, folder: Path, run: str, *, available: bool = True
+) -> tuple[TargetResult, ...]:
     with Ledger.open(folder, now=stage.world.clock.now) as ledger:
         details = ledger.run_details(run)
 
         async def settle(_: str, records: Records) -> Mapping[int, TargetResult]:
             journal = ledger.journal
             commits, stop, policy = GroupCommit(journal), Cancellation(), RetryPolicy()
-            context = ApplyContext(run, journal, ledger.memory, stage.world.clock, ignore, commits, stop, policy)
+            context = ApplyContext(
+                run, journal, ledger.memory, stage.world.clock, ignore, commits, stop, policy
+            )
             return await settle_here(context, stage.server(), records)
 
         work = recover(details, settle, lambda _: available, ledger.journal)

@@ -31,7 +31,9 @@ from msauto.applying.verification import Extent
 from msauto.model.result import Difference, RequestOutcome, RequestResult
 from msauto.retry_policy import RetryPolicy
 
-POLICY = RetryPolicy(tries=2, backoff=(0.5,), max_retry_after=60, read_pauses=(0.25,), restore_pauses=(1.0, 5.0))
+POLICY = RetryPolicy(
+    tries=2, backoff=(0.5,), max_retry_after=60, read_pauses=(0.25,), restore_pauses=(1.0, 5.0)
+)
 DONE = RequestResult("done", 200, "", 1)
 WRONG = Difference("field", "comment", "Ready", "raw")
 NO_FILE = Difference("restore", "hires", desired=True, live="")
@@ -59,11 +61,19 @@ AT: dict[State, TargetProgress] = {
     State.SENT: replace(START, state=State.SENT, tries=1),
     State.BACKING_OFF: replace(START, state=State.BACKING_OFF, tries=1, failure=NotSent("refused")),
     State.SETTLING: replace(START, state=State.SETTLING, tries=1, reads=1, failure=InDoubt("cut")),
-    State.WAITING_TO_SETTLE: replace(START, state=State.WAITING_TO_SETTLE, tries=1, reads=1, failure=InDoubt("cut")),
+    State.WAITING_TO_SETTLE: replace(
+        START, state=State.WAITING_TO_SETTLE, tries=1, reads=1, failure=InDoubt("cut")
+    ),
     State.VERIFYING: replace(START, state=State.VERIFYING, results=(DONE, DONE), reads=1),
-    State.WAITING_TO_VERIFY: replace(START, state=State.WAITING_TO_VERIFY, results=(DONE, DONE), reads=2),
+    State.WAITING_TO_VERIFY: replace(
+        START, state=State.WAITING_TO_VERIFY, results=(DONE, DONE), reads=2
+    ),
     State.WAITING_FOR_RESTORE: replace(
-        START, state=State.WAITING_FOR_RESTORE, results=(DONE, DONE), differences=(NO_FILE,), restore_reads=1
+        START,
+        state=State.WAITING_FOR_RESTORE,
+        results=(DONE, DONE),
+        differences=(NO_FILE,),
+        restore_reads=1,
     ),
     State.FINISHED: replace(START, state=State.FINISHED, results=(DONE, DONE)),
 }
@@ -106,13 +116,21 @@ def test_every_event_in_every_state(state: State, name: str) -> None:
             step(progress, event, POLICY)
         return
     following = step(progress, event, POLICY)
-    settled = following.results[progress.index].outcome if following.index > progress.index else None
+    settled = (
+        following.results[progress.index].outcome if following.index > progress.index else None
+    )
     assert (following.state, following.pause, settled) == TABLE[state, name]
 
 
 # How a request that was not simply answered ends: (what happened, what is seen) → what follows.
 # "again" is sending once more; "later" one more look, after which "unverified" or "failed" follows.
-CERTAIN = {"all": "done", "some": "failed", "none": "failed", "hidden": "failed", "unreadable": "later failed"}
+CERTAIN = {
+    "all": "done",
+    "some": "failed",
+    "none": "failed",
+    "hidden": "failed",
+    "unreadable": "later failed",
+}
 BROKEN = CERTAIN | {"some": "unverified", "hidden": "unverified", "unreadable": "later unverified"}
 OPEN = {
     "all": "done",
@@ -134,7 +152,12 @@ RESPONSES: list[tuple[Rejected | InDoubt, dict[str, str]]] = [
     *(
         (Rejected(status, "busy", seconds, repeatable=True), BROKEN | {"none": again})
         for status in (429, 503)
-        for seconds, again in ((7, "again 7"), (None, "again 0.5"), (-1, "again 0"), (3600, "failed"))
+        for seconds, again in (
+            (7, "again 7"),
+            (None, "again 0.5"),
+            (-1, "again 0"),
+            (3600, "failed"),
+        )
     ),
 ]
 
@@ -145,7 +168,9 @@ def seen(name: str) -> Event:
 
 
 @pytest.mark.parametrize("what", ["all", "some", "none", "hidden", "unreadable"])
-@pytest.mark.parametrize(("trouble", "ends"), RESPONSES, ids=lambda x: str(x) if not isinstance(x, dict) else "")
+@pytest.mark.parametrize(
+    ("trouble", "ends"), RESPONSES, ids=lambda x: str(x) if not isinstance(x, dict) else ""
+)
 def test_every_failure_and_what_reading_shows_after_it(
     trouble: Rejected | InDoubt, ends: dict[str, str], what: str
 ) -> None:
@@ -182,7 +207,12 @@ def test_after_a_failure_nothing_more_is_sent() -> None:
     progress = step(replace(AT[State.SENT], count=4), Rejected(400, "bad"), POLICY)
     progress = step(progress, EffectsRead("none"), POLICY)
     assert progress.state is State.VERIFYING  # of the one that was done
-    assert [result.outcome for result in progress.all_results] == ["done", "failed", "not sent", "not sent"]
+    assert [result.outcome for result in progress.all_results] == [
+        "done",
+        "failed",
+        "not sent",
+        "not sent",
+    ]
 
 
 def test_with_nothing_done_there_is_nothing_to_verify() -> None:
@@ -213,13 +243,18 @@ def test_differences_are_looked_at_again_before_they_count() -> None:
 def test_a_target_that_cannot_be_read_again_is_unverified() -> None:
     progress = step(AT[State.VERIFYING], Unreadable("garbage"), POLICY)
     progress = step(step(progress, PauseEnded(), POLICY), Unreadable("garbage"), POLICY)
-    assert conclude(progress) == ("unverified", "sent, but the target cannot be read again: garbage")
+    assert conclude(progress) == (
+        "unverified",
+        "sent, but the target cannot be read again: garbage",
+    )
 
 
 def test_a_restore_frees_its_slot_until_its_time_is_over() -> None:
     progress = step(AT[State.VERIFYING], TargetRead((NO_FILE,), 0, restoring=True), POLICY)
     assert (progress.state, progress.pause) == (State.WAITING_FOR_RESTORE, 1)
-    progress = step(step(progress, PauseEnded(), POLICY), TargetRead((NO_FILE,), 57, restoring=True), POLICY)
+    progress = step(
+        step(progress, PauseEnded(), POLICY), TargetRead((NO_FILE,), 57, restoring=True), POLICY
+    )
     assert (progress.state, progress.pause) == (State.WAITING_FOR_RESTORE, 3)
     unreadable = step(step(progress, PauseEnded(), POLICY), Unreadable("x", elapsed=58), POLICY)
     assert (unreadable.state, unreadable.pause) == (State.WAITING_TO_VERIFY, 0.25)
@@ -227,7 +262,9 @@ def test_a_restore_frees_its_slot_until_its_time_is_over() -> None:
         "changed",
         "",
     )
-    progress = step(step(progress, PauseEnded(), POLICY), TargetRead((NO_FILE,), 60, restoring=True), POLICY)
+    progress = step(
+        step(progress, PauseEnded(), POLICY), TargetRead((NO_FILE,), 60, restoring=True), POLICY
+    )
     assert progress.state is State.FINISHED
     assert conclude(progress) == ("failed", "not restored within 60 s")
 
@@ -235,14 +272,18 @@ def test_a_restore_frees_its_slot_until_its_time_is_over() -> None:
 @pytest.mark.parametrize("left", [7e-15, 0.0009])
 def test_a_wait_below_a_millisecond_is_over(left: float) -> None:
     progress = step(
-        AT[State.VERIFYING], TargetRead((NO_FILE,), AT[State.VERIFYING].wait - left, restoring=True), POLICY
+        AT[State.VERIFYING],
+        TargetRead((NO_FILE,), AT[State.VERIFYING].wait - left, restoring=True),
+        POLICY,
     )
     assert progress.state is State.FINISHED
     assert conclude(progress) == ("failed", "not restored within 60 s")
 
 
 def test_an_unreadable_server_during_a_restore() -> None:
-    proving = replace(AT[State.WAITING_FOR_RESTORE], state=State.VERIFYING, reads=2, awaits_restore=True)
+    proving = replace(
+        AT[State.WAITING_FOR_RESTORE], state=State.VERIFYING, reads=2, awaits_restore=True
+    )
     progress = step(proving, Unreadable("garbage", elapsed=10), POLICY)
     assert (progress.state, progress.pause) == (State.WAITING_FOR_RESTORE, 5)
     progress = step(proving, Unreadable("garbage", elapsed=60), POLICY)
@@ -302,7 +343,11 @@ def test_abandoned_in_every_state(state: State) -> None:
     assert progress.state is State.FINISHED
     outcome, why = conclude(progress)
     if state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
-        assert (progress.index, progress.results[1].outcome, outcome) == (2, "unverified", "unverified")
+        assert (progress.index, progress.results[1].outcome, outcome) == (
+            2,
+            "unverified",
+            "unverified",
+        )
     elif state in {State.READY, State.BACKING_OFF}:
         assert (progress.index, outcome) == (1, "interrupted")
         assert progress.all_results[1].outcome == "not sent"
@@ -326,13 +371,17 @@ def test_after_a_crash_nothing_follows_a_request_that_was_not_done(outcome: Requ
     settled = RequestResult(outcome, 500, "why", 1)
     first = resume(TargetProgress(2, results=(settled,)), sending=False)
     assert (first.state, conclude(first)) == (State.FINISHED, (outcome, "request 1 of 2: why"))
-    assert resume(TargetProgress(3, results=(DONE, settled)), sending=False).state is State.VERIFYING
+    assert (
+        resume(TargetProgress(3, results=(DONE, settled)), sending=False).state is State.VERIFYING
+    )
 
 
 # A busy server that may have done it --------------------------------------------------------------------------------
 
 
-def pauses_until_sent_again(rejected: Rejected, *, seen_after: int = 99) -> tuple[list[float], TargetProgress]:
+def pauses_until_sent_again(
+    rejected: Rejected, *, seen_after: int = 99
+) -> tuple[list[float], TargetProgress]:
     """Return how long a request waits that a busy server rejected; reading shows it from a read on."""
     policy = RetryPolicy(tries=2, read_pauses=(0.2, 0.8, 2.0, 4.0))
     progress, pauses = step(replace(START, state=State.SENT, tries=1), rejected, policy), []
@@ -347,12 +396,16 @@ def pauses_until_sent_again(rejected: Rejected, *, seen_after: int = 99) -> tupl
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_what_must_not_be_done_twice_is_unverified_if_reading_cannot_show_it(status: int) -> None:
-    progress = step(step(AT[State.SENT], Rejected(status, "busy"), POLICY), EffectsRead("hidden"), POLICY)
+    progress = step(
+        step(AT[State.SENT], Rejected(status, "busy"), POLICY), EffectsRead("hidden"), POLICY
+    )
     assert progress.results[1].outcome == "unverified"
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_what_must_not_be_done_twice_is_sent_again_only_after_as_long_as_verification_waits(status: int) -> None:
+def test_what_must_not_be_done_twice_is_sent_again_only_after_as_long_as_verification_waits(
+    status: int,
+) -> None:
     pauses, progress = pauses_until_sent_again(Rejected(status, "busy"))
     assert pauses == [0.2, 0.8, 2.0, 4.0]
     assert (progress.state, progress.tries, progress.repeated) == (State.READY, 1, True)

@@ -16,7 +16,9 @@ from msauto.secrets.sources import holds_secret
 from tests.tables import table
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-INVENTORY = "all: {children: {playout: {hosts: {a: {server: {url: 'http://a'}, database: NEWS}}}}}\n"
+INVENTORY = (
+    "all: {children: {playout: {hosts: {a: {server: {url: 'http://a'}, database: NEWS}}}}}\n"
+)
 HEAD = 'name: nightly\nschedule: {at: "03:10", tz: Europe/Oslo}\n'
 PLAY = "- hosts: all\n  tasks: [{asset: {title: A, fields: {comment: x}}}]\n"
 
@@ -38,7 +40,9 @@ def load(folder: Path, text: str) -> BatchFile:
 def found(folder: Path, text: str) -> list[str]:
     """Return the problems of a check, each as its line: level, line, message."""
     lines = []
-    for each in check_batch(load(folder, text), {"PATH": "/usr/bin:/bin"}, NOW, str(folder / "state")):
+    for each in check_batch(
+        load(folder, text), {"PATH": "/usr/bin:/bin"}, NOW, str(folder / "state")
+    ):
         assert each.place
         lines.append(f"{each.level} {Path(each.place.file).name}:{each.place.line}: {each.message}")
     return [line.replace(f"{folder}/", "") for line in lines]
@@ -78,7 +82,12 @@ jobs:
     assert titles.options["extra_vars"] == ('{"season": 3}',)
     assert titles.settings().inventories == (str(folder / "inventory.yml"),)
     assert reviewed.plan == str(folder / "tonight.json")
-    assert (reviewed.args.forks, reviewed.args.limit, reviewed.args.do, reviewed.options["extra_vars"]) == (
+    assert (
+        reviewed.args.forks,
+        reviewed.args.limit,
+        reviewed.args.do,
+        reviewed.options["extra_vars"],
+    ) == (
         4,
         None,
         None,
@@ -99,7 +108,9 @@ def test_secrets_of_variables_stay_secrets(folder: Path) -> None:
 def test_settings_are_those_beside_the_playbook_first(folder: Path) -> None:
     (folder / "playbooks").mkdir()
     (folder / "playbooks" / "msauto.toml").write_text("forks = 3\n", encoding="utf-8")
-    one, two = load(folder, HEAD + "jobs: {a: {playbooks: playbooks/x.yml}, b: {playbooks: site.yml}}\n").jobs
+    one, two = load(
+        folder, HEAD + "jobs: {a: {playbooks: playbooks/x.yml}, b: {playbooks: site.yml}}\n"
+    ).jobs
     assert (one.settings().forks, two.settings().forks) == (3, None)
 
 
@@ -117,7 +128,10 @@ def test_wrong_schedules(schedule: str, message: str, folder: Path) -> None:
 
 
 def test_a_secret_in_the_text_is_not_shown(folder: Path) -> None:
-    text = HEAD + 'notify: [{to: !secret "slack://A123456/B123456", on: [fail]}]\njobs: {a: {plan: p}}\n'
+    text = (
+        HEAD
+        + 'notify: [{to: !secret "slack://A123456/B123456", on: [fail]}]\njobs: {a: {plan: p}}\n'
+    )
     with pytest.raises(InputError) as caught:
         load(folder, text)
     assert HIDDEN in str(caught.value)
@@ -154,10 +168,14 @@ def test_playbooks_are_validated_with_the_variables_and_limit_of_their_job(folde
 
 
 def test_tags_are_those_of_the_plan(folder: Path) -> None:
-    (folder / "site.yml").write_text(PLAY.replace("- hosts", "- tags: [news]\n  hosts"), encoding="utf-8")
+    (folder / "site.yml").write_text(
+        PLAY.replace("- hosts", "- tags: [news]\n  hosts"), encoding="utf-8"
+    )
     text = HEAD + "jobs:\n  a:\n    playbooks: [site.yml]\n    tags: news, promos\n"
     assert found(folder, text) == ["error batch.yml:6: no task has the tag 'promos'"]
-    (folder / "promos.yml").write_text(PLAY.replace("- hosts", "- tags: [promos]\n  hosts"), encoding="utf-8")
+    (folder / "promos.yml").write_text(
+        PLAY.replace("- hosts", "- tags: [promos]\n  hosts"), encoding="utf-8"
+    )
     assert found(folder, text.replace("[site.yml]", "[site.yml, promos.yml]")) == []
 
 
@@ -207,8 +225,13 @@ tz = "Europe/Oslo"
         f"warning batch.yml:2: 3 of {nights} start in a freeze of msauto.toml, {christmas}",
         f"warning batch.yml:2: 52 of {nights} run into a freeze of msauto.toml, {sundays}",
     ]
-    never = text.replace("tz: Europe/Oslo}", "tz: Europe/Oslo, days: [sun]}").replace("03:10", "05:10")
-    assert "error batch.yml:2: every start is in a freeze, so the batch never changes anything" in found(folder, never)
+    never = text.replace("tz: Europe/Oslo}", "tz: Europe/Oslo, days: [sun]}").replace(
+        "03:10", "05:10"
+    )
+    assert (
+        "error batch.yml:2: every start is in a freeze, so the batch never changes anything"
+        in found(folder, never)
+    )
 
 
 def test_saved_plans(folder: Path) -> None:

@@ -34,10 +34,17 @@ HEAD = 'name: nightly\nschedule: {at: "03:10", tz: UTC}\nwindow: {from: "02:00",
 
 
 def attempt(code: int, reason: str = "", *, again: bool = False, **more: Any) -> JobAttempt:
-    return JobAttempt(JobResult(job="a", outcome=outcome_of(code), code=code, reason=reason, **more), again)
+    return JobAttempt(
+        JobResult(job="a", outcome=outcome_of(code), code=code, reason=reason, **more), again
+    )
 
 
-OK, FAILED, REFUSED, LOCKED = attempt(0), attempt(3, "failed"), attempt(4, "refused"), attempt(5, again=True)
+OK, FAILED, REFUSED, LOCKED = (
+    attempt(0),
+    attempt(3, "failed"),
+    attempt(4, "refused"),
+    attempt(5, again=True),
+)
 UNREACHABLE = attempt(1, "unreachable", again=True)
 
 
@@ -87,13 +94,19 @@ def load(tmp_path: Path) -> Callable[[str], BatchFile]:
     return load
 
 
-def run(batch: BatchFile, night: Night, last: BatchResult | None = None, names: set[str] | None = None) -> BatchResult:
+def run(
+    batch: BatchFile, night: Night, last: BatchResult | None = None, names: set[str] | None = None
+) -> BatchResult:
     def nothing(*_: Any) -> None:
         pass
 
-    runner = BatchRun(batch, night.run_job, night, night.wait, night.recorded.append, nothing, nothing)
+    runner = BatchRun(
+        batch, night.run_job, night, night.wait, night.recorded.append, nothing, nothing
+    )
     jobs = [job for job in batch.jobs if names is None or job.name in names]
-    return runner.run(jobs, BatchResult(run="r", batch="nightly", file=batch.file, started="x"), last)
+    return runner.run(
+        jobs, BatchResult(run="r", batch="nightly", file=batch.file, started="x"), last
+    )
 
 
 def outcomes(result: BatchResult) -> dict[str, tuple[str, int | None]]:
@@ -111,7 +124,9 @@ jobs:
 
 
 @pytest.mark.parametrize("made", [FAILED, REFUSED, LOCKED, attempt(1)])
-def test_only_what_needs_a_job_is_skipped(load: Callable[[str], BatchFile], made: JobAttempt) -> None:
+def test_only_what_needs_a_job_is_skipped(
+    load: Callable[[str], BatchFile], made: JobAttempt
+) -> None:
     night = Night({"a": [made]})
     result = run(load(CHAIN), night)
     assert [name for name, _ in night.ran] == ["a", "d", "e"]
@@ -121,13 +136,24 @@ def test_only_what_needs_a_job_is_skipped(load: Callable[[str], BatchFile], made
     assert len(night.recorded) == 6, "the record is written at the start and after each job"
 
 
-def test_a_need_that_is_not_part_of_the_run_is_not_looked_at(load: Callable[[str], BatchFile]) -> None:
+def test_a_need_that_is_not_part_of_the_run_is_not_looked_at(
+    load: Callable[[str], BatchFile],
+) -> None:
     assert outcomes(run(load(CHAIN), Night({}), names={"b"})) == {"b": ("ok", 0)}
 
 
 @pytest.mark.parametrize(
     ("codes", "code"),
-    [([0], 0), ([4], 4), ([0, 4], 4), ([4, 4, 0], 4), ([1, 4], 3), ([5, 5], 5), ([None, 1], 1), ([0, 130, 4], 130)],
+    [
+        ([0], 0),
+        ([4], 4),
+        ([0, 4], 4),
+        ([4, 4, 0], 4),
+        ([1, 4], 3),
+        ([5, 5], 5),
+        ([None, 1], 1),
+        ([0, 130, 4], 130),
+    ],
 )
 def test_the_exit_code(codes: list[int | None], code: int) -> None:
     assert code_of([JobResult(job="x", code=each) for each in codes]) == code
@@ -195,12 +221,17 @@ def test_the_last_success_is_kept(load: Callable[[str], BatchFile]) -> None:
 
 def drifting(*names: str) -> JobAttempt:
     found = [
-        DifferingTarget(server="s", database="N", kind="asset", name=each, changes=("field comment",)) for each in names
+        DifferingTarget(
+            server="s", database="N", kind="asset", name=each, changes=("field comment",)
+        )
+        for each in names
     ]
     return attempt(0, drift=tuple(found))
 
 
-def test_drift_is_reported_once_until_other_targets_differ(load: Callable[[str], BatchFile]) -> None:
+def test_drift_is_reported_once_until_other_targets_differ(
+    load: Callable[[str], BatchFile],
+) -> None:
     batch = load("jobs: {a: {playbooks: p.yml, do: plan, drift: {after: 2}}}")
     nights = [("A",), ("A",), ("A",), ("A", "B"), ("A", "B"), ("B",), (), ("A",)]
     last: BatchResult | None = None
@@ -222,7 +253,9 @@ def test_a_night_without_a_plan_does_not_interrupt_drift(load: Callable[[str], B
     assert [(each.name, each.nights) for each in third.jobs[0].reported_drift] == [("A", 2)]
 
 
-def test_a_night_without_a_plan_shows_no_drift_of_the_night_before(load: Callable[[str], BatchFile]) -> None:
+def test_a_night_without_a_plan_shows_no_drift_of_the_night_before(
+    load: Callable[[str], BatchFile],
+) -> None:
     batch = load("jobs: {a: {playbooks: p.yml, do: plan}}")
     first = run(batch, Night({"a": [drifting("A")]}))
     second = run(batch, Night({"a": [UNREACHABLE]}), first)
@@ -237,8 +270,12 @@ def test_a_night_without_a_plan_shows_no_drift_of_the_night_before(load: Callabl
     assert "for 2 nights" in shown[2]
 
 
-def test_a_night_in_which_the_job_is_skipped_does_not_interrupt_drift(load: Callable[[str], BatchFile]) -> None:
-    batch = load("jobs: {a: {playbooks: p.yml}, b: {playbooks: p.yml, do: plan, needs: a, drift: {after: 2}}}")
+def test_a_night_in_which_the_job_is_skipped_does_not_interrupt_drift(
+    load: Callable[[str], BatchFile],
+) -> None:
+    batch = load(
+        "jobs: {a: {playbooks: p.yml}, b: {playbooks: p.yml, do: plan, needs: a, drift: {after: 2}}}"
+    )
     last: BatchResult | None = None
     changed = []
     for a in (OK, OK, FAILED, OK):
@@ -253,7 +290,11 @@ def test_drift_is_told_beside_a_target_in_error(load: Callable[[str], BatchFile]
     lost = Cause(server="s", outcome="not attempted", count=1, names=("A",), message="not found")
     partly = drifting("B").result
     second = run(
-        batch, Night({"a": [JobAttempt(structs.replace(partly, code=1, outcome="failed", causes=(lost,)))]}), first
+        batch,
+        Night(
+            {"a": [JobAttempt(structs.replace(partly, code=1, outcome="failed", causes=(lost,)))]}
+        ),
+        first,
     )
     assert [(each.name, each.nights) for each in second.jobs[0].reported_drift] == [("B", 2)]
     assert not second.drift_changed, "A is still known"
@@ -265,8 +306,14 @@ def test_after_a_start_that_ran_no_job_all_are_left(load: Callable[[str], BatchF
     batch = load(CHAIN)
     names = tuple(job.name for job in batch.jobs)
     good = run(batch, Night({}))
-    missed = BatchResult(run="r", batch="b", file="f", started="x", outcome="missed", code=4, earlier=good.jobs)
-    assert (failed_jobs(None, batch), failed_jobs(missed, batch), failed_jobs(good, batch)) == (names, names, ())
+    missed = BatchResult(
+        run="r", batch="b", file="f", started="x", outcome="missed", code=4, earlier=good.jobs
+    )
+    assert (failed_jobs(None, batch), failed_jobs(missed, batch), failed_jobs(good, batch)) == (
+        names,
+        names,
+        (),
+    )
     assert failed_jobs(run(batch, Night({}), names={"a", "b", "c", "d"}), batch) == ("e",)
 
 
@@ -307,7 +354,9 @@ def test_in_a_year_of_down_time_each_night_is_run_missed_or_refused_exactly_once
         assert not (due.now and why_missed(batch, due, now))
         nights += [*due.missed, *filter(None, [due.now])]
         refused = freeze_at([frozen], now) is not None
-        fates.update({"missed": len(due.missed), "refused" if refused else "run": int(due.now is not None)})
+        fates.update(
+            {"missed": len(due.missed), "refused" if refused else "run": int(due.now is not None)}
+        )
         handled = now
     assert sorted(nights) == [*batch.schedule.starts_between(START, now)]
     assert all(fates[each] > 5 for each in ("run", "missed", "refused"))

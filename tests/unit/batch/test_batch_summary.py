@@ -95,10 +95,22 @@ RESULT = BatchResult(
             ended=ENDED,
         ),
         JobResult(job="archive", outcome="skipped", reason="needs news, which ended with 'failed'"),
-        JobResult(job="drift", outcome="ok", code=0, attempts=1, drift=(DRIFT,), started=STARTED, ended=ENDED),
+        JobResult(
+            job="drift",
+            outcome="ok",
+            code=0,
+            attempts=1,
+            drift=(DRIFT,),
+            started=STARTED,
+            ended=ENDED,
+        ),
         JobResult(job="late", code=4, reason="the window 02:00-05:00 has closed"),
     ),
-    deliveries=(SentMessage(kind="notice", to="json://…", events=("failed",), error="no answer within 8.0 s"),),
+    deliveries=(
+        SentMessage(
+            kind="notice", to="json://…", events=("failed",), error="no answer within 8.0 s"
+        ),
+    ),
     drift_changed=True,
     msauto="0.1.0",
     user="msauto",
@@ -117,7 +129,9 @@ def test_forms(form: str) -> None:
 
 def test_a_batch_that_could_not_begin_is_red_in_each_form() -> None:
     jobs = (JobResult(job="titles"), JobResult(job="news"))
-    result = structs.replace(RESULT, jobs=jobs, code=1, reason="the disk is full", deliveries=(), missed=())
+    result = structs.replace(
+        RESULT, jobs=jobs, code=1, reason="the disk is full", deliveries=(), missed=()
+    )
     for _, render in SUMMARY_FORMS.values():
         text = render(result, None)
         assert "nothing to do" not in text
@@ -127,18 +141,24 @@ def test_a_batch_that_could_not_begin_is_red_in_each_form() -> None:
 def test_warnings_of_a_plan_are_shown() -> None:
     job = structs.replace(RESULT.jobs[0], warnings=("the answer was lost", "x"))
     text = SUMMARY_FORMS["text"][1](structs.replace(RESULT, jobs=(job,)), None)
-    assert "2 things were changed outside; 2 warnings: the answer was lost" in " ".join(text.split())
+    assert "2 things were changed outside; 2 warnings: the answer was lost" in " ".join(
+        text.split()
+    )
 
 
 def test_a_batch_without_jobs() -> None:
-    missed = structs.replace(RESULT, outcome="missed", code=4, reason="outside the window", jobs=(), deliveries=())
+    missed = structs.replace(
+        RESULT, outcome="missed", code=4, reason="outside the window", jobs=(), deliveries=()
+    )
     assert SUMMARY_FORMS["text"][1](missed, None).splitlines() == [
         "nightly: missed: outside the window",
         "missed: Thu 2026-11-19 03:10 CET",
     ]
 
 
-@pytest.mark.parametrize("result", [RESULT, BatchResult(run="r", batch="b", file="f", started=STARTED)])
+@pytest.mark.parametrize(
+    "result", [RESULT, BatchResult(run="r", batch="b", file="f", started=STARTED)]
+)
 def test_the_document_passes_its_schema(result: BatchResult) -> None:
     jsonschema.validate(json.loads(SUMMARY_FORMS["json"][1](result, None)), batch_result_schema())
 
@@ -175,7 +195,12 @@ def test_the_status_has_two_lines_a_job_and_names_each_cause() -> None:
 
 def test_the_status_of_a_batch_that_runs() -> None:
     jobs = (RESULT.jobs[0], JobResult(job="news"), JobResult(job="archive"))
-    rows = status_of(structs.replace(RESULT, jobs=jobs, outcome="running", code=None), None, NOW, timedelta(days=1))
+    rows = status_of(
+        structs.replace(RESULT, jobs=jobs, outcome="running", code=None),
+        None,
+        NOW,
+        timedelta(days=1),
+    )
     assert [each.outcome for each in rows] == ["ok", "running", "waiting"]
 
 

@@ -18,14 +18,18 @@ def unplanned(name: str, error: str, cause: CauseKind, server: str = "bergen") -
     return TargetResult(target, "not attempted", error)
 
 
-def applied(name: str, outcome: Outcome, message: str, status: int | None, server: str = "hamar") -> TargetResult:
+def applied(
+    name: str, outcome: Outcome, message: str, status: int | None, server: str = "hamar"
+) -> TargetResult:
     target = Target(server, "NEWS", "asset", name, requests=(POST,))
     return TargetResult(target, outcome, message, (RequestResult("failed", status, message, 3),))
 
 
 def missing(name: str, server: str = "tromso") -> TargetResult:
     place = f"play.yml:3:4: server {server}, database NEWS: "
-    return unplanned(name, f"{place}asset {name!r} not found\n  → correct the title", "not found", server)
+    return unplanned(
+        name, f"{place}asset {name!r} not found\n  → correct the title", "not found", server
+    )
 
 
 def shown(causes: Sequence[Cause]) -> list[str]:
@@ -39,7 +43,10 @@ GONE = "server bergen at http://h:7901: no connection: refused\n  → check that
 def test_ten_equal_failures_are_one_entry_with_ten_names() -> None:
     (cause,) = causes_of([missing(f"Spot {letter}") for letter in "ABCDEFGHIJ"], ())
     assert cause.names == tuple(f"Spot {letter}" for letter in "ABCDEFGHIJ")
-    assert (cause.text, cause.remedy) == ("10 not attempted: asset '<title>' not found", "correct the title")
+    assert (cause.text, cause.remedy) == (
+        "10 not attempted: asset '<title>' not found",
+        "correct the title",
+    )
 
 
 def test_no_cause_hides_another_and_the_worst_is_first() -> None:
@@ -53,12 +60,18 @@ def test_no_cause_hides_another_and_the_worst_is_first() -> None:
 
 
 def test_very_many_reasons_are_one_entry() -> None:
-    results = [applied(f"A{number}", "failed", f"value {number} is wrong", 400) for number in range(99, 120)]
+    results = [
+        applied(f"A{number}", "failed", f"value {number} is wrong", 400)
+        for number in range(99, 120)
+    ]
     (cause,) = causes_of(results, ())
     assert (cause.count, cause.message) == (21, "value 99 is wrong (and 20 other reasons)")
 
 
-BUSY, LOST = applied("A", "failed", "503", 503), applied("B", "failed", "no connection", None, "bergen")
+BUSY, LOST = (
+    applied("A", "failed", "503", 503),
+    applied("B", "failed", "no connection", None, "bergen"),
+)
 
 
 @pytest.mark.parametrize(
@@ -81,10 +94,15 @@ BUSY, LOST = applied("A", "failed", "503", 503), applied("B", "failed", "no conn
 )
 def test_what_may_get_better(results: list[TargetResult], some: bool, every: bool) -> None:
     causes = causes_of(results, {"bergen"})
-    assert (may_get_better(causes, every=False), may_get_better(causes, every=True)) == (some, every)
+    assert (may_get_better(causes, every=False), may_get_better(causes, every=True)) == (
+        some,
+        every,
+    )
 
 
 def test_what_waits_behind_a_busy_server_may_get_better() -> None:
     target = Target("hamar", "NEWS", "asset", "C", requests=(POST,))
-    waiting = TargetResult(target, "not attempted", "the server rejected SETFIELD", (RequestResult("not sent"),))
+    waiting = TargetResult(
+        target, "not attempted", "the server rejected SETFIELD", (RequestResult("not sent"),)
+    )
     assert {each.kind for each in causes_of([BUSY, waiting], ())} == {"busy"}

@@ -43,7 +43,11 @@ NEWS = JobResult(
     runs=("20261120T021002Z-ab12",),
     summary={"changed": 4, "failed": 1},
     last_success="2026-11-19T02:12:00.000Z",
-    drift=(DifferingTarget(server="s", database="N", kind="asset", name="A", changes=("field comment",)),),
+    drift=(
+        DifferingTarget(
+            server="s", database="N", kind="asset", name="A", changes=("field comment",)
+        ),
+    ),
 )
 RESULT = BatchResult(
     run="20261120T021000Z-cd34",
@@ -87,7 +91,9 @@ def test_a_heartbeat_has_a_start_and_an_end_of_one_run(load: Load) -> None:
     assert recorder.paths == ["/ping/uuid/start", "/ping/uuid/3"]
     queries = [parse_qs(urlsplit(each).query) for each in (start, end)]
     assert queries[0] == queries[1]
-    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", queries[0]["rid"][0])
+    assert re.fullmatch(
+        r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", queries[0]["rid"][0]
+    )
     assert queries[0]["create"] == ["1"]
     assert nothing == ""
     assert "nightly: failed: 1 of 1 job not ok; 4 of 5 targets written" in recap
@@ -119,7 +125,9 @@ def test_a_heartbeat_needs_http(load: Load, url: str) -> None:
         (f"{SECRET}/x?to=http://host", "://…"),
     ],
 )
-def test_an_address_that_cannot_be_parsed_is_not_shown(load: Load, address: str, shown: str) -> None:
+def test_an_address_that_cannot_be_parsed_is_not_shown(
+    load: Load, address: str, shown: str
+) -> None:
     (sent,) = Monitor(load(notify(address, "failed")), {}).ended(RESULT)
     assert (sent.to, sent.error != "", SECRET in sent.error) == (shown, True, False)
 
@@ -128,7 +136,9 @@ def test_an_address_that_cannot_be_parsed_is_not_shown(load: Load, address: str,
     ("kind", "value"),
     [("env", "PING"), ("file", "ping.txt"), ("credential", "ping"), ("keyring", "chat")],
 )
-def test_secret_addresses(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, value: str) -> None:
+def test_secret_addresses(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, value: str
+) -> None:
     keys = ModuleType("keyring")
     monkeypatch.setitem(sys.modules, "keyring", keys)
     with recording() as recorder:
@@ -139,7 +149,9 @@ def test_secret_addresses(load: Load, tmp_path: Path, monkeypatch: pytest.Monkey
         keys.__dict__["get_password"] = lambda service, user: stored.get((service, user))
         env = {"PING": url, "CREDENTIALS_DIRECTORY": str(tmp_path)}
         batch = load({"heartbeat": {kind: value}})
-        assert Monitor(batch, env).started("r") == (SentMessage(kind="heartbeat", to=f"{kind} {value}"),)
+        assert Monitor(batch, env).started("r") == (
+            SentMessage(kind="heartbeat", to=f"{kind} {value}"),
+        )
         (tmp_path / "ping.txt").unlink()
         (tmp_path / "ping").unlink()
         stored.clear()
@@ -173,7 +185,9 @@ def test_a_tagged_address(tmp_path: Path) -> None:
 # What goes wrong --------------------------------------------------------------------------------------------------
 
 
-def undelivered(load: Load, recorder: Recorder, port: int, left: float = 4) -> tuple[SentMessage, ...]:
+def undelivered(
+    load: Load, recorder: Recorder, port: int, left: float = 4
+) -> tuple[SentMessage, ...]:
     url = f"127.0.0.1:{port}/{SECRET}"
     keys = {"heartbeat": f"http://{url}", "notify": [{"to": f"json://{url}", "on": ["failed"]}]}
     return Monitor(load(keys), {}, left=left).ended(RESULT)
@@ -213,7 +227,9 @@ def test_a_server_that_is_not_there(load: Load) -> None:
 
 def test_all_messages_together_get_one_time() -> None:
     with recording(0) as recorder:
-        messages = [Message(SentMessage(kind="notice"), lambda *_: recorder.end.wait()) for _ in range(5)]
+        messages = [
+            Message(SentMessage(kind="notice"), lambda *_: recorder.end.wait()) for _ in range(5)
+        ]
         assert {each.error for each in deliver(messages, 0.1)} == {"no answer within 0.1 s"}
 
 
@@ -222,7 +238,12 @@ def test_all_messages_together_get_one_time() -> None:
 
 def test_notices_go_to_those_who_subscribed(load: Load) -> None:
     with recording() as recorder:
-        keys = {"notify": [{"to": recorder.url(name, "json"), "on": [name]} for name in ("failed", "changed", "ok")]}
+        keys = {
+            "notify": [
+                {"to": recorder.url(name, "json"), "on": [name]}
+                for name in ("failed", "changed", "ok")
+            ]
+        }
         sent = Monitor(load(keys), {}).ended(RESULT)
     assert [(each.kind, each.to, each.events, each.error) for each in sent] == [
         ("notice", "json://…", ("failed",), ""),
@@ -240,7 +261,9 @@ def test_a_notice_mentions_nobody_and_has_no_markup(load: Load) -> None:
         RESULT, jobs=(structs.replace(NEWS, reason="by @everyone: <!channel> [x](http://a) <b>"),)
     )
     with recording() as recorder:
-        Monitor(load({"notify": [{"to": recorder.url("x", "json"), "on": ["failed"]}]}), {}).ended(hostile)
+        Monitor(load({"notify": [{"to": recorder.url("x", "json"), "on": ["failed"]}]}), {}).ended(
+            hostile
+        )
     message = json.loads(recorder.requests[0][1])
     assert "by ＠everyone: ＜!channel＞ ［x］(http：//a) ＜b＞" in message["message"]
 
@@ -256,7 +279,12 @@ def test_an_address_that_apprise_does_not_know(load: Load) -> None:
 def test_report_files_are_dated_and_old_ones_are_removed(load: Load, tmp_path: Path) -> None:
     folder = tmp_path / "reports"
     folder.mkdir()
-    kept = ["nightly-2026-11-18T031000.txt", "other-2026-01-01T031000.txt", "nightly-2026-01-01.txt", "notes.md"]
+    kept = [
+        "nightly-2026-11-18T031000.txt",
+        "other-2026-01-01T031000.txt",
+        "nightly-2026-01-01.txt",
+        "notes.md",
+    ]
     for name in [*kept, "nightly-2026-11-17T031000.txt", "nightly-2025-11-17T031000.html"]:
         (folder / name).write_text("old", encoding="utf-8")
     forms = ["text", "json", "markdown", "html"]
@@ -279,7 +307,9 @@ def test_metrics(load: Load, tmp_path: Path) -> None:
     assert found["msauto_batch_exit_code", ("batch", "nightly")] == 3
     assert found["msauto_job_ok", *news] == 0
     assert found["msauto_job_ok", *old] == 1
-    assert found["msauto_job_last_success_timestamp_seconds", *news] == 1795054320, "that of the night before"
+    assert found["msauto_job_last_success_timestamp_seconds", *news] == 1795054320, (
+        "that of the night before"
+    )
     assert found["msauto_job_duration_seconds", *news] == 120.5
     assert found["msauto_job_drifting_targets", *news] == 1
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
@@ -287,7 +317,9 @@ def test_metrics(load: Load, tmp_path: Path) -> None:
 
 def test_no_duration_is_negative_when_the_clock_is_corrected() -> None:
     early = "2026-11-20T01:00:00.000Z"
-    text = metrics_text(structs.replace(RESULT, ended=early, jobs=(structs.replace(NEWS, ended=early),)))
+    text = metrics_text(
+        structs.replace(RESULT, ended=early, jobs=(structs.replace(NEWS, ended=early),))
+    )
     assert 'msauto_batch_duration_seconds{batch="nightly"} 0.0' in text
     assert 'msauto_job_duration_seconds{batch="nightly",batch_job="news"} 0.0' in text
 
@@ -296,13 +328,19 @@ def test_no_duration_is_negative_when_the_clock_is_corrected() -> None:
 def promtool() -> str:
     found = shutil.which("promtool")
     if found is None:
-        pytest.skip("promtool IS NOT INSTALLED: the metrics and the alert rules are NOT checked (package prometheus)")
+        pytest.skip(
+            "promtool IS NOT INSTALLED: the metrics and the alert rules are NOT checked (package prometheus)"
+        )
     return found
 
 
 def test_promtool_accepts_the_metrics(promtool: str) -> None:
     done = subprocess.run(
-        [promtool, "check", "metrics"], input=metrics_text(RESULT), capture_output=True, text=True, check=False
+        [promtool, "check", "metrics"],
+        input=metrics_text(RESULT),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
@@ -316,7 +354,12 @@ def test_promtool_tests_the_alert_rules(promtool: str, tmp_path: Path) -> None:
         "tests": [
             {
                 "interval": "1h",
-                "input_series": [{"series": f"msauto_job_last_success_timestamp_seconds{labels}", "values": "0x40"}],
+                "input_series": [
+                    {
+                        "series": f"msauto_job_last_success_timestamp_seconds{labels}",
+                        "values": "0x40",
+                    }
+                ],
                 "alert_rule_test": [
                     {"eval_time": f"{hours}h", "alertname": "MsautoNoSuccess", "exp_alerts": alerts}
                     for hours, alerts in ((26, []), (28, [_alert(28 * hour)]))
@@ -326,7 +369,9 @@ def test_promtool_tests_the_alert_rules(promtool: str, tmp_path: Path) -> None:
     }
     (tmp_path / "tests.yml").write_text(yaml.safe_dump(tests), encoding="utf-8")
     for arguments in (["check", "rules", str(RULES)], ["test", "rules", "tests.yml"]):
-        done = subprocess.run([promtool, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [promtool, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -350,7 +395,10 @@ def _alert(age: int) -> dict[str, Any]:
 
 
 def test_a_status_line_for_systemd() -> None:
-    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd,
+    ):
         systemd.bind(f"{folder}/notify")
         notify_systemd({"NOTIFY_SOCKET": f"{folder}/notify"}, "job news\nof nightly")
         assert systemd.recv(1000) == b"STATUS=job news of nightly"

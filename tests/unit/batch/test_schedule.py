@@ -30,7 +30,9 @@ def change_days(zone: ZoneInfo, years: range) -> Iterator[date]:
     """The days on which the offset of a zone changes, and those beside them."""
     day = date(years.start, 1, 1)
     while day.year < years.stop:
-        before, after = (datetime.combine(day + timedelta(days=n), time(), zone).utcoffset() for n in (0, 1))
+        before, after = (
+            datetime.combine(day + timedelta(days=n), time(), zone).utcoffset() for n in (0, 1)
+        )
         if before != after:
             yield from (day + timedelta(days=n) for n in (-1, 0, 1))
         day += timedelta(days=1)
@@ -52,7 +54,12 @@ def test_next_start_on_days_on_which_clocks_change(name: str) -> None:
     days = [*change_days(zone, range(2011, 2012)), *change_days(zone, range(2026, 2028))]
     assert days
     for day in days:
-        for of_day in (time(0, 0), time(2, 30), time(chosen.randrange(24), chosen.randrange(60)), time(23, 59)):
+        for of_day in (
+            time(0, 0),
+            time(2, 30),
+            time(chosen.randrange(24), chosen.randrange(60)),
+            time(23, 59),
+        ):
             start = first_minute_at(day, of_day, zone)
             schedule = Schedule(of_day, name)
             assert schedule.start_on(day) == start, (day, of_day)
@@ -61,7 +68,9 @@ def test_next_start_on_days_on_which_clocks_change(name: str) -> None:
 
 
 def test_a_day_that_is_skipped_as_a_whole_gives_no_start_twice() -> None:
-    starts = islice(Schedule(time(0), "Pacific/Apia").starts_after(at("2011-12-29T00:00:01-10:00")), 2)
+    starts = islice(
+        Schedule(time(0), "Pacific/Apia").starts_after(at("2011-12-29T00:00:01-10:00")), 2
+    )
     assert [f"{start.astimezone(ZoneInfo('Pacific/Apia')):%m-%d %H:%M}" for start in starts] == [
         "12-31 00:00",
         "01-01 00:00",
@@ -75,7 +84,9 @@ def test_next_start(now: str, start: str) -> None:
 
 def test_days_of_the_week_are_those_of_the_zone() -> None:
     schedule = Schedule(time(0, 30), "Asia/Tokyo", ("mon",))
-    assert schedule.next_start(at("2026-11-22T15:29:00+00:00")) == at("2026-11-23T00:30:00+09:00")  # a Monday there
+    assert schedule.next_start(at("2026-11-22T15:29:00+00:00")) == at(
+        "2026-11-23T00:30:00+09:00"
+    )  # a Monday there
 
 
 def test_nights_in_which_the_clocks_change() -> None:
@@ -86,7 +97,9 @@ def test_nights_in_which_the_clocks_change() -> None:
     ]
     weekdays = Schedule(time(2, 30), "Europe/Oslo", DAYS[:5])
     assert not [*clock_changes(weekdays, date(2026, 10, 1), date(2027, 9, 30))]
-    assert not [*clock_changes(Schedule(time(3, 10), "Europe/Oslo"), date(2026, 10, 1), date(2027, 9, 30))]
+    assert not [
+        *clock_changes(Schedule(time(3, 10), "Europe/Oslo"), date(2026, 10, 1), date(2027, 9, 30))
+    ]
 
 
 # What is due ------------------------------------------------------------------------------------------------------
@@ -102,7 +115,12 @@ HANDLED = at("2026-11-20T03:10:00+01:00")
         ("2026-11-21T03:10:00+01:00", NIGHT, "21", []),
         ("2026-11-21T05:29:59+01:00", NIGHT, "21", []),  # late, and inside
         ("2026-11-21T05:30:00+01:00", NIGHT, "", ["21"]),
-        ("2026-11-21T23:30:00+01:00", NIGHT, "", ["21"]),  # inside the next window, which is not its own
+        (
+            "2026-11-21T23:30:00+01:00",
+            NIGHT,
+            "",
+            ["21"],
+        ),  # inside the next window, which is not its own
         ("2026-11-24T04:00:00+01:00", NIGHT, "24", ["21", "22", "23"]),  # no backlog
         ("2026-11-24T12:00:00+01:00", NIGHT, "", ["21", "22", "23", "24"]),
         ("2026-11-21T02:00:00+01:00", NIGHT, "", []),  # nothing is due
@@ -117,9 +135,13 @@ def test_what_is_due(now: str, window: Window | None, runs: str, missed: list[st
     assert [f"{each:%d}" for each in due.missed] == missed
 
 
-@pytest.mark.parametrize("zone", ["Europe/Oslo", "America/New_York", "Australia/Lord_Howe", "Asia/Beirut"])
+@pytest.mark.parametrize(
+    "zone", ["Europe/Oslo", "America/New_York", "Australia/Lord_Howe", "Asia/Beirut"]
+)
 @pytest.mark.parametrize("window", ["23:00-05:30", "02:00-02:45", "00:00-04:00"])
-def test_in_a_year_of_random_down_time_each_night_is_run_or_missed_exactly_once(zone: str, window: str) -> None:
+def test_in_a_year_of_random_down_time_each_night_is_run_or_missed_exactly_once(
+    zone: str, window: str
+) -> None:
     chosen = random.Random(zone + window)
     schedule, hours = Schedule(time(2, 30), zone), parse_window(window, zone)
     first = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -127,7 +149,9 @@ def test_in_a_year_of_random_down_time_each_night_is_run_or_missed_exactly_once(
     ran: list[datetime] = []
     missed: list[datetime] = []
     while now < last:
-        now += timedelta(minutes=chosen.choice((1, 7, 60, 300, 1500, 6000)))  # down, then started by the scheduler
+        now += timedelta(
+            minutes=chosen.choice((1, 7, 60, 300, 1500, 6000))
+        )  # down, then started by the scheduler
         due = due_starts(schedule, hours, handled, now)
         assert not due.now or hours.is_open(now)
         ran += [due.now] if due.now else []

@@ -20,7 +20,13 @@ from lxml import etree
 
 from msauto.plugins.batch.batch_file import load_batch
 from msauto.plugins.batch.schedule import Schedule, clock_changes
-from msauto.plugins.batch.schedulers import SCHEDULERS, ScheduledStart, SchedulerFiles, calendar, scheduler_files
+from msauto.plugins.batch.schedulers import (
+    SCHEDULERS,
+    ScheduledStart,
+    SchedulerFiles,
+    calendar,
+    scheduler_files,
+)
 
 HERE = Path(__file__).parent
 FULL = """
@@ -42,19 +48,27 @@ jobs: {all: {playbooks: site.yml}}
 """
 
 
-def start(folder: Path, text: str = FULL, program: str = "/opt/msauto/bin/msauto") -> ScheduledStart:
+def start(
+    folder: Path, text: str = FULL, program: str = "/opt/msauto/bin/msauto"
+) -> ScheduledStart:
     folder.mkdir(exist_ok=True)
     (folder / "batch.yml").write_text(text, encoding="utf-8")
-    return ScheduledStart(load_batch(str(folder / "batch.yml")), (program,), Path("/home/ops/.local/state"))
+    return ScheduledStart(
+        load_batch(str(folder / "batch.yml")), (program,), Path("/home/ops/.local/state")
+    )
 
 
 @pytest.mark.parametrize("name", SCHEDULERS)
 @pytest.mark.parametrize("text", [FULL, LEAST], ids=["full", "least"])
-def test_printed_files(name: str, text: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_printed_files(
+    name: str, text: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     printed = scheduler_files(name, start(tmp_path, text), "units")
     shown = "".join(f"=== {file}\n{content}" for file, content in printed.files.items())
     notes, install = printed.install.split("To install, in units:\n")
-    shown += re.sub(r"^Note: (.*)\.$", r"=== \1", notes, flags=re.MULTILINE) + re.sub("(?m)^  ", "=== ", install)
+    shown += re.sub(r"^Note: (.*)\.$", r"=== \1", notes, flags=re.MULTILINE) + re.sub(
+        "(?m)^  ", "=== ", install
+    )
     path = HERE / "golden" / f"{name}-{request.node.callspec.id.partition('-')[0]}.txt"
     shown = shown.replace(str(tmp_path), "/srv/automation")
     if os.environ.get("MSAUTO_WRITE_CASES"):
@@ -90,7 +104,9 @@ def analyze() -> str:
 
 def run(*argv: str) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "SYSTEMD_COLORS": "0", "TZ": "UTC"}
-    return subprocess.run(argv, capture_output=True, text=True, check=False, env=environment, timeout=60)
+    return subprocess.run(
+        argv, capture_output=True, text=True, check=False, env=environment, timeout=60
+    )
 
 
 def written(folder: Path, printed: SchedulerFiles) -> list[str]:
@@ -102,16 +118,22 @@ def written(folder: Path, printed: SchedulerFiles) -> list[str]:
 @pytest.mark.parametrize("text", [FULL, LEAST], ids=["full", "least"])
 @pytest.mark.parametrize("odd", ["automation", 'my "auto" %h $HOME'])
 def test_systemd_accepts_the_units(analyze: str, text: str, odd: str, tmp_path: Path) -> None:
-    paths = written(tmp_path, scheduler_files("systemd", start(tmp_path / odd, text, sys.executable)))
+    paths = written(
+        tmp_path, scheduler_files("systemd", start(tmp_path / odd, text, sys.executable))
+    )
     done = run(analyze, "verify", "--man=no", *paths)
-    assert (done.returncode, done.stderr) == (0, "")  # it exits with 0 on unknown keys, and reports them
+    assert (done.returncode, done.stderr) == (
+        0,
+        "",
+    )  # it exits with 0 on unknown keys, and reports them
 
 
 def test_the_services_are_hardened(analyze: str, tmp_path: Path) -> None:
     for home in (tmp_path / "a", Path("/root/batch-of-a-test")):
         kept = start(tmp_path / "a")
         files = scheduler_files(
-            "systemd", kept if home == tmp_path / "a" else ScheduledStart(kept.batch, (f"{home}/m",), home)
+            "systemd",
+            kept if home == tmp_path / "a" else ScheduledStart(kept.batch, (f"{home}/m",), home),
         )
         for path in written(tmp_path, files):
             if path.endswith(".service"):
@@ -128,7 +150,9 @@ def test_units_refer_to_units_that_are_printed(tmp_path: Path) -> None:
     assert named
     assert set(named) <= set(printed.files)
     assert "Persistent=true" in text
-    assert "Persistent" not in "\n".join(scheduler_files("systemd", start(tmp_path, LEAST)).files.values())
+    assert "Persistent" not in "\n".join(
+        scheduler_files("systemd", start(tmp_path, LEAST)).files.values()
+    )
 
 
 ZONES = (
@@ -149,7 +173,12 @@ def test_the_timer_elapses_at_the_starts_of_the_schedule(analyze: str, zone: str
         for day in days:
             first = datetime.combine(day, time(), UTC) - timedelta(days=2)
             until = first + timedelta(days=4)
-            found = {each for event in calendar(schedule) for each in elapses(analyze, event, first) if each <= until}
+            found = {
+                each
+                for event in calendar(schedule)
+                for each in elapses(analyze, event, first)
+                if each <= until
+            }
             assert sorted(found) == [*schedule.starts_between(first, until)], (at, day)
 
 
@@ -157,16 +186,23 @@ def change_days(zone: str) -> list[date]:
     """The days of a year on which a time of the day is skipped or repeated."""
     times = (time(hour, minute) for hour in range(24) for minute in (15, 45))
     year = (date(2027, 1, 1), date(2027, 12, 31))
-    return sorted({change.day for at in times for change in clock_changes(Schedule(at, zone), *year)})
+    return sorted(
+        {change.day for at in times for change in clock_changes(Schedule(at, zone), *year)}
+    )
 
 
 def elapses(analyze: str, event: str, base: datetime) -> Iterator[datetime]:
-    if re.match(r"\d{4}", event) and not abs(date.fromisoformat(event[:10]) - base.date()) < timedelta(days=10):
+    if re.match(r"\d{4}", event) and not abs(
+        date.fromisoformat(event[:10]) - base.date()
+    ) < timedelta(days=10):
         return  # another night
-    done = run(analyze, "calendar", f"--base-time={base:%Y-%m-%d %H:%M:%S} UTC", "--iterations=6", event)
+    done = run(
+        analyze, "calendar", f"--base-time={base:%Y-%m-%d %H:%M:%S} UTC", "--iterations=6", event
+    )
     assert done.returncode == 0, done.stderr
     for text in re.findall(
-        r"(?:Next elapse|Iter. #\d+|\(in UTC\)): \w{3} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC", done.stdout
+        r"(?:Next elapse|Iter. #\d+|\(in UTC\)): \w{3} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC",
+        done.stdout,
     ):
         yield datetime.fromisoformat(text).replace(tzinfo=UTC)
 
@@ -225,4 +261,6 @@ def test_the_task_has_the_form_of_its_schema(text: str, tmp_path: Path) -> None:
     schema.assertValid(tree)
     spaces = {"t": "http://schemas.microsoft.com/windows/2004/02/mit/task"}
     assert tree.findtext(".//t:WorkingDirectory", namespaces=spaces) == str(tmp_path / "a & <b>")
-    assert tree.findtext(".//t:StartWhenAvailable", namespaces=spaces) == ("true" if text == FULL else "false")
+    assert tree.findtext(".//t:StartWhenAvailable", namespaces=spaces) == (
+        "true" if text == FULL else "false"
+    )

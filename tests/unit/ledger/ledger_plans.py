@@ -29,7 +29,16 @@ def target(name: str = "Evening", requests: int = 2) -> Target:
         fingerprint="sha256:00",
         changes=(
             Change("change", "field", "comment", "raw", "Новости дня", "live", True, SOURCE),
-            Change("add", "marker", "Cue Point@750", None, {"frame": 750, "track": "Cue Point"}, "live", True, SOURCE),
+            Change(
+                "add",
+                "marker",
+                "Cue Point@750",
+                None,
+                {"frame": 750, "track": "Cue Point"},
+                "live",
+                True,
+                SOURCE,
+            ),
         ),
         requests=tuple(field_request(index) for index in range(requests)),
         address=Address(name),
@@ -44,9 +53,22 @@ def target(name: str = "Evening", requests: int = 2) -> Target:
 
 
 def channel() -> Target:
-    put = Request("PUT", "/rss/ticker/n-1.txt", (), Body.of("Überschrift".encode()), (Effect("rss_item", "n-1"),))
-    return Target("studio-a", "", "rss_channel", "ticker", requests=(put,), address=Address("ticker"))
+    put = Request(
+        "PUT",
+        "/rss/ticker/n-1.txt",
+        (),
+        Body.of("Überschrift".encode()),
+        (Effect("rss_item", "n-1"),),
+    )
+    return Target(
+        "studio-a", "", "rss_channel", "ticker", requests=(put,), address=Address("ticker")
+    )
 
 
 def plan(*targets: Target) -> Plan:
-    return Plan("2026-11-20T10:15:00Z", "0.1.0", (InputHash("news.yml", "ab"),), targets or (target(), channel()))
+    return Plan(
+        "2026-11-20T10:15:00Z",
+        "0.1.0",
+        (InputHash("news.yml", "ab"),),
+        targets or (target(), channel()),
+    )

@@ -25,7 +25,9 @@ def small_disk() -> Iterator[Path]:
     require_postgres()
     folder = Path("/tmp") / f"msauto-small-{os.getpid()}"
     folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(folder)], check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(folder)], check=False
+    )
     try:
         if mounted.returncode:
             pytest.skip("a small file system cannot be mounted here, so a full disk is not tested")
@@ -51,7 +53,9 @@ def test_a_disk_that_is_full(small_disk: Path) -> None:
             with fill.open("wb") as file:
                 os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(small_disk).free)
             big = plan(*(target(f"clip {number}") for number in range(3000)))
-            with pytest.raises(LedgerError, match="the disk of the database server is full") as caught:
+            with pytest.raises(
+                LedgerError, match="the disk of the database server is full"
+            ) as caught:
                 ledger.journal.start(big, [])
             assert "free some space" in caught.value.remedy
             assert [each.run for each in ledger.history()] == [run]

@@ -16,7 +16,14 @@ from msauto.codec import dump, load, to_json
 from msauto.errors import LedgerError
 from msauto.ledger.ledger import FILE, Ledger, count_rows
 from msauto.model.plan import Target, TargetId
-from msauto.model.result import COUNTED_BY_SERVER, Difference, RequestRecord, RequestResult, Result, TargetResult
+from msauto.model.result import (
+    COUNTED_BY_SERVER,
+    Difference,
+    RequestRecord,
+    RequestResult,
+    Result,
+    TargetResult,
+)
 from msauto.model.snapshot import Json
 from tests.unit.ledger.ledger_plans import channel, plan, target
 
@@ -36,7 +43,9 @@ def test_a_target_comes_back_as_it_was() -> None:
 
 
 def test_a_row_of_an_older_msauto_gets_defaults() -> None:
-    assert load(Target, '{"server":"a","database":"b","kind":"asset","name":"c"}') == Target("a", "b", "asset", "c")
+    assert load(Target, '{"server":"a","database":"b","kind":"asset","name":"c"}') == Target(
+        "a", "b", "asset", "c"
+    )
 
 
 def test_a_run_from_start_to_end(place: Path | str) -> None:
@@ -60,7 +69,9 @@ def test_a_run_from_start_to_end(place: Path | str) -> None:
         results = (RequestResult("done", 200, "", 1), RequestResult("failed", 500, "no", 2))
         first_result = TargetResult(first, "failed", "request 2 of 2: no", results, differences)
         ledger.journal.finished(run, first_result)
-        second_result = TargetResult(second, "not attempted", "stopped", (RequestResult("not sent"),))
+        second_result = TargetResult(
+            second, "not attempted", "stopped", (RequestResult("not sent"),)
+        )
         ledger.journal.end(run, Result(run, whole, (first_result, second_result), interrupted=True))
     with Ledger.open(place, readonly=True) as ledger:
         assert not ledger.empty
@@ -76,8 +87,15 @@ def test_a_run_from_start_to_end(place: Path | str) -> None:
     assert {"run", "started", "ended", "status", "playbooks", "summary"} < set(to_json(summary))
     one, two = details.targets
     assert (one.target, two.target) == (first, second)
-    assert (one.outcome, one.message, one.differences) == ("failed", "request 2 of 2: no", differences)
-    assert [(each.state, each.tries, each.status) for each in one.requests] == [("done", 1, 200), ("failed", 2, 500)]
+    assert (one.outcome, one.message, one.differences) == (
+        "failed",
+        "request 2 of 2: no",
+        differences,
+    )
+    assert [(each.state, each.tries, each.status) for each in one.requests] == [
+        ("done", 1, 200),
+        ("failed", 2, 500),
+    ]
     assert (two.outcome, two.begun, two.requests[0].state) == ("not attempted", None, "not sent")
 
 
@@ -223,13 +241,19 @@ def test_together_is_all_or_nothing(place: Path | str) -> None:
 
 
 def test_an_unknown_run(place: Path | str) -> None:
-    with Ledger.open(place) as ledger, pytest.raises(LedgerError, match="run R not found") as caught:
+    with (
+        Ledger.open(place) as ledger,
+        pytest.raises(LedgerError, match="run R not found") as caught,
+    ):
         ledger.run_details("R")
     assert "msauto history" in caught.value.remedy
 
 
 def test_a_ledger_without_runs_has_no_last_one(place: Path | str) -> None:
-    with Ledger.open(place) as ledger, pytest.raises(LedgerError, match="contains no runs") as caught:
+    with (
+        Ledger.open(place) as ledger,
+        pytest.raises(LedgerError, match="contains no runs") as caught,
+    ):
         ledger.run_details("last")
     assert "--state-dir" in caught.value.remedy
 
@@ -243,7 +267,9 @@ def test_a_note_belongs_to_the_next_run_alone(place: Path | str) -> None:
         first = ledger.journal.start(plan(), [])
         second = ledger.journal.start(plan(), [])
     with Ledger.open(place, readonly=True) as ledger:
-        assert ledger.run_details(first).notes == {"override_freeze": "Новости: the minister resigned"}
+        assert ledger.run_details(first).notes == {
+            "override_freeze": "Новости: the minister resigned"
+        }
         assert ledger.run_details(second).notes == {}
 
 
@@ -283,9 +309,13 @@ def test_a_kind_of_item_is_forgotten_of_all_assets_of_a_database(place: Path | s
     ]
     with Ledger.open(place) as ledger:
         for target in (*clips, *others):
-            ledger.memory.remember(target, {"xmp:dc:title": ["a"], "xmp_batch:x": True, "field:xmp:": "b"})
+            ledger.memory.remember(
+                target, {"xmp:dc:title": ["a"], "xmp_batch:x": True, "field:xmp:": "b"}
+            )
         ledger.memory.forget_assets("studio-a", "NEWS", "xmp:")
-        assert [sorted(ledger.memory.recall(clip)) for clip in clips] == [["field:xmp:", "xmp_batch:x"]] * 2
+        assert [sorted(ledger.memory.recall(clip)) for clip in clips] == [
+            ["field:xmp:", "xmp_batch:x"]
+        ] * 2
         assert all("xmp:dc:title" in ledger.memory.recall(other) for other in others)
 
 
@@ -317,12 +347,19 @@ def test_what_is_owed_is_found_without_knowing_of_whom(place: Path | str) -> Non
     with Ledger.open(place) as ledger:
         assert ledger.memory.pending("studio-a") == frozenset()
         ledger.memory.remember(CLIP, {"pending:handler:Export": {"run": "r"}, "field:comment": "x"})
-        ledger.memory.remember(structs.replace(CLIP, name="Film"), {"field:pending:": "x", "command:X": True})
         ledger.memory.remember(
-            structs.replace(CLIP, server="studio-b", name="Other"), {"pending:command:X": {"run": "r"}}
+            structs.replace(CLIP, name="Film"), {"field:pending:": "x", "command:X": True}
         )
-        ledger.memory.remember(structs.replace(CLIP, kind="database", name="NEWS"), {"pending:x": True})
-        assert ledger.memory.pending("studio-a") == {("NEWS", unicodedata.normalize("NFC", CLIP.name))}
+        ledger.memory.remember(
+            structs.replace(CLIP, server="studio-b", name="Other"),
+            {"pending:command:X": {"run": "r"}},
+        )
+        ledger.memory.remember(
+            structs.replace(CLIP, kind="database", name="NEWS"), {"pending:x": True}
+        )
+        assert ledger.memory.pending("studio-a") == {
+            ("NEWS", unicodedata.normalize("NFC", CLIP.name))
+        }
         ledger.memory.remember(CLIP, {"pending:handler:Export": None})
         assert ledger.memory.pending("studio-a") == frozenset()
 
@@ -421,13 +458,17 @@ def test_what_is_not_closed_stays(ledger: Ledger, days: Days, place: Path | str)
     assert [run.status for run in ledger.history()] == ["ok", "died"]
 
 
-def test_nothing_is_left_of_a_forgotten_run_but_what_is_remembered(ledger: Ledger, days: Days) -> None:
+def test_nothing_is_left_of_a_forgotten_run_but_what_is_remembered(
+    ledger: Ledger, days: Days
+) -> None:
     old, last = run_on(ledger, days, 90), run_on(ledger, days, 1)
     assert ledger.prune(keep_runs=1) == 1
     store = ledger._store
     for table in ("target", "record", "request", "note"):
         left = store.read(f"SELECT DISTINCT r.name FROM {table} t JOIN run r ON r.id = t.run")
         assert {row[0] for row in left} <= {last}, (table, old)
-        assert store.read(f"SELECT count(*) FROM {table} WHERE run NOT IN (SELECT id FROM run)") == [(0,)]
+        assert store.read(
+            f"SELECT count(*) FROM {table} WHERE run NOT IN (SELECT id FROM run)"
+        ) == [(0,)]
     remembered = ledger.memory.recall(plan().targets[0].id)
     assert {"field:90", "field:1"} <= set(remembered)

@@ -50,7 +50,9 @@ class Clock:
         self.seconds += seconds
 
 
-async def take(folder: Path | str, *scopes: LockScope, wait: float = 0.0, clock: Clock | None = None) -> None:
+async def take(
+    folder: Path | str, *scopes: LockScope, wait: float = 0.0, clock: Clock | None = None
+) -> None:
     with Ledger.open(folder) as ledger:
         async with ledger.hold(scopes, clock or Clock(), lock_timeout=wait):
             pass
@@ -90,9 +92,15 @@ async def test_held_and_free_again(place: Path | str) -> None:
             await take(place, OLD)
         await take(place, OLD, NEWS)
     assert clock.seconds == pytest.approx(3)
-    assert f"http://studio-a:7901 NEWS is locked by run {ledger.journal.next_run}" in caught.value.message
+    assert (
+        f"http://studio-a:7901 NEWS is locked by run {ledger.journal.next_run}"
+        in caught.value.message
+    )
     assert f"process {os.getpid()} on " in caught.value.message
-    assert isinstance(place, Path) or f" on {user_name()}@{socket.gethostname()}, since" in caught.value.message
+    assert (
+        isinstance(place, Path)
+        or f" on {user_name()}@{socket.gethostname()}, since" in caught.value.message
+    )
     assert "since 2026-11-20T10:15:00+00:00" in caught.value.message
     assert "--lock-timeout" in caught.value.remedy
 
@@ -268,8 +276,12 @@ def test_a_commit_that_fails_is_told_by_its_future_and_taken_back(place: Path | 
     """A deferred foreign key is checked by COMMIT, which fails as it does where the disk is full."""
     with Ledger.open(place) as ledger:
         store = ledger._store
-        store.write("CREATE TABLE late (run INTEGER REFERENCES run (id) DEFERRABLE INITIALLY DEFERRED)", ())
-        committing = ledger.journal.commit([lambda: store.write("INSERT INTO late VALUES (?)", (99,))])
+        store.write(
+            "CREATE TABLE late (run INTEGER REFERENCES run (id) DEFERRABLE INITIALLY DEFERRED)", ()
+        )
+        committing = ledger.journal.commit(
+            [lambda: store.write("INSERT INTO late VALUES (?)", (99,))]
+        )
         with pytest.raises(LedgerError, match=r"cannot be used: (?i:.*foreign key)"):
             committing.result()
         assert store.read("SELECT * FROM late") == []

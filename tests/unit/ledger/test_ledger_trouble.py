@@ -82,7 +82,11 @@ def test_planning_in_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("inside", ["", "deeper", "deeper/still"])
 def test_a_file_in_place_of_the_folder(tmp_path: Path, inside: str, readonly: bool) -> None:
     (tmp_path / "state").write_text("a file")
-    refuse(tmp_path / "state" / inside, f"cannot be used: {tmp_path}/state is not a folder", readonly=readonly)
+    refuse(
+        tmp_path / "state" / inside,
+        f"cannot be used: {tmp_path}/state is not a folder",
+        readonly=readonly,
+    )
 
 
 @pytest.mark.parametrize("readonly", [True, False])
@@ -100,18 +104,24 @@ def test_a_folder_in_place_of_the_file(tmp_path: Path, readonly: bool) -> None:
 
 
 @pytest.mark.parametrize("readonly", [True, False])
-@pytest.mark.parametrize("name", ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-journal", "ledger.sqlite-shm"])
+@pytest.mark.parametrize(
+    "name", ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-journal", "ledger.sqlite-shm"]
+)
 def test_a_link_in_place_of_a_file(tmp_path: Path, name: str, readonly: bool) -> None:
     Ledger.open(tmp_path / "state").close()
     victim = tmp_path / "victim"
     (tmp_path / "state" / name).unlink(missing_ok=True)
     (tmp_path / "state" / name).symlink_to(victim)
-    refuse(tmp_path / "state", f"{name} of the ledger cannot be used: it is a link", readonly=readonly)
+    refuse(
+        tmp_path / "state", f"{name} of the ledger cannot be used: it is a link", readonly=readonly
+    )
     assert not victim.exists()
 
 
 @pytest.mark.parametrize("readonly", [True, False])
-def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readonly: bool) -> None:
+def test_a_user_without_a_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readonly: bool
+) -> None:
     """A container may give its user a number alone: no HOME, and no entry in passwd."""
 
     def no_entry(number: int) -> None:
@@ -121,7 +131,12 @@ def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.delenv("HOME")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setattr("pwd.getpwuid", no_entry)
-    refuse_folder(state_folder(None, None), "the home of this user is not known", "--state-dir", readonly=readonly)
+    refuse_folder(
+        state_folder(None, None),
+        "the home of this user is not known",
+        "--state-dir",
+        readonly=readonly,
+    )
     assert not list(tmp_path.iterdir())
     Ledger.open(state_folder(str(tmp_path / "state"), None)).close()
     assert (tmp_path / "state" / "ledger.sqlite").exists()
@@ -140,10 +155,14 @@ def as_other(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("readonly", [True, False])
-def test_a_folder_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readonly: bool) -> None:
+def test_a_folder_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readonly: bool
+) -> None:
     Ledger.open(tmp_path / "state").close()
     as_other(tmp_path / "state", monkeypatch)
-    refuse_folder(tmp_path / "state", "owns it, and this is the user", "chown -R", readonly=readonly)
+    refuse_folder(
+        tmp_path / "state", "owns it, and this is the user", "chown -R", readonly=readonly
+    )
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770, 0o702])
@@ -151,7 +170,9 @@ def test_a_folder_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_folder_where_others_may_write(tmp_path: Path, mode: int, readonly: bool) -> None:
     Ledger.open(tmp_path / "state").close()
     (tmp_path / "state").chmod(mode)
-    refuse_folder(tmp_path / "state", "other users may write there", "chmod go-w", readonly=readonly)
+    refuse_folder(
+        tmp_path / "state", "other users may write there", "chmod go-w", readonly=readonly
+    )
 
 
 @pytest.mark.parametrize("readonly", [True, False])
@@ -159,7 +180,10 @@ def test_a_folder_that_every_user_may_replace(tmp_path: Path, readonly: bool) ->
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     refuse_folder(
-        tmp_path / "open" / "deep" / "state", "every user may put another one", "chmod o-w", readonly=readonly
+        tmp_path / "open" / "deep" / "state",
+        "every user may put another one",
+        "chmod o-w",
+        readonly=readonly,
     )
 
 
@@ -232,7 +256,12 @@ def test_written_by_another_msauto(tmp_path: Path, readonly: bool, more: int, ag
 
 @pytest.mark.parametrize("readonly", [False, True])
 @pytest.mark.parametrize(
-    "spoil", ["DROP TABLE run", "ALTER TABLE run DROP COLUMN host", "UPDATE run SET host = CAST(x'ff' AS TEXT)"]
+    "spoil",
+    [
+        "DROP TABLE run",
+        "ALTER TABLE run DROP COLUMN host",
+        "UPDATE run SET host = CAST(x'ff' AS TEXT)",
+    ],
 )
 def test_what_of_it_is_missing_or_is_no_text(tmp_path: Path, spoil: str, readonly: bool) -> None:
     with Ledger.open(tmp_path) as ledger:
@@ -316,7 +345,9 @@ def test_taken_away_in_the_middle(tmp_path: Path, replaced: bool) -> None:
             path.unlink()
         if replaced:
             Ledger.open(tmp_path).close()
-        with pytest.raises(LedgerError, match="was removed or replaced while it was in use") as caught:
+        with pytest.raises(
+            LedgerError, match="was removed or replaced while it was in use"
+        ) as caught:
             ledger.journal.sending(run, target(), 0)
         assert caught.value.remedy
 
@@ -327,7 +358,11 @@ def test_no_room_for_the_tables(tmp_path: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); Ledger.open(sys.argv[1])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], check=False, capture_output=True, text=True, encoding="utf-8"
+        [sys.executable, "-c", code, str(tmp_path)],
+        check=False,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
     )
     assert "LedgerError" in done.stderr
     assert "rollback" not in done.stderr.splitlines()[-2], done.stderr
@@ -351,13 +386,18 @@ def test_what_somebody_else_wrote_is_damage(tmp_path: Path, spoil: str) -> None:
     assert connection.execute(spoil).rowcount > 0
     connection.commit()
     connection.close()
-    with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="is damaged: it contains data") as caught:
+    with (
+        Ledger.open(tmp_path) as ledger,
+        pytest.raises(LedgerError, match="is damaged: it contains data") as caught,
+    ):
         read_all(ledger, run)
     assert caught.value.remedy
 
 
 @pytest.mark.parametrize("statement", range(2))
-def test_a_ledger_that_another_process_creates_meanwhile_is_no_foreign_file(tmp_path: Path, statement: int) -> None:
+def test_a_ledger_that_another_process_creates_meanwhile_is_no_foreign_file(
+    tmp_path: Path, statement: int
+) -> None:
     path = tmp_path / "ledger.sqlite"
     statements = count()
 

@@ -38,7 +38,9 @@ def scoped(ledger: Ledger, *scopes: LockScope) -> Iterator[None]:
 
 
 @contextmanager
-def joined(worker: Ledger, command: Ledger, run: str, *scopes: LockScope, server: str = "studio-a") -> Iterator[None]:
+def joined(
+    worker: Ledger, command: Ledger, run: str, *scopes: LockScope, server: str = "studio-a"
+) -> Iterator[None]:
     """Take part in a run as a worker does."""
     _, session = command.admit_workers()
     with entered(worker.join(run, session, server, scopes, Clock())):
@@ -82,7 +84,9 @@ def test_a_worker_writes_to_the_run_of_another_process(shared_place: str) -> Non
                 worker.journal.attach(run, {1: second}, {})
                 worker.journal.sending(run, second, 0)
                 worker.journal.settled(run, second, 0, RequestResult("done", 200, "", 1))
-                done = TargetResult(second, "changed", requests=(RequestResult("done", 200, "", 1),))
+                done = TargetResult(
+                    second, "changed", requests=(RequestResult("done", 200, "", 1),)
+                )
                 worker.journal.finished(run, done)
                 with pytest.raises(LedgerError, match="is not among the targets of this worker"):
                     worker.journal.sending(run, first, 0)
@@ -100,7 +104,11 @@ def test_a_worker_writes_to_the_run_of_another_process(shared_place: str) -> Non
 def test_a_worker_continues_the_record_of_another_one(shared_place: str) -> None:
     whole = plan()
     second = whole.targets[1]
-    with Ledger.open(shared_place) as command, Ledger.open(shared_place) as one, Ledger.open(shared_place) as two:
+    with (
+        Ledger.open(shared_place) as command,
+        Ledger.open(shared_place) as one,
+        Ledger.open(shared_place) as two,
+    ):
         command.admit_workers()
         with scoped(command, NEWS):
             run = command.journal.start(whole, ["news.yml"])
@@ -115,19 +123,29 @@ def test_a_worker_continues_the_record_of_another_one(shared_place: str) -> None
                 two.journal.settled(run, second, 0, RequestResult("done", 200, "", 1))
                 two.journal.leave(run)
             after = command.target_records(run, [1])[1]
-            assert (after.begun, after.requests[0].sent) == (before[1].begun, before[1].requests[0].sent)
+            assert (after.begun, after.requests[0].sent) == (
+                before[1].begun,
+                before[1].requests[0].sent,
+            )
             assert (after.requests[0].state, after.requests[0].tries) == ("done", 1)
 
 
 def test_one_worker_at_a_time_applies_a_server(shared_place: str) -> None:
-    with Ledger.open(shared_place) as command, Ledger.open(shared_place) as one, Ledger.open(shared_place) as two:
+    with (
+        Ledger.open(shared_place) as command,
+        Ledger.open(shared_place) as one,
+        Ledger.open(shared_place) as two,
+    ):
         command.admit_workers()
         with scoped(command, NEWS, OLD):
             run = command.journal.start(plan(), [])
             with joined(one, command, run, NEWS):
                 with joined(two, command, run, OLD, server="studio-b"):
                     assert one.is_alive(run)
-                with pytest.raises(LedgerError, match="studio-a is still held by run"), joined(two, command, run, NEWS):
+                with (
+                    pytest.raises(LedgerError, match="studio-a is still held by run"),
+                    joined(two, command, run, NEWS),
+                ):
                     raise AssertionError
                 assert not command.bar_worker(run, "studio-a")
             with joined(two, command, run, NEWS):
@@ -143,7 +161,9 @@ def test_workers_of_a_dead_command_keep_new_runs_out(shared_place: str) -> None:
             with joined(worker, command, run, NEWS):
                 command.close()
                 assert worker.is_alive(run)
-                assert [each.status for each in worker.history()] == ["running"], "its worker is not finished"
+                assert [each.status for each in worker.history()] == ["running"], (
+                    "its worker is not finished"
+                )
                 asyncio.run(take(shared_place, OLD))
                 with pytest.raises(LockedError, match=f"NEWS is locked by run {run}, process"):
                     asyncio.run(take(shared_place, NEWS))
@@ -171,7 +191,9 @@ def test_no_worker_begins_without_its_command(shared_place: str) -> None:
                 refused(NEWS, OLD, why=f"a worker of run {run} cannot begin: scope .* is held by")
             command.journal.leave(run)
             refused(NEWS)
-            with Ledger.open(shared_place) as settling:  # the run that settles it admits workers of its own
+            with Ledger.open(
+                shared_place
+            ) as settling:  # the run that settles it admits workers of its own
                 settling.admit_workers()
                 assert settling.journal.reopen(run, whole.targets)
                 refused(NEWS)
@@ -190,13 +212,18 @@ def test_a_command_that_stops_keeps_workers_from_beginning(shared_place: str) ->
             with joined(worker, command, run, NEWS):
                 assert not command.bar_worker(run, "studio-a")
             assert command.bar_worker(run, "studio-a")
-            with pytest.raises(LedgerError, match="studio-a is still held by run"), joined(worker, command, run, NEWS):
+            with (
+                pytest.raises(LedgerError, match="studio-a is still held by run"),
+                joined(worker, command, run, NEWS),
+            ):
                 raise AssertionError
             command.journal.leave(run)
             assert [each.status for each in worker.history()] == ["died"]
 
 
-@pytest.mark.parametrize("call", [lambda ledger: ledger.admit_workers(), lambda ledger: ledger.target_records("r", [])])
+@pytest.mark.parametrize(
+    "call", [lambda ledger: ledger.admit_workers(), lambda ledger: ledger.target_records("r", [])]
+)
 def test_a_local_ledger_has_no_workers(tmp_path: Path, call: Callable[[Ledger], object]) -> None:
     with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="is local") as caught:
         call(ledger)
@@ -209,7 +236,9 @@ def test_any_text_comes_back(shared_place: str, text: str) -> None:
     with Ledger.open(shared_place) as ledger:
         ledger.memory.remember(clip, {text: [text]})
         assert ledger.memory.recall(clip) == {text: [text]}
-        assert ledger.memory.recall(TargetId("studio-a", "NEWS", "asset", text.replace("\0", "\x1a0"))) in (
+        assert ledger.memory.recall(
+            TargetId("studio-a", "NEWS", "asset", text.replace("\0", "\x1a0"))
+        ) in (
             {},
             {text: [text]},
         )
@@ -266,7 +295,9 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     assert "[state]" in caught.value.remedy
 
 
-@pytest.mark.parametrize("url", ["postgresql://a:swordfish@h/x", "postgresql://h/x?password=swordfish"])
+@pytest.mark.parametrize(
+    "url", ["postgresql://a:swordfish@h/x", "postgresql://h/x?password=swordfish"]
+)
 def test_a_url_with_a_password_is_refused(url: str) -> None:
     with pytest.raises(LedgerError, match="must not contain a password") as caught:
         Ledger.open(url)
@@ -275,8 +306,13 @@ def test_a_url_with_a_password_is_refused(url: str) -> None:
 
 
 def test_a_password_that_is_not_there(tmp_path: Path) -> None:
-    for source in (PasswordSource("env", "MSAUTO_NO_SUCH"), PasswordSource("file", str(tmp_path / "none"))):
-        with pytest.raises(LedgerError, match=r"the password of the ledger: .*(is not set|cannot read)"):
+    for source in (
+        PasswordSource("env", "MSAUTO_NO_SUCH"),
+        PasswordSource("file", str(tmp_path / "none")),
+    ):
+        with pytest.raises(
+            LedgerError, match=r"the password of the ledger: .*(is not set|cannot read)"
+        ):
             Ledger.open(LedgerUrl("postgresql:///x", source))
 
 
@@ -285,7 +321,9 @@ def test_no_password_in_clear_text(monkeypatch: pytest.MonkeyPatch) -> None:
     source = PasswordSource("env", "MSAUTO_LEDGER_PASSWORD")
     with own_server() as server:
         server.execute("CREATE ROLE ada LOGIN SUPERUSER PASSWORD 'swordfish'")
-        (server.data / "pg_hba.conf").write_text("local all ada password\nlocal all all trust\n", encoding="utf-8")
+        (server.data / "pg_hba.conf").write_text(
+            "local all ada password\nlocal all all trust\n", encoding="utf-8"
+        )
         server.execute("SELECT pg_reload_conf()")
         url = server.url("ledger").replace("user=msauto", "user=ada")
         with pytest.raises(LedgerError, match="asks for the password in clear text") as caught:
@@ -293,7 +331,9 @@ def test_no_password_in_clear_text(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "scram-sha-256" in caught.value.remedy
         with Ledger.open(LedgerUrl(f"{url}&require_auth=password", source)) as ledger:
             assert ledger.warnings == ()
-        (server.data / "pg_hba.conf").write_text("local all ada scram-sha-256\nlocal all all trust\n", encoding="utf-8")
+        (server.data / "pg_hba.conf").write_text(
+            "local all ada scram-sha-256\nlocal all all trust\n", encoding="utf-8"
+        )
         server.execute("SELECT pg_reload_conf()")
         Ledger.open(LedgerUrl(url, source)).close()
 
@@ -311,7 +351,9 @@ def test_no_password_in_clear_text(monkeypatch: pytest.MonkeyPatch) -> None:
         ("db.example.com", "prefer", 150_000, ["sslmode is prefer", "in clear text"]),
     ],
 )
-def test_a_warning_of_who_could_listen(host: str, sslmode: str, libpq: int, words: list[str]) -> None:
+def test_a_warning_of_who_could_listen(
+    host: str, sslmode: str, libpq: int, words: list[str]
+) -> None:
     warnings = security_warnings(LedgerUrl("postgresql:///x"), host, sslmode, libpq)
     assert len(warnings) == len(words)
     assert all(each in warning for each, warning in zip(words, warnings, strict=True))
@@ -366,12 +408,16 @@ def test_a_plan_of_many_targets_costs_few_round_trips(shared_place: str) -> None
         ledger._store._ask = counted  # type: ignore[attr-defined]
         found = [memory.recall(clip) for clip in clips]
         assert len(trips) < 40
-        assert found == [{} if number % 2 else {"field:comment": clip.name} for number, clip in enumerate(clips)]
+        assert found == [
+            {} if number % 2 else {"field:comment": clip.name} for number, clip in enumerate(clips)
+        ]
         assert memory.recall(other) == {"x": 1}
         assert memory.of_server("studio-a").recall(clips[2]) == {"field:comment": "clip 2"}
 
 
-def test_a_plan_of_few_targets_does_not_read_a_large_memory(shared_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_of_few_targets_does_not_read_a_large_memory(
+    shared_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(journal, "_MOST", 1000)
     clips = [TargetId("studio-a", "NEWS", "asset", f"clip {number}") for number in range(40)]
     with Ledger.open(shared_place) as ledger:
@@ -384,14 +430,21 @@ def test_a_plan_of_few_targets_does_not_read_a_large_memory(shared_place: str, m
         assert memory._known == {}
 
 
-def test_the_roles_of_the_how_to_are_enough(postgres_server: PostgresServer, tmp_path: Path) -> None:
+def test_the_roles_of_the_how_to_are_enough(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
     """A role that owns its database, and one that may only read."""
     suffix = secrets.token_hex(4)
     writer, reader = f"writer_{suffix}", f"reader_{suffix}"
     for role in (writer, reader):
         postgres_server.execute(f"CREATE ROLE {role} LOGIN")
-    postgres_server.execute(f"CREATE DATABASE {writer} OWNER {writer} ENCODING 'UTF8' TEMPLATE template0")
-    place, read = (postgres_server.url(writer).replace("user=msauto", f"user={role}") for role in (writer, reader))
+    postgres_server.execute(
+        f"CREATE DATABASE {writer} OWNER {writer} ENCODING 'UTF8' TEMPLATE template0"
+    )
+    place, read = (
+        postgres_server.url(writer).replace("user=msauto", f"user={role}")
+        for role in (writer, reader)
+    )
     whole = plan()
     with Ledger.open(place) as ledger:
         ledger.admit_workers()
@@ -438,7 +491,9 @@ def test_two_first_runs_agree_on_one_salt(shared_place: str) -> None:
 
 def test_a_database_of_another_encoding_is_refused(postgres_server: PostgresServer) -> None:
     name = f"latin_{secrets.token_hex(4)}"
-    postgres_server.execute(f"CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    postgres_server.execute(
+        f"CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
+    )
     with pytest.raises(LedgerError, match="has the encoding LATIN1, not UTF8"):
         Ledger.open(postgres_server.url(name))
 

@@ -55,11 +55,18 @@ def test_markers_and_segments_have_the_names_of_playbooks() -> None:
     ]
     first, second = FACTS.get("segments")
     assert (first["title"], first["titles"], first["rating"]) == ("one", ["one", "two"], 2)
-    assert (second["title"], second["number"], second["start"], second["duration"]) == ("only a name", 2, 10, 5)
+    assert (second["title"], second["number"], second["start"], second["duration"]) == (
+        "only a name",
+        2,
+        10,
+        5,
+    )
 
 
 def test_a_listing_answers_what_it_can() -> None:
-    entry = listed_entry(("Raw",), "A", 3, True, {"frames": "10", "frame_time": "0.04", "create_time": "2026-11-13"})
+    entry = listed_entry(
+        ("Raw",), "A", 3, True, {"frames": "10", "frame_time": "0.04", "create_time": "2026-11-13"}
+    )
     facts = Facts(entry=entry)
     assert [facts.get(name) for name in ("title", "frames", "fps", "duration", "link_id", "finalized")] == [
         "A", 10, 25, 0.4, 3, True,
@@ -77,7 +84,9 @@ def test_what_is_not_told_is_no_fact() -> None:
 def test_a_time_with_a_zone_keeps_it() -> None:
     texts = {"create_time": "2026-11-20T10:00:00+01:00", "rec_time": " 2026-11-20T09:00:00Z "}
     facts = Facts(asset=Asset("A", attributes=texts))
-    assert facts.get("create_time") == facts.get("rec_time") == datetime(2026, 11, 20, 9, tzinfo=UTC)
+    assert (
+        facts.get("create_time") == facts.get("rec_time") == datetime(2026, 11, 20, 9, tzinfo=UTC)
+    )
 
 
 @table("model/no_rate", "frame_time", "why")
@@ -101,4 +110,7 @@ def test_a_plan() -> None:
 def test_a_result() -> None:
     results = (TargetResult(TARGET, "changed"),) * 3
     assert repr(Result("run-1", PLAN, results)) == "<Result run-1: 3 targets>"
-    assert repr(Result("run-1", PLAN, results, interrupted=True)) == "<Result run-1: 3 targets, interrupted>"
+    assert (
+        repr(Result("run-1", PLAN, results, interrupted=True))
+        == "<Result run-1: 3 targets, interrupted>"
+    )

@@ -25,7 +25,9 @@ FILM = ClipIdentity(7, "2026-11-13T10:00:00", 100, "film.mxf", "$(video)/film.mx
 
 
 @table("model/sightings", "other", "answer")
-def test_two_sightings_are_of_one_clip_or_of_two_or_it_is_unknown(other: dict[str, Any], answer: str) -> None:
+def test_two_sightings_are_of_one_clip_or_of_two_or_it_is_unknown(
+    other: dict[str, Any], answer: str
+) -> None:
     now = structs.replace(FILM, **other)
     assert compare_clips(FILM, now).answer == compare_clips(now, FILM).answer == answer
 

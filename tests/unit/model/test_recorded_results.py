@@ -21,4 +21,8 @@ def test_without_an_outcome_the_requests_show_how_far_a_target_came(
 def test_a_recorded_outcome_is_kept() -> None:
     requests = (RequestRecord("done"), RequestRecord("sending"))
     result = TargetRecord(TARGET, requests, outcome="failed", message="no").result
-    assert (result.outcome, result.message, result.requests[1].outcome) == ("failed", "no", "unverified")
+    assert (result.outcome, result.message, result.requests[1].outcome) == (
+        "failed",
+        "no",
+        "unverified",
+    )

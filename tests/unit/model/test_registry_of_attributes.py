@@ -24,13 +24,21 @@ OWN_LISTS = ("plugins/simulator/embedded", "model/fields.py")
 def lists(path: Path) -> Iterator[tuple[int, set[str]]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
-            found = {each.value for each in node.elts if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+            found = {
+                each.value
+                for each in node.elts
+                if isinstance(each, ast.Constant) and isinstance(each.value, str)
+            }
             if len(found & NAMES) > 2:
                 yield node.lineno, found
 
 
 def test_no_other_module_lists_attributes() -> None:
-    modules = [path for path in ROOT.rglob("*.py") if not path.relative_to(ROOT).as_posix().startswith(OWN_LISTS)]
+    modules = [
+        path
+        for path in ROOT.rglob("*.py")
+        if not path.relative_to(ROOT).as_posix().startswith(OWN_LISTS)
+    ]
     assert [(path.name, *found) for path in modules for found in lists(path)] == []
 
 
@@ -43,7 +51,9 @@ def test_no_other_module_lists_attributes() -> None:
         (SegmentArgs, SEGMENT_ATTRIBUTES),
     ],
 )
-def test_models_have_the_attributes_of_the_registry(model: type[Model], attributes: tuple[Attribute, ...]) -> None:
+def test_models_have_the_attributes_of_the_registry(
+    model: type[Model], attributes: tuple[Attribute, ...]
+) -> None:
     keys = list(model.model_fields)
     start = keys.index(names(attributes)[0])
     assert tuple(keys[start : start + len(attributes)]) == names(attributes)

@@ -50,7 +50,8 @@ def test_no_form_is_left(form: object) -> None:
 @given(TEXTS, AROUND, AROUND)
 def test_a_secret_never_stays_in_a_text(secret: str, before: str, after: str) -> None:
     assert (
-        secret not in Secrets([secret]).redact(before + secret + after).replace(HIDDEN, "") or secret in before + after
+        secret not in Secrets([secret]).redact(before + secret + after).replace(HIDDEN, "")
+        or secret in before + after
     )
 
 
@@ -72,7 +73,10 @@ def test_no_path_holds_one_once_it_is_decoded(secret: str) -> None:
 
 
 def test_of_one_that_holds_another_nothing_is_left() -> None:
-    assert Secrets(["tok-1234", "Bearer tok-1234 end"]).redact("<Bearer tok-1234 end> tok-1234") == "<***> ***"
+    assert (
+        Secrets(["tok-1234", "Bearer tok-1234 end"]).redact("<Bearer tok-1234 end> tok-1234")
+        == "<***> ***"
+    )
 
 
 def test_of_two_that_overlap_nothing_is_left() -> None:
@@ -98,7 +102,9 @@ def test_nothing_of_it_shows_by_itself() -> None:
 
 def test_errors_are_cleaned_with_what_caused_them() -> None:
     found = Secrets(["geheimnis"])
-    told = InputError([Problem("it is geheimnis", SourceLocation("a"), "not geheimnis", "1 | geheimnis")])
+    told = InputError(
+        [Problem("it is geheimnis", SourceLocation("a"), "not geheimnis", "1 | geheimnis")]
+    )
     told.__cause__ = ValueError("geheimnis")
     with pytest.raises(InputError) as caught, found.redacted_errors():
         raise told
@@ -108,14 +114,19 @@ def test_errors_are_cleaned_with_what_caused_them() -> None:
 
 
 def test_the_request_of_an_error_is_cleaned() -> None:
-    told = ServerError("it failed", server="studio", request="POST /storage/NEWS@EP001?val=geheim%20nis")
+    told = ServerError(
+        "it failed", server="studio", request="POST /storage/NEWS@EP001?val=geheim%20nis"
+    )
     with pytest.raises(ServerError) as caught, Secrets(["geheim nis"]).redacted_errors():
         raise told
     assert str(caught.value) == "server studio: POST /storage/NEWS@EP001?val=***: it failed"
 
 
 def test_a_bug_of_ours_shows_none_either() -> None:
-    with pytest.raises(MsautoError, match="KeyError") as caught, Secrets(["geheimnis"]).redacted_errors():
+    with (
+        pytest.raises(MsautoError, match="KeyError") as caught,
+        Secrets(["geheimnis"]).redacted_errors(),
+    ):
         raise KeyError("geheimnis")
     assert "geheimnis" not in str(caught.value)
     with pytest.raises(KeyError, match="other"), Secrets(["geheimnis"]).redacted_errors():
@@ -123,7 +134,9 @@ def test_a_bug_of_ours_shows_none_either() -> None:
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=8), AROUND)
-def test_secrets_found_one_by_one_are_hidden_as_those_known_at_once(secrets: list[str], around: str) -> None:
+def test_secrets_found_one_by_one_are_hidden_as_those_known_at_once(
+    secrets: list[str], around: str
+) -> None:
     """A secret made with each asset's title comes up late: what is known is not made again for each."""
     found = Secrets(f"{number:04d}-of-many" for number in range(30))
     for secret in secrets:

@@ -32,13 +32,26 @@ class Items:
     kept: frozenset[str] = frozenset()
 
     def misses(self, named: Json, shown: Json) -> Sequence[str]:
-        if not isinstance(named, dict) or not isinstance(shown, dict) or (TWINS in shown) != (TWINS in named):
+        if (
+            not isinstance(named, dict)
+            or not isinstance(shown, dict)
+            or (TWINS in shown) != (TWINS in named)
+        ):
             return ["all"]
         hidden = self.hidden(named, shown)
-        return [n for n, value in named.items() if n not in hidden and (shown.get(n) or "") != (value or "")]
+        return [
+            n
+            for n, value in named.items()
+            if n not in hidden and (shown.get(n) or "") != (value or "")
+        ]
 
     def hidden(self, named: Json, shown: Json) -> Sequence[str]:
-        both = isinstance(named, dict) and isinstance(shown, dict) and bool(named.get("tags")) and "tags" not in shown
+        both = (
+            isinstance(named, dict)
+            and isinstance(shown, dict)
+            and bool(named.get("tags"))
+            and "tags" not in shown
+        )
         return ["tags"] if both else []
 
     def place(self, value: Json) -> Hashable:
@@ -95,7 +108,9 @@ CREATE = Effect("marker", "new 1", None, {"at": 7, "title": "c"})
 
 
 @table("model/verdicts", "sent", "now", "verdict")
-def test_a_request_is_done_or_not_or_nobody_knows(sent: str, now: dict[str, Json], verdict: str) -> None:
+def test_a_request_is_done_or_not_or_nobody_knows(
+    sent: str, now: dict[str, Json], verdict: str
+) -> None:
     effect = {"change": CHANGE, "delete": DELETE, "create": CREATE}[sent]
     markers = {key: value for key, value in {**LIVE["marker"], **now}.items() if value is not None}
     assert found([effect], {**LIVE, "marker": markers}).verdicts[effect.thing] == verdict
@@ -105,9 +120,9 @@ def test_before_it_is_sent_a_thing_must_be_as_it_was() -> None:
     equal = with_marker("3", {"at": 7, "title": "c"})
     assert found([CREATE], LIVE, done=0).verdicts[CREATE.thing] == "before"
     assert found([CREATE], equal, done=0).verdicts[CREATE.thing] == "else"  # another user made it
-    assert found([CHANGE], with_marker("2", {"at": 9, "title": "new", "user": "eva"}), done=0).verdicts[
-        CHANGE.thing
-    ] == ("else")
+    assert found(
+        [CHANGE], with_marker("2", {"at": 9, "title": "new", "user": "eva"}), done=0
+    ).verdicts[CHANGE.thing] == ("else")
 
 
 def test_a_new_item_may_get_the_key_of_one_that_was_deleted() -> None:
@@ -129,11 +144,22 @@ def test_two_equal_new_items_are_two_live_ones() -> None:
 def test_what_no_request_names_is_lost_moved_changed_or_new() -> None:
     read: Snapshot = {
         **LIVE,
-        "marker": {"2": {"at": 9, "title": "new", "user": "eva"}, "7": {"at": 1, "title": "theirs"}},
+        "marker": {
+            "2": {"at": 9, "title": "new", "user": "eva"},
+            "7": {"at": 1, "title": "theirs"},
+        },
     }
     gone = found([CHANGE], read)
-    assert (gone.lost, gone.new, gone.moved, gone.changed) == ([("marker", "1")], [("marker", "7")], [], [])
-    others: list[tuple[Json, str]] = [({"at": 6, "title": "a"}, "moved"), ({"at": 5, "title": "A"}, "changed")]
+    assert (gone.lost, gone.new, gone.moved, gone.changed) == (
+        [("marker", "1")],
+        [("marker", "7")],
+        [],
+        [],
+    )
+    others: list[tuple[Json, str]] = [
+        ({"at": 6, "title": "a"}, "moved"),
+        ({"at": 5, "title": "A"}, "changed"),
+    ]
     for value, at in others:
         one = found([CHANGE], {**read, "marker": {**read["marker"], "1": value}})
         assert getattr(one, at) == [("marker", "1")], at
@@ -143,16 +169,30 @@ def test_what_no_request_names_is_lost_moved_changed_or_new() -> None:
 def test_an_aspect_that_no_request_touches_has_one_digest() -> None:
     seen = Seen.of({"field": part_digest(LIVE["field"])})
     assert compare(predict([[CHANGE]], 1), seen.items(), LIVE, RULES).changed == []
-    theirs = compare(predict([[CHANGE]], 1), seen.items(), {**LIVE, "field": {"comment": "a", "user_0": "b"}}, RULES)
+    theirs = compare(
+        predict([[CHANGE]], 1),
+        seen.items(),
+        {**LIVE, "field": {"comment": "a", "user_0": "b"}},
+        RULES,
+    )
     assert (theirs.changed, theirs.lost) == ([("field", "")], [])
-    cleared = compare(predict([[CHANGE]], 1), seen.items(), {**LIVE, "field": {"comment": "", "user_0": "x"}}, RULES)
+    cleared = compare(
+        predict([[CHANGE]], 1),
+        seen.items(),
+        {**LIVE, "field": {"comment": "", "user_0": "x"}},
+        RULES,
+    )
     assert (cleared.changed, cleared.lost) == ([], [("field", "")])
 
 
 def test_a_value_that_reading_does_not_show_is_hidden() -> None:
-    shown, never = (Effect("field", "user_3", "a", "b", visible=visible) for visible in (True, False))
+    shown, never = (
+        Effect("field", "user_3", "a", "b", visible=visible) for visible in (True, False)
+    )
     assert found([never], LIVE).verdicts[never.thing] == "hidden"
-    assert found([shown], LIVE).verdicts[shown.thing] == "else"  # it was shown before: now it is empty
+    assert (
+        found([shown], LIVE).verdicts[shown.thing] == "else"
+    )  # it was shown before: now it is empty
     tagged = Effect("marker", "new 1", None, {"at": 7, "tags": "x"})
     hidden = found([tagged], with_marker("3", {"at": 7}))
     assert (hidden.verdicts[tagged.thing], hidden.unseen) == ("predicted", [tagged.thing])
@@ -176,15 +216,26 @@ def test_twins_are_no_item() -> None:
 def test_what_a_decision_looked_at_must_be_as_it_was() -> None:
     snapshot = {**LIVE, "fact": {"frames": 250}}
     looked = Seen.of(
-        {"fact frames": digest(250), "field": digest(LIVE["field"]), "marker 1": digest({"at": 5, "title": "a"})}
+        {
+            "fact frames": digest(250),
+            "field": digest(LIVE["field"]),
+            "marker 1": digest({"at": 5, "title": "a"}),
+        }
     )
     assert compare({}, (), snapshot, {}, looked.items()).looked == []
-    assert compare({}, (), {**snapshot, "fact": {"frames": 251}}, {}, looked.items()).looked == ["fact frames"]
-    assert compare({}, (), {**snapshot, "field": {}, "marker": {}}, {}, looked.items()).looked == ["field", "marker 1"]
+    assert compare({}, (), {**snapshot, "fact": {"frames": 251}}, {}, looked.items()).looked == [
+        "fact frames"
+    ]
+    assert compare({}, (), {**snapshot, "field": {}, "marker": {}}, {}, looked.items()).looked == [
+        "field",
+        "marker 1",
+    ]
 
 
 def test_digests_of_secrets_are_not_shown() -> None:
-    seen = Seen.of({"field comment": digest("pw"), "field user_0": digest("x")}, private=["field comment"])
+    seen = Seen.of(
+        {"field comment": digest("pw"), "field user_0": digest("x")}, private=["field comment"]
+    )
     assert list(dict(seen.items())) == ["field comment", "field user_0"]
     shown = seen.without_private()
     assert list(dict(shown.items())) == ["field user_0"]
@@ -211,7 +262,9 @@ def runs(draw: st.DrawFn) -> tuple[Snapshot, list[list[Effect]]]:
 
 
 @given(runs(), st.integers(0, 3))
-def test_a_prediction_comes_true_and_nothing_else_changes(run: tuple[Snapshot, list[list[Effect]]], done: int) -> None:
+def test_a_prediction_comes_true_and_nothing_else_changes(
+    run: tuple[Snapshot, list[list[Effect]]], done: int
+) -> None:
     live, requests = run
     done = min(done, len(requests))
     effects = [effect for each in requests for effect in each]
@@ -226,5 +279,7 @@ def test_a_prediction_comes_true_and_nothing_else_changes(run: tuple[Snapshot, l
     for number, each in enumerate(requests):
         verdict = outcome.verdicts[each[0].thing]
         same = each[0].before == read["marker"].get(each[0].key)
-        assert verdict == ("predicted" if number < done else "before") or (same and verdict in ("before", "predicted"))
+        assert verdict == ("predicted" if number < done else "before") or (
+            same and verdict in ("before", "predicted")
+        )
     assert (outcome.lost, outcome.moved, outcome.changed, outcome.new) == ([], [], [], [])

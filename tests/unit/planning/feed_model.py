@@ -33,12 +33,21 @@ def _item(file: str, text: str, rss_guid: str) -> dict[str, Any]:
         return {"file": file, "guid": guids[rss_guid], "title": title, "description": text}
     fields: dict[str, Any] = {child.tag: child.text or "" for child in ET.fromstring(text)}
     fields["extra"] = {name: fields.pop(name) for name in [*fields] if name not in _OWN}
-    return fields | {"file": file, "guid": fields.get("guid", stem) if rss_guid == "item" else guids[rss_guid]}
+    return fields | {
+        "file": file,
+        "guid": fields.get("guid", stem) if rss_guid == "item" else guids[rss_guid],
+    }
 
 
 def _file(item: dict[str, Any]) -> str:
     """The file of an item; if a case does not name it, the default for its guid and content."""
-    guid, title, description = (str(item.get(name) or "") for name in ("guid", "title", "description"))
-    is_text = not item.get("link") and not item.get("pubDate") and (not description or description.startswith(title))
+    guid, title, description = (
+        str(item.get(name) or "") for name in ("guid", "title", "description")
+    )
+    is_text = (
+        not item.get("link")
+        and not item.get("pubDate")
+        and (not description or description.startswith(title))
+    )
     ending = "" if guid.endswith((".txt", ".xml")) else ".txt" if is_text else ".xml"
     return str(item.get("file") or guid + ending)

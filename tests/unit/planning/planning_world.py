@@ -14,7 +14,14 @@ from urllib.parse import parse_qsl, unquote
 from msgspec import structs
 
 from msauto.applying.target_memory import download_items, run_items
-from msauto.applying.verification import Guard, SharedReads, guard, read_again, things_to_verify, verify
+from msauto.applying.verification import (
+    Guard,
+    SharedReads,
+    guard,
+    read_again,
+    things_to_verify,
+    verify,
+)
 from msauto.errors import AnotherClipError
 from msauto.model.clip_entries import entries_of, index_links
 from msauto.model.desired import Intent, SelectRef
@@ -89,7 +96,9 @@ class Server:
     reuses_uids: bool = True  # a new marker may get the uid of one that was deleted
     rss_delete: str = "all"  # what DELETE takes of several items of one guid: all, first
     rss_guid: str = "item"  # what the feed service makes of a file: item, file, stem, other
-    foreign: dict[str, list[Entry]] = field(default_factory=dict)  # entries of other clips, by folder
+    foreign: dict[str, list[Entry]] = field(
+        default_factory=dict
+    )  # entries of other clips, by folder
     sent: list[str] = field(default_factory=list)
     batches: list[str] = field(default_factory=list)
     ids: dict[str, str] = field(default_factory=dict)  # "ns:id" to title
@@ -159,7 +168,10 @@ class Server:
 
     def _createsegment(self, clip: Clip, query: dict[str, str]) -> None:
         number = int(query["seg_num"])
-        made: dict[str, Any] = {"start": int(query["start_frame"]), "duration": int(query["duration"])}
+        made: dict[str, Any] = {
+            "start": int(query["start_frame"]),
+            "duration": int(query["duration"]),
+        }
         made |= {name: query[name] for name in ("title", "keywords") if name in query}
         if self.dialect.segment_update == "recreate":
             assert number not in clip.segments, f"segment {number} is there already"
@@ -170,14 +182,18 @@ class Server:
 
     def renumber(self, clip: Clip) -> None:
         if self.dialect.numbers_by_start:
-            clip.segments = dict(enumerate(sorted(clip.segments.values(), key=lambda each: each["start"]), 1))
+            clip.segments = dict(
+                enumerate(sorted(clip.segments.values(), key=lambda each: each["start"]), 1)
+            )
 
     def _createsegmentation(self, clip: Clip, query: dict[str, str]) -> None:
         assert not clip.segments, "a grid over segments that are there"
         duration = int(query["duration"])
         for number, start in enumerate(range(0, clip.frames or 0, duration), 1):
             piece = {"start": start, "duration": min(duration, (clip.frames or 0) - start)}
-            clip.segments[number] = piece | ({"title": f"{query['title']} {number}"} if "title" in query else {})
+            clip.segments[number] = piece | (
+                {"title": f"{query['title']} {number}"} if "title" in query else {}
+            )
 
     def _deletesegment(self, clip: Clip, query: dict[str, str]) -> None:
         del clip.segments[int(query["seg_num"])]
@@ -186,7 +202,15 @@ class Server:
     def _createmarker(self, clip: Clip, query: dict[str, str]) -> None:
         uid, frame = int(query.pop("uid")), query.pop("frame", None)
         if uid == -1:
-            uid = max([0 if self.reuses_uids else clip.last_uid, *(marker["uid"] for marker in clip.markers)]) + 1
+            uid = (
+                max(
+                    [
+                        0 if self.reuses_uids else clip.last_uid,
+                        *(marker["uid"] for marker in clip.markers),
+                    ]
+                )
+                + 1
+            )
             clip.last_uid = uid
             assert frame is not None
             clip.markers.append({"uid": uid, "frame": int(frame), **query})
@@ -228,7 +252,9 @@ class Server:
             finalized=clip.finalized,
             attributes=attributes,
             markers=tuple(_marker(marker) for marker in clip.markers),
-            segments=tuple(self._segment(number, clip.segments[number]) for number in clip.segments),
+            segments=tuple(
+                self._segment(number, clip.segments[number]) for number in clip.segments
+            ),
         )
 
     def _segment(self, number: int, segment: dict[str, Any]) -> Segment:
@@ -249,7 +275,13 @@ class Server:
         found: list[Entry] = []
         for clip in self.clips.values():
             attributes = self.asset(clip).attributes
-            home = listed_entry(parse_folder(clip.folder or ""), clip.title, clip.link_id, clip.finalized, attributes)
+            home = listed_entry(
+                parse_folder(clip.folder or ""),
+                clip.title,
+                clip.link_id,
+                clip.finalized,
+                attributes,
+            )
             found += [home, *(self.link(clip, number) for number in range(len(clip.links)))]
         return found
 
@@ -257,7 +289,9 @@ class Server:
         """One link of a clip, with a link_id of its own."""
         *folder, title = parse_folder(clip.links[number])
         link_id = None if clip.link_id is None else 1000 * (number + 1) + clip.link_id
-        return listed_entry(tuple(folder), title, link_id, clip.finalized, self.asset(clip).attributes)
+        return listed_entry(
+            tuple(folder), title, link_id, clip.finalized, self.asset(clip).attributes
+        )
 
     def answer(self, title: str) -> Asset | None:
         """The answer to a title: a clip's own, else that of a link."""
@@ -298,12 +332,18 @@ class WorldReader:
         # The server counts from the in point, the port from the first frame of the file.
         first = int(answer.attributes.get("first_frame", 0))
         markers = tuple(structs.replace(each, frame=first + each.frame) for each in answer.markers)
-        segments = tuple(structs.replace(each, start=first + each.start) for each in answer.segments)
+        segments = tuple(
+            structs.replace(each, start=first + each.start) for each in answer.segments
+        )
         return structs.replace(answer, markers=markers, segments=segments)
 
     async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
         self.asked.append(f"xmp {address.name}")
-        title = self.server.ids[f"{address.namespace}:{address.name}"] if address.namespace else address.name
+        title = (
+            self.server.ids[f"{address.namespace}:{address.name}"]
+            if address.namespace
+            else address.name
+        )
         xmp = self.server.clips[title].xmp
         return None if xmp is None else {name: tuple(values) for name, values in xmp.items()}
 
@@ -322,14 +362,17 @@ class WorldReader:
         return [
             entry
             for entry in self.server.entries()
-            if entry.folder[:depth] == select.folder and (select.recursive or len(entry.folder) == depth)
+            if entry.folder[:depth] == select.folder
+            and (select.recursive or len(entry.folder) == depth)
         ]
 
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
         self.asked.append(f"links {asset.title}")
         return entries_of(asset, self.server.entries()).links
 
-    async def read_entries(self, database: str, asset: Asset, *, in_doubt: bool = False) -> ClipEntries:
+    async def read_entries(
+        self, database: str, asset: Asset, *, in_doubt: bool = False
+    ) -> ClipEntries:
         self.asked.append("entries")
         return (await index_links(self.server.entries())).entries_of(asset, in_doubt=in_doubt)
 
@@ -353,7 +396,9 @@ class WorldReader:
 
 
 def _rss_item(item: dict[str, Any]) -> RssItem:
-    title, description, link, date = (item.get(name) for name in ("title", "description", "link", "pubDate"))
+    title, description, link, date = (
+        item.get(name) for name in ("title", "description", "link", "pubDate")
+    )
     return RssItem(item["guid"], title, description, link, date, item.get("extra", {}))
 
 
@@ -361,21 +406,30 @@ def read_after(target: Target, reader: Reader) -> LiveTarget:
     """Read a target after its run, as verification does."""
     effects = [effect for request in target.effects for effect in request]
     things = things_to_verify(target, effects)
-    return asyncio.run(read_again(reader.fresh(homes=True), SharedReads(), target, len(target.requests), things))
+    return asyncio.run(
+        read_again(reader.fresh(homes=True), SharedReads(), target, len(target.requests), things)
+    )
 
 
 def why_not(target: Target, reader: Reader, index: int = 0, secrets: Secrets | None = None) -> str:
     """Return why a request must not be sent any more; empty: it may be."""
     effects = [effect for request in target.effects[index:] for effect in request]
-    looked = [(aspect, key) for name in target.looked.names for aspect, _, key in [name.partition(" ")]]
+    looked = [
+        (aspect, key) for name in target.looked.names for aspect, _, key in [name.partition(" ")]
+    ]
     things = (*looked, *(effect.thing for effect in effects))
     try:
-        live = asyncio.run(read_again(reader.fresh(homes=True), SharedReads(), target, index, things))
+        live = asyncio.run(
+            read_again(reader.fresh(homes=True), SharedReads(), target, index, things)
+        )
     except AnotherClipError as error:
         return error.message
     if target.kind == "asset" and live.asset is None:
         return "it no longer exists"
-    if live.asset is not None and (why := asyncio.run(why_title_is_taken(target, reader, live.asset))) is not None:
+    if (
+        live.asset is not None
+        and (why := asyncio.run(why_title_is_taken(target, reader, live.asset))) is not None
+    ):
         return why
     found: Guard = guard(target, index, live, secrets or Secrets())
     return found.why
@@ -397,7 +451,9 @@ class Stage:
     def plan(self, *intents: Intent, forks: int = 4, **options: Any) -> Survey:
         """Plan; ``options`` are parts of the context."""
         self.reader = WorldReader(self.server)
-        context = SurveyContext(self.spec, self.reader, self.memory, hash_file=self.disk.sha256, **options)
+        context = SurveyContext(
+            self.spec, self.reader, self.memory, hash_file=self.disk.sha256, **options
+        )
         return asyncio.run(survey(intents, context, forks=forks))
 
     def apply(self, found: Survey) -> list[Difference]:
@@ -422,7 +478,12 @@ class Stage:
         self.memory.remember(target.id, download_items(target, index, "0" * 64))
 
 
-def stage(*clips: Clip, dialect: Dialect | None = None, version: tuple[int, ...] | None = None, **server: Any) -> Stage:
+def stage(
+    *clips: Clip,
+    dialect: Dialect | None = None,
+    version: tuple[int, ...] | None = None,
+    **server: Any,
+) -> Stage:
     made = Server({clip.title: clip for clip in clips}, dialect=dialect or Dialect(), **server)
     spec = ServerSpec("studio-a", "http://127.0.0.1:7901", version=version, dialect=made.dialect)
     return Stage(made, spec)

@@ -13,7 +13,14 @@ from msauto.documents.document import Document, SourceNode
 from msauto.documents.loader import load_yaml
 from msauto.documents.strict_model import Model
 from msauto.errors import InputError
-from msauto.model.desired import ChannelRef, DatabaseRef, Desired, DesiredXmpBatch, Intent, TaskSource
+from msauto.model.desired import (
+    ChannelRef,
+    DatabaseRef,
+    Desired,
+    DesiredXmpBatch,
+    Intent,
+    TaskSource,
+)
 from msauto.model.facts import Facts
 from msauto.model.server import Dialect
 from msauto.playbook.input_files import Files, LookupContext
@@ -22,7 +29,11 @@ from msauto.playbook.plays import check_arguments
 from msauto.playbook.schema.play import AssetArgs, CommandArgs, ProxyArgs, TargetKeys, ThumbnailArgs
 from msauto.playbook.schema.schema_errors import read_as
 
-_OPERATIONS: dict[str, type[TargetKeys]] = {"command": CommandArgs, "thumbnail": ThumbnailArgs, "proxy": ProxyArgs}
+_OPERATIONS: dict[str, type[TargetKeys]] = {
+    "command": CommandArgs,
+    "thumbnail": ThumbnailArgs,
+    "proxy": ProxyArgs,
+}
 
 
 def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str = ",") -> Intent:
@@ -30,7 +41,9 @@ def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str
     node = SourceNode(_document(args, file))
     checked = read_as(AssetArgs, node.document.data, node)
     dialect = Dialect(list_separator=separator)
-    on_server = (problem for aspect in ASPECTS.values() for problem in aspect.check(checked, node, dialect))
+    on_server = (
+        problem for aspect in ASPECTS.values() for problem in aspect.check(checked, node, dialect)
+    )
     problems = [*check_arguments(checked, node), *on_server]
     if problems:
         raise InputError(problems)
@@ -44,7 +57,9 @@ def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str
 
 def run_intent(module: str, args: dict[str, Any], *, file: str = "task.yml") -> Intent:
     """Return the intent of a ``command``, ``thumbnail``, ``proxy`` or ``xmp_batch`` task, whose file is ``content``."""
-    node = SourceNode(_document({name: value for name, value in args.items() if name != "content"}, file))
+    node = SourceNode(
+        _document({name: value for name, value in args.items() if name != "content"}, file)
+    )
     source = TaskSource.at(node.place, file)
     if module == "xmp_batch":
         batch = DesiredXmpBatch(source, args["connector"], args["src"], args["content"].encode())

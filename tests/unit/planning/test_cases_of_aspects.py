@@ -34,9 +34,15 @@ ASPECTS = (
     "command", "thumbnail", "proxy", "xmp_batch",
 )  # fmt: skip
 CASES = sorted(path for aspect in ASPECTS for path in (ROOT / aspect).glob("*.json"))
-TABLES = {path: json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "editorial").glob("*.json"))}
+TABLES = {
+    path: json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "editorial").glob("*.json"))
+}
 ROWS = [
-    pytest.param({**row, "live": {**table.get("live", {}), **row.get("live", {})}}, id=f"{path.stem}-{number}")
+    pytest.param(
+        {**row, "live": {**table.get("live", {}), **row.get("live", {})}},
+        id=f"{path.stem}-{number}",
+    )
     for path, table in TABLES.items()
     for number, row in enumerate(table["rows"])
 ]
@@ -55,7 +61,9 @@ def test_case(path: Path) -> None:
     context = _scene(case)
     intents = _intents(case, context)
     separator = context.spec.dialect.list_separator
-    left_out = tuple(_intent(args, "left_out.yml", separator) for args in [case.get("left_out")] if args)
+    left_out = tuple(
+        _intent(args, "left_out.yml", separator) for args in [case.get("left_out")] if args
+    )
     found = context.plan(*intents, left_out=left_out)
     if "error" in case or "errors" in case:
         _check_errors(found, case.get("errors", [case.get("error")]))
@@ -67,7 +75,9 @@ def test_case(path: Path) -> None:
     assert list(found.warnings) == case.get("warnings", [])
     context.apply(found)
     again = context.plan(*intents, left_out=left_out)
-    assert [change for target in again.targets for change in _changes(target)] == case.get("again", [])
+    assert [change for target in again.targets for change in _changes(target)] == case.get(
+        "again", []
+    )
     assert sum(target.error is not None for target in again.targets) == case.get("again_errors", 0)
 
 
@@ -99,13 +109,21 @@ def _check_errors(found: Survey, expected: list[str | list[str]]) -> None:
 def _check_plan(found: Survey, case: dict[str, Any]) -> None:
     changes = [change for target in found.targets for change in target.changes]
     requests = [request for target in found.targets for request in target.requests]
-    assert [change for target in found.targets for change in _changes(target)] == case.get("changes", [])
+    assert [change for target in found.targets for change in _changes(target)] == case.get(
+        "changes", []
+    )
     assert [f"{request.method} {request.path}" for request in requests] == case.get("requests", [])
     if "bodies" in case:
-        assert [request.body.content.decode() for request in requests if request.body] == case["bodies"]
+        assert [request.body.content.decode() for request in requests if request.body] == case[
+            "bodies"
+        ]
     if "reversible" in case:
         assert [change.reversible for change in changes] == case["reversible"]
-    found_outside = {" ".join(change.thing): change.outside.left for change in changes if change.outside is not None}
+    found_outside = {
+        " ".join(change.thing): change.outside.left
+        for change in changes
+        if change.outside is not None
+    }
     assert found_outside == case.get("outside", {})
     if "basis" in case:
         assert [change.basis for change in changes] == case["basis"]
@@ -117,7 +135,9 @@ def _check_plan(found: Survey, case: dict[str, Any]) -> None:
     if case.get("skipped"):
         assert (found.unchanged, found.skipped, found.targets) == (0, 1, ())
     covered = sorted({number for request in requests for number in request.changes})
-    assert len(found.targets) != 1 or covered == list(range(len(changes))), "every change has its request"
+    assert len(found.targets) != 1 or covered == list(range(len(changes))), (
+        "every change has its request"
+    )
 
 
 def _looked(target: Target) -> list[str]:
@@ -147,12 +167,18 @@ def _intent(args: dict[str, Any], name: str, separator: str) -> Intent:
     module = next(iter(args))
     if module in RUNS:
         return run_intent(module, args[module], file=name)
-    return rss_intent(args, file=name) if "channel" in args else asset_intent(args, file=name, separator=separator)
+    return (
+        rss_intent(args, file=name)
+        if "channel" in args
+        else asset_intent(args, file=name, separator=separator)
+    )
 
 
 def _scene(case: dict[str, Any]) -> Stage:
     live, server = case.get("live"), dict(case.get("server", {}))
-    clips = [_clip(one) for one in ([live] if live and "title" in live else []) + case.get("others", [])]
+    clips = [
+        _clip(one) for one in ([live] if live and "title" in live else []) + case.get("others", [])
+    ]
     if live and "channel" in live:
         server["channels"] = {live["channel"]: live["items"]}
     server["folders"] = set(server.get("folders", []))
@@ -168,5 +194,8 @@ def _scene(case: dict[str, Any]) -> Stage:
 
 
 def _clip(live: dict[str, Any]) -> Clip:
-    segments = {one["number"]: {k: v for k, v in one.items() if k != "number"} for one in live.get("segments", [])}
+    segments = {
+        one["number"]: {k: v for k, v in one.items() if k != "number"}
+        for one in live.get("segments", [])
+    }
     return Clip(**{**live, "segments": segments})

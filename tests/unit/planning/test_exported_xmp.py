@@ -20,7 +20,11 @@ from msauto.model.server import Dialect
     ],
 )
 def test_values_are_a_text_or_a_list(values: tuple[str, ...], exported: object) -> None:
-    fields = XmpFields().export(AssetSnapshot("Film", Asset("Film"), {"dc:subject": values}), Dialect()).items
+    fields = (
+        XmpFields()
+        .export(AssetSnapshot("Film", Asset("Film"), {"dc:subject": values}), Dialect())
+        .items
+    )
     assert fields.get("dc:subject") == exported
 
 

@@ -29,7 +29,9 @@ CREATED = "2026-11-20T10:15:00+01:00"
 
 def plan_of(context: Stage, *intents: Intent, limits: Limits | None = None) -> Plan:
     found = context.plan(*intents, find_links=True)
-    resolved = ResolvedPlaybooks((), inputs=(InputFile("news.yml", "00ff"),), warnings=("a warning",))
+    resolved = ResolvedPlaybooks(
+        (), inputs=(InputFile("news.yml", "00ff"),), warnings=("a warning",)
+    )
     return assemble(resolved, [found], created=CREATED, version="0.1.0", limits=limits or Limits())
 
 
@@ -42,10 +44,16 @@ def gone(title: str) -> Intent:
 
 @table("planning/losses", "args", "lost")
 @pytest.mark.parametrize("update", ["recreate", "overwrite"])
-def test_what_is_written_over_without_its_key_is_a_loss(update: Any, args: dict[str, Any], lost: int) -> None:
+def test_what_is_written_over_without_its_key_is_a_loss(
+    update: Any, args: dict[str, Any], lost: int
+) -> None:
     segments = {n: {"start": n, "duration": 1, "title": f"s{n}"} for n in range(60)}
-    context = stage(Clip("Film", folder="Master", segments=segments), dialect=Dialect(segment_update=update))
-    context.memory.always.update({f"segment:{n}": {"keywords": None} for n in segments})  # a run has sent none
+    context = stage(
+        Clip("Film", folder="Master", segments=segments), dialect=Dialect(segment_update=update)
+    )
+    context.memory.always.update(
+        {f"segment:{n}": {"keywords": None} for n in segments}
+    )  # a run has sent none
     intent = asset_intent({"title": "Film", **args})
     (refusal,) = plan_of(context, intent).refusals or (None,)
     assert (refusal and refusal.remedy) == (f"--allow-remove {lost}" if lost else None)
@@ -54,10 +62,15 @@ def test_what_is_written_over_without_its_key_is_a_loss(update: Any, args: dict[
 
 
 def test_keywords_that_are_not_known_are_shown_and_count_as_no_loss() -> None:
-    context = stage(Clip("Film", segments={n: {"start": n, "duration": 1} for n in range(2)}), reports_keywords=False)
+    context = stage(
+        Clip("Film", segments={n: {"start": n, "duration": 1} for n in range(2)}),
+        reports_keywords=False,
+    )
     context.memory.always["segment:1"] = {"keywords": "k"}
     desired = [{"number": n, "start": n, "duration": 2} for n in range(2)]
-    plan = plan_of(context, asset_intent({"title": "Film", "segments": desired}), limits=Limits(allow_remove=0))
+    plan = plan_of(
+        context, asset_intent({"title": "Film", "segments": desired}), limits=Limits(allow_remove=0)
+    )
     assert not plan.refusals
     (target,) = plan.targets
     assert [mapping(each.after).get("keywords", "") for each in target.changes] == [None, "k"]
@@ -92,7 +105,13 @@ def rich_plan() -> Plan:
         "links": [{"folder": "Playout"}],
     }
     items = [{"guid": "n", "text": "Новости"}]
-    return plan_of(context, asset_intent(args), gone("No"), rss_intent({"channel": "c", "items": items}), gone("Film"))
+    return plan_of(
+        context,
+        asset_intent(args),
+        gone("No"),
+        rss_intent({"channel": "c", "items": items}),
+        gone("Film"),
+    )
 
 
 def json_of(plan: Plan) -> Any:
@@ -116,9 +135,20 @@ def test_a_plan_of_an_older_version_has_no_context() -> None:
 
 def test_the_contract_to_the_letter() -> None:
     context = stage(Clip("Evening News", folder="Raw/2026", fields={"comment": "raw"}))
-    plan = plan_of(context, asset_intent({"title": "Evening News", "fields": {"comment": "Ready"}}, file="news.yml"))
+    plan = plan_of(
+        context,
+        asset_intent({"title": "Evening News", "fields": {"comment": "Ready"}}, file="news.yml"),
+    )
     data = json_of(plan)
-    assert list(data)[:7] == ["format", "version", "created", "msauto", "inputs", "summary", "refusals"]
+    assert list(data)[:7] == [
+        "format",
+        "version",
+        "created",
+        "msauto",
+        "inputs",
+        "summary",
+        "refusals",
+    ]
     assert data["summary"] == {
         "assets": 1, "add": 0, "change": 1, "delete": 0, "run": 0, "unchanged": 0, "skipped": 0, "errors": 0,
         "requests": 1, "reads": 1,
@@ -131,7 +161,11 @@ def test_the_contract_to_the_letter() -> None:
     }  # fmt: skip
     assert request["path"] == "/storage/NEWS@Evening%20News?command=SETFIELD&name=comment&val=Ready"
     assert (request["method"], request["changes"], target["error"]) == ("POST", [0], None)
-    assert (target["folder"], target["kind"], target["fingerprint"][:7]) == ("Raw/2026", "asset", "sha256:")
+    assert (target["folder"], target["kind"], target["fingerprint"][:7]) == (
+        "Raw/2026",
+        "asset",
+        "sha256:",
+    )
 
 
 def spoil(data: Any, path: list[Any], more: dict[str, Any] | None, less: str | None) -> None:
@@ -148,7 +182,10 @@ def test_a_spoilt_plan_file_is_refused(
 ) -> None:
     context = stage(Clip("Film", fields={"comment": "raw"}), channels={"c": []})
     items = [{"guid": "n", "text": "A"}]
-    tasks = asset_intent({"title": "Film", "fields": {"comment": "x"}}), rss_intent({"channel": "c", "items": items})
+    tasks = (
+        asset_intent({"title": "Film", "fields": {"comment": "x"}}),
+        rss_intent({"channel": "c", "items": items}),
+    )
     data = json_of(plan_of(context, *tasks))
     spoil(data, path, more, less)
     with pytest.raises(InputError) as raised:
@@ -178,10 +215,17 @@ def test_what_came_of_a_run_is_no_plan(key: str) -> None:
 
 
 @table("planning/drift_of_what_was_compared", "drift", "still")
-def test_only_what_the_plan_looks_at_and_touches_is_drift(drift: dict[str, Any], still: bool) -> None:
+def test_only_what_the_plan_looks_at_and_touches_is_drift(
+    drift: dict[str, Any], still: bool
+) -> None:
     clip = Clip("Film", folder="Raw", fields={"comment": "raw"})
     context = stage(clip, folders={"Playout"})
-    args = {"fields": {"comment": "x"}, "xmp": {"dc:a": "2"}, "markers": [{"at": 3}], "links": [{"folder": "Playout"}]}
+    args = {
+        "fields": {"comment": "x"},
+        "xmp": {"dc:a": "2"},
+        "markers": [{"at": 3}],
+        "links": [{"folder": "Playout"}],
+    }
     (target,) = context.plan(asset_intent({"title": "Film", **args})).targets
     context.server.clips["Film"] = replace(clip, **drift)
     assert (why_not(target, context.reader) == "") is still
@@ -190,13 +234,22 @@ def test_only_what_the_plan_looks_at_and_touches_is_drift(drift: dict[str, Any],
 @table("planning/facts_looked_at_again", "fact", "drift")
 def test_facts_of_every_type_are_looked_at_again(fact: str, drift: dict[str, Any]) -> None:
     context = stage(Clip("Film"))
-    target = Target("studio-a", "NEWS", "asset", "Film", address=Address("Film"), requests=(Request("POST", "/x"),))
+    target = Target(
+        "studio-a",
+        "NEWS",
+        "asset",
+        "Film",
+        address=Address("Film"),
+        requests=(Request("POST", "/x"),),
+    )
     live = read_after(target, context.reader)
     looked = seen(target, live, [f"fact {fact}"], Secrets()).looked
     assert compare({}, (), snapshot_with_facts(live, looked.names), {}, looked.items()).looked == []
     context.server.clips["Film"] = replace(context.server.clips["Film"], **drift)
     changed = read_after(target, context.reader)
-    assert compare({}, (), snapshot_with_facts(changed, looked.names), {}, looked.items()).looked == [f"fact {fact}"]
+    assert compare(
+        {}, (), snapshot_with_facts(changed, looked.names), {}, looked.items()
+    ).looked == [f"fact {fact}"]
 
 
 def test_long_requests_are_split_or_refused() -> None:
@@ -205,7 +258,12 @@ def test_long_requests_are_split_or_refused() -> None:
     xmp = {f"dc:field{n}": "x" * 40 for n in range(4)}
     (target,) = context.plan(asset_intent({"title": "Film", "xmp": xmp})).targets
     assert len(target.requests) == 2
-    assert sorted(number for request in target.requests for number in request.changes) == [0, 1, 2, 3]
+    assert sorted(number for request in target.requests for number in request.changes) == [
+        0,
+        1,
+        2,
+        3,
+    ]
     (target,) = context.plan(asset_intent({"title": "Film", "xmp": {"dc:a": "x" * 300}})).targets
     assert "the cap is 200" in str(target.error)
 
@@ -214,10 +272,15 @@ def test_long_requests_are_split_or_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "shown"), [(b"title: Film", "00ff"), (b"password: open sesame", "***"), (None, "***")]
+    ("content", "shown"),
+    [(b"title: Film", "00ff"), (b"password: open sesame", "***"), (None, "***")],
 )
-def test_a_hash_from_which_a_secret_could_be_guessed_is_hidden(content: bytes | None, shown: str) -> None:
+def test_a_hash_from_which_a_secret_could_be_guessed_is_hidden(
+    content: bytes | None, shown: str
+) -> None:
     """``None``: the file is too large to be searched."""
-    resolved = ResolvedPlaybooks((), inputs=(InputFile("news.yml", "00ff", content),), secrets=Secrets(["open sesame"]))
+    resolved = ResolvedPlaybooks(
+        (), inputs=(InputFile("news.yml", "00ff", content),), secrets=Secrets(["open sesame"])
+    )
     made = assemble(resolved, [], created=CREATED, version="0.1.0", limits=Limits())
     assert made.inputs[0].sha256 == shown

@@ -30,9 +30,15 @@ def plan(*markers: dict[str, Any], dialect: Dialect = FROM_IN, **args: Any) -> T
 
 
 def test_effects_have_the_whole_value_before_and_what_is_sent_after() -> None:
-    target = plan({"uid": 7, "state": "absent"}, {"at": 50, "title": "new"}, {"at": 90, "rating": 2})
+    target = plan(
+        {"uid": 7, "state": "absent"}, {"at": 50, "title": "new"}, {"at": 90, "rating": 2}
+    )
     assert target.effects == (
-        (Effect("marker", "7", {"frame": 70, "track": "Icon", "title": "seven", "comment": ""}, None),),
+        (
+            Effect(
+                "marker", "7", {"frame": 70, "track": "Icon", "title": "seven", "comment": ""}, None
+            ),
+        ),
         (
             Effect(
                 "marker",
@@ -70,7 +76,10 @@ def test_positions_that_count_from_the_in_point_depend_on_it() -> None:
 
 def test_what_goes_counts_as_lost_unless_a_task_names_its_uid() -> None:
     twins = [*LIVE, {"uid": 7, "frame": 30, "track": "Icon"}]
-    for args in ({"markers": [{"uid": 7, "state": "absent"}]}, {"markers": [{"at": 50}], "exactly": ["markers"]}):
+    for args in (
+        {"markers": [{"uid": 7, "state": "absent"}]},
+        {"markers": [{"at": 50}], "exactly": ["markers"]},
+    ):
         world = stage(Clip("Film", markers=[dict(marker) for marker in twins]))
         (target,) = world.plan(asset_intent({"title": "Film", "lossy": True, **args})).targets
         gone = [change.losses for change in target.changes if change.action == "delete"]

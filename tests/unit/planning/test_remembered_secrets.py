@@ -67,7 +67,12 @@ def test_what_is_remembered_is_recalled_by_who_knows_the_secret(value: Json) -> 
 
 def test_who_does_not_know_it_sees_nothing_of_it() -> None:
     kept = Kept()
-    items: dict[str, Json] = {"a": TOKEN, "b": ["x", TOKEN], "c": {"k": TOKEN, "n": 1}, "d": "plain"}
+    items: dict[str, Json] = {
+        "a": TOKEN,
+        "b": ["x", TOKEN],
+        "c": {"k": TOKEN, "n": 1},
+        "d": "plain",
+    }
     memory(kept, TOKEN).remember(TARGET, items)
     assert dict(memory(kept, "tok-other").recall(TARGET)) == {"d": "plain"}
 

@@ -23,7 +23,9 @@ def overlap(one: Span, other: Span) -> bool:
 
 
 @given(lengths, lengths, st.randoms(use_true_random=False))
-def test_nothing_overlaps_on_the_way(old: list[tuple[int, int]], new: list[tuple[int, int]], random: object) -> None:
+def test_nothing_overlaps_on_the_way(
+    old: list[tuple[int, int]], new: list[tuple[int, int]], random: object
+) -> None:
     # Segments keep their order in the clip, as in any recut: then there always is a way.
     moves = list(zip(spans(old), spans(new), strict=False))
     random.shuffle(moves)  # type: ignore[attr-defined]
@@ -32,7 +34,9 @@ def test_nothing_overlaps_on_the_way(old: list[tuple[int, int]], new: list[tuple
     assert sorted(order) == list(range(len(moves)))
     for index in order:
         live[index] = moves[index][1]
-        assert not any(overlap(live[index], span) for other, span in enumerate(live) if other != index)
+        assert not any(
+            overlap(live[index], span) for other, span in enumerate(live) if other != index
+        )
 
 
 def test_the_order_is_kept_where_nothing_is_in_the_way() -> None:

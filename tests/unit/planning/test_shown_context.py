@@ -28,7 +28,9 @@ def shown(*things: tuple[Any, str]) -> TargetContext | None:
 
 
 def test_what_a_change_shows_is_not_repeated() -> None:
-    assert shown(("segment", "1"), ("segment", "3"), ("marker", "2"), ("xmp", "dc:a")) == TargetContext(
+    assert shown(
+        ("segment", "1"), ("segment", "3"), ("marker", "2"), ("xmp", "dc:a")
+    ) == TargetContext(
         1000, (shown_segment(2, 10, 20, "Two"), shown_marker(1, 5, "Cue Point", "Break"))
     )
 
@@ -40,7 +42,9 @@ def test_other_changes_need_the_length_alone() -> None:
 def test_a_secret_in_a_title_or_track_is_redacted() -> None:
     markers = shown_marker(1, 2, "General", "topsecret"), shown_marker(2, 3, "my topsecret")
     context = TargetContext(9, (shown_segment(1, 0, 1, "a topsecret"), *markers))
-    target = Redactor(Secrets(["topsecret"]))(Target("studio", "NEWS", "asset", "Film", context=context))
+    target = Redactor(Secrets(["topsecret"]))(
+        Target("studio", "NEWS", "asset", "Film", context=context)
+    )
     assert target.context is not None
     assert "topsecret" not in repr(target.context)
     assert target.context.items[0].title == "a ***"

@@ -74,13 +74,18 @@ def alive_assets() -> int:
 
 
 def surveyed(comment: str) -> tuple[Survey, int]:
-    clips = [Clip(f"Film {number}", folder="Raw", fields={"comment": "as it is"}) for number in range(MANY)]
+    clips = [
+        Clip(f"Film {number}", folder="Raw", fields={"comment": "as it is"})
+        for number in range(MANY)
+    ]
     reader = Watcher(Server(clips={clip.title: clip for clip in clips}, folders={"Raw"}))
     reader.before = alive_assets()
     desired = DesiredAsset(SOURCE, parts={"field": {"comment": Sourced(comment, SOURCE)}})
     everything = Intent(SelectRef("NEWS", ("Raw",)), SOURCE, lambda _: desired)
     work = ServerIntents(ServerSpec("studio-a", "http://studio-a:7901"), (everything,))
-    return asyncio.run(survey(work.intents, SurveyContext(work.server, reader, DictMemory()), forks=FORKS)), reader.held
+    return asyncio.run(
+        survey(work.intents, SurveyContext(work.server, reader, DictMemory()), forks=FORKS)
+    ), reader.held
 
 
 def test_of_what_is_unchanged_nothing_is_kept_but_the_count() -> None:

@@ -34,9 +34,14 @@ def test_nothing_has_changed() -> None:
 
 def test_an_agreed_target_is_the_same_in_whatever_order_a_server_shows_its_attributes() -> None:
     target = planned(stage(FILM), {"fields": {"comment": "x"}})
-    orders: tuple[dict[str, Any], ...] = ({"track": "General", "title": "a"}, {"title": "a", "track": "General"})
+    orders: tuple[dict[str, Any], ...] = (
+        {"track": "General", "title": "a"},
+        {"title": "a", "track": "General"},
+    )
     changes = ((structs.replace(target.changes[0], before=each),) for each in orders)
-    one, other = (Plan("", "", targets=(structs.replace(target, changes=each),)) for each in changes)
+    one, other = (
+        Plan("", "", targets=(structs.replace(target, changes=each),)) for each in changes
+    )
     assert differences(one, other) == {}
 
 
@@ -69,7 +74,9 @@ def test_the_new_title_is_taken_by_now() -> None:
 
 def test_a_channel_that_has_moved_on() -> None:
     context = stage(channels={"c": []})
-    (target,) = context.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "A"}]})).targets
+    (target,) = context.plan(
+        rss_intent({"channel": "c", "items": [{"guid": "n", "text": "A"}]})
+    ).targets
     assert why(context, target) is None
     context.server.channels["c"].append({"guid": "m", "title": "B"})
     assert why(context, target) is None, "no task names it"
@@ -78,11 +85,15 @@ def test_a_channel_that_has_moved_on() -> None:
 
 
 @table("planning/drift_in_full", "drift", "words")
-def test_what_has_changed_is_told_as_far_as_the_plan_knows(drift: dict[str, Any], words: str) -> None:
+def test_what_has_changed_is_told_as_far_as_the_plan_knows(
+    drift: dict[str, Any], words: str
+) -> None:
     clip = replace(FILM, xmp={"dc:a": ["old"]})
     context = stage(clip)
     segments = [{"number": 1, "start": 0, "duration": 5}]
-    target = planned(context, {"fields": {"comment": "x"}, "xmp": {"dc:a": ["topsecret"]}, "segments": segments})
+    target = planned(
+        context, {"fields": {"comment": "x"}, "xmp": {"dc:a": ["topsecret"]}, "segments": segments}
+    )
     context.server.clips["Film"] = replace(clip, **drift)
     assert why(context, target) == words
     assert "old" not in why_not(target, context.reader, secrets=Secrets(["topsecret"]))
@@ -100,7 +111,13 @@ def comments(*titles: str) -> list[Intent]:
 
 
 def test_the_same_plan_is_applied_and_nothing_else() -> None:
-    context = stage(FILM, *(replace(FILM, title=title, link_id=n, orig_name=title) for n, title in enumerate("ABC", 2)))
+    context = stage(
+        FILM,
+        *(
+            replace(FILM, title=title, link_id=n, orig_name=title)
+            for n, title in enumerate("ABC", 2)
+        ),
+    )
     agreed = plan_of(context, *comments("Film", "A", "B"))
     assert refuse_differences(plan_of(context, *comments("Film", "A", "B")), agreed) == agreed
     context.server.clips["A"] = replace(context.server.clips["A"], fields={"comment": "theirs"})
@@ -120,8 +137,12 @@ def test_the_same_plan_is_applied_and_nothing_else() -> None:
 
 def test_where_the_playbook_is_does_not_matter() -> None:
     context = stage(FILM)
-    agreed = plan_of(context, asset_intent({"title": "Film", "fields": {"comment": "x"}}, file="a.yml"))
-    moved = plan_of(context, asset_intent({"title": "Film", "fields": {"comment": "x"}}, file="b/a.yml"))
+    agreed = plan_of(
+        context, asset_intent({"title": "Film", "fields": {"comment": "x"}}, file="a.yml")
+    )
+    moved = plan_of(
+        context, asset_intent({"title": "Film", "fields": {"comment": "x"}}, file="b/a.yml")
+    )
     assert differences(agreed, moved) == {}
 
 
@@ -149,20 +170,29 @@ def test_two_clips_of_one_title_are_two_targets() -> None:
 
 
 @table("planning/drift_of_identity", "now", "differs")
-def test_which_clip_it_is_is_compared_and_a_difference_is_named(now: dict[str, Any], differs: str) -> None:
+def test_which_clip_it_is_is_compared_and_a_difference_is_named(
+    now: dict[str, Any], differs: str
+) -> None:
     (target,) = plan_of(stage(FILM), *comments("Film")).targets
     clip = structs.replace(target.clip, link_id=1, hires="film.mxf", frames=100)
-    plans = [Plan("", "", targets=(structs.replace(target, clip=structs.replace(clip, **each)),)) for each in ({}, now)]
+    plans = [
+        Plan("", "", targets=(structs.replace(target, clip=structs.replace(clip, **each)),))
+        for each in ({}, now)
+    ]
     assert "".join(differences(*plans).values()) == differs
 
 
 @table("planning/written_by_another_run", "item", "before", "later")
-def test_what_only_the_ledger_knows_was_written_by_another_run(item: str, before: Any, later: Any) -> None:
+def test_what_only_the_ledger_knows_was_written_by_another_run(
+    item: str, before: Any, later: Any
+) -> None:
     aspect, _, name = item.partition(":")
     context = stage(replace(FILM, fields={}, xmp=None))
     if before is not None:
         context.memory.always[item] = before
-    intent = asset_intent({"title": "Film", **({"xmp": {name: ["9"]}} if aspect == "xmp" else {"fields": {name: 9}})})
+    intent = asset_intent(
+        {"title": "Film", **({"xmp": {name: ["9"]}} if aspect == "xmp" else {"fields": {name: 9}})}
+    )
     agreed = plan_of(context, intent)
     assert differences(agreed, plan_of(context, intent)) == {}
     context.memory.always[item] = later

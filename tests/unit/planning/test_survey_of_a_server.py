@@ -51,7 +51,10 @@ def absent(name: str = "task", *, with_links: bool = False) -> DesiredAsset:
 
 
 def intent(
-    ref: Ref, desired: Desired | None, name: str = "task", when: Callable[[Facts], bool] | None = None
+    ref: Ref,
+    desired: Desired | None,
+    name: str = "task",
+    when: Callable[[Facts], bool] | None = None,
 ) -> Intent:
     def evaluate(facts: Facts) -> Desired | None:
         return desired if when is None or when(facts) else None
@@ -86,14 +89,21 @@ def test_a_former_title_in_two_unicode_forms_is_no_chain() -> None:
 
 
 def test_a_clip_is_not_deleted_for_a_link_where_no_folder_is_reported() -> None:
-    context = stage(raw("Film", links=["Playout/Film", "Late/Film on air"]), folders={"Raw", "Playout", "Late"})
+    context = stage(
+        raw("Film", links=["Playout/Film", "Late/Film on air"]), folders={"Raw", "Playout", "Late"}
+    )
     context.server.clips["Film"].folder = None
     consented = absent(with_links=True)
     for ref in (film("Film on air"), SelectRef("NEWS", ("Late",)), SelectRef("NEWS", ("Playout",))):
         assert "may be a link of" in str(only(context.plan(intent(ref, consented))).error)
-    assert "may be a link of Late/Film on air" in str(only(context.plan(intent(film(), consented))).error)
+    assert "may be a link of Late/Film on air" in str(
+        only(context.plan(intent(film(), consented))).error
+    )
     context.server.ids = {"handle:7": "Film"}
-    assert only(context.plan(intent(IdRef("NEWS", "handle", "7"), consented))).requests[0].method == "DELETE"
+    assert (
+        only(context.plan(intent(IdRef("NEWS", "handle", "7"), consented))).requests[0].method
+        == "DELETE"
+    )
 
 
 # Errors stay with their target ---------------------------------------------------------------------------------
@@ -118,7 +128,9 @@ class _Failing(WorldReader):
 
 def _survey(reader: WorldReader, *intents: Intent, forks: int = 3) -> Survey:
     work = ServerIntents(ServerSpec("studio-a", "http://127.0.0.1:7901"), intents)
-    return asyncio.run(survey(work.intents, SurveyContext(work.server, reader, DictMemory()), forks=forks))
+    return asyncio.run(
+        survey(work.intents, SurveyContext(work.server, reader, DictMemory()), forks=forks)
+    )
 
 
 def test_a_server_error_stays_with_its_target_and_forks_bound_the_reading() -> None:
@@ -136,8 +148,14 @@ class _Folding(WorldReader):
     """A server that finds titles in any case, and whose answers have no title."""
 
     async def read_asset(self, database: str, address: Address) -> Asset | None:
-        asset = await WorldReader.read_asset(self, database, Address(address.name.lower(), address.namespace))
-        return None if asset is None else structs.replace(asset, title=None if address.namespace else address.name)
+        asset = await WorldReader.read_asset(
+            self, database, Address(address.name.lower(), address.namespace)
+        )
+        return (
+            None
+            if asset is None
+            else structs.replace(asset, title=None if address.namespace else address.name)
+        )
 
 
 def test_a_clip_that_is_listed_under_another_title_is_not_deleted() -> None:
@@ -149,12 +167,18 @@ def test_a_clip_that_is_listed_under_another_title_is_not_deleted() -> None:
 def test_the_listed_title_of_a_clip_found_by_its_id_is_a_place_of_it() -> None:
     """So a protected title protects it, although its answer has no title."""
     reader = _Folding(Server({"film": raw("film")}, folders={"Raw"}, ids={"handle:7": "film"}))
-    assert only(_survey(reader, intent(IdRef("NEWS", "handle", "7"), absent()))).places == ("Raw/film",)
+    assert only(_survey(reader, intent(IdRef("NEWS", "handle", "7"), absent()))).places == (
+        "Raw/film",
+    )
 
 
 def test_a_template_has_the_id_as_title_of_a_clip_whose_answer_has_none() -> None:
     reader = _Folding(Server({"film": raw("film")}, folders={"Raw"}, ids={"handle:7": "film"}))
-    by_id = Intent(IdRef("NEWS", "handle", "7"), source("task"), lambda facts: comment(f"of {facts.get('title')}"))
+    by_id = Intent(
+        IdRef("NEWS", "handle", "7"),
+        source("task"),
+        lambda facts: comment(f"of {facts.get('title')}"),
+    )
     assert only(_survey(reader, by_id)).changes[0].after == "of handle:7"
 
 
@@ -163,7 +187,9 @@ class _Normalizing(WorldReader):
     """A server that finds titles in any normalization form, and whose answers have no title."""
 
     async def read_asset(self, database: str, address: Address) -> Asset | None:
-        found = await WorldReader.read_asset(self, database, Address(unicodedata.normalize("NFC", address.name)))
+        found = await WorldReader.read_asset(
+            self, database, Address(unicodedata.normalize("NFC", address.name))
+        )
         return None if found is None else structs.replace(found, title=address.name)
 
 
@@ -183,13 +209,17 @@ def test_a_title_and_an_id_that_get_one_answer_are_one_target_without_a_link_id(
 
 def test_a_version_without_key_ids_is_an_error() -> None:
     context = stage(raw("Film"), ids={"handle:7": "Film"}, version=(2, 9, 68))
-    assert "2.9.69" in str(only(context.plan(intent(IdRef("NEWS", "handle", "7"), comment("x")))).error)
+    assert "2.9.69" in str(
+        only(context.plan(intent(IdRef("NEWS", "handle", "7"), comment("x")))).error
+    )
 
 
 # Commands ------------------------------------------------------------------------------------------------------
 
 
-def test_entries_of_what_is_deleted_are_read_once_and_those_of_removals_where_a_limit_needs_them() -> None:
+def test_entries_of_what_is_deleted_are_read_once_and_those_of_removals_where_a_limit_needs_them() -> (
+    None
+):
     context = stage(raw("Film", links=["Master/Film"]), raw("Other", link_id=2))
     gone = only(context.plan(intent(film(), absent(with_links=True))))
     assert gone.places == ("Master/Film",)
@@ -199,20 +229,26 @@ def test_entries_of_what_is_deleted_are_read_once_and_those_of_removals_where_a_
         "create_time": "2026-11-20T08:00:00",
         "links": ["Master/Film"],
     }
-    cleared = intent(film(), DesiredAsset(source("task"), {"marker": DesiredMarkers(exactly=source("task"))}))
+    cleared = intent(
+        film(), DesiredAsset(source("task"), {"marker": DesiredMarkers(exactly=source("task"))})
+    )
     context.server.clips["Film"].markers = [{"uid": 1, "frame": 0, "track": "General"}]
     assert only(context.plan(cleared)).places == ()
     assert only(context.plan(cleared, find_links=True)).places == ("Master/Film",)
 
 
 def test_all_handlers_of_a_name_whose_answer_was_lost_are_held() -> None:
-    handlers = tuple(Handler("Export", source("handler"), lambda _: None, order=(play,)) for play in range(2))
+    handlers = tuple(
+        Handler("Export", source("handler"), lambda _: None, order=(play,)) for play in range(2)
+    )
     desired = comment("Ready")
     unknown = Change("change", "field", "comment", None, "Ready", "none", False, source("task"))
     memory: dict[str, Json] = {"pending:handler:Export": {"run": "r1", "unknown": True}}
     due = due_handlers(handlers, [(handlers, desired)], desired, [unknown], memory)
     assert due.calls == []
     assert "it is not sent again, because the changed value is not reported" in due.warnings[0]
-    assert due.warnings[0].endswith("\nof its 2 calls for this target, those after the one in question were not sent")
+    assert due.warnings[0].endswith(
+        "\nof its 2 calls for this target, those after the one in question were not sent"
+    )
     certain = structs.replace(unknown, before="raw", basis="live")
     assert len(due_handlers(handlers, [(handlers, desired)], desired, [certain], memory).calls) == 2

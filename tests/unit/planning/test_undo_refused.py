@@ -16,7 +16,9 @@ from msauto.plugins.simulator.embedded import Simulator
 from tests.stage import Stage
 
 
-def test_a_run_of_another_server_and_a_run_that_goes_on_are_refused(sim: Simulator, tmp_path: Path) -> None:
+def test_a_run_of_another_server_and_a_run_that_goes_on_are_refused(
+    sim: Simulator, tmp_path: Path
+) -> None:
     sim.state.add_clip("Film", "Raw")
     stage = Stage(sim, tmp_path)
     assert stage.apply({"asset": {"title": "Film", "fields": {"comment": "Ready"}}}).ok

@@ -79,7 +79,9 @@ def test_what_select_found_needs_the_link_id(link_id: int | None, goes_on: bool)
     if goes_on:
         check_entry(bare, TONIGHT, TaskSource(""))
         return
-    with pytest.raises(PlanningError, match="another link_id, not reported by both: file, original name, creation"):
+    with pytest.raises(
+        PlanningError, match="another link_id, not reported by both: file, original name, creation"
+    ):
         check_entry(bare, TONIGHT, TaskSource(""))
 
 
@@ -98,7 +100,14 @@ def test_at_the_place_that_a_task_names_it_is_a_link() -> None:
 def test_the_fields_of_a_link_need_its_link_id(link_id: int | None, goes_on: bool) -> None:
     server: Any = OneListing([HOME, LINK], [FILM, structs.replace(TONIGHT, link_id=link_id)])
     change = Change(
-        "change", "link", "Playout/Tonight", {"comment": ""}, {"comment": "x"}, "live", True, TaskSource("")
+        "change",
+        "link",
+        "Playout/Tonight",
+        {"comment": ""},
+        {"comment": "x"},
+        "live",
+        True,
+        TaskSource(""),
     )
     if goes_on:
         asyncio.run(check_link_titles(server, "NEWS", FILM, [change]))
@@ -109,8 +118,21 @@ def test_the_fields_of_a_link_need_its_link_id(link_id: int | None, goes_on: boo
 
 @pytest.mark.parametrize("losses", [0, 1], ids=["named", "exactly"])
 def test_a_link_is_not_removed_by_its_title(losses: int) -> None:
-    change = Change("delete", "link", "Playout/Tonight", {"link_id": 7}, None, "live", True, TaskSource(""), losses)
-    with pytest.raises(PlanningError, match=r"too little to decide .* \(the same length; not reported by both: file"):
+    change = Change(
+        "delete",
+        "link",
+        "Playout/Tonight",
+        {"link_id": 7},
+        None,
+        "live",
+        True,
+        TaskSource(""),
+        losses,
+    )
+    with pytest.raises(
+        PlanningError,
+        match=r"too little to decide .* \(the same length; not reported by both: file",
+    ):
         asyncio.run(check_link_titles(SERVER, "NEWS", FILM, [change], home=("Raw",)))
 
 
@@ -121,14 +143,21 @@ def test_what_a_clip_that_loses_something_is_protected_by() -> None:
 def test_a_deletion_needs_consent() -> None:
     desired = DesiredAsset(TaskSource(""), present=False)
     found = FoundClip(FILM, Address("Film"), "Film")
-    with pytest.raises(PlanningError, match=r"several entries .*; Playout/Tonight may be one \(the same length; not"):
+    with pytest.raises(
+        PlanningError,
+        match=r"several entries .*; Playout/Tonight may be one \(the same length; not",
+    ):
         asyncio.run(check_deletion(SERVER, "NEWS", found, (), desired))
     consented = structs.replace(desired, with_links=True)
     assert asyncio.run(check_deletion(SERVER, "NEWS", found, (), consented)) is not None
 
 
-@pytest.mark.parametrize("named", [{"title": "Tonight"}, {"select": {"folder": "Playout"}}], ids=["title", "select"])
-def test_a_clip_is_not_deleted_while_a_task_names_what_may_be_its_link(named: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "named", [{"title": "Tonight"}, {"select": {"folder": "Playout"}}], ids=["title", "select"]
+)
+def test_a_clip_is_not_deleted_while_a_task_names_what_may_be_its_link(
+    named: dict[str, Any],
+) -> None:
     other = asset_intent({**named, "fields": {"comment": "x"}})
     for tasks in ((DELETED, other), (other, DELETED)):
         by_name = {target.name: target for target in spare().plan(*tasks).targets}
@@ -143,7 +172,9 @@ def test_a_task_that_asks_nothing_of_a_possible_link_does_not_protect_its_clip()
     absent = asset_intent({"title": "Tonight", "state": "absent", "with_links": True})
     idle = structs.replace(absent, evaluate=lambda _: None)
     for other in (absent, idle):
-        assert [str(each.error) for each in spare().plan(DELETED, other).targets if each.name == "Film"] == ["None"]
+        assert [
+            str(each.error) for each in spare().plan(DELETED, other).targets if each.name == "Film"
+        ] == ["None"]
         (film,) = spare().plan(DELETED, left_out=(other,)).targets
         assert film.error is None
 
@@ -180,7 +211,14 @@ def test_two_names_are_two_targets() -> None:
 
 
 def test_a_rename_does_not_take_the_title_of_what_may_be_another_clip() -> None:
-    target = Target("studio-a", "NEWS", "asset", "Film", address=Address("Film"), address_after=Address("Tonight"))
+    target = Target(
+        "studio-a",
+        "NEWS",
+        "asset",
+        "Film",
+        address=Address("Film"),
+        address_after=Address("Tonight"),
+    )
     why = asyncio.run(why_title_is_taken(target, SERVER, FILM))
     assert why == "another asset now has the title 'Tonight'"
 

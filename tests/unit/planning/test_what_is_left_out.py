@@ -22,12 +22,17 @@ def house(**clip: Any) -> Stage:
     film = Clip(
         "Film",
         folder="Raw",
-        markers=[{"uid": 1, "frame": 0, "track": "Cue Point"}, {"uid": 2, "frame": 100, "track": "Cue Point"}],
+        markers=[
+            {"uid": 1, "frame": 0, "track": "Cue Point"},
+            {"uid": 2, "frame": 100, "track": "Cue Point"},
+        ],
         links=["Playout/Film on air"],
         **clip,
     )
     other = Clip("Other", folder="Raw", link_id=2, create_time="2026-11-19T08:00:00")
-    return stage(film, other, folders={"Raw", "Playout"}, ids={"handle:7": "Film", "handle:8": "Other"})
+    return stage(
+        film, other, folders={"Raw", "Playout"}, ids={"handle:7": "Film", "handle:8": "Other"}
+    )
 
 
 def task(title: str, name: str = "left_out.yml", **args: Any) -> Intent:
@@ -87,15 +92,22 @@ def test_facts_that_the_plan_does_not_need_are_read_only_where_something_is_lost
 
     left_out = (structs.replace(marked("Film"), evaluate=evaluate),)
     context = house(xmp={"dc:a": ["1"]})
-    (target,) = context.plan(task("Film", "task.yml", fields={"comment": "x"}), left_out=left_out).targets
+    (target,) = context.plan(
+        task("Film", "task.yml", fields={"comment": "x"}), left_out=left_out
+    ).targets
     assert (target.error, target.looked.names, context.reader.asked) == (None, (), ["asset Film"])
     assert REMOVED in error_of(context.plan(EXACTLY, left_out=left_out))
 
 
 def test_the_plan_is_the_same_where_nothing_contradicts() -> None:
     agreed = task("Film", "task.yml", markers=[START], exactly=["markers"], fields={"comment": "x"})
-    left_out = [task(name, markers=[START], fields={"user_1": "y"}) for name in ("Film", "Film on air")]
-    left_out += [naming(ref, markers=[START], xmp={"dc:a": ["1"]}) for ref in (every(), IdRef("NEWS", "handle", "7"))]
+    left_out = [
+        task(name, markers=[START], fields={"user_1": "y"}) for name in ("Film", "Film on air")
+    ]
+    left_out += [
+        naming(ref, markers=[START], xmp={"dc:a": ["1"]})
+        for ref in (every(), IdRef("NEWS", "handle", "7"))
+    ]
     (alone,) = house().plan(agreed).targets
     (target,) = house().plan(agreed, left_out=tuple(left_out)).targets
     assert target.error is None

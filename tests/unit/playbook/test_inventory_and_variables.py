@@ -67,7 +67,11 @@ all:
 """)
     (tmp_path / "p.yml").write_text("- {hosts: h, tasks: []}")
     env = {"PASSWORD": "hunter2", "KEY": "hunter3"}
-    server = resolve(ResolveOptions((str(tmp_path / "p.yml"),), (str(tmp_path / "i.yml"),), env=env)).work[0].server
+    server = (
+        resolve(ResolveOptions((str(tmp_path / "p.yml"),), (str(tmp_path / "i.yml"),), env=env))
+        .work[0]
+        .server
+    )
     assert server.url == "https://h.tv.example:7901"
     assert server.version == (2, 9, 87)
     assert server.auth == Auth("ops", Secret("hunter2"), None, (("X-Key", Secret("hunter3")),))
@@ -78,7 +82,9 @@ all:
     assert "hunter" not in repr(server)
 
 
-def test_the_folder_of_the_playbook_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_of_the_playbook_is_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("inv.yml").write_text("all: {hosts: {h: {server: {url: http://h}, database: D}}}")
     Path("play.yml").write_text('- {hosts: all, tasks: [{asset: {title: "{{ playbook_dir }}"}}]}')
@@ -86,21 +92,35 @@ def test_the_folder_of_the_playbook_is_absolute(tmp_path: Path, monkeypatch: pyt
     assert found.work[0].intents[0].ref == TitleRef("D", str(tmp_path.resolve()))
 
 
-def test_the_server_of_an_option_is_one_of_the_inventory_or_has_its_variables(tmp_path: Path) -> None:
+def test_the_server_of_an_option_is_one_of_the_inventory_or_has_its_variables(
+    tmp_path: Path,
+) -> None:
     inventory = tmp_path / "i.yml"
-    inventory.write_text('all: {hosts: {a: {server: {url: "http://a"}}, b: {server: {url: "http://{{ env.B }}"}}}}')
+    inventory.write_text(
+        'all: {hosts: {a: {server: {url: "http://a"}}, b: {server: {url: "http://{{ env.B }}"}}}}'
+    )
 
     def names(url: str, *only: str) -> list[str]:
         options = ResolveOptions((), (str(inventory),), url, env={"B": "b2"})
         return [each.spec.name for each in named_servers(options, names=only or None)]
 
-    assert [names(url) for url in ("A:7901/", "http://b2", "http://127.0.0.1:8000")] == [["a"], ["b"], ["127.0.0.1"]]
-    with pytest.raises(InputError, match="the plan is for the server 'a', and not for that of --server"):
+    assert [names(url) for url in ("A:7901/", "http://b2", "http://127.0.0.1:8000")] == [
+        ["a"],
+        ["b"],
+        ["127.0.0.1"],
+    ]
+    with pytest.raises(
+        InputError, match="the plan is for the server 'a', and not for that of --server"
+    ):
         names("http://b2", "a")
 
 
 def test_a_name_that_only_an_inventory_can_set_is_told_with_a_server_alone(tmp_path: Path) -> None:
-    (tmp_path / "p.yml").write_text("- {hosts: all, database: N, tasks: [{asset: {title: '{{ house }}'}}]}\n")
+    (tmp_path / "p.yml").write_text(
+        "- {hosts: all, database: N, tasks: [{asset: {title: '{{ house }}'}}]}\n"
+    )
     options = ResolveOptions((str(tmp_path / "p.yml"),), server_url="http://h", env={})
-    with pytest.raises(InputError, match=r"'house'(.|\n)*take the variables of an inventory: -i FILE"):
+    with pytest.raises(
+        InputError, match=r"'house'(.|\n)*take the variables of an inventory: -i FILE"
+    ):
         resolve(options)

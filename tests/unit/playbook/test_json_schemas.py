@@ -29,7 +29,17 @@ ROOT = Path(__file__).parents[3]
 SCHEMAS = ROOT / "schemas"
 
 
-NAMES = ("playbook", "tasks", "handlers", "inventory", "settings", "plan", "batch", "batch-result", "events")
+NAMES = (
+    "playbook",
+    "tasks",
+    "handlers",
+    "inventory",
+    "settings",
+    "plan",
+    "batch",
+    "batch-result",
+    "events",
+)
 
 
 @cache
@@ -38,7 +48,9 @@ def validator_of(name: str) -> jsonschema.Draft202012Validator:
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    own = {"plan": plan_schema, "batch-result": batch_result_schema, "events": events_schema}.get(name)
+    own = {"plan": plan_schema, "batch-result": batch_result_schema, "events": events_schema}.get(
+        name
+    )
     return own() if own is not None else json_schema(name)
 
 
@@ -63,10 +75,14 @@ def test_rejects(play: Any) -> None:
         validator_of("playbook").validate([play])
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "playbooks").glob("*.yml")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "playbooks").glob("*.yml")), ids=lambda path: path.name
+)
 def test_example_playbooks_fit(path: Path) -> None:
     document = load_yaml(path.read_bytes(), str(path))
-    validator_of("playbook" if isinstance(document.data, list) else "inventory").validate(document.data)
+    validator_of("playbook" if isinstance(document.data, list) else "inventory").validate(
+        document.data
+    )
 
 
 def test_example_playbooks_hold() -> None:
@@ -97,7 +113,9 @@ PLAYBOOK = Path(__file__).parents[2] / "cases" / "language" / "whole.yml"
 
 
 def test_every_key_is_known() -> None:
-    resolved = resolve(ResolveOptions((str(PLAYBOOK),), server_url="http://h", extra_vars=("house=K5",), env={}))
+    resolved = resolve(
+        ResolveOptions((str(PLAYBOOK),), server_url="http://h", extra_vars=("house=K5",), env={})
+    )
     (work,) = resolved.work
     kinds = [type(intent.ref).__name__ for intent in work.intents]
     assert kinds.count("DatabaseRef") == 1
@@ -125,7 +143,9 @@ def test_a_mapping_that_only_a_validator_made_is_not_taken_for_another() -> None
     record = ValidationRecord()
     Outer.model_validate({"inner": [{"number": number} for number in range(50)]}, context=record)
     assert len(record.mappings) == 1 + 50, "each has an identity of its own"
-    assert {number for number, (mapping, _) in record.mappings.items() if id(mapping) != number} == set()
+    assert {
+        number for number, (mapping, _) in record.mappings.items() if id(mapping) != number
+    } == set()
 
 
 # Invalid files and their exact error messages: ``x.yml`` beside ``x.txt``
@@ -168,7 +188,10 @@ def test_playbook(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     inventory = tmp_path / "inventory.yml"
     inventory.write_text(INVENTORY)
     monkeypatch.chdir(CASES)
-    compare(said_of(ResolveOptions((f"{name}.yml",), (str(inventory),), env={}, now=NOW)), CASES / f"{name}.txt")
+    compare(
+        said_of(ResolveOptions((f"{name}.yml",), (str(inventory),), env={}, now=NOW)),
+        CASES / f"{name}.txt",
+    )
 
 
 @pytest.mark.parametrize("name", INVENTORIES)

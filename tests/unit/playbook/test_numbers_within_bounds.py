@@ -13,16 +13,35 @@ from msauto.playbook.validate import validate
 from tests.tables import table
 
 BIG = str(10**30)
-NO_WHOLE = ("nan", "inf", "-inf", "1e400", "1.5", "true", '"many"', '"²"', "9" * 5000, "0x" + "f" * 9000)
+NO_WHOLE = (
+    "nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "1.5",
+    "true",
+    '"many"',
+    '"²"',
+    "9" * 5000,
+    "0x" + "f" * 9000,
+)
 NO_COUNT = (*NO_WHOLE, "-1", BIG)
 YAML = {"nan": ".nan", "inf": ".inf", "-inf": "-.inf"}
 
 NO_DECIMAL = tuple(each for each in NO_COUNT if each != "1.5")
-NO = {"whole": NO_WHOLE, "count": NO_COUNT, "decimal": NO_DECIMAL, "time": (*NO_DECIMAL, "0", "604801")}
+NO = {
+    "whole": NO_WHOLE,
+    "count": NO_COUNT,
+    "decimal": NO_DECIMAL,
+    "time": (*NO_DECIMAL, "0", "604801"),
+}
 
 
 def wrong(kind: str, nor: list[str] | None) -> list[str]:
-    return [*NO[kind], *(each.replace("9*5000", "9" * 5000).replace("10**30", BIG) for each in nor or ())]
+    return [
+        *NO[kind],
+        *(each.replace("9*5000", "9" * 5000).replace("10**30", BIG) for each in nor or ()),
+    ]
 
 
 def wrong_in_yaml(kind: str, nor: list[str] | None) -> list[str]:
@@ -42,7 +61,9 @@ def one_with_its_place(problems: list[Problem], text: str, value: str) -> None:
 
 
 @table("playbook/numbers_of_settings", "text", "kind", "nor")
-def test_a_number_of_the_settings(tmp_path: Path, text: str, kind: str, nor: list[str] | None) -> None:
+def test_a_number_of_the_settings(
+    tmp_path: Path, text: str, kind: str, nor: list[str] | None
+) -> None:
     file = tmp_path / "msauto.toml"
     for number in wrong(kind, nor):
         written = text % number + "\n"
@@ -59,7 +80,9 @@ def test_forks_within_their_bounds(tmp_path: Path, number: str) -> None:
     assert load_settings(file).forks == int(number)
 
 
-def check(tmp_path: Path, server: str, play: str = "", task: str = "asset: {title: A}") -> tuple[list[Problem], str]:
+def check(
+    tmp_path: Path, server: str, play: str = "", task: str = "asset: {title: A}"
+) -> tuple[list[Problem], str]:
     url = "" if server.startswith("url") else 'url: "http://h", '
     inventory = f"all:\n  hosts:\n    h: {{database: D, server: {{{url}{server}}}}}\n"
     playbook = f"- hosts: h\n  {play or 'name: x'}\n  tasks:\n    - {{{task}}}\n"

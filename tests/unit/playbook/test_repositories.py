@@ -17,7 +17,15 @@ import yaml
 from msgspec import structs
 
 from msauto.errors import InputError, Problem
-from msauto.model.desired import ChannelRef, DatabaseRef, DesiredAsset, Intent, Ref, ResolvedPlaybooks, TitleRef
+from msauto.model.desired import (
+    ChannelRef,
+    DatabaseRef,
+    DesiredAsset,
+    Intent,
+    Ref,
+    ResolvedPlaybooks,
+    TitleRef,
+)
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
 from msauto.model.server import Secret
@@ -48,7 +56,9 @@ def write(case: dict[str, Any]) -> ResolveOptions:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text, encoding="utf-8")
     given = {"playbooks": ["p.yml"], "inventories": ["i.yml"], **case.pop("given", {})}
-    lists = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    lists = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+    }
     options: dict[str, Any] = {"env": {}, "now": datetime(2026, 11, 20, tzinfo=UTC), **lists}
     return ResolveOptions(**options)
 
@@ -68,7 +78,9 @@ def shown(intent: Intent) -> str:
     desired = intent.evaluate(FACTS)
     if desired is None:
         return f"{named(intent.ref)}, whose condition does not hold"
-    comment = desired.parts.get("field", {}).get("comment") if isinstance(desired, DesiredAsset) else None
+    comment = (
+        desired.parts.get("field", {}).get("comment") if isinstance(desired, DesiredAsset) else None
+    )
     task = f"{intent.source.task} → " if intent.source.task else ""
     return task + named(intent.ref) + (f": {comment.value}" if comment else "")
 
@@ -95,14 +107,19 @@ def check(found: list[Problem], expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_what_a_repository_comes_to(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_repository_comes_to(
+    case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     case = {key: value for key, value in case.items() if key != "about"}
     options = write(case)
     if "wrong" in case:
         case["problems"] = case["refused"] = case.pop("wrong")
     if "problems" in case:
-        check(validate(case.pop("validate", ["p.yml"]), structs.replace(options, playbooks=())), case.pop("problems"))
+        check(
+            validate(case.pop("validate", ["p.yml"]), structs.replace(options, playbooks=())),
+            case.pop("problems"),
+        )
     if "refused" in case:
         with pytest.raises(InputError) as caught:
             intents(resolve(options))

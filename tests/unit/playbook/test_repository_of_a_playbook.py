@@ -30,7 +30,9 @@ def test_a_folder_called_playbooks_lies_in_its_repository(tmp_path: Path) -> Non
     assert repository_of(tmp_path / "playbooks") == tmp_path
 
 
-def test_one_who_stands_above_stands_in_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_who_stands_above_stands_in_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "books" / "news").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     assert repository_of(tmp_path / "books" / "news") == tmp_path
@@ -50,7 +52,9 @@ def test_but_neither_the_root_nor_a_home_is_a_repository(
 
 
 names = st.text(
-    st.sampled_from('abAB/\\:*?"<>|.~ -\n\x00\u202eéÉ日CONnul1') | st.characters(), min_size=1, max_size=150
+    st.sampled_from('abAB/\\:*?"<>|.~ -\n\x00\u202eéÉ日CONnul1') | st.characters(),
+    min_size=1,
+    max_size=150,
 )
 
 
@@ -72,7 +76,9 @@ def test_no_two_things_share_a_file(things: list[tuple[str, ...]]) -> None:
     given_names = FileNames()
     paths = [given_names.path(thing) for thing in things]
     assert [given_names.path(thing) for thing in things] == paths
-    assert len({unicodedata.normalize("NFC", str(path)).casefold() for path in paths}) == len(things)
+    assert len({unicodedata.normalize("NFC", str(path)).casefold() for path in paths}) == len(
+        things
+    )
 
 
 @table("playbook/safe_names", "name", "safe")
@@ -80,7 +86,9 @@ def test_what_is_safe_stays(name: str, safe: str) -> None:
     assert safe_name(name) == safe
 
 
-@pytest.mark.parametrize("name", ["AC/DC", "CON", "con.txt", "..", ".", "-rf", ".git", "a ", " a", "group_vars", "a:b"])
+@pytest.mark.parametrize(
+    "name", ["AC/DC", "CON", "con.txt", "..", ".", "-rf", ".git", "a ", " a", "group_vars", "a:b"]
+)
 def test_what_is_not_safe_carries_a_number(name: str) -> None:
     assert safe_name(name)[-9] == "~"
 

@@ -30,9 +30,12 @@ FACTS = Facts(asset=Asset("News", attributes={"frames": "300", "frame_time": "0.
 
 
 def intents(folder: Path, tasks: str, head: str = "", **more: object) -> tuple[Intent, ...]:
-    text = f"- hosts: all\n  database: NEWS\n{head}  tasks:\n" + "\n".join(f"    {line}" for line in tasks.splitlines())
+    text = f"- hosts: all\n  database: NEWS\n{head}  tasks:\n" + "\n".join(
+        f"    {line}" for line in tasks.splitlines()
+    )
     (folder / "p.yml").write_text(text + "\n", encoding="utf-8")
-    options = ResolveOptions((str(folder / "p.yml"),), server_url="http://h", env={}, now=NOW, **more)  # type: ignore[arg-type]
+    playbooks = (str(folder / "p.yml"),)
+    options = ResolveOptions(playbooks, server_url="http://h", env={}, now=NOW, **more)  # type: ignore[arg-type]
     return resolve(options).work[0].intents
 
 
@@ -85,7 +88,9 @@ def test_values_and_places(tmp_path: Path) -> None:
     }
     segment = found.parts["segment"].items[0].value
     assert segment == DesiredSegment(
-        start=Position(origin, origin), duration=Position(Timecode.parse("00:00:02:00")), fields={"keywords": "a b"}
+        start=Position(origin, origin),
+        duration=Position(Timecode.parse("00:00:02:00")),
+        fields={"keywords": "a b"},
     )
     assert isinstance(segment.start, Position)
     assert segment.start.to_frames(Fraction(25)) == 0
@@ -95,15 +100,21 @@ def test_values_and_places(tmp_path: Path) -> None:
     ]
     assert found.parts["link"].items[0].value.folder == ("Playout", "Tonight")
     assert found.parts["link"].items[0].value.title is ABSENT
-    assert (found.parts["link"].exactly, found.parts["marker"].tracks) == (None, frozenset({"Icon"}))
+    assert (found.parts["link"].exactly, found.parts["marker"].tracks) == (
+        None,
+        frozenset({"Icon"}),
+    )
     assert found.parts["restore"] is not None
     assert (found.parts["restore"].value, found.lossy, found.unfinalized) == (1800.0, True, "allow")
-    assert found.parts["marker"].items[1].source.place == SourceLocation(str(tmp_path / "p.yml"), 9, 56)
+    assert found.parts["marker"].items[1].source.place == SourceLocation(
+        str(tmp_path / "p.yml"), 9, 56
+    )
 
 
 def test_values_from_facts(tmp_path: Path) -> None:
     found = desired(
-        tmp_path, '{title: A, markers: [{at: "{{ asset.frames - 50 }}", track: Icon, title: "{{ asset.fps }}"}]}'
+        tmp_path,
+        '{title: A, markers: [{at: "{{ asset.frames - 50 }}", track: Icon, title: "{{ asset.fps }}"}]}',
     )
     marker = found.parts["marker"].items[0].value
     assert marker.at == Position(Timecode.parse(250))
@@ -111,8 +122,12 @@ def test_values_from_facts(tmp_path: Path) -> None:
 
 
 def test_problems_that_only_facts_show_have_places(tmp_path: Path) -> None:
-    intent = intents(tmp_path, '- asset: {title: A, fields: {comment: "{{ asset.frames / 7 }}"}}')[0]
-    with pytest.raises(InputError, match=r"p.yml:4:43: comment must be text, .* decimal point") as caught:
+    intent = intents(tmp_path, '- asset: {title: A, fields: {comment: "{{ asset.frames / 7 }}"}}')[
+        0
+    ]
+    with pytest.raises(
+        InputError, match=r"p.yml:4:43: comment must be text, .* decimal point"
+    ) as caught:
         intent.evaluate(FACTS)
     assert "^" in str(caught.value)
     with pytest.raises(Need):
@@ -131,9 +146,14 @@ def test_tags(tags: str, wanted_tags: str, skipped: str, runs: bool) -> None:
 
 def test_a_change_points_at_the_key_that_it_comes_from() -> None:
     file = CASES / "playbook" / "evening_news.yml"
-    options = ResolveOptions((str(file),), server_url="http://h", env={}, now=datetime(2026, 11, 20, tzinfo=UTC))
+    options = ResolveOptions(
+        (str(file),), server_url="http://h", env={}, now=datetime(2026, 11, 20, tzinfo=UTC)
+    )
     asset, channel = resolve(options).work[0].intents
-    found, feed = asset.evaluate(Facts(asset=Asset("Evening News"))), channel.evaluate(Facts(there=False))
+    found, feed = (
+        asset.evaluate(Facts(asset=Asset("Evening News"))),
+        channel.evaluate(Facts(there=False)),
+    )
     assert isinstance(found, DesiredAsset)
     assert isinstance(feed, DesiredChannel)
     sourced = {
@@ -141,10 +161,18 @@ def test_a_change_points_at_the_key_that_it_comes_from() -> None:
         "title": found.title, "restore": found.parts["restore"],
         "segment": found.parts["segment"].items[0], "marker": found.parts["marker"].items[0], "item": feed.items[0],
     }  # fmt: skip
-    places = {name: (one.source.place.line, one.source.place.column) for name, one in sourced.items() if one}
+    places = {
+        name: (one.source.place.line, one.source.place.column)
+        for name, one in sourced.items()
+        if one
+    }
     assert places == {
         "comment": (9, 18), "user_0": (9, 34), "dc:subject": (11, 11), "folder": (8, 9), "title": (7, 9),
         "restore": (16, 9), "segment": (13, 13), "marker": (14, 19), "item": (19, 17),
     }  # fmt: skip
     whole = (found.parts["marker"].exactly, found.parts["segment"].exactly, feed.exactly)
-    assert [(one.place.line, one.place.column) for one in whole if one] == [(15, 19), (15, 34), (20, 9)]
+    assert [(one.place.line, one.place.column) for one in whole if one] == [
+        (15, 19),
+        (15, 34),
+        (20, 9),
+    ]

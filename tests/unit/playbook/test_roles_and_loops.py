@@ -16,14 +16,18 @@ from msauto.playbook.resolve import resolve
 from msauto.playbook.validate import validate
 from tests.tables import table
 
-EXPORT = "- {name: Export, command: {name: PARTNER_MOVE_TO_ASSET, params: {asset_id: '{{ week }}'}}}"
+EXPORT = (
+    "- {name: Export, command: {name: PARTNER_MOVE_TO_ASSET, params: {asset_id: '{{ week }}'}}}"
+)
 
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("msauto.toml").touch()
-    Path("i.yml").write_text("all: {hosts: {h: {server: {url: 'http://h'}, database: D}}}\n", encoding="utf-8")
+    Path("i.yml").write_text(
+        "all: {hosts: {h: {server: {url: 'http://h'}, database: D}}}\n", encoding="utf-8"
+    )
 
 
 def write_role(name: str = "films", folder: str = "roles", **parts: str | None) -> None:
@@ -54,7 +58,8 @@ def test_what_is_wrong(play: str, files: dict[str, str] | None, expected: list[s
         intents(play)
     problems = raised.value.problems if isinstance(raised, pytest.ExceptionInfo) else ()
     assert [
-        f"{each.place}: {each.message}" + f"\n  → {each.remedy}" * bool(each.remedy) for each in problems
+        f"{each.place}: {each.message}" + f"\n  → {each.remedy}" * bool(each.remedy)
+        for each in problems
     ] == expected
 
 
@@ -63,12 +68,21 @@ def test_the_order_of_variables() -> None:
     title = " ".join(f"{{{{ {name} }}}}" for name in names)
     defaults = "{" + ", ".join(f"{name}: 1" for name in names) + "}"
     in_vars = "{role: 4, entry: 4, task: 4, extra: 4}"
-    write_role(tasks=f"- {{asset: {{title: '{title}'}}, vars: {{task: 6, extra: 6}}}}", defaults=defaults, vars=in_vars)
+    write_role(
+        tasks=f"- {{asset: {{title: '{title}'}}, vars: {{task: 6, extra: 6}}}}",
+        defaults=defaults,
+        vars=in_vars,
+    )
     Path("group_vars").mkdir()
-    Path("group_vars/all.yml").write_text("{host: 2, play: 2, role: 2, entry: 2, task: 2, extra: 2}", encoding="utf-8")
+    Path("group_vars/all.yml").write_text(
+        "{host: 2, play: 2, role: 2, entry: 2, task: 2, extra: 2}", encoding="utf-8"
+    )
     play = "vars: {play: 3, role: 3, entry: 3, task: 3}, "
     given = "vars: {entry: 5, task: 5, extra: 5}"
-    for use in (f"roles: [{{role: films, {given}}}]", f"tasks: [{{import_role: {{name: films}}, {given}}}]"):
+    for use in (
+        f"roles: [{{role: films, {given}}}]",
+        f"tasks: [{{import_role: {{name: films}}, {given}}}]",
+    ):
         assert titles(play + use, extra_vars=("extra=7",)) == ["1 2 3 4 5 6 7"]
     with pytest.raises(InputError, match="undefined variable 'default'"):
         intents("roles: [films], tasks: [{asset: {title: '{{ default }}'}}]")
@@ -76,7 +90,9 @@ def test_the_order_of_variables() -> None:
 
 def test_tags_and_conditions_hold_for_a_whole_role() -> None:
     write_role(tasks="- import_tasks: more.yml")
-    Path("roles/films/tasks/more.yml").write_text("- {asset: {title: B}, tags: [b]}", encoding="utf-8")
+    Path("roles/films/tasks/more.yml").write_text(
+        "- {asset: {title: B}, tags: [b]}", encoding="utf-8"
+    )
     play = "roles: [{role: films, tags: [films], when: week == 1}], vars: {week: 1}, tasks: [{asset: {title: C}}]"
     assert titles(play) == ["B", "C"]
     assert titles(play, tags=("films",)) == titles(play, tags=("b",)) == ["B"]
@@ -93,9 +109,23 @@ def test_loops_around_tasks_in_the_order_of_their_items() -> None:
     )
     found = intents(f"tasks: [{block}, {{asset: {{title: last}}}}]")
     assert [getattr(each.ref, "title", "") for each in found] == [
-        *("0 a 1", "0 a 2", "role a", "2 c 3", "role c", "last")  # b has no parts, and its condition comes before them
+        *(
+            "0 a 1",
+            "0 a 2",
+            "role a",
+            "2 c 3",
+            "role c",
+            "last",
+        )  # b has no parts, and its condition comes before them
     ]
-    assert [each.source.task for each in found] == ["T (film a)", "T (film a)", "film a", "T (film c)", "film c", ""]
+    assert [each.source.task for each in found] == [
+        "T (film a)",
+        "T (film a)",
+        "film a",
+        "T (film c)",
+        "film c",
+        "",
+    ]
 
 
 def test_a_loop_is_evaluated_with_the_variables_around_it() -> None:
@@ -104,8 +134,16 @@ def test_a_loop_is_evaluated_with_the_variables_around_it() -> None:
 
 
 def test_a_handler_of_a_role_has_the_variables_of_the_import_that_notifies_it() -> None:
-    write_role(tasks="- {asset: {title: 'A {{ week }}'}, notify: Export}", handlers=EXPORT, defaults="week: 1")
-    write_role("other", tasks="- {asset: {title: Z}, notify: Own}", handlers=EXPORT.replace("Export", "Own"))
+    write_role(
+        tasks="- {asset: {title: 'A {{ week }}'}, notify: Export}",
+        handlers=EXPORT,
+        defaults="week: 1",
+    )
+    write_role(
+        "other",
+        tasks="- {asset: {title: Z}, notify: Own}",
+        handlers=EXPORT.replace("Export", "Own"),
+    )
     play = "roles: [films, {role: films, vars: {week: 2}}, films, {role: other, vars: {week: 3}}]"
     found = intents(play + ", tasks: [{asset: {title: C}, notify: Own}]")
     called = [[(one.evaluate(Facts()).params, one.order) for one in each.notify] for each in found]  # type: ignore[union-attr]
@@ -115,11 +153,15 @@ def test_a_handler_of_a_role_has_the_variables_of_the_import_that_notifies_it() 
 
 
 def test_lookups_of_a_role_look_in_its_files_first() -> None:
-    write_role(tasks='- asset: {title: \'{{ lookup("file", "a.txt") }} {{ lookup("file", "b.txt") }}\'}')
+    write_role(
+        tasks='- asset: {title: \'{{ lookup("file", "a.txt") }} {{ lookup("file", "b.txt") }}\'}'
+    )
     Path("roles/films/files").mkdir()
     for name, text in {"roles/films/files/a.txt": "role", "a.txt": "a", "b.txt": "b"}.items():
         Path(name).write_text(text, encoding="utf-8")
-    resolved = resolve(options('roles: [films], tasks: [{asset: {title: \'{{ lookup("file", "a.txt") }}\'}}]'))
+    resolved = resolve(
+        options('roles: [films], tasks: [{asset: {title: \'{{ lookup("file", "a.txt") }}\'}}]')
+    )
     assert [getattr(each.ref, "title", "") for each in resolved.work[0].intents] == ["role b", "a"]
     assert "roles/films/files/a.txt" in [each.path for each in resolved.inputs]
     Path("roles/films/files/a.txt").unlink()
@@ -149,10 +191,19 @@ def test_a_role_outside_the_repository_needs_the_settings(tmp_path: Path) -> Non
 
 def test_validate_checks_roles_as_what_they_are() -> None:
     handlers = "- {name: H, command: {name: PARTNER_EXPORT_VERSION}}"
-    write_role(tasks="- {asset: {title: A}, notify: H}", handlers=handlers, defaults="all: {hosts: 1}", meta="x: 1")
-    write_role("unused", tasks="- {asset: {titel: A}, notify: Of the play}\n- import_tasks: sub/more.yml")
+    write_role(
+        tasks="- {asset: {title: A}, notify: H}",
+        handlers=handlers,
+        defaults="all: {hosts: 1}",
+        meta="x: 1",
+    )
+    write_role(
+        "unused", tasks="- {asset: {titel: A}, notify: Of the play}\n- import_tasks: sub/more.yml"
+    )
     Path("roles/unused/tasks/sub").mkdir()
-    Path("roles/unused/tasks/sub/more.yml").write_text("- import_role: {name: nowhere}", encoding="utf-8")
+    Path("roles/unused/tasks/sub/more.yml").write_text(
+        "- import_role: {name: nowhere}", encoding="utf-8"
+    )
     Path("vars").mkdir()
     Path("vars/main.yml").write_text("a: 1", encoding="utf-8")
     found = validate(["."], options("roles: [films]"))
@@ -192,7 +243,9 @@ def test_a_loop_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch)
 def test_imports_that_multiply_are_an_error() -> None:
     """Twelve files that each import the next one three times are 797,160 imports."""
     for number in range(12):
-        Path(f"t{number}.yml").write_text(f"- import_tasks: t{number + 1}.yml\n" * 3, encoding="utf-8")
+        Path(f"t{number}.yml").write_text(
+            f"- import_tasks: t{number + 1}.yml\n" * 3, encoding="utf-8"
+        )
     Path("t12.yml").write_text("[]\n", encoding="utf-8")
     with pytest.raises(InputError, match="more than 2,000 imports"):
         resolve(options("tasks: [{import_tasks: t0.yml}]"))

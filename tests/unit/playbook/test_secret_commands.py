@@ -27,7 +27,9 @@ COUNT = "open('ran', 'a').write('x')"
 class Repository:
     """A repository whose settings declare ``token`` and ``ops``, each printed by Python."""
 
-    def __init__(self, folder: Path, token: str = "print('$HOME tok-5521')", **settings: Any) -> None:
+    def __init__(
+        self, folder: Path, token: str = "print('$HOME tok-5521')", **settings: Any
+    ) -> None:
         self.folder = folder
         programs = {"token": token, "ops": "print('pw-ops-77')"}
         lines = (
@@ -39,11 +41,15 @@ class Repository:
         self.settings = load_settings(folder / "msauto.toml")
         self.secrets = SecretCommands(self.settings.secrets, **{"allowed": True, **settings})
 
-    def write(self, wanted: str, token: str = "!secret {name: token}", auth: str = "bearer_secret: ops") -> None:
+    def write(
+        self, wanted: str, token: str = "!secret {name: token}", auth: str = "bearer_secret: ops"
+    ) -> None:
         server = f"{{url: 'http://h', auth: {{{auth}}}}}"
         hosts = f"all: {{hosts: {{a: {{server: {server}, database: N, token: {token}}}}}}}\n"
         (self.folder / "i.yml").write_text(hosts)
-        (self.folder / "p.yml").write_text(f"- hosts: all\n  tasks:\n    - asset: {{title: A, {wanted}}}\n")
+        (self.folder / "p.yml").write_text(
+            f"- hosts: all\n  tasks:\n    - asset: {{title: A, {wanted}}}\n"
+        )
 
     @property
     def options(self) -> ResolveOptions:
@@ -90,17 +96,31 @@ def test_a_command_runs_once_a_run(tmp_path: Path) -> None:
 
 def test_a_template_that_fails_is_an_error_and_never_a_stand_in(tmp_path: Path) -> None:
     repository = Repository(tmp_path)
-    repository.write("fields: {user_1: '{{ (token | from_json).deep }}'}", auth="bearer: !secret {name: ops}")
-    assert repository.problem().message == "the template fails; it uses a secret, so the reason is not shown"
+    repository.write(
+        "fields: {user_1: '{{ (token | from_json).deep }}'}", auth="bearer: !secret {name: ops}"
+    )
+    assert (
+        repository.problem().message
+        == "the template fails; it uses a secret, so the reason is not shown"
+    )
     with pytest.raises(RefusedError):
-        resolve(structs.replace(repository.options, secrets=SecretCommands(repository.settings.secrets)))
+        resolve(
+            structs.replace(repository.options, secrets=SecretCommands(repository.settings.secrets))
+        )
 
 
-def test_without_consent_nothing_runs_and_the_refusal_names_secret_place_and_flag(tmp_path: Path) -> None:
+def test_without_consent_nothing_runs_and_the_refusal_names_secret_place_and_flag(
+    tmp_path: Path,
+) -> None:
     repository = Repository(tmp_path, allowed=False)
     repository.write("fields: {comment: '{{ asset.title }} {{ token }}'}", auth="")
-    for each in (repository, Repository(tmp_path, allowed=False)):  # with a secret value, and a secret password
-        with pytest.raises(RefusedError, match=r"the secret '\w+' \(.*msauto.toml:[23]:1\) .*not allowed") as caught:
+    for each in (
+        repository,
+        Repository(tmp_path, allowed=False),
+    ):  # with a secret value, and a secret password
+        with pytest.raises(
+            RefusedError, match=r"the secret '\w+' \(.*msauto.toml:[23]:1\) .*not allowed"
+        ) as caught:
             each.resolve()
         assert caught.value.remedy.endswith("--secret-commands, or MSAUTO_SECRET_COMMANDS=1")
     assert repository.runs == 0
@@ -115,13 +135,22 @@ def test_validate_runs_none_and_tells_what_is_wrong(tmp_path: Path) -> None:
         return [(problem.message, problem.remedy) for problem in found if problem.level == "error"]
 
     secrets = repository.secrets
-    assert problems("fields: {comment: '{{ token }}', user_1: '{{ (token | from_json).deep }}'}") == []
-    assert problems("fields: {comment: x}", "!secret {name: toke}", "basic: {username: u, password_secret: op}") == [
-        ("unknown secret 'op'", "did you mean 'ops'?")
-    ]
-    assert problems("fields: {comment: '{{ token }}'}", "!secret {name: toke}")[0][0] == "unknown secret 'toke'"
-    assert problems("folder: !secret {name: token}")[0][0].startswith("a secret is not allowed here")
-    assert problems("fields: {comment: !secret {nam: token}}")[0][0].startswith("!secret marks a text, or names")
+    assert (
+        problems("fields: {comment: '{{ token }}', user_1: '{{ (token | from_json).deep }}'}") == []
+    )
+    assert problems(
+        "fields: {comment: x}", "!secret {name: toke}", "basic: {username: u, password_secret: op}"
+    ) == [("unknown secret 'op'", "did you mean 'ops'?")]
+    assert (
+        problems("fields: {comment: '{{ token }}'}", "!secret {name: toke}")[0][0]
+        == "unknown secret 'toke'"
+    )
+    assert problems("folder: !secret {name: token}")[0][0].startswith(
+        "a secret is not allowed here"
+    )
+    assert problems("fields: {comment: !secret {nam: token}}")[0][0].startswith(
+        "!secret marks a text, or names"
+    )
     assert repository.runs == 0
 
 
@@ -168,10 +197,17 @@ def test_a_file_that_ansible_vault_has_encrypted_is_recognized(tmp_path: Path) -
 def test_only_an_encrypted_file_that_a_playbook_reads_is_an_error(tmp_path: Path) -> None:
     for name in ("alone", "named", "read"):
         (tmp_path / f"{name}.yml").write_text("$ANSIBLE_VAULT;1.1;AES256\n6133\n")
-    (tmp_path / "p.yml").write_text("- hosts: all\n  vars_files: [read.yml]\n  tasks: [{asset: {title: A}}]\n")
+    (tmp_path / "p.yml").write_text(
+        "- hosts: all\n  vars_files: [read.yml]\n  tasks: [{asset: {title: A}}]\n"
+    )
     (tmp_path / "i.yml").write_text("all: {hosts: {a: {server: {url: 'http://h'}, database: N}}}\n")
-    (tmp_path / "msauto.toml").write_text('[secrets]\ntoken = {command = ["ansible-vault", "view", "named.yml"]}\n')
+    (tmp_path / "msauto.toml").write_text(
+        '[secrets]\ntoken = {command = ["ansible-vault", "view", "named.yml"]}\n'
+    )
     secrets = SecretCommands(load_settings(tmp_path / "msauto.toml").secrets)
     alone, read = validate([str(tmp_path)], ResolveOptions((), secrets=secrets))
-    assert (alone.level, alone.message) == ("warning", f"msauto does not read: {tmp_path / 'alone.yml'}")
+    assert (alone.level, alone.message) == (
+        "warning",
+        f"msauto does not read: {tmp_path / 'alone.yml'}",
+    )
     assert (read.level, "encrypted with ansible-vault" in read.message) == ("error", True)

@@ -25,13 +25,17 @@ from tests.tables import CASES, table
 
 def server(folder: Path, **block: Any) -> ServerSpec:
     path = write(folder, **block)
-    (found,) = named_servers(ResolveOptions(playbooks=(), inventories=(path,), env={"PASSWORD": "hunter2"}))
+    (found,) = named_servers(
+        ResolveOptions(playbooks=(), inventories=(path,), env={"PASSWORD": "hunter2"})
+    )
     return found.spec
 
 
 def write(folder: Path, **block: Any) -> str:
     hosts = {"studio": {"server": {"url": "https://h", **block}}}
-    (folder / "inventory.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}, allow_unicode=True))
+    (folder / "inventory.yml").write_text(
+        yaml.safe_dump({"all": {"hosts": hosts}}, allow_unicode=True)
+    )
     return str(folder / "inventory.yml")
 
 
@@ -59,14 +63,22 @@ def test_secret_files_lie_beside_the_inventory(tmp_path: Path, end: str) -> None
     (tmp_path / "secrets" / "ops").write_bytes(f" hünter2 {end}".encode())
     basic = {"username": "ops", "password_file": "secrets/ops"}
     assert server(tmp_path, auth={"basic": basic}).auth == Auth("ops", Secret(" hünter2 "))
-    assert server(tmp_path, auth={"bearer_file": "secrets/ops"}).auth == Auth(bearer=Secret(" hünter2 "))
+    assert server(tmp_path, auth={"bearer_file": "secrets/ops"}).auth == Auth(
+        bearer=Secret(" hünter2 ")
+    )
     absolute = str(tmp_path / "secrets" / "ops")
     assert server(tmp_path, auth={"bearer_file": absolute}).auth == Auth(bearer=Secret(" hünter2 "))
 
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [(None, "cannot read"), (b"", "is empty"), (b"\n", "is empty"), (b"\xff\xfe", "UTF-8"), (b"x" * 70000, "large")],
+    [
+        (None, "cannot read"),
+        (b"", "is empty"),
+        (b"\n", "is empty"),
+        (b"\xff\xfe", "UTF-8"),
+        (b"x" * 70000, "large"),
+    ],
 )
 def test_files_that_hold_no_secret(tmp_path: Path, content: bytes | None, told: str) -> None:
     if content is not None:
@@ -85,7 +97,9 @@ def test_keyring_is_asked_for_service_and_user(tmp_path: Path, keyring: Any) -> 
     keyring(lambda service, user: f"{service}/{user}")
     basic = {"username": "ops", "password_keyring": "msauto"}
     assert server(tmp_path, auth={"basic": basic}).auth == Auth("ops", Secret("msauto/ops"))
-    assert server(tmp_path, auth={"bearer_keyring": "msauto"}).auth == Auth(bearer=Secret("msauto/studio"))
+    assert server(tmp_path, auth={"bearer_keyring": "msauto"}).auth == Auth(
+        bearer=Secret("msauto/studio")
+    )
 
 
 def test_keyring_without_the_entry_or_locked(tmp_path: Path, keyring: Any) -> None:
@@ -96,7 +110,9 @@ def test_keyring_without_the_entry_or_locked(tmp_path: Path, keyring: Any) -> No
         raise RuntimeError("hunter2")
 
     keyring(locked)
-    assert "cannot read the system keyring (RuntimeError)" in problem(tmp_path, auth={"bearer_keyring": "msauto"})
+    assert "cannot read the system keyring (RuntimeError)" in problem(
+        tmp_path, auth={"bearer_keyring": "msauto"}
+    )
 
 
 def test_keyring_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,15 +144,27 @@ def test_key_password(tmp_path: Path) -> None:
 NAMES = [
     spelt
     for word in SECRET_WORDS
-    for spelt in (word, word.upper(), word.replace("_", "-"), f"studio_{word}", f"{word}s", f"{word}_2")
+    for spelt in (
+        word,
+        word.upper(),
+        word.replace("_", "-"),
+        f"studio_{word}",
+        f"{word}s",
+        f"{word}_2",
+    )
 ]
-WAYS: list[str] = yaml.safe_load((CASES / "playbook" / "ways_to_write_a_secret.yml").read_text(encoding="utf-8"))
+WAYS: list[str] = yaml.safe_load(
+    (CASES / "playbook" / "ways_to_write_a_secret.yml").read_text(encoding="utf-8")
+)
 
 
 def excerpts(text: str) -> str:
     """All that could be shown of a text: the excerpt of each of its lines."""
     document = Document("f", lines=redact_lines(tuple(text.split("\n"))))
-    return "\n".join(document.excerpt(SourceLocation("f", number + 1, 1)) for number in range(len(document.lines)))
+    return "\n".join(
+        document.excerpt(SourceLocation("f", number + 1, 1))
+        for number in range(len(document.lines))
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -146,14 +174,25 @@ def test_no_line_shows_it(name: str) -> None:
         assert "hunter" not in excerpts(text)
         with pytest.raises(InputError) as caught:
             load_yaml(f"{text}\nz: [\n@".encode(), "f.yml")
-        assert "hunter" not in "".join(f"{each}{each.excerpt}" for each in caught.value.problems), text
+        assert "hunter" not in "".join(f"{each}{each.excerpt}" for each in caught.value.problems), (
+            text
+        )
 
 
 def test_what_stands_around_it_is_shown() -> None:
     text = "a: 1\npassword: hunter2\nb: 2\nbypass: 3\npassword_file: p.txt\n- token: hunter2\n  c: 4\n  at: http://u:hunter2@h/"
     shown = excerpts(text)
     assert "hunter2" not in shown
-    for part in ("a: 1", "password: ***", "b: 2", "bypass: 3", "password_file: p.txt", "- token: ***", "c: 4", "@h/"):
+    for part in (
+        "a: 1",
+        "password: ***",
+        "b: 2",
+        "bypass: 3",
+        "password_file: p.txt",
+        "- token: ***",
+        "c: 4",
+        "@h/",
+    ):
         assert part in shown
 
 
@@ -176,6 +215,8 @@ def test_a_password_in_a_url_of_valid_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [each for each in NAMES if each.isidentifier()])
 def test_variables_of_these_names_are_not_told(tmp_path: Path, name: str) -> None:
     inventory = tmp_path / "inventory.yml"
-    inventory.write_text(f"all: {{hosts: {{a: {{{name}: hunter2, x: {{{name}: hunter2}}}}}}}}\n", encoding="utf-8")
+    inventory.write_text(
+        f"all: {{hosts: {{a: {{{name}: hunter2, x: {{{name}: hunter2}}}}}}}}\n", encoding="utf-8"
+    )
     told = report_variables(ResolveOptions(playbooks=(), inventories=(str(inventory),)), "a", None)
     assert "hunter2" not in repr(told)

@@ -27,7 +27,11 @@ from tests.tables import table
 SPOT = outside_node("test")
 ASSET = Asset(
     "EP 1",
-    attributes={"frames": "30000", "frame_time": "0.0333666667", "create_time": "2026-11-13T10:00:00"},
+    attributes={
+        "frames": "30000",
+        "frame_time": "0.0333666667",
+        "create_time": "2026-11-13T10:00:00",
+    },
     markers=(Marker(1, 250, {"track": "Icon"}),),
 )
 Render = Callable[[str], Any]
@@ -70,7 +74,9 @@ def render(folder: Path) -> Render:
     return lambda text: render_text(text, names, SPOT)
 
 
-@pytest.mark.parametrize(("text", "value"), [*cases("values"), ("{{ asset.fps }}", Fraction(30000, 1001))])
+@pytest.mark.parametrize(
+    ("text", "value"), [*cases("values"), ("{{ asset.fps }}", Fraction(30000, 1001))]
+)
 def test_values(text: str, value: Any, render: Render) -> None:
     found = render(text)
     assert found == value
@@ -154,7 +160,12 @@ def test_usual_work_is_done(render: Render) -> None:
     assert render(many) > 1
     numbered = "{% for a in 'abc' %}{{ loop.index }}/{{ loop.length }}{{ ',' if not loop.last }}{% endfor %}"
     assert render(numbered) == "1/3,2/3,3/3"
-    assert render("{% for a in [1, [2, 3]] recursive %}{{ a if a is number else loop(a) }}{% endfor %}") == "123"
+    assert (
+        render(
+            "{% for a in [1, [2, 3]] recursive %}{{ a if a is number else loop(a) }}{% endfor %}"
+        )
+        == "123"
+    )
 
 
 def test_a_filter_is_named_when_it_is_nearly_right(render: Render) -> None:
@@ -170,10 +181,14 @@ def test_lookups_stay_inside_unless_a_setting_opens_a_folder(tmp_path: Path) -> 
     (outside / "x.txt").write_text("open", encoding="utf-8")
     text = "{{ lookup('file', '../traffic/x.txt') }}"
     opened = TemplateScope(
-        Variables(read_variables({}, Level.PLAY, SPOT)), {}, LookupContext({}, Files(), inside, inside, (str(outside),))
+        Variables(read_variables({}, Level.PLAY, SPOT)),
+        {},
+        LookupContext({}, Files(), inside, inside, (str(outside),)),
     )
     closed = TemplateScope(
-        Variables(read_variables({}, Level.PLAY, SPOT)), {}, LookupContext({}, Files(), inside, inside)
+        Variables(read_variables({}, Level.PLAY, SPOT)),
+        {},
+        LookupContext({}, Files(), inside, inside),
     )
     with pytest.raises(InputError, match="outside the playbook's repository") as caught:
         render_text(text, closed, SPOT)
@@ -183,7 +198,9 @@ def test_lookups_stay_inside_unless_a_setting_opens_a_folder(tmp_path: Path) -> 
         render_text("{{ lookup('file', '../secret.txt') }}", opened, SPOT)
 
 
-def test_fileglob_gives_paths_that_lookups_take_in_order_and_none_outside(folder: Path, render: Render) -> None:
+def test_fileglob_gives_paths_that_lookups_take_in_order_and_none_outside(
+    folder: Path, render: Render
+) -> None:
     data = folder.parent / "data"
     (data / "more.txt").mkdir(parents=True)
     for name in ("b.txt", "a.txt", ".hidden.txt", "c.csv"):
@@ -197,14 +214,18 @@ def test_fileglob_gives_paths_that_lookups_take_in_order_and_none_outside(folder
     for pattern in ("../../*", "/etc/host*", "link/host*", "../data/*.txt"):
         with pytest.raises(InputError, match="outside the playbook's repository"):
             render(f"{{{{ lookup('fileglob', '{pattern}') }}}}")
-    with pytest.raises(InputError, match=r"cannot read the folder '\.\./\*'(.|\n)*only its last part"):
+    with pytest.raises(
+        InputError, match=r"cannot read the folder '\.\./\*'(.|\n)*only its last part"
+    ):
         render("{{ lookup('fileglob', '../*/a.txt') }}")
 
 
 def test_a_csv_of_another_encoding(folder: Path, render: Render) -> None:
     (folder / "x.csv").write_bytes("title\nÉP1\n".encode("cp1252"))
     assert render("{{ lookup('csv', 'x.csv', encoding='cp1252') }}") == [{"title": "ÉP1"}]
-    with pytest.raises(InputError, match=r"x\.csv:2: the file is not UTF-8(.|\n)*encoding='cp1252'"):
+    with pytest.raises(
+        InputError, match=r"x\.csv:2: the file is not UTF-8(.|\n)*encoding='cp1252'"
+    ):
         render("{{ lookup('csv', 'x.csv') }}")
     for encoding in ("cp-nope", "punycode"):
         with pytest.raises(InputError, match=f"unknown encoding '{encoding}'"):
@@ -213,19 +234,27 @@ def test_a_csv_of_another_encoding(folder: Path, render: Render) -> None:
     assert render("{{ lookup('csv', 'y.csv', encoding='utf-8') }}") == [{"title": "ÉP1"}]
 
 
-def test_a_row_or_a_column_that_is_wrong_is_named_by_file_and_line(folder: Path, render: Render) -> None:
+def test_a_row_or_a_column_that_is_wrong_is_named_by_file_and_line(
+    folder: Path, render: Render
+) -> None:
     (folder / "x.csv").write_text('\ntitle;cue\n"EP\n1";A\n\nEP2;B;C\n', encoding="utf-8")
-    with pytest.raises(InputError, match=r"x\.csv:6: the row has 3 values, and the header 2 names(.|\n)*write ';'"):
+    with pytest.raises(
+        InputError, match=r"x\.csv:6: the row has 3 values, and the header 2 names(.|\n)*write ';'"
+    ):
         render("{{ lookup('csv', 'x.csv') }}")
     (folder / "x.csv").write_text("title;cue\nEP1;A\n", encoding="utf-8")
     names = scope(folder, rows="{{ lookup('csv', 'x.csv') }}")
     for text in ("{{ rows[0].titel }}", "{{ rows | map(attribute='titel') }}"):
-        with pytest.raises(InputError, match=r"x\.csv:1: the CSV file has no column 'titel'(.|\n)*columns: title, cue"):
+        with pytest.raises(
+            InputError,
+            match=r"x\.csv:1: the CSV file has no column 'titel'(.|\n)*columns: title, cue",
+        ):
             render_text(text, names, SPOT)
 
 
 @pytest.mark.parametrize(
-    ("name", "remedy"), [("data/x.txt", "write '../data/x.txt'"), ("../data/y.txt", "'../data/x.txt'?")]
+    ("name", "remedy"),
+    [("data/x.txt", "write '../data/x.txt'"), ("../data/y.txt", "'../data/x.txt'?")],
 )
 def test_a_path_that_starts_elsewhere_gets_the_path_that_works(
     folder: Path, render: Render, name: str, remedy: str
@@ -239,13 +268,19 @@ def test_a_path_that_starts_elsewhere_gets_the_path_that_works(
 
 def test_layers_that_were_not_read_are_asked_for(folder: Path) -> None:
     names = scope(folder, Facts(asset=ASSET))
-    for text in ("{{ asset.xmp }}", "{{ asset['xmp'] | default('x') }}", "{{ asset.links is defined }}"):
+    for text in (
+        "{{ asset.xmp }}",
+        "{{ asset['xmp'] | default('x') }}",
+        "{{ asset.links is defined }}",
+    ):
         with pytest.raises(Need):
             render_text(text, names, SPOT)
     with pytest.raises(NoAssetError):
         render_text("{{ asset.frames | default(0) }}", scope(folder, Facts(there=False)), SPOT)
     with pytest.raises(NoAssetError):
-        evaluate_expression("[asset] | map(attribute='frames') | list", scope(folder, Facts(there=False)), SPOT)
+        evaluate_expression(
+            "[asset] | map(attribute='frames') | list", scope(folder, Facts(there=False)), SPOT
+        )
 
 
 def test_what_was_looked_at_is_remembered(folder: Path) -> None:
@@ -265,7 +300,9 @@ def write(folder: Path, files: Iterable[tuple[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("text", ["title;note, long\nA;1,2\n", "title\tnote, long\nA\t1,2\n"])
-def test_the_header_of_a_csv_decides_what_separates_its_values(folder: Path, render: Render, text: str) -> None:
+def test_the_header_of_a_csv_decides_what_separates_its_values(
+    folder: Path, render: Render, text: str
+) -> None:
     write(folder, [("p.csv", text), ("q.csv", '"a,b;c";d\n1;2\n')])
     assert render("{{ lookup('csv', 'p.csv') }}") == [{"title": "A", "note, long": "1,2"}]
     assert render("{{ lookup('csv', 'q.csv') }}") == [{"a,b;c": "1", "d": "2"}]
@@ -283,7 +320,10 @@ def test_lookups(folder: Path, render: Render) -> None:
         ],
     )
     (folder.parent / "up.txt").write_text("above")
-    assert render("{{ lookup('csv', 'p.csv') }}") == [{"title": "A", "len": "1"}, {"title": "B", "len": "012"}]
+    assert render("{{ lookup('csv', 'p.csv') }}") == [
+        {"title": "A", "len": "1"},
+        {"title": "B", "len": "012"},
+    ]
     assert render("{{ lookup('json', 'p.json').a[0] }}") == 1
     assert render("{{ lookup('yaml', 'p.yml') }}") == {"a": "no", "b": 12}
     assert render("{{ lookup('file', 'p.txt') }}") == "a\nb"
@@ -292,8 +332,12 @@ def test_lookups(folder: Path, render: Render) -> None:
     assert render("{{ lookup('env', 'NOPE', default='x') }}") == "x"
 
 
-@pytest.mark.parametrize(("kind", "text"), [("csv", "a\n" * 750_001), ("json", "[" + "{}," * 1_500_001 + "{}]")])
-def test_a_file_that_takes_too_much_memory_is_not_read(folder: Path, render: Render, kind: str, text: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "text"), [("csv", "a\n" * 750_001), ("json", "[" + "{}," * 1_500_001 + "{}]")]
+)
+def test_a_file_that_takes_too_much_memory_is_not_read(
+    folder: Path, render: Render, kind: str, text: str
+) -> None:
     write(folder, [("large", text)])
     with pytest.raises(InputError, match="more than 3,000,000 values"):
         render(f"{{{{ lookup('{kind}', 'large') }}}}")

@@ -32,7 +32,9 @@ def write(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def test_a_path_that_leads_to_nothing_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_that_leads_to_nothing_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path, "news.yml", "- {hosts: h, tasks: []}\n")
     assert how_to_find("new.yml") == "did you mean 'news.yml'?"
@@ -54,7 +56,9 @@ def test_a_path_that_leads_to_nothing_says_what_to_do(tmp_path: Path, monkeypatc
 
 
 def test_settings(tmp_path: Path) -> None:
-    file = write(tmp_path, "msauto.toml", (CASES / "playbook" / "settings.toml").read_text(encoding="utf-8"))
+    file = write(
+        tmp_path, "msauto.toml", (CASES / "playbook" / "settings.toml").read_text(encoding="utf-8")
+    )
     assert load_settings(None, tmp_path) == Settings(
         file=str(file),
         sha256=sha256(Path(file).read_bytes()).hexdigest(),
@@ -85,8 +89,12 @@ tz = "Europe/London"
     settings = load_settings(write(tmp_path, "msauto.toml", text))
     oslo, london = ZoneInfo("Europe/Oslo"), ZoneInfo("Europe/London")
     assert settings.freezes == (
-        DatedFreeze(datetime(2026, 12, 24, tzinfo=oslo), datetime(2026, 12, 27, tzinfo=oslo), "Christmas"),
-        DatedFreeze(datetime(2026, 12, 31, 18, tzinfo=london), datetime(2027, 1, 1, 12, tzinfo=UTC)),
+        DatedFreeze(
+            datetime(2026, 12, 24, tzinfo=oslo), datetime(2026, 12, 27, tzinfo=oslo), "Christmas"
+        ),
+        DatedFreeze(
+            datetime(2026, 12, 31, 18, tzinfo=london), datetime(2027, 1, 1, 12, tzinfo=UTC)
+        ),
     )
 
 
@@ -116,7 +124,9 @@ class Interrupted:
         raise KeyboardInterrupt
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(
+        cls, source: object, handler: object
+    ) -> core_schema.CoreSchema:
         bound: Any = cls()
         return core_schema.list_schema(min_length=bound)
 

@@ -34,7 +34,9 @@ def test_each_module_once() -> None:
 
 def test_what_is_ours_beside_it_is_checked_in_full() -> None:
     ours = "- hosts: all\n  tasks:\n    - asset: {titel: A}\n    - {debug: {msg: x}}\n    - {uri: {}}\n"
-    lines = [line for line in shown(**{"ours.yml": ours}).splitlines() if line.startswith("ours.yml")]
+    lines = [
+        line for line in shown(**{"ours.yml": ours}).splitlines() if line.startswith("ours.yml")
+    ]
     assert lines == [
         "ours.yml:3:15: unknown key 'titel' [unknown-key]",
         "ours.yml:4:8: debug is not supported [not-supported]",
@@ -45,7 +47,9 @@ def test_what_is_ours_beside_it_is_checked_in_full() -> None:
 def test_a_list_of_tasks_that_nothing_imports_is_named() -> None:
     Path("p.yml").write_text("- hosts: all\n  tasks: [{import_tasks: a.yml}]\n", encoding="utf-8")
     for name in ("a", "b"):
-        Path(f"{name}.yml").write_text("- asset: {title: A}\n  notify: Of the play\n", encoding="utf-8")
+        Path(f"{name}.yml").write_text(
+            "- asset: {title: A}\n  notify: Of the play\n", encoding="utf-8"
+        )
     Path("a.yml").write_text("- asset: {title: A}\n", encoding="utf-8")
     (problem,) = validate(["."], ResolveOptions(()))
     assert (problem.level, problem.message) == ("warning", "no playbook imports these tasks: b.yml")

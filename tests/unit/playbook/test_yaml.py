@@ -31,7 +31,17 @@ def test_scalars_of_yaml_1_2(text: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["1e3", "1e999", "-.inf", ".nan", "9" * 21, "9" * 10_000, "1" * 10 + ".5", "0." + "3" * 13, "0x" + "F" * 17],
+    [
+        "1e3",
+        "1e999",
+        "-.inf",
+        ".nan",
+        "9" * 21,
+        "9" * 10_000,
+        "1" * 10 + ".5",
+        "0." + "3" * 13,
+        "0x" + "F" * 17,
+    ],
 )
 def test_numbers_out_of_range_are_flaws(text: str) -> None:
     is_one_clear_error(f"a: {text}".encode(), "which is not a number in range")
@@ -67,7 +77,11 @@ def test_an_error_in_a_large_file_has_its_line() -> None:
 
 def test_places_survive_merges_and_anchors() -> None:
     document = load_yaml(b"a: &x\n  p: 1\n  q: [5, 6]\nb:\n  <<: *x\n  p: 2\nc: *x\n", "f")
-    assert document.data == {"a": {"p": 1, "q": [5, 6]}, "b": {"q": [5, 6], "p": 2}, "c": {"p": 1, "q": [5, 6]}}
+    assert document.data == {
+        "a": {"p": 1, "q": [5, 6]},
+        "b": {"q": [5, 6], "p": 2},
+        "c": {"p": 1, "q": [5, 6]},
+    }
     assert document.place(("b", "q", 1)) == SourceLocation("f", 3, 10)
     assert document.key_place(("b", "p")) == SourceLocation("f", 6, 3)
     assert document.place(("b", "p")) == SourceLocation("f", 6, 6)
@@ -151,7 +165,9 @@ def test_secrets_never_show() -> None:
 
 def test_caret_stands_under_the_value_behind_a_secret() -> None:
     document = load_yaml(b"auth: {password: a-long-secret-text}, \n"[:-3] + b"\nb: 1\n", "f")
-    assert document.excerpt(SourceLocation("f", 1, 1)).splitlines()[0] == "  1 | auth: {password: ***}"
+    assert (
+        document.excerpt(SourceLocation("f", 1, 1)).splitlines()[0] == "  1 | auth: {password: ***}"
+    )
 
 
 # Values written as YAML read back as themselves, by every reader; templates among them render to themselves
@@ -174,7 +190,9 @@ class NoNames(dict[str, Any]):
 signs = st.sampled_from(
     "\n\r\t {}%#:\"'\\-[],&*!|>@`?~.0129eEnoyYtrue_é\u0301\x85\u2028\ufeff\u202e👩日"
 ) | st.characters(exclude_categories=["Cs"], exclude_characters="\x00\ufffe\uffff")
-AWKWARD = yaml.safe_load((CASES / "playbook" / "awkward_values.yml").read_text(encoding="utf-8"))["texts"]
+AWKWARD = yaml.safe_load((CASES / "playbook" / "awkward_values.yml").read_text(encoding="utf-8"))[
+    "texts"
+]
 texts = st.text(signs, max_size=20) | st.sampled_from(AWKWARD)
 values = st.recursive(
     texts | st.integers() | st.booleans(),
@@ -193,7 +211,9 @@ def rendered(data: Any) -> Any:
     if isinstance(data, list):
         return [rendered(value) for value in data]
     return (
-        render_text(data, NoNames(), SourceNode(Document(""))) if isinstance(data, str) and is_template(data) else data
+        render_text(data, NoNames(), SourceNode(Document("")))
+        if isinstance(data, str) and is_template(data)
+        else data
     )
 
 
@@ -282,12 +302,16 @@ def test_a_key_with_a_tag_or_quotes_does_not_merge(key: str) -> None:
     assert (document.data, document.flaws) == ({"<<": {"token": "q"}}, ())
 
 
-@pytest.mark.parametrize("text", ['"<<": 1\n<<: {a: 1}\n', '<<: {a: 1}\n"<<": 1\n', "<<: {a: 1}\n<<: {b: 1}\n"])
+@pytest.mark.parametrize(
+    "text", ['"<<": 1\n<<: {a: 1}\n', '<<: {a: 1}\n"<<": 1\n', "<<: {a: 1}\n<<: {b: 1}\n"]
+)
 def test_both_forms_in_one_mapping_are_duplicates(text: str) -> None:
     assert messages(text) == ["duplicate key '<<' (first in line 1)"]
 
 
-@pytest.mark.parametrize("value", ["!secret hunter2222", "[!secret hunter2222]", "[{a: 1}, !secret hunter2222]"])
+@pytest.mark.parametrize(
+    "value", ["!secret hunter2222", "[!secret hunter2222]", "[{a: 1}, !secret hunter2222]"]
+)
 def test_a_secret_that_cannot_be_merged_is_not_shown(value: str) -> None:
     document = parse_yaml(f"a: 1\n<<: {value}\n".encode(), "f.yml")
     assert "<< merges only mappings" in messages(f"<<: {value}\n")
@@ -296,7 +320,10 @@ def test_a_secret_that_cannot_be_merged_is_not_shown(value: str) -> None:
 
 
 def test_a_long_chain_of_merges_is_named_for_what_it_is() -> None:
-    lines = ["a0: &a0 {x: 1}", *(f"a{n}: &a{n} {{<<: *a{n - 1}, y{n}: 1}}" for n in range(1, MAX_DEPTH + 2))]
+    lines = [
+        "a0: &a0 {x: 1}",
+        *(f"a{n}: &a{n} {{<<: *a{n - 1}, y{n}: 1}}" for n in range(1, MAX_DEPTH + 2)),
+    ]
     with pytest.raises(InputError, match=f"aliases nest deeper than {MAX_DEPTH} levels"):
         parse_yaml("\n".join(lines).encode(), "f.yml")
 
@@ -304,7 +331,9 @@ def test_a_long_chain_of_merges_is_named_for_what_it_is() -> None:
 # YAML 1.2 reads what JSON writes: playbooks and inventories may come from a program
 
 
-@pytest.mark.parametrize("text", ["\U0001f600 news", "\U0001f468\u200d\U0001f469", "ё\U00010000", "\\ud83d\\ude00"])
+@pytest.mark.parametrize(
+    "text", ["\U0001f600 news", "\U0001f468\u200d\U0001f469", "ё\U00010000", "\\ud83d\\ude00"]
+)
 def test_text_that_json_escapes(text: str) -> None:
     for ensure_ascii in (True, False):
         written = json.dumps({"title": text, text: 1}, ensure_ascii=ensure_ascii).encode()

@@ -10,7 +10,18 @@ from typing import Any
 
 from msauto.model.desired import TaskSource
 from msauto.model.identity import ClipIdentity
-from msauto.model.plan import Action, Basis, Body, Change, EmptiedList, Plan, PlannedServer, Refusal, Request, Target
+from msauto.model.plan import (
+    Action,
+    Basis,
+    Body,
+    Change,
+    EmptiedList,
+    Plan,
+    PlannedServer,
+    Refusal,
+    Request,
+    Target,
+)
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.model.snapshot import AspectName, Json
 from msauto.report.layout import Layout
@@ -51,7 +62,17 @@ def change(
     **more: Any,
 ) -> Change:
     source = TaskSource("news.yml", line, 18, "Describe the episode")
-    return Change(action, aspect, key, before, after, basis, more.pop("reversible", action != "run"), source, **more)
+    return Change(
+        action,
+        aspect,
+        key,
+        before,
+        after,
+        basis,
+        more.pop("reversible", action != "run"),
+        source,
+        **more,
+    )
 
 
 def everyday() -> tuple[Change, ...]:
@@ -72,15 +93,34 @@ def everyday() -> tuple[Change, ...]:
             {"start": 0, "duration": 18000, "title": "Part"},
             {"start": 0, "duration": 18750, "title": "Part 1"},
         ),
-        change("delete", "segment", "7", {"start": 18750, "duration": 50, "title": "Rest"}, losses=1, line=20),
+        change(
+            "delete",
+            "segment",
+            "7",
+            {"start": 18750, "duration": 50, "title": "Rest"},
+            losses=1,
+            line=20,
+        ),
         change(
             "add",
             "marker",
             "Cue Point@18750",
             None,
-            {"at": 18750, "track": "Cue Point", "title": "Ad break", "comment": "two\nlines", "rating": 3},
+            {
+                "at": 18750,
+                "track": "Cue Point",
+                "title": "Ad break",
+                "comment": "two\nlines",
+                "rating": 3,
+            },
         ),
-        change("change", "marker", "uid 9", {"at": 750, "title": "Stays"}, {"at": 775, "title": "Stays"}),
+        change(
+            "change",
+            "marker",
+            "uid 9",
+            {"at": 750, "title": "Stays"},
+            {"at": 775, "title": "Stays"},
+        ),
         change(
             "add",
             "link",
@@ -89,7 +129,9 @@ def everyday() -> tuple[Change, ...]:
             {"folder": "Playout/Tonight", "title": "Evening News"},
         ),
         change("run", "restore", "restore", None, "on disk"),
-        change("run", "command", "PARTNER_EXPORT_VERSION", None, {"ns": "title", "id": "Evening News"}),
+        change(
+            "run", "command", "PARTNER_EXPORT_VERSION", None, {"ns": "title", "id": "Evening News"}
+        ),
     )
 
 
@@ -146,12 +188,20 @@ def ticker() -> Target:
         "rss_channel",
         "ticker",
         changes=(
-            change("change", "rss_item", "n-1", {"text": "Old"}, {"text": "News: " + "very long " * 20 + "end"}),
+            change(
+                "change",
+                "rss_item",
+                "n-1",
+                {"text": "Old"},
+                {"text": "News: " + "very long " * 20 + "end"},
+            ),
             change("delete", "rss_item", "n-0", {"title": "<b>T</b>", "description": "a | `b`"}),
         ),
         requests=(
             Request("PUT", "/rss/ticker/n-1.txt", (0,), Body.of("Новости".encode())),
-            Request("PUT", "/rss/ticker/n-2.bin", (0,), Body.of(b"\xff\x00", "application/octet-stream")),
+            Request(
+                "PUT", "/rss/ticker/n-2.bin", (0,), Body.of(b"\xff\x00", "application/octet-stream")
+            ),
             Request("DELETE", "/rss/ticker?guid=n-0", (1,)),
         ),
     )
@@ -170,7 +220,11 @@ def lost() -> Target:
 
 def plan_of(*targets: Target, **more: Any) -> Plan:
     servers = (PlannedServer("studio-a", 12),)
-    values: dict[str, Any] = {"created": "2026-11-20T18:00:00+01:00", "msauto": "0.1.0", "servers": servers}
+    values: dict[str, Any] = {
+        "created": "2026-11-20T18:00:00+01:00",
+        "msauto": "0.1.0",
+        "servers": servers,
+    }
     return Plan(**(values | {"targets": targets} | more))
 
 
@@ -188,7 +242,9 @@ def whole_plan() -> Plan:
             Refusal("delete_assets", 0, 1, "--allow-delete 1"),
             Refusal("freeze", "Fri 18:00 to Sat 02:00", "now", "--override-freeze REASON"),
         ),
-        warnings=("studio-a tells no XMP fields:\nthey are sent whenever they differ from what we last wrote",),
+        warnings=(
+            "studio-a tells no XMP fields:\nthey are sent whenever they differ from what we last wrote",
+        ),
     )
 
 
@@ -199,19 +255,35 @@ def mixed_result() -> Result:
         episode(),
         "failed",
         "the server rejected a request",
-        (done, RequestResult("failed", 500, "Error: no\x1b[2J", tries=2), RequestResult("not sent")),
+        (
+            done,
+            RequestResult("failed", 500, "Error: no\x1b[2J", tries=2),
+            RequestResult("not sent"),
+        ),
         (
             Difference("field", "first_frame", 250, 0),
-            Difference("marker", "uid 9", {"at": 775, "title": "Stays"}, {"at": 750, "title": "Stays"}),
+            Difference(
+                "marker", "uid 9", {"at": 775, "title": "Stays"}, {"at": 750, "title": "Stays"}
+            ),
             Difference("link", "Playout/Tonight/Evening News", {"folder": "Playout/Tonight"}, None),
             Difference("segment", "7", None, {"start": 18750}),
             Difference("field", "comment", "Ready", None),
         ),
     )
-    unverified = TargetResult(film(), "unverified", "no answer came", (RequestResult("unverified", tries=1),))
-    waiting = TargetResult(ticker(), "not attempted", "interrupted", (RequestResult("not sent"),) * 3)
+    unverified = TargetResult(
+        film(), "unverified", "no answer came", (RequestResult("unverified", tries=1),)
+    )
+    waiting = TargetResult(
+        ticker(), "not attempted", "interrupted", (RequestResult("not sent"),) * 3
+    )
     changed = TargetResult(
-        Target("studio-c", "NEWS", "asset", "Новости дня", changes=(change("change", "field", "comment", "a", "b"),)),
+        Target(
+            "studio-c",
+            "NEWS",
+            "asset",
+            "Новости дня",
+            changes=(change("change", "field", "comment", "a", "b"),),
+        ),
         "changed",
         requests=(done,),
     )

@@ -35,7 +35,17 @@ def comment(text: str, before: str = "") -> Change:
 
 def clip(name: str, *changes: Change, folder: str = "Series/Night Shift", **more: Any) -> Target:
     context = more.pop("context", TargetContext(67500))
-    return Target("studio-a", "NEWS", "asset", name, folder, rate=PAL, changes=changes, context=context, **more)
+    return Target(
+        "studio-a",
+        "NEWS",
+        "asset",
+        name,
+        folder,
+        rate=PAL,
+        changes=changes,
+        context=context,
+        **more,
+    )
 
 
 def long_film() -> Target:
@@ -46,8 +56,12 @@ def long_film() -> Target:
         "Long Film",
         change("change", "segment", "1", part_1, part_1 | {"duration": 63000}),
         change("change", "segment", "2", part_2, part_2 | {"duration": 99500}),
-        change("delete", "segment", "3", {"number": 3, "start": 123000, "duration": 39500}, losses=1),
-        change("delete", "marker", "uid 1", {"uid": 1, "frame": 60000, "track": "Cue Point"}, losses=1),
+        change(
+            "delete", "segment", "3", {"number": 3, "start": 123000, "duration": 39500}, losses=1
+        ),
+        change(
+            "delete", "marker", "uid 1", {"uid": 1, "frame": 60000, "track": "Cue Point"}, losses=1
+        ),
         change("change", "marker", "uid 2", cue, cue | {"comment": "short"}),
         marker(61000),
         folder="Films",
@@ -58,12 +72,24 @@ def long_film() -> Target:
 def everything() -> Plan:
     """The plan of the issue: 300 clips get the same marker, some something else, one is deleted."""
     episodes = [clip(f"EP{number:03}", marker(33750)) for number in range(1, 298)]
-    others = [clip(name, marker(33750)) for name in ("Вечерние новости 21.11", "夜のニュース 21", "Derby 🏆 Special")]
+    others = [
+        clip(name, marker(33750))
+        for name in ("Вечерние новости 21.11", "夜のニュース 21", "Derby 🏆 Special")
+    ]
     shows = [clip(f"Show {n}", comment(f"Ready {n}", f"raw {n}"), marker(100)) for n in range(40)]
     promo = clip("Promo 7 – Weekend", comment("Ready for air"), folder="Promos")
     warnings = tuple(f"studio-a: EP{number:03}: the comment is long" for number in range(1, 5))
     refusal = Refusal("delete_assets", 0, 1, "--allow-delete 1")
-    return plan_of(*episodes, *others, long_film(), promo, *shows, film(), refusals=(refusal,), warnings=warnings)
+    return plan_of(
+        *episodes,
+        *others,
+        long_film(),
+        promo,
+        *shows,
+        film(),
+        refusals=(refusal,),
+        warnings=warnings,
+    )
 
 
 @pytest.mark.parametrize(("width", "ascii_only"), [(80, False), (120, False), (60, True)])
@@ -103,7 +129,9 @@ TEXT = st.text('ab 日é👩🏽\u200d"→,', max_size=12) | st.text("x日", min
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=4), st.integers(60, 140), st.booleans())
-def test_no_line_is_wider_than_asked(texts: list[tuple[str, str]], width: int, ascii_only: bool) -> None:
+def test_no_line_is_wider_than_asked(
+    texts: list[tuple[str, str]], width: int, ascii_only: bool
+) -> None:
     targets = [clip(name or "x", comment(value), change("add", "link", f"{name}/{value}", None, value), folder=value)
                for name, value in texts]  # fmt: skip
     deleted = structs.replace(film(), name=texts[0][0], folder=texts[0][1])
@@ -128,7 +156,11 @@ def test_no_word_is_broken_that_fits_on_a_line() -> None:
 
 def test_a_change_that_does_not_fit_is_broken_at_its_arrow() -> None:
     pair = TextSpan("duration 00:40:00:00 (60000) → 00:42:00:00 (63000), ")
-    shown = "".join(render_lines([Line((TextSpan("~ segment  "), pair, TextSpan("title x")), 11)], Layout(width=50)))
+    shown = "".join(
+        render_lines(
+            [Line((TextSpan("~ segment  "), pair, TextSpan("title x")), 11)], Layout(width=50)
+        )
+    )
     assert shown.splitlines() == [
         "~ segment  duration 00:40:00:00 (60000)",
         "           → 00:42:00:00 (63000), title x",
@@ -145,9 +177,22 @@ def test_quotes_keep_what_came_from_outside_in_ascii() -> None:
 def removals(count: int) -> list[Target]:
     """So many targets, each of which loses something."""
     gone: list[Change] = [
-        change("delete", "marker", "uid 1", {"uid": 1, "frame": 100, "track": "General", "comment": "w" * 500}),
-        change("delete", "segment", "3", {"number": 3, "start": 100, "duration": 50, "title": "Rest"}, losses=1),
-        change("delete", "link", "Playout/Tonight", {"folder": "Playout", "title": "Tonight"}, losses=1),
+        change(
+            "delete",
+            "marker",
+            "uid 1",
+            {"uid": 1, "frame": 100, "track": "General", "comment": "w" * 500},
+        ),
+        change(
+            "delete",
+            "segment",
+            "3",
+            {"number": 3, "start": 100, "duration": 50, "title": "Rest"},
+            losses=1,
+        ),
+        change(
+            "delete", "link", "Playout/Tonight", {"folder": "Playout", "title": "Tonight"}, losses=1
+        ),
         change("delete", "rss_item", "n-1", {"guid": "n-1", "title": "Headline"}),
         change("delete", "asset", "asset", "handle:1", reversible=False),
     ]
@@ -188,7 +233,15 @@ def test_a_timeline_shows_what_stays_and_what_goes() -> None:
     assert [run for run in before.runs if run[1] == "delete"] == [
         ("×", "delete"), ("┳3", "delete"), ("━━━━━━━", "delete"),
     ]  # fmt: skip
-    assert [action for _, action in after.runs] == [None, "change", None, "change", "add", "change", None]
+    assert [action for _, action in after.runs] == [
+        None,
+        "change",
+        None,
+        "change",
+        "add",
+        "change",
+        None,
+    ]
 
 
 def test_only_additions_have_one_row() -> None:
@@ -200,7 +253,9 @@ def test_only_additions_have_one_row() -> None:
 
 def test_a_segmentation_is_drawn_piece_by_piece() -> None:
     grid: Json = {"duration": 300, "pieces": 4}
-    target = clip("A", change("add", "segmentation", "300", None, grid), context=TargetContext(1000))
+    target = clip(
+        "A", change("add", "segmentation", "300", None, grid), context=TargetContext(1000)
+    )
     timeline = timeline_of(target)
     assert timeline is not None
     assert drawn(timeline, 42) == ["├1━━━━━━━━━━━┳2━━━━━━━━━━┳3━━━━━━━━━━┳4━━┤"]
@@ -218,7 +273,9 @@ def test_equal_timelines_are_drawn_once() -> None:
 
 def test_pieces_of_other_rates_are_not_shown_as_one() -> None:
     def pieces(name: str) -> Target:
-        return clip(name, change("add", "segmentation", "300", None, {"duration": 300, "pieces": 4}))
+        return clip(
+            name, change("add", "segmentation", "300", None, {"duration": 300, "pieces": 4})
+        )
 
     film = structs.replace(pieces("Film"), rate=Fraction(24))
     text = text_of(plan_of(*map(pieces, ("A", "B", "C")), film))
@@ -228,8 +285,16 @@ def test_pieces_of_other_rates_are_not_shown_as_one() -> None:
 
 def test_what_begins_in_one_column_is_side_by_side_or_counted() -> None:
     """20 columns of 50 frames."""
-    segments = (shown_segment(1, 0, 10), shown_segment(2, 100, 400), shown_segment(3, 500, 5), shown_segment(4, 505, 5))
-    kept = [shown_marker(place, frame, "General") for place, frame in enumerate((100, 110, *[600] * 12, 955, 956))]
+    segments = (
+        shown_segment(1, 0, 10),
+        shown_segment(2, 100, 400),
+        shown_segment(3, 500, 5),
+        shown_segment(4, 505, 5),
+    )
+    kept = [
+        shown_marker(place, frame, "General")
+        for place, frame in enumerate((100, 110, *[600] * 12, 955, 956))
+    ]
     context = TargetContext(1000, (*segments, *kept))
     timeline = timeline_of(clip("A", marker(120), marker(601), context=context))
     assert timeline is not None
@@ -243,7 +308,9 @@ def test_what_begins_in_one_column_is_side_by_side_or_counted() -> None:
 def test_a_segment_narrower_than_a_column_shows_that_it_changes() -> None:
     tiny: Json = {"number": 2, "start": 500, "duration": 5}
     context = TargetContext(10_000, (shown_segment(1, 0, 500), shown_segment(3, 505, 5)))
-    timeline = timeline_of(clip("A", change("delete", "segment", "2", tiny, losses=1), context=context))
+    timeline = timeline_of(
+        clip("A", change("delete", "segment", "2", tiny, losses=1), context=context)
+    )
     assert timeline is not None
     assert drawn(timeline, 22) == ["├1┳┬┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┤", "├1┬3┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┤"]
 

@@ -44,7 +44,9 @@ def page_of(plan: Plan) -> str:
 
 def data_of(page: str) -> list[Any]:
     """Read the data as the browser does."""
-    found = re.search(r'<script type="application/json" id="data"([^>]*)>(.*?)</script>', page, re.DOTALL)
+    found = re.search(
+        r'<script type="application/json" id="data"([^>]*)>(.*?)</script>', page, re.DOTALL
+    )
     assert found is not None
     text = zlib.decompress(b64decode(found[2])).decode() if "deflate" in found[1] else found[2]
     values: list[Any] = json.loads(text)
@@ -95,8 +97,12 @@ def test_the_policy_allows_the_pictures_of_the_page_alone(frame: int | None) -> 
 
 
 def test_hostile_texts_stay_texts() -> None:
-    calm = change("add", "marker", "General@5", None, {"frame": 5, "track": "General", "title": "x"})
-    wild = structs.replace(calm, key=f"{HOSTILE}@5", after={"frame": 5, "track": HOSTILE, "title": HOSTILE})
+    calm = change(
+        "add", "marker", "General@5", None, {"frame": 5, "track": "General", "title": "x"}
+    )
+    wild = structs.replace(
+        calm, key=f"{HOSTILE}@5", after={"frame": 5, "track": HOSTILE, "title": HOSTILE}
+    )
     targets = (
         structs.replace(film(), name=name, folder=name, changes=(each, *film().changes))
         for name, each in (("x", calm), (HOSTILE, wild))
@@ -105,14 +111,20 @@ def test_hostile_texts_stay_texts() -> None:
     assert Elements(pages[0]).found == Elements(pages[1]).found
     assert not re.search("[\u2028\u202e]", pages[1])
     (target,) = data_of(pages[1])
-    shown = '"' + HOSTILE.replace('"', r"\"").replace("\u2028", r"\u2028").replace("\u202e", r"\u202e") + '"'
+    shown = (
+        '"'
+        + HOSTILE.replace('"', r"\"").replace("\u2028", r"\u2028").replace("\u202e", r"\u202e")
+        + '"'
+    )
     assert target["name"] == shown
     assert [item[3] for item in target["clip"]["items"]] == [[shown, 5, 0, shown]]
 
 
 def test_without_scripts_the_page_shows_every_deletion_and_the_groups() -> None:
     marked = [
-        structs.replace(film(), name=f"EP{number:03}", changes=(change("change", "field", "comment", "a", "b"),))
+        structs.replace(
+            film(), name=f"EP{number:03}", changes=(change("change", "field", "comment", "a", "b"),)
+        )
         for number in range(1, 301)
     ]
     gone = [structs.replace(film(), name=f"Promo {number}") for number in range(70)]
@@ -124,7 +136,10 @@ def test_without_scripts_the_page_shows_every_deletion_and_the_groups() -> None:
 
 
 def test_an_error_of_many_targets_is_shown_once() -> None:
-    down = [structs.replace(lost(), name=f"EP{number}", error="no answer\n→ check it") for number in range(5)]
+    down = [
+        structs.replace(lost(), name=f"EP{number}", error="no answer\n→ check it")
+        for number in range(5)
+    ]
     text = page_of(plan_of(*down)).partition("<script")[0]
     assert text.count("no answer<br>→ check it") == 1
     assert "EP0…EP4 (5)" in text
@@ -133,7 +148,10 @@ def test_an_error_of_many_targets_is_shown_once() -> None:
 def test_many_different_targets_are_in_the_list_alone() -> None:
     def target(number: int) -> Target:
         frames = [bit for bit in range(7) if number >> bit & 1]
-        changes = (change("add", "marker", f"General@{at}", None, {"frame": at, "track": "General"}) for at in frames)
+        changes = (
+            change("add", "marker", f"General@{at}", None, {"frame": at, "track": "General"})
+            for at in frames
+        )
         return structs.replace(film(), name=f"T {number}", changes=tuple(changes))
 
     page = page_of(plan_of(*map(target, range(1, 128))))
@@ -171,14 +189,23 @@ def test_links_are_distinct_and_stable() -> None:
 def test_a_result_has_the_outcome_of_each_request_and_what_was_verified() -> None:
     result = mixed_result()
     changed = structs.replace(result.targets[3], seen=1, unseen=("command",))
-    targets = data_of("".join(html.render_result(structs.replace(result, targets=(*result.targets[:3], changed)))))
-    assert [each["status"] for each in targets] == ["failed", "unverified", "not attempted", "changed"]
+    targets = data_of(
+        "".join(html.render_result(structs.replace(result, targets=(*result.targets[:3], changed))))
+    )
+    assert [each["status"] for each in targets] == [
+        "failed",
+        "unverified",
+        "not attempted",
+        "changed",
+    ]
     assert [each["result"] for each in targets[0]["requests"]] == [
         ["done", "200"],
         ["failed", r"500 · sent 2 times · Error: no\x1b[2J"],
         ["not sent", ""],
     ]
-    assert targets[3]["verified"] == "1 change verified by reading again; cannot be read back: command"
+    assert (
+        targets[3]["verified"] == "1 change verified by reading again; cannot be read back: command"
+    )
     told = structs.replace(result.targets[0], message="request 2 of 3: Error: no\x1b[2J")
     targets = data_of("".join(html.render_result(structs.replace(result, targets=(told,)))))
     assert targets[0]["requests"][1]["result"] == ["failed", "500 · sent 2 times"]
@@ -186,9 +213,12 @@ def test_a_result_has_the_outcome_of_each_request_and_what_was_verified() -> Non
 
 def test_what_failed_for_one_reason_is_shown_once() -> None:
     failed = [
-        TargetResult(structs.replace(film(), name=f"EP{number}"), "failed", "the disk is full") for number in range(5)
+        TargetResult(structs.replace(film(), name=f"EP{number}"), "failed", "the disk is full")
+        for number in range(5)
     ]
-    text = "".join(html.render_result(Result("r", plan_of(), tuple(failed)))).partition("<script")[0]
+    text = "".join(html.render_result(Result("r", plan_of(), tuple(failed)))).partition("<script")[
+        0
+    ]
     assert "Not as desired: 5 targets" in text
     assert "EP0…EP4 (5)" in text
     assert text.count("the disk is full") == 1
@@ -197,7 +227,10 @@ def test_what_failed_for_one_reason_is_shown_once() -> None:
 def test_a_changed_target_with_a_note_is_not_counted_as_not_done() -> None:
     noted = TargetResult(film(), "changed", notes=("link changed meanwhile, and no task names it",))
     failed = TargetResult(structs.replace(film(), name="EP1"), "failed", "the disk is full")
-    for targets, heading in (((failed, noted), "Not as desired: 1 target"), ((noted,), "Changed meanwhile")):
+    for targets, heading in (
+        ((failed, noted), "Not as desired: 1 target"),
+        ((noted,), "Changed meanwhile"),
+    ):
         text = "".join(html.render_result(Result("r", plan_of(), targets))).partition("<script")[0]
         assert f"<h2>{heading}</h2>" in text
         assert text.count("link changed meanwhile") == 1
@@ -208,13 +241,19 @@ def test_a_changed_target_with_a_note_is_not_counted_as_not_done() -> None:
 
 
 def clip(*changes: Any, context: TargetContext | None = None) -> Any:
-    return clip_data(Target("a", "NEWS", "asset", "Film", rate=NTSC, changes=changes, context=context))
+    return clip_data(
+        Target("a", "NEWS", "asset", "Film", rate=NTSC, changes=changes, context=context)
+    )
 
 
 def test_a_timeline_has_what_changes_and_what_stays() -> None:
     before: Json = {"uid": 9, "frame": 750, "track": "Cue Point", "title": "Break"}
-    context = TargetContext(9000, (shown_segment(2, 100, 50, "Rest"), shown_marker(3, 7, "General")))
-    moved = change("change", "marker", "uid 9", before, {"uid": 9, "frame": 775, "track": "Cue Point"})
+    context = TargetContext(
+        9000, (shown_segment(2, 100, 50, "Rest"), shown_marker(3, 7, "General"))
+    )
+    moved = change(
+        "change", "marker", "uid 9", before, {"uid": 9, "frame": 775, "track": "Cue Point"}
+    )
     split = change("delete", "segment", "1", {"number": 1, "start": 0, "duration": 100}, None)
     assert clip(moved, split, change("change", "field", "comment", "", "x"), context=context) == {
         "frames": 9000,
@@ -232,16 +271,25 @@ def test_a_marker_keeps_the_title_that_no_task_names() -> None:
     moved = change("change", "marker", "General@9", {"uid": 4, "frame": 5}, {"uid": 4, "frame": 9})
     effect = Effect("marker", "4", {"frame": 5, "track": "General", "title": "Break"}, {"frame": 9})
     target = Target(
-        "a", "NEWS", "asset", "Film", changes=(moved,), requests=(Request("POST", "/", (0,), None, (effect,)),)
+        "a",
+        "NEWS",
+        "asset",
+        "Film",
+        changes=(moved,),
+        requests=(Request("POST", "/", (0,), None, (effect,)),),
     )
     timeline = clip_data(target)
     assert timeline is not None
-    assert timeline["items"] == [["change", "uid 4", ("General", 5, 0, "Break"), ("General", 9, 0, "Break")]]
+    assert timeline["items"] == [
+        ["change", "uid 4", ("General", 5, 0, "Break"), ("General", 9, 0, "Break")]
+    ]
 
 
 def test_a_segmentation_is_drawn_piece_by_piece() -> None:
     old: Json = [{"number": 4, "start": 0, "duration": 90, "title": "Old"}]
-    whole = change("change", "segmentation", "40", old, {"duration": 40, "pieces": 3, "title": "Part"})
+    whole = change(
+        "change", "segmentation", "40", old, {"duration": 40, "pieces": 3, "title": "Part"}
+    )
     assert clip(whole, context=TargetContext(100))["items"] == [
         ["delete", "4", ("Segments", 0, 90, "Old"), None],
         ["add", "1", None, ("Segments", 0, 40, "Part")],
@@ -266,9 +314,13 @@ def test_the_length_covers_the_changes_if_the_clip_reports_none(frames: int | No
 
 def test_five_thousand_targets_stay_under_a_megabyte() -> None:
     def target(number: int) -> Target:
-        comment = change("change", "field", "comment", f"raw {number * 31}", f"Ready {number * 17 % 997}")
+        comment = change(
+            "change", "field", "comment", f"raw {number * 31}", f"Ready {number * 17 % 997}"
+        )
         after: Json = {"frame": number, "track": "Cue Point", "title": f"Break {number}"}
         changes = (comment, change("add", "marker", f"Cue Point@{number}", None, after))
-        return structs.replace(episode(), name=f"Story {number * 7919 % 100_000}", changes=changes, emptied=())
+        return structs.replace(
+            episode(), name=f"Story {number * 7919 % 100_000}", changes=changes, emptied=()
+        )
 
     assert len(page_of(plan_of(*map(target, range(5000))))) < 1_000_000

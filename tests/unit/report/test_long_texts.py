@@ -10,7 +10,16 @@ from itertools import pairwise
 import pytest
 
 from msauto.errors import MsautoError
-from msauto.report.layout import Layout, Line, TextSpan, in_ascii, render_lines, render_table, value_table, words
+from msauto.report.layout import (
+    Layout,
+    Line,
+    TextSpan,
+    in_ascii,
+    render_lines,
+    render_table,
+    value_table,
+    words,
+)
 from msauto.report.sanitizing import display_width, parts_of_width, show, show_pair, visible
 from msauto.report.text import render_error
 
@@ -32,8 +41,12 @@ FORMS: dict[str, Callable[[str], object]] = {
     "shortened": lambda text: show(text, limit=60),
     "compared": lambda text: show_pair(f"{text}a", f"{text}b", limit=60),
     "wrapped": lambda text: [*render_lines([words(text)], LAYOUT)],
-    "a span": lambda text: [*render_lines([Line((TextSpan("comment "), TextSpan(text)), 4)], LAYOUT)],
-    "a table": lambda text: render_table(["a", "b", "c"], [["x", text, text]], colour=False, width=80),
+    "a span": lambda text: [
+        *render_lines([Line((TextSpan("comment "), TextSpan(text)), 4)], LAYOUT)
+    ],
+    "a table": lambda text: render_table(
+        ["a", "b", "c"], [["x", text, text]], colour=False, width=80
+    ),
     "a table of values": lambda text: [*value_table([["", "b", "c"], ["x", text, text]], LAYOUT)],
     "an error": lambda text: render_error(MsautoError(text, remedy=text), colour=False, width=80),
     "ascii": in_ascii,
@@ -83,7 +96,9 @@ def test_the_middle_of_a_long_text_is_counted() -> None:
 
 
 def test_the_first_difference_of_long_texts_is_shown() -> None:
-    before, after = show_pair("é" * 100_000 + "old" + "x" * 50_000, "é" * 100_000 + "new" + "x" * 50_000, limit=60)
+    before, after = show_pair(
+        "é" * 100_000 + "old" + "x" * 50_000, "é" * 100_000 + "new" + "x" * 50_000, limit=60
+    )
     assert before.startswith("[…99996…]ééééold")
     assert "new" in after
 
@@ -95,7 +110,9 @@ def test_a_stack_of_accents_is_split_and_nothing_of_it_is_lost() -> None:
 
 
 def rows_of(text: str, width: int) -> Iterator[str]:
-    yield from (line.removesuffix("\n") for line in render_lines([words(text)], Layout(width=width)))
+    yield from (
+        line.removesuffix("\n") for line in render_lines([words(text)], Layout(width=width))
+    )
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -27,7 +27,13 @@ def removal(number: int) -> Change:
     return (
         change("delete", "marker", f"Cue Point@{number}", marker, losses=1),
         change("delete", "segment", f"{number}", segment, losses=1),
-        change("delete", "rss_item", f"n-{number}", {"title": title, "text": f"{LONG}{number}!"}, losses=1),
+        change(
+            "delete",
+            "rss_item",
+            f"n-{number}",
+            {"title": title, "text": f"{LONG}{number}!"},
+            losses=1,
+        ),
         change("delete", "link", f"Playout/Lost {number}", {"folder": "Playout", "title": title}),
         change("delete", "asset", "", {"folder": "Raw", "title": title}, reversible=False),
     )[number % 5]
@@ -79,14 +85,18 @@ def test_a_comment_unfolds_what_is_removed() -> None:
 
 def test_a_value_that_would_fill_the_comment_is_cut() -> None:
     huge = change("delete", "rss_item", "n-1", {"title": "Lost", "text": "x" * 90_000}, losses=1)
-    page = "".join(markdown.render_plan(plan_of(structs.replace(episode(), changes=(huge,), emptied=()))))
+    page = "".join(
+        markdown.render_plan(plan_of(structs.replace(episode(), changes=(huge,), emptied=())))
+    )
     assert len(page) < markdown.LIMIT
     assert "n-1" in page
     assert "not shown here" not in page
 
 
 @pytest.mark.parametrize("render", [text.render_plan, markdown.render_plan, html.render_plan])
-def test_an_attribute_is_named_whose_values_are_secret(render: Callable[[Plan], Iterable[str]]) -> None:
+def test_an_attribute_is_named_whose_values_are_secret(
+    render: Callable[[Plan], Iterable[str]],
+) -> None:
     """Redacted, the values are the same."""
     item: Json = {"guid": "n-1", "text": HIDDEN}
     secret = change("change", "rss_item", "n-1", item, item, secret=True, reversible=False)

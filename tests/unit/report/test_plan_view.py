@@ -26,7 +26,9 @@ def marker(frame: int, title: str = "Ad break") -> Change:
 
 def clip(name: str, *changes: Change, server: str = "studio-a", **more: object) -> Target:
     return structs.replace(
-        Target(server, "NEWS", "asset", name, "Series", rate=PAL), changes=changes or (marker(750),), **more
+        Target(server, "NEWS", "asset", name, "Series", rate=PAL),
+        changes=changes or (marker(750),),
+        **more,
     )
 
 
@@ -37,7 +39,11 @@ def episodes(count: int, server: str = "studio-a") -> list[Target]:
 def test_targets_that_change_alike_are_one_block_from_three_on() -> None:
     assert [block.level for block in view_plan(plan_of(*episodes(2))).blocks] == ["alone", "alone"]
     (block,) = view_plan(plan_of(*episodes(3))).blocks
-    assert (block.level, len(block.targets), [row.same for row in block.rows]) == ("alike", 3, [True])
+    assert (block.level, len(block.targets), [row.same for row in block.rows]) == (
+        "alike",
+        3,
+        [True],
+    )
 
 
 def test_one_list_item_that_differs_is_in_a_table_from_ten_on() -> None:
@@ -45,32 +51,52 @@ def test_one_list_item_that_differs_is_in_a_table_from_ten_on() -> None:
     targets = [clip(f"EP{number}", marker(750 + number), ready) for number in range(10)]
     assert len(view_plan(plan_of(*targets[:9])).blocks) == 9
     (block,) = view_plan(plan_of(*targets)).blocks
-    assert [(row.heading, row.same) for row in block.rows] == [("+ marker Cue Point", False), ("comment", True)]
+    assert [(row.heading, row.same) for row in block.rows] == [
+        ("+ marker Cue Point", False),
+        ("comment", True),
+    ]
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         lambda n: (marker(n, f"Break {n}"), marker(n + 1)),
-        lambda n: (change("delete", "marker", f"uid {n}", {"frame": 1, "track": "General"}, losses=1),),
+        lambda n: (
+            change("delete", "marker", f"uid {n}", {"frame": 1, "track": "General"}, losses=1),
+        ),
         lambda n: (change("change", "field", "comment", f"{n}", "", losses=1),),
     ],
 )
-def test_what_differs_in_more_or_is_removed_is_shown_in_full(changes: Callable[[int], tuple[Change, ...]]) -> None:
-    blocks = view_plan(plan_of(*(clip(f"EP{number}", *changes(number)) for number in range(20)))).blocks
+def test_what_differs_in_more_or_is_removed_is_shown_in_full(
+    changes: Callable[[int], tuple[Change, ...]],
+) -> None:
+    blocks = view_plan(
+        plan_of(*(clip(f"EP{number}", *changes(number)) for number in range(20)))
+    ).blocks
     assert [block.level for block in blocks] == ["alone"] * 20
 
 
 def valued(name: str, server: str = "studio-a", **fields: str) -> Target:
-    return clip(name, *(change("change", "field", key, "", value) for key, value in fields.items()), server=server)
+    return clip(
+        name,
+        *(change("change", "field", key, "", value) for key, value in fields.items()),
+        server=server,
+    )
 
 
 def cells_of(block: Block) -> list[tuple[str, list[str]]]:
-    return [(line.label, [cell.text(WHOLE) if cell else "" for cell in line.cells]) for line in block.lines]
+    return [
+        (line.label, [cell.text(WHOLE) if cell else "" for cell in line.cells])
+        for line in block.lines
+    ]
 
 
 def test_changes_of_the_same_things_are_a_table_from_three_different_ones_on() -> None:
-    targets = [valued("A", comment="1"), valued("B", comment="2", layer="x"), valued("C", layer="x")]
+    targets = [
+        valued("A", comment="1"),
+        valued("B", comment="2", layer="x"),
+        valued("C", layer="x"),
+    ]
     assert [block.level for block in view_plan(plan_of(*targets[:2])).blocks] == ["alone"] * 2
     (block,) = view_plan(plan_of(*targets)).blocks
     assert block.title == "studio-a · NEWS · 3 assets with changes of the same things"
@@ -84,8 +110,15 @@ def test_changes_of_the_same_things_are_a_table_from_three_different_ones_on() -
 
 def test_what_loses_something_is_in_no_table() -> None:
     def retitled(number: int, losses: int = 0) -> Change:
-        before: dict[str, Json] = {"uid": 1, "frame": 5, "track": "General", "title": f"Old {number}"}
-        return change("change", "marker", "uid 1", before, before | {"title": f"New {number}"}, losses=losses)
+        before: dict[str, Json] = {
+            "uid": 1,
+            "frame": 5,
+            "track": "General",
+            "title": f"Old {number}",
+        }
+        return change(
+            "change", "marker", "uid 1", before, before | {"title": f"New {number}"}, losses=losses
+        )
 
     targets = [clip(f"EP{number}", retitled(number, losses=number % 2)) for number in range(20)]
     blocks = view_plan(plan_of(*targets)).blocks
@@ -99,7 +132,11 @@ def test_what_has_nothing_in_common_is_no_table() -> None:
 
 
 def test_the_same_on_several_servers_is_one_line() -> None:
-    targets = [valued(f"P{number}", server, comment=f"{number}") for server in ("a", "b", "c") for number in range(5)]
+    targets = [
+        valued(f"P{number}", server, comment=f"{number}")
+        for server in ("a", "b", "c")
+        for number in range(5)
+    ]
     (block,) = view_plan(plan_of(*targets)).blocks
     assert [line.label for line in block.lines] == [f"P{number}" for number in range(5)]
     (block,) = view_plan(plan_of(*targets[:-1], valued("P4", "c", comment="other"))).blocks
@@ -120,7 +157,9 @@ def test_many_titles_with_the_same_changes_are_no_lines_of_a_table() -> None:
 
 
 def test_a_long_table_is_in_parts_that_are_left_out_one_by_one() -> None:
-    blocks = view_plan(plan_of(*(valued(f"P{number}", comment=f"{number}") for number in range(501)))).blocks
+    blocks = view_plan(
+        plan_of(*(valued(f"P{number}", comment=f"{number}") for number in range(501)))
+    ).blocks
     assert [len(block.table) for block in blocks] == [84, 84, 84, 84, 84, 81]
     shown, left = shown_blocks(blocks)
     assert (len(shown), left) == (4, 165)
@@ -138,7 +177,10 @@ def test_notes_are_beside_a_column_or_where_they_differ_in_the_cells() -> None:
         '(nothing) → "1" (not reported by the server; last value written by msauto)',
         '(unknown) → "2" (not reported by the server; earlier value unknown)',
     ]
-    alike = [clip(f"P{place}", change("change", "field", "layer", None, f"{place}", "none")) for place in range(3)]
+    alike = [
+        clip(f"P{place}", change("change", "field", "layer", None, f"{place}", "none"))
+        for place in range(3)
+    ]
     (block,) = view_plan(plan_of(*alike)).blocks
     assert block.columns[0].notes == "not reported by the server; earlier value unknown"
     assert cells_of(block)[0] == ("P0", ['(unknown) → "0"'])
@@ -158,16 +200,27 @@ def test_a_table_keeps_the_order_of_the_plan() -> None:
 
 
 def test_the_frame_rate_separates_where_it_shows() -> None:
-    targets = [structs.replace(each, rate=PAL * (1 + place % 2)) for place, each in enumerate(episodes(6))]
+    targets = [
+        structs.replace(each, rate=PAL * (1 + place % 2)) for place, each in enumerate(episodes(6))
+    ]
     assert len(view_plan(plan_of(*targets)).blocks) == 2
     at_the_start = [structs.replace(each, changes=(marker(0),)) for each in targets]
     assert len(view_plan(plan_of(*at_the_start)).blocks) == 1
     comment = change("change", "field", "comment", "", "Ready")
-    assert len(view_plan(plan_of(*(structs.replace(each, changes=(comment,)) for each in targets))).blocks) == 1
+    assert (
+        len(
+            view_plan(
+                plan_of(*(structs.replace(each, changes=(comment,)) for each in targets))
+            ).blocks
+        )
+        == 1
+    )
 
 
 def test_the_same_on_several_servers_is_one_block() -> None:
-    (block,) = view_plan(plan_of(*episodes(3), *episodes(3, "studio-b"), clip("Film", server="studio-b"))).blocks
+    (block,) = view_plan(
+        plan_of(*episodes(3), *episodes(3, "studio-b"), clip("Film", server="studio-b"))
+    ).blocks
     assert [(each.servers, each.ranges) for each in block.named] == [
         (("studio-a",), (NameRange("EP001", "EP003", 3),)),
         (("studio-b",), (NameRange("EP001", "EP003", 3), NameRange("Film", "Film", 1))),
@@ -191,7 +244,10 @@ def test_what_is_removed_is_shown_however_long_the_plan_is() -> None:
 
 
 def test_a_target_in_error_is_no_block_and_its_error_is_grouped() -> None:
-    wrong = [structs.replace(lost(), name=name, error=f"no asset '{name}'\n  → x") for name in ("A", "B1", "C")]
+    wrong = [
+        structs.replace(lost(), name=name, error=f"no asset '{name}'\n  → x")
+        for name in ("A", "B1", "C")
+    ]
     view = view_plan(plan_of(*wrong, lost(), structs.replace(lost(), name="Other", error="no")))
     assert view.blocks == ()
     assert [(each.error.partition("\n")[0], len(each.targets)) for each in view.errors] == [
@@ -245,11 +301,18 @@ def plans(draw: st.DrawFn) -> Plan:
 
 def described(view: PlanView) -> Iterator[tuple[str, str, bytes]]:
     pairs = [pair for block in view.blocks for row in block.rows for pair in row.changes]
-    return ((target.server, target.name, repr(each).encode()) for target, each in (*pairs, *view.deletions))
+    return (
+        (target.server, target.name, repr(each).encode())
+        for target, each in (*pairs, *view.deletions)
+    )
 
 
 def planned(plan: Plan) -> Iterator[tuple[str, str, bytes]]:
-    return ((target.server, target.name, repr(each).encode()) for target in plan.targets for each in target.changes)
+    return (
+        (target.server, target.name, repr(each).encode())
+        for target in plan.targets
+        for each in target.changes
+    )
 
 
 @settings(max_examples=30)
@@ -258,15 +321,24 @@ def test_folding_loses_no_change_and_folds_no_deletion(plan: Plan) -> None:
     for folded in (True, False):
         view = view_plan(plan, folded=folded)
         assert Counter(described(view)) == Counter(planned(plan))
-        assert sum(is_deletion(each) for target in plan.targets for each in target.changes) == len(view.deletions)
-        assert not any(is_deletion(each) for block in view.blocks for row in block.rows for _, each in row.changes)
+        assert sum(is_deletion(each) for target in plan.targets for each in target.changes) == len(
+            view.deletions
+        )
+        assert not any(
+            is_deletion(each)
+            for block in view.blocks
+            for row in block.rows
+            for _, each in row.changes
+        )
 
 
 @settings(max_examples=30)
 @given(plans())
 def test_names_of_blocks_are_exact(plan: Plan) -> None:
     for block in view_plan(plan).blocks:
-        assert Counter(named(block)) == Counter((target.server, target.name) for target in block.targets)
+        assert Counter(named(block)) == Counter(
+            (target.server, target.name) for target in block.targets
+        )
 
 
 def named(block: Block) -> Iterator[tuple[str, str]]:
@@ -283,7 +355,9 @@ def expand(names: NameRange) -> Iterator[str]:
     if names.size == 1:
         yield names.first
         return
-    end = next(place for place in range(len(names.first), -1, -1) if names.first[:place][-1:].isdigit())
+    end = next(
+        place for place in range(len(names.first), -1, -1) if names.first[:place][-1:].isdigit()
+    )
     start = len(names.first[:end].rstrip("0123456789"))
     digits = names.first[start:end]
     for number in range(int(digits), int(digits) + names.size):
@@ -308,7 +382,9 @@ def test_ranges_hold_every_name_and_no_other(names: list[str]) -> None:
         (["A1", "A1", "A2", "A3"], [("A1", "A3", 3), ("A1", "A1", 1)]),
     ],
 )
-def test_only_complete_ranges_are_ranges(names: list[str], ranges: list[tuple[str, str, int]]) -> None:
+def test_only_complete_ranges_are_ranges(
+    names: list[str], ranges: list[tuple[str, str, int]]
+) -> None:
     assert [tuple(each) for each in name_ranges(names)] == ranges
 
 

@@ -9,7 +9,10 @@ from msauto.report.texts import refusal_error, refusal_sentence
 
 DELETE = Refusal("delete_assets", 0, 2, "--allow-delete 2")
 MASTER = Refusal(
-    "protected", "Master/*", "studio-a NEWS Film", "take the task out, or 'Master/*' out of `protected` in msauto.toml"
+    "protected",
+    "Master/*",
+    "studio-a NEWS Film",
+    "take the task out, or 'Master/*' out of `protected` in msauto.toml",
 )
 
 
@@ -35,7 +38,9 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize(("refusal", "sentence"), SENTENCES.items(), ids=[each.code for each in SENTENCES])
+@pytest.mark.parametrize(
+    ("refusal", "sentence"), SENTENCES.items(), ids=[each.code for each in SENTENCES]
+)
 def test_a_refusal_is_a_sentence(refusal: Refusal, sentence: str) -> None:
     assert refusal_sentence(refusal) == f"Refused: {sentence}"
 

@@ -27,7 +27,9 @@ def test_github_shows_ten_of_a_kind_and_the_last_line_counts_the_others() -> Non
     warnings = [Problem(f"w{number}", level="warning") for number in range(11)]
     errors = [Problem(f"e{number}") for number in range(12)]
     lines = list(render_github([*warnings, *errors]))
-    assert [line.partition(" ")[0] for line in lines] == ["::error"] * 10 + ["::warning"] * 10 + ["::notice"]
+    assert [line.partition(" ")[0] for line in lines] == ["::error"] * 10 + ["::warning"] * 10 + [
+        "::notice"
+    ]
     assert lines[-1] == (
         "::notice title=msauto validate::GitHub shows 10 annotations of a kind: 2 errors and 1 warning not shown here."
         " Run msauto validate to see all\n"
@@ -44,7 +46,10 @@ def test_gitlab_gets_a_report_with_the_errors_first() -> None:
         "severity": "major",
         "location": {"path": "a,b:c.yml", "lines": {"begin": 3}},
     }
-    assert (third["severity"], third["location"]) == ("minor", {"path": "play.yml", "lines": {"begin": 9}})
+    assert (third["severity"], third["location"]) == (
+        "minor",
+        {"path": "play.yml", "lines": {"begin": 9}},
+    )
     assert len({each["fingerprint"] for each in (first, second, third)}) == 3
 
 

@@ -15,12 +15,21 @@ def test_a_result_is_a_test_for_each_target() -> None:
     suites = etree.fromstring("".join(render_result(result)).encode())
     cases = {case.get("name"): [child.tag for child in case] for case in suites.iter("testcase")}
     for each in result.targets:
-        wanted = {"failed": "failure", "unverified": "failure", "not attempted": "error", "skipped": "skipped"}
-        found = next(tags for name, tags in cases.items() if name and name.endswith(each.target.name))
+        wanted = {
+            "failed": "failure",
+            "unverified": "failure",
+            "not attempted": "error",
+            "skipped": "skipped",
+        }
+        found = next(
+            tags for name, tags in cases.items() if name and name.endswith(each.target.name)
+        )
         assert found == [wanted.get(each.outcome, "system-out")], each
     run = suites[-1]
     assert (run.get("name"), run[0].get("time")) == (f"run {result.run}", "4.250")
-    assert sum(int(suite.get("tests", "")) for suite in suites) == len(list(suites.iter("testcase")))
+    assert sum(int(suite.get("tests", "")) for suite in suites) == len(
+        list(suites.iter("testcase"))
+    )
 
 
 def test_a_plan_that_is_not_applied() -> None:

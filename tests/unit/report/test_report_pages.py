@@ -12,7 +12,16 @@ from msauto.model.plan import Target
 from msauto.report import markdown
 from msauto.report.layout import Layout
 from msauto.report.templates import code
-from tests.unit.report.made_plans import change, check_golden, episode, film, lost, mixed_result, plan_of, whole_plan
+from tests.unit.report.made_plans import (
+    change,
+    check_golden,
+    episode,
+    film,
+    lost,
+    mixed_result,
+    plan_of,
+    whole_plan,
+)
 
 
 def test_markdown_reads_as_agreed() -> None:
@@ -28,8 +37,14 @@ def promos(count: int, name: str = "Promo") -> list[Target]:
 
 
 def episodes(count: int) -> list[Target]:
-    texts = [change("change", "field", f"user_{number % 10}", "", f"{number} " * 9) for number in range(count)]
-    return [structs.replace(episode(), name=f"EP {7 * n}", changes=(text,)) for n, text in enumerate(texts)]
+    texts = [
+        change("change", "field", f"user_{number % 10}", "", f"{number} " * 9)
+        for number in range(count)
+    ]
+    return [
+        structs.replace(episode(), name=f"EP {7 * n}", changes=(text,))
+        for n, text in enumerate(texts)
+    ]
 
 
 def units(text: str) -> int:
@@ -46,7 +61,10 @@ def test_only_details_are_cut_to_the_size_of_a_comment() -> None:
     assert "careful" in comment
     shown = comment.count("<details")
     assert 0 < shown < 9
-    assert f"**The details of {9 - shown} targets are not shown here.** For the whole plan: `msauto plan`." in comment
+    assert (
+        f"**The details of {9 - shown} targets are not shown here.** For the whole plan: `msauto plan`."
+        in comment
+    )
 
 
 def test_deletions_for_which_there_is_no_room_are_counted() -> None:
@@ -60,9 +78,16 @@ def test_deletions_for_which_there_is_no_room_are_counted() -> None:
 
 @given(st.integers(5000, 30_000), st.integers(0, 40), st.integers(0, 300), st.integers(0, 40))
 @settings(max_examples=20)
-def test_no_comment_is_longer_than_asked(limit: int, changing: int, deleted: int, wrong: int) -> None:
+def test_no_comment_is_longer_than_asked(
+    limit: int, changing: int, deleted: int, wrong: int
+) -> None:
     errors = [structs.replace(lost(), name=f"Wrong {n}", error=f"{n} " * 200) for n in range(wrong)]
-    plan = plan_of(*episodes(changing), *promos(deleted), *errors, warnings=tuple(f"{n} " * 99 for n in range(wrong)))
+    plan = plan_of(
+        *episodes(changing),
+        *promos(deleted),
+        *errors,
+        warnings=tuple(f"{n} " * 99 for n in range(wrong)),
+    )
     assert units("".join(markdown.render_plan(plan, limit=limit))) <= limit
 
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from msauto.errors import InputError, MsautoError, PlanningError, Problem, RefusedError, RejectedError, SourceLocation
+from msauto.errors import (
+    InputError,
+    MsautoError,
+    PlanningError,
+    Problem,
+    RefusedError,
+    RejectedError,
+    SourceLocation,
+)
 from msauto.report.json import problems_json
 from msauto.report.text import render_error, render_problems
 from tests.unit.report.made_plans import check_golden
@@ -38,7 +46,9 @@ def test_no_problems_no_text() -> None:
 def test_caret_stands_under_what_the_reader_sees() -> None:
     line = "  3 | 日本: x"
     caret = "    |     ^"  # four signs, six columns
-    text = render_problems([Problem("wrong", SourceLocation("a", 3, 5), excerpt=f"{line}\n{caret}")], colour=False)
+    text = render_problems(
+        [Problem("wrong", SourceLocation("a", 3, 5), excerpt=f"{line}\n{caret}")], colour=False
+    )
     assert text.splitlines()[1:3] == [line, "    |       ^"]
 
 
@@ -53,14 +63,23 @@ def test_caret_past_the_end_of_the_line_stays_there() -> None:
 
 
 def test_any_error_of_ours_has_one_form() -> None:
-    error = PlanningError("no asset «x\x1b»", place=SourceLocation("a.yml", 3, 4), remedy="look again")
-    assert render_error(error, colour=False) == "Error: a.yml:3:4: no asset «x\\x1b»\n  → look again\n"
+    error = PlanningError(
+        "no asset «x\x1b»", place=SourceLocation("a.yml", 3, 4), remedy="look again"
+    )
+    assert (
+        render_error(error, colour=False) == "Error: a.yml:3:4: no asset «x\\x1b»\n  → look again\n"
+    )
     rejected = RejectedError("no", status=500, server="studio-a", request="GET /storage")
-    assert render_error(rejected, colour=True) == "\x1b[31mError:\x1b[0m server studio-a: GET /storage: no\n"
+    assert (
+        render_error(rejected, colour=True)
+        == "\x1b[31mError:\x1b[0m server studio-a: GET /storage: no\n"
+    )
 
 
 def test_input_errors_show_all_problems() -> None:
-    assert render_error(InputError(PROBLEMS), colour=False) == render_problems(PROBLEMS, colour=False)
+    assert render_error(InputError(PROBLEMS), colour=False) == render_problems(
+        PROBLEMS, colour=False
+    )
 
 
 def test_refusals_are_called_so() -> None:
@@ -84,9 +103,13 @@ def test_problems_as_json() -> None:
 
 
 def test_errors_wrap_at_words_on_a_terminal() -> None:
-    message = "00:01:00;00 is drop frame (;), which 25 fps does not have: write 00:01:00:00 instead of it"
+    message = (
+        "00:01:00;00 is drop frame (;), which 25 fps does not have: write 00:01:00:00 instead of it"
+    )
     wide = "a" * 90
-    problem = Problem(message, SourceLocation("play.yml", 3, 5), f"correct {message}", excerpt=f"  3 | {wide}")
+    problem = Problem(
+        message, SourceLocation("play.yml", 3, 5), f"correct {message}", excerpt=f"  3 | {wide}"
+    )
     for text in (
         render_problems([problem], colour=False, width=80),
         render_error(MsautoError(message, remedy=message), colour=False, width=80),

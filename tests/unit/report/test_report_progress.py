@@ -47,7 +47,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def run_of(*events: Event, live: bool = True, step: float = 1.0, mode: Mode = "auto", columns: int = 160) -> str:
+def run_of(
+    *events: Event, live: bool = True, step: float = 1.0, mode: Mode = "auto", columns: int = 160
+) -> str:
     stream, clock = Terminal() if live else io.StringIO(), Ticking()
     progress = ProgressDisplay(stream, clock.monotonic, mode=mode, width=lambda: columns)
     for event in events:
@@ -106,9 +108,16 @@ def test_live_line_tells_where_the_run_is() -> None:
 
 
 def test_what_is_in_doubt_is_shown_until_it_is_settled() -> None:
-    doubt = (RunStarted("r", 2, 2), TargetStarted(film()), RequestInDoubt(film(), 0, "the answer is lost"))
+    doubt = (
+        RunStarted("r", 2, 2),
+        TargetStarted(film()),
+        RequestInDoubt(film(), 0, "the answer is lost"),
+    )
     assert "2 s elapsed · 1 in doubt · Promo 1" in run_of(*doubt)
-    assert "in doubt" not in run_of(*doubt, RequestSettled(film(), 0, RequestResult("done"))).split(ERASE)[-1]
+    assert (
+        "in doubt"
+        not in run_of(*doubt, RequestSettled(film(), 0, RequestResult("done"))).split(ERASE)[-1]
+    )
 
 
 def test_restore_is_no_longer_waited_for_once_the_target_is_finished() -> None:
@@ -156,7 +165,9 @@ def test_bytes_of_downloads() -> None:
     both = run_of(RunStarted("r", 2, 2), *coming, *other)
     assert both.endswith("2 downloads 13.5 MB")
     again = run_of(RunStarted("r", 2, 2), *coming, DownloadAsked(film(), 0, 60.0))
-    assert again.endswith("waiting for 1 file (0 s of at most 1 min)"), "it broke off, and is asked for anew"
+    assert again.endswith("waiting for 1 file (0 s of at most 1 min)"), (
+        "it broke off, and is asked for anew"
+    )
     done = run_of(RunStarted("r", 2, 2), *coming, RequestSettled(film(), 0, RequestResult("done")))
     assert "download" not in done.split(ERASE)[-1]
 
@@ -213,7 +224,9 @@ def test_nothing_at_all_if_so_wanted() -> None:
 
 def test_bar_is_full_at_the_end() -> None:
     settled = [RequestSettled(film(), 0, RequestResult("done", tries=1))] * 3
-    assert "[================] 0/1 targets · 3/2 requests" in run_of(RunStarted("r", 1, 2), *settled)
+    assert "[================] 0/1 targets · 3/2 requests" in run_of(
+        RunStarted("r", 1, 2), *settled
+    )
 
 
 def test_streams_that_cannot_write_our_signs() -> None:

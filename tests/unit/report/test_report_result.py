@@ -40,7 +40,9 @@ def good(**more: object) -> Result:
 
 def test_recap_line_is_in_the_manner_of_ansible() -> None:
     line = "studio-a : changed=1 unchanged=12 requests=3"
-    assert text_of_result(good(), width=120, colour=True).splitlines()[0] == line  # nothing to look at: no colour
+    assert (
+        text_of_result(good(), width=120, colour=True).splitlines()[0] == line
+    )  # nothing to look at: no colour
 
 
 def test_good_run_says_so() -> None:
@@ -53,14 +55,20 @@ def test_run_without_changes() -> None:
 
 
 def test_interrupted_run_names_its_record() -> None:
-    assert result_sentence(good(interrupted=True)).startswith("Interrupted: 1 changed, 12 unchanged; 3 requests.")
+    assert result_sentence(good(interrupted=True)).startswith(
+        "Interrupted: 1 changed, 12 unchanged; 3 requests."
+    )
 
 
 def test_recap_counts_each_server_by_itself() -> None:
     recaps = recap_of(mixed_result())
     assert list(recaps) == ["studio-a", "studio-b", "studio-c"]
     assert list(recaps["studio-a"]) == [*mixed_result().counts, "requests"]
-    assert [recaps["studio-a"][name] for name in ("failed", "not_attempted", "unchanged")] == [1, 1, 10]
+    assert [recaps["studio-a"][name] for name in ("failed", "not_attempted", "unchanged")] == [
+        1,
+        1,
+        10,
+    ]
     assert [recaps["studio-b"][name] for name in ("unverified", "unchanged")] == [1, 2]
     assert recaps["studio-a"]["requests"] == 2  # one was sent twice
 
@@ -68,11 +76,19 @@ def test_recap_counts_each_server_by_itself() -> None:
 def plan_json() -> dict[str, object]:
     def target(name: str, server: str, requests: int) -> dict[str, object]:
         paths = [{"method": "POST", "path": f"/{number}"} for number in range(requests)]
-        return {"server": server, "database": "NEWS", "kind": "asset", "name": name, "requests": paths}
+        return {
+            "server": server,
+            "database": "NEWS",
+            "kind": "asset",
+            "name": name,
+            "requests": paths,
+        }
 
     return {
         "format": "msauto-plan",
-        "targets": LazyItems([target("Evening News", "studio-a", 3), target("Gone", "studio-a", 1)]),
+        "targets": LazyItems(
+            [target("Evening News", "studio-a", 3), target("Gone", "studio-a", 1)]
+        ),
     }
 
 
@@ -96,13 +112,21 @@ def test_json_of_a_result_is_the_plan_with_results() -> None:
         "run": "2026-11-20-1", "ok": False, "interrupted": False,
         "changed": 1, "unchanged": 0, "failed": 1, "unverified": 1, "skipped": 0, "not_attempted": 1,
     }  # fmt: skip
-    assert joined["result"]["interrupted"] is False  # whether the run was; not how many targets were
+    assert (
+        joined["result"]["interrupted"] is False
+    )  # whether the run was; not how many targets were
 
 
 def test_two_targets_of_one_name_keep_their_own_results() -> None:
     plan = plan_of(film(), film())
     results = (TargetResult(film(), "changed"), TargetResult(film(), "failed"))
-    twin = {"server": "studio-b", "database": "ARCHIVE", "kind": "asset", "name": "Promo 1", "requests": []}
+    twin = {
+        "server": "studio-b",
+        "database": "ARCHIVE",
+        "kind": "asset",
+        "name": "Promo 1",
+        "requests": [],
+    }
     joined = result_json({"targets": LazyItems([twin, twin])}, Result("r", plan, results))
     assert [target["result"]["outcome"] for target in joined["targets"]] == ["changed", "failed"]
 
@@ -118,7 +142,12 @@ def test_dump_is_stable_and_safe_on_a_terminal() -> None:
 
 
 def test_a_document_is_written_in_pieces_as_it_is_whole() -> None:
-    hostile = {"b": "Новости \x9b31m\u202e\U000e0001", "a": [], "c": {}, "d": [{"e": 1.5, "f": None}]}
+    hostile = {
+        "b": "Новости \x9b31m\u202e\U000e0001",
+        "a": [],
+        "c": {},
+        "d": [{"e": 1.5, "f": None}],
+    }
     not_utf8 = {"file": "b\udce9.yml"}
     for items in ([hostile, not_utf8, {}], []):
         pieces = list(dump_document({"first": hostile, "targets": LazyItems(items), "last": 1}))
@@ -135,7 +164,13 @@ def test_dump_refuses_what_has_no_json_form() -> None:
 
 def test_errors_left_out_are_not_attempted() -> None:
     wrong = lost()
-    target = {"server": wrong.server, "database": "NEWS", "kind": "asset", "name": wrong.name, "requests": []}
+    target = {
+        "server": wrong.server,
+        "database": "NEWS",
+        "kind": "asset",
+        "name": wrong.name,
+        "requests": [],
+    }
     joined = result_json({"targets": LazyItems([target])}, Result("r", plan_of(wrong), ()))
     (left_out,) = joined["targets"]
     assert left_out["result"]["outcome"] == "not attempted"
@@ -143,7 +178,9 @@ def test_errors_left_out_are_not_attempted() -> None:
 
 def test_what_went_wrong_is_said_once() -> None:
     why = "the server answered 409: Error: segment 1 exists"
-    failed = TargetResult(film(), "failed", f"request 1 of 1: {why}", (RequestResult("failed", 409, why, 1),))
+    failed = TargetResult(
+        film(), "failed", f"request 1 of 1: {why}", (RequestResult("failed", 409, why, 1),)
+    )
     text = text_of_result(Result("r", plan_of(film()), (failed,)))
     assert text.count(why) == 1
     assert "failed 409" in text
@@ -152,11 +189,23 @@ def test_what_went_wrong_is_said_once() -> None:
 def test_thousands_that_were_left_for_one_reason_are_counted() -> None:
     why = "the server studio-a can no longer be reached"
     left = tuple(
-        TargetResult(structs.replace(film(), name=f"Film {number}"), "not attempted", why, (RequestResult("not sent"),))
+        TargetResult(
+            structs.replace(film(), name=f"Film {number}"),
+            "not attempted",
+            why,
+            (RequestResult("not sent"),),
+        )
         for number in range(5000)
     )
-    failed = tuple(TargetResult(film(), "failed", why, (RequestResult("failed", None, why, 1),)) for _ in range(9))
-    result = Result("run-1", Plan("", "", targets=tuple(each.target for each in (*left, *failed))), (*left, *failed))
+    failed = tuple(
+        TargetResult(film(), "failed", why, (RequestResult("failed", None, why, 1),))
+        for _ in range(9)
+    )
+    result = Result(
+        "run-1",
+        Plan("", "", targets=tuple(each.target for each in (*left, *failed))),
+        (*left, *failed),
+    )
     told = text_of_result(result)
     assert f"\n\nstudio-b · ARCHIVE · 5000 assets: not attempted\n  {why}\n" in told
     assert "\n    Film 0…Film 4999 (5000)\n" in told

@@ -37,7 +37,9 @@ def test_wide_cells_wrap_and_the_first_column_is_never_cut() -> None:
 
 def test_columns_for_which_there_is_no_room_go_below() -> None:
     rows = [["id" * 15, "ok", "a b c", "d"], ["two", "failed", "", ""]]
-    text = render_table(["run", "status", "text", "more"], rows, colour=False, width=45, whole=("status",))
+    text = render_table(
+        ["run", "status", "text", "more"], rows, colour=False, width=45, whole=("status",)
+    )
     assert text.splitlines() == [
         "run                             status",
         f"{'id' * 15}  ok",
@@ -150,7 +152,8 @@ def test_values_that_differ_never_look_alike() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"), [(0, "0 s"), (45, "45 s"), (1800, "30 min"), (4500, "1 h 15 min"), (3600.2, "1 h")]
+    ("seconds", "shown"),
+    [(0, "0 s"), (45, "45 s"), (1800, "30 min"), (4500, "1 h 15 min"), (3600.2, "1 h")],
 )
 def test_lengths_of_time(seconds: float, shown: str) -> None:
     assert show_seconds(seconds) == shown
@@ -158,6 +161,11 @@ def test_lengths_of_time(seconds: float, shown: str) -> None:
 
 def test_a_cell_has_the_style_of_its_text() -> None:
     styles: dict[str, dict[str, Style]] = {"status": {"ok": "green"}}
-    lines = render_table(["run", "status", "x"], [["ok", "ok", "1"], ["b", "failed", "2"]], colour=True, styles=styles)
+    lines = render_table(
+        ["run", "status", "x"],
+        [["ok", "ok", "1"], ["b", "failed", "2"]],
+        colour=True,
+        styles=styles,
+    )
     assert lines.splitlines()[1:] == ["ok   \x1b[32mok\x1b[0m      1", "b    failed  2"]
     assert "\x1b[32m" not in render_table(["status"], [["ok"]], colour=False, styles=styles)

@@ -8,7 +8,17 @@ import pytest
 from msgspec import structs
 
 from msauto.model.plan import Plan, Refusal, Request, Target
-from tests.unit.report.made_plans import change, check_golden, episode, film, lost, plan_of, text_of, ticker, whole_plan
+from tests.unit.report.made_plans import (
+    change,
+    check_golden,
+    episode,
+    film,
+    lost,
+    plan_of,
+    text_of,
+    ticker,
+    whole_plan,
+)
 
 
 @pytest.mark.parametrize("verbosity", [0, 1, 2])
@@ -67,7 +77,11 @@ def bare(action: str, requests: int = 1) -> Target:
             ),
         ),
         (
-            plan_of(bare("change"), ticker(), Target("s", "", "database", "NEWS", changes=ticker().changes)),
+            plan_of(
+                bare("change"),
+                ticker(),
+                Target("s", "", "database", "NEWS", changes=ticker().changes),
+            ),
             "Plan: 0 to add, 3 to change, 2 to delete, 0 to run, on 1 asset, 1 channel and 1 database; 4 requests.",
         ),
     ],
@@ -77,7 +91,9 @@ def test_closing_sentence(plan: Plan, sentence: str) -> None:
 
 
 def test_errors_that_are_left_out_are_not_in_the_way() -> None:
-    assert last_line(plan_of(lost(), lost()), keep_going=True).endswith("2 targets in error: left out.")
+    assert last_line(plan_of(lost(), lost()), keep_going=True).endswith(
+        "2 targets in error: left out."
+    )
 
 
 def test_refusal_names_what_allows_it() -> None:
@@ -87,12 +103,16 @@ def test_refusal_names_what_allows_it() -> None:
     assert f"Refused: {reason}\n" in text
 
 
-@pytest.mark.parametrize(("length", "verbosity", "whole"), [(150, 0, True), (300, 0, False), (300, 1, True)])
+@pytest.mark.parametrize(
+    ("length", "verbosity", "whole"), [(150, 0, True), (300, 0, False), (300, 1, True)]
+)
 def test_a_value_is_cut_only_where_it_has_no_room(length: int, verbosity: int, whole: bool) -> None:
     long = "x" * length
     targets = [structs.replace(episode(), changes=(change("add", "field", "comment", None, f"{n * 7}{long}"),))
                for n in range(41)]  # fmt: skip
-    assert (f"7{long}" in re.sub(r"\n +", "", text_of(plan_of(*targets), verbosity=verbosity))) is whole
+    assert (
+        f"7{long}" in re.sub(r"\n +", "", text_of(plan_of(*targets), verbosity=verbosity))
+    ) is whole
     assert f"7{long}" in re.sub(r"\n +", "", text_of(plan_of(*targets[:40]), verbosity=verbosity))
 
 
@@ -115,5 +135,11 @@ def test_a_title_cannot_write_to_the_terminal() -> None:
 
 
 def test_one_error_of_several_servers_names_all_of_them() -> None:
-    text = text_of(plan_of(*(structs.replace(episode(), server=name, error="no connection") for name in ("a", "b"))))
-    assert text.startswith("2 servers · NEWS · 2 assets\n    a, b · NEWS: Evening News\n  error: no connection\n")
+    text = text_of(
+        plan_of(
+            *(structs.replace(episode(), server=name, error="no connection") for name in ("a", "b"))
+        )
+    )
+    assert text.startswith(
+        "2 servers · NEWS · 2 assets\n    a, b · NEWS: Evening News\n  error: no connection\n"
+    )

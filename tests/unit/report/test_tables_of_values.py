@@ -24,7 +24,13 @@ SERVERS = ("bergen", "oslo", "tromso")
 def promo(name: str, server: str, values: dict[str, tuple[str, str]]) -> Target:
     changes = (change("change", "field", key, old, new) for key, (old, new) in values.items())
     return structs.replace(
-        episode(), name=name, server=server, folder="Promos", changes=tuple(changes), requests=(), emptied=()
+        episode(),
+        name=name,
+        server=server,
+        folder="Promos",
+        changes=tuple(changes),
+        requests=(),
+        emptied=(),
     )
 
 
@@ -37,9 +43,17 @@ def promos(count: int) -> Plan:
             "user_0": ("Kanal 5", "Kanal 7"),
             "user_1": ("", "news" if number % 2 else "Sport | 日本"),
         }
-        return {key: value for place, (key, value) in enumerate(every.items()) if (number + place) % 4}
+        return {
+            key: value for place, (key, value) in enumerate(every.items()) if (number + place) % 4
+        }
 
-    return plan_of(*(promo(f"PROMO {n:03}", server, values(n)) for server in SERVERS for n in range(1, count + 1)))
+    return plan_of(
+        *(
+            promo(f"PROMO {n:03}", server, values(n))
+            for server in SERVERS
+            for n in range(1, count + 1)
+        )
+    )
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -51,7 +65,11 @@ def test_a_table_reads_as_agreed(width: int) -> None:
 
 def test_a_table_that_does_not_fit_is_a_list() -> None:
     wide = [
-        promo(f"P {n}", "oslo", {f"user_{place}": ("earlier", f"later, number {n}") for place in range(8)})
+        promo(
+            f"P {n}",
+            "oslo",
+            {f"user_{place}": ("earlier", f"later, number {n}") for place in range(8)},
+        )
         for n in range(3)
     ]
     check_golden("table-list-80.txt", text_of(plan_of(*wide), width=80))
@@ -68,7 +86,9 @@ VALUES = st.text('ab 日é"→,|`<&\n', max_size=30)
 @given(
     st.lists(
         st.dictionaries(
-            st.sampled_from(["comment", "layer", "user_0", "user_1"]), st.tuples(VALUES, VALUES), min_size=1
+            st.sampled_from(["comment", "layer", "user_0", "user_1"]),
+            st.tuples(VALUES, VALUES),
+            min_size=1,
         ),
         min_size=3,
         max_size=30,
@@ -94,8 +114,14 @@ def test_every_value_is_shown(rows: list[dict[str, tuple[str, str]]], width: int
 CELLS = st.text('ab 日→"', max_size=60).map(lambda text: " ".join(text.split()))
 
 
-@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=5), st.integers(60, 120), st.booleans())
-def test_cells_are_whole_however_narrow_the_table_is(rows: list[tuple[str, ...]], width: int, ascii_only: bool) -> None:
+@given(
+    st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=5),
+    st.integers(60, 120),
+    st.booleans(),
+)
+def test_cells_are_whole_however_narrow_the_table_is(
+    rows: list[tuple[str, ...]], width: int, ascii_only: bool
+) -> None:
     layout = Layout(width=width, ascii_only=ascii_only)
     table = [["", "one", "two"], *(list(row) for row in rows)]
     shown = list(render_lines(value_table(table, layout), layout))

@@ -39,7 +39,9 @@ def name_of(path: Path) -> str:
 def test_nothing_else_bypasses_the_escape() -> None:
     found = set()
     for path in TEMPLATES:
-        for match in BYPASSES.finditer(re.sub(r"\{#.*?#\}", "", path.read_text("utf-8"), flags=re.DOTALL)):
+        for match in BYPASSES.finditer(
+            re.sub(r"\{#.*?#\}", "", path.read_text("utf-8"), flags=re.DOTALL)
+        ):
             found.add((name_of(path), match[0]))
     assert found == set(ALLOWED)
 
@@ -47,7 +49,9 @@ def test_nothing_else_bypasses_the_escape() -> None:
 @pytest.mark.parametrize("sign", ["Markup(", "Written(", "autoescape=False"])
 def test_no_module_makes_markup_of_its_own(sign: str) -> None:
     found = {name_of(path) for path in ROOT.rglob("*.py") if sign in path.read_text("utf-8")}
-    values = {name for name in found if name.startswith("playbook/templates/")}  # which no form shows as they are
+    values = {
+        name for name in found if name.startswith("playbook/templates/")
+    }  # which no form shows as they are
     assert found - values <= set(WRITING if sign == "Written(" else ())
 
 
@@ -83,7 +87,8 @@ def test_the_escape_of_each_form(form: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["{{ x ~ y }}", "{{ [x, y]|join }}", "{{ y|replace('z', x) }}", "{{ y|upper }}", "{{ y[1:] }}"]
+    "source",
+    ["{{ x ~ y }}", "{{ [x, y]|join }}", "{{ y|replace('z', x) }}", "{{ y|upper }}", "{{ y[1:] }}"],
 )
 def test_what_is_made_of_a_written_text_is_escaped_again(source: str) -> None:
     made = _environment("md").from_string(source).render(x="@all", y=Written("**z**"))

@@ -16,11 +16,16 @@ def advised(*differences: Difference) -> str:
 
 
 def test_a_value_that_the_server_cut_is_to_be_shortened() -> None:
-    told = advised(Difference("field", "comment", "Ready for air", "Ready for"), Difference("field", "layer", "1", "2"))
+    told = advised(
+        Difference("field", "comment", "Ready for air", "Ready for"),
+        Difference("field", "layer", "1", "2"),
+    )
     assert told == "the server keeps only the beginning of the value: shorten it"
 
 
-@pytest.mark.parametrize(("status", "told"), [(403, "the account may not write this"), (400, "fix the cause and run")])
+@pytest.mark.parametrize(
+    ("status", "told"), [(403, "the account may not write this"), (400, "fix the cause and run")]
+)
 def test_a_rejected_account_is_named(status: int, told: str) -> None:
     rejected = (RequestResult("failed", status, "no", tries=1),)
     assert advice(TargetResult(episode(), "failed", requests=rejected)).startswith(told)
@@ -31,11 +36,14 @@ def test_a_rejected_account_is_named(status: int, told: str) -> None:
 )
 def test_what_is_no_beginning_was_written_by_somebody_else(desired: Json, live: Json) -> None:
     told = advised(Difference("field", "comment", desired, live))
-    assert told.endswith("returns something else; check whether something else writes there, then run again")
+    assert told.endswith(
+        "returns something else; check whether something else writes there, then run again"
+    )
 
 
 @pytest.mark.parametrize(
-    ("aspect", "key"), [("rss_item", "rss_guid"), ("xmp", "list_separator"), ("marker", "marker_update")]
+    ("aspect", "key"),
+    [("rss_item", "rss_guid"), ("xmp", "list_separator"), ("marker", "marker_update")],
 )
 def test_keys_of_the_dialect_that_may_not_fit_are_named(aspect: AspectName, key: str) -> None:
     told = advised(Difference(aspect, "x", "desired", None), Difference("field", "y", "1", "2"))

@@ -24,9 +24,18 @@ def test_key_id(name: str, namespace: str, expected: str) -> None:
 
 def test_title_may_be_addressed_as_key_id() -> None:
     dialect = Dialect(title_address="ns")
-    assert requests.asset_path("NEWS", Address("Some:Thing"), dialect=dialect) == "/storage/NEWS@title:Some%3AThing"
-    assert requests.asset_path("NEWS", Address("Some Thing"), dialect=dialect) == "/storage/NEWS@Some%20Thing"
-    assert requests.asset_path("NEWS", Address("1", "handle"), dialect=dialect) == "/storage/NEWS@handle:1"
+    assert (
+        requests.asset_path("NEWS", Address("Some:Thing"), dialect=dialect)
+        == "/storage/NEWS@title:Some%3AThing"
+    )
+    assert (
+        requests.asset_path("NEWS", Address("Some Thing"), dialect=dialect)
+        == "/storage/NEWS@Some%20Thing"
+    )
+    assert (
+        requests.asset_path("NEWS", Address("1", "handle"), dialect=dialect)
+        == "/storage/NEWS@handle:1"
+    )
 
 
 @table("addresses/folders", "folder", "expected")

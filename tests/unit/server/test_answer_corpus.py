@@ -87,7 +87,9 @@ def test_clip(path: Path) -> None:
 @pytest.mark.parametrize("path", cases("xmp"))
 def test_xmp(path: Path) -> None:
     data, case = load(path)
-    fields = parse_xmp(data, case.get("separator", ","), case.get("charset"), asked=case.get("asked"))
+    fields = parse_xmp(
+        data, case.get("separator", ","), case.get("charset"), asked=case.get("asked")
+    )
     assert json.loads(json.dumps(fields)) == case["fields"]
 
 
@@ -118,21 +120,31 @@ def test_a_uid_may_be_any_integer_of_64_bits(uid: int) -> None:
     assert marker.uid == uid
 
 
-@pytest.mark.parametrize(("text", "number"), [("7", 7), ("0007", 7), (" 7\n", 7), ("7.0", 7), ("7.", 7), ("+7", 7)])
+@pytest.mark.parametrize(
+    ("text", "number"), [("7", 7), ("0007", 7), (" 7\n", 7), ("7.0", 7), ("7.", 7), ("+7", 7)]
+)
 def test_whole_numbers_however_they_are_padded(text: str, number: int) -> None:
     clip = parse_clip(
         f'<Clip link_id="{text}"><Attr name="frames">{text}</Attr><Marker uid="{text}" pos="{text}"/>'
         f'<Segment seg_num="{text}" start_frame="{text}" duration="{text}"/></Clip>'.encode()
     )
-    assert (clip.link_id, clip.frames, clip.markers[0].uid, clip.segments[0].duration) == (number,) * 4
+    assert (clip.link_id, clip.frames, clip.markers[0].uid, clip.segments[0].duration) == (
+        number,
+    ) * 4
 
 
 @pytest.mark.parametrize("text", ["7.5", "7e3", "seven", "", "0x7", "1_000", "9" * 30])
 def test_a_marker_without_a_readable_uid_is_no_other_one(text: str) -> None:
-    clip = parse_clip(f'<Clip><Marker uid="{text}" pos="0"/><Marker uid="7" pos="0"/></Clip>'.encode())
+    clip = parse_clip(
+        f'<Clip><Marker uid="{text}" pos="0"/><Marker uid="7" pos="0"/></Clip>'.encode()
+    )
     assert [marker.uid for marker in clip.markers] == [7]
     (item,) = clip.unread_items
-    assert (item.aspect, item.key, item.number.name) == ("marker", f"?{text}", "the uid of a marker")
+    assert (item.aspect, item.key, item.number.name) == (
+        "marker",
+        f"?{text}",
+        "the uid of a marker",
+    )
 
 
 def test_a_marker_without_a_uid_makes_the_answer_unreadable() -> None:
@@ -179,7 +191,9 @@ BOTH: Folder = ("NEWS", "Raw")
 FILM = Asset("Film", RAW, link_id=7, folder_otherwise=BOTH)
 
 
-def settled(asset: Asset, *, has: bool | Exception, **entries: list[Entry]) -> tuple[Folder | None, Folder | None]:
+def settled(
+    asset: Asset, *, has: bool | Exception, **entries: list[Entry]
+) -> tuple[Folder | None, Folder | None]:
     async def has_folder(folder: Folder) -> bool:
         assert folder == ("NEWS",)
         if isinstance(has, Exception):
@@ -209,7 +223,10 @@ def test_the_clip_itself_tells_by_its_link_id() -> None:
     home, link = listed_entry(BOTH, "Film", 7), listed_entry(RAW, "Film", 8)
     assert settled(FILM, has=True, with_name=[home], without=[link]) == (BOTH, None)
     assert settled(
-        FILM, has=True, with_name=[listed_entry(BOTH, "Film", 8)], without=[listed_entry(RAW, "Film", 7)]
+        FILM,
+        has=True,
+        with_name=[listed_entry(BOTH, "Film", 8)],
+        without=[listed_entry(RAW, "Film", 7)],
     ) == (RAW, None)
 
 
@@ -217,7 +234,9 @@ def test_without_link_ids_the_title_does() -> None:
     bare = Asset("Film", RAW, folder_otherwise=BOTH)
     assert settled(bare, has=True, with_name=[listed_entry(BOTH, "Film")]) == (BOTH, None)
     assert settled(bare, has=True, without=[listed_entry(RAW, "Film")], with_name=[]) == (RAW, None)
-    assert settled(bare, has=True, with_name=[listed_entry(BOTH, "Film")], without=[listed_entry(RAW, "Film")]) == (
+    assert settled(
+        bare, has=True, with_name=[listed_entry(BOTH, "Film")], without=[listed_entry(RAW, "Film")]
+    ) == (
         RAW,
         BOTH,
     )
@@ -242,11 +261,15 @@ def test_nothing_is_asked_of_what_can_be_read_in_one_way() -> None:
 
 
 @pytest.mark.parametrize("asked", [None, "dc:subject"])
-@pytest.mark.parametrize("data", [b'{"dc:subject": ["news", "evening"]}', b'\xef\xbb\xbf {"a": "x=1"}\r\n', b"{}"])
+@pytest.mark.parametrize(
+    "data", [b'{"dc:subject": ["news", "evening"]}', b'\xef\xbb\xbf {"a": "x=1"}\r\n', b"{}"]
+)
 def test_json_cannot_be_read(data: bytes, asked: str | None) -> None:
     assert parse_xmp(data, asked=asked) is None
 
 
 def test_a_value_in_braces_is_a_value() -> None:
     assert parse_xmp(b"{draft}", asked="dc:title") == {"dc:title": ("{draft}",)}
-    assert parse_xmp(b"{" * 100_000 + b"}", asked="dc:title") == {"dc:title": ("{" * 100_000 + "}",)}
+    assert parse_xmp(b"{" * 100_000 + b"}", asked="dc:title") == {
+        "dc:title": ("{" * 100_000 + "}",)
+    }

@@ -73,11 +73,15 @@ def test_every_command_does_what_it_says(simulator: Simulator, server: MediaServ
     assert [(s.number, s.start, s.duration, s.titles, s.keywords) for s in clip.segments] == [
         (1, 0, 100, (VALUE,), "k l")
     ]
-    assert [(m.uid, m.frame, m.track, m.fields["title"]) for m in clip.markers] == [(uids[0], 30, "General", "T")]
+    assert [(m.uid, m.frame, m.track, m.fields["title"]) for m in clip.markers] == [
+        (uids[0], 30, "General", "T")
+    ]
     xmp = server.xmp("NEWS", TITLE)
     assert xmp
     assert xmp["dc:subject"] == ("a & b", "в")
-    assert "Link: of / it" in [entry.title for entry in server.list("NEWS", "Playout/Tonight").entries]
+    assert "Link: of / it" in [
+        entry.title for entry in server.list("NEWS", "Playout/Tonight").entries
+    ]
     assert len(simulator.writes()) == 10
 
     server.create_segmentation("NEWS", TITLE, 1000, title="Part")
@@ -124,15 +128,21 @@ def test_unknown_profile_leaves_no_file(server: MediaServer, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("switch", ["errors=200_text", "errors=200_xml", "errors=status"])
-def test_refused_command_is_an_error_however_it_is_told(simulator: Simulator, server: MediaServer, switch: str) -> None:
+def test_refused_command_is_an_error_however_it_is_told(
+    simulator: Simulator, server: MediaServer, switch: str
+) -> None:
     simulator.dialect = SimDialect.parse([switch])
     with pytest.raises(RejectedError) as caught:
         server.delete_marker("NEWS", "Long Film", 999)
-    assert "server 127.0.0.1: POST /storage/NEWS@Long%20Film?command=DELETEMARKER" in str(caught.value)
+    assert "server 127.0.0.1: POST /storage/NEWS@Long%20Film?command=DELETEMARKER" in str(
+        caught.value
+    )
 
 
 @pytest.mark.parametrize("body", ["empty", "ok_text", "ok_xml", "clip", "garbage"])
-def test_body_of_a_command_is_not_relied_on(simulator: Simulator, server: MediaServer, body: str) -> None:
+def test_body_of_a_command_is_not_relied_on(
+    simulator: Simulator, server: MediaServer, body: str
+) -> None:
     simulator.dialect = SimDialect.parse([f"command_body={body}"])
     server.set_field("NEWS", "Long Film", "comment", "Error: not really")
     assert server.asset("NEWS", "Long Film").attributes["comment"] == "Error: not really"
@@ -184,7 +194,10 @@ def test_what_the_version_lacks_is_not_sent(
     simulator: Simulator, version: str, call: str, args: list[Any], more: dict[str, Any] | None
 ) -> None:
     numbers = tuple(map(int, version.split(".")))
-    with MediaServer(ServerSpec("old", simulator.url, version=numbers)) as server, pytest.raises(UnsupportedError):
+    with (
+        MediaServer(ServerSpec("old", simulator.url, version=numbers)) as server,
+        pytest.raises(UnsupportedError),
+    ):
         getattr(server, call)(*args, **(more or {}))
     assert simulator.log == []
 
@@ -212,7 +225,9 @@ def test_html_from_something_else_is_told() -> None:
     asyncio.run(main())
 
 
-def test_login_page_in_place_of_an_answer_leaves_a_write_unknown(simulator: Simulator, server: MediaServer) -> None:
+def test_login_page_in_place_of_an_answer_leaves_a_write_unknown(
+    simulator: Simulator, server: MediaServer
+) -> None:
     simulator.faults.add("html@POST .*")
     with pytest.raises(InDoubtError, match="web page"):
         server.export_version("NEWS", "Long Film")
@@ -276,7 +291,9 @@ def test_created_after_with_zone_is_refused(server: MediaServer) -> None:
 # Downloads ------------------------------------------------------------------------------------------------------
 
 
-def test_cut_proxy_is_asked_for_again(simulator: Simulator, server: MediaServer, tmp_path: Path) -> None:
+def test_cut_proxy_is_asked_for_again(
+    simulator: Simulator, server: MediaServer, tmp_path: Path
+) -> None:
     simulator.faults.add("truncate@GET .*/WP1*1")
     size = server.download_proxy("NEWS", "Long Film", "WP1", tmp_path / "film.mp4")
     assert (tmp_path / "film.mp4").stat().st_size == size
@@ -294,7 +311,9 @@ def test_blocking_client_has_every_method_of_the_async_one() -> None:
         for name, member in vars(owner).items()
         if not name.startswith("_") and inspect.iscoroutinefunction(member)
     } - {"aclose", "ask", "read", "read_listing", "fetch", "fetch_file", "permit", "write"}
-    blocking = {name for name, member in vars(MediaServer).items() if hasattr(member, "__wrapped__")}
+    blocking = {
+        name for name, member in vars(MediaServer).items() if hasattr(member, "__wrapped__")
+    }
     assert names == blocking
     assert "frame: 'Position | None' = None" in str(inspect.signature(MediaServer.create_marker))
     assert MediaServer.asset.__doc__ == AsyncMediaServer.asset.__doc__
@@ -318,7 +337,8 @@ def test_thread_ends_with_the_client_and_unused_client_has_none(simulator: Simul
 def test_several_threads_may_share_a_client(server: MediaServer) -> None:
     titles: list[str | None] = []
     threads = [
-        threading.Thread(target=lambda: titles.append(server.asset("NEWS", "Long Film").title)) for _ in range(8)
+        threading.Thread(target=lambda: titles.append(server.asset("NEWS", "Long Film").title))
+        for _ in range(8)
     ]
     for thread in threads:
         thread.start()
@@ -364,7 +384,9 @@ def test_positions_take_the_forms_of_playbooks(simulator: Simulator, server: Med
     server.set_field("NEWS", "Long Film", "icon_pos", "")
     server.thumbnail("NEWS", "Long Film", pos="00:00:04:00")
     sent = [
-        entry.target.partition("?")[2] for entry in simulator.log if entry.method == "POST" or "ICON" in entry.target
+        entry.target.partition("?")[2]
+        for entry in simulator.log
+        if entry.method == "POST" or "ICON" in entry.target
     ]
     assert sent == [
         "command=CREATEMARKER&uid=-1&frame=250",
@@ -384,7 +406,12 @@ def test_marker_by_frames_costs_no_read(simulator: Simulator, server: MediaServe
 
 @table("server/refused_calls", "call", "args", "more", "words")
 def test_what_no_server_accepts_is_not_sent(
-    simulator: Simulator, server: MediaServer, call: str, args: list[Any], more: dict[str, Any] | None, words: str
+    simulator: Simulator,
+    server: MediaServer,
+    call: str,
+    args: list[Any],
+    more: dict[str, Any] | None,
+    words: str,
 ) -> None:
     with pytest.raises(AddressError, match=f"(?s){words}") as caught:
         getattr(server, call)(*args, **(more or {}))
@@ -408,7 +435,11 @@ def test_folder_is_listed_without_what_is_below_unless_recursive(server: MediaSe
 
 def test_times_and_rates_of_an_asset_are_typed(server: MediaServer) -> None:
     clip = server.asset("NEWS", "Long Film")
-    assert (clip.fps, clip.duration, clip.create_time) == (25, 6500.0, datetime.fromisoformat("2026-10-02T12:00"))
+    assert (clip.fps, clip.duration, clip.create_time) == (
+        25,
+        6500.0,
+        datetime.fromisoformat("2026-10-02T12:00"),
+    )
     entry = next(entry for entry in server.list("NEWS").entries if entry.title == "Long Film")
     assert (entry.fps, entry.duration) == (25, 6500.0)
 
@@ -420,7 +451,9 @@ def test_times_and_rates_of_an_asset_are_typed(server: MediaServer) -> None:
         {"verify": 3}, {"transport": "x"}, {"server": ServerSpec(name="a", url="http://a", connections=0)},
     ],
 )  # fmt: skip
-def test_a_wrong_parameter_of_the_client_is_named_and_shows_no_password(given: dict[str, Any]) -> None:
+def test_a_wrong_parameter_of_the_client_is_named_and_shows_no_password(
+    given: dict[str, Any],
+) -> None:
     (name,) = given
     if isinstance(given[name], ServerSpec):
         name = "connections"
@@ -446,7 +479,9 @@ def test_any_transport_of_httpx(kind: type) -> None:
     class OneClip(kind):  # type: ignore[misc]
         def handle_request(self, request: httpx2.Request) -> httpx2.Response:
             assert request.extensions["target"] == b"/storage/NEWS@Film"
-            return httpx2.Response(200, text='<Clip link_id="1"><Attr name="title">Film</Attr></Clip>')
+            return httpx2.Response(
+                200, text='<Clip link_id="1"><Attr name="title">Film</Attr></Clip>'
+            )
 
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             return self.handle_request(request)

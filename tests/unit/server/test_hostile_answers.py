@@ -41,7 +41,9 @@ def parser(path: Path, case: dict[str, Any]) -> Callable[[bytes], object]:
         case "channel":
             return lambda data: parse_channel(data, "ticker", charset)
         case _:
-            return lambda data: parse_xmp(data, case.get("separator", ","), charset, asked=case.get("asked"))
+            return lambda data: parse_xmp(
+                data, case.get("separator", ","), charset, asked=case.get("asked")
+            )
 
 
 @pytest.mark.parametrize(("path", "case"), whole_answers())
@@ -52,13 +54,17 @@ def test_cut_anywhere_it_is_an_error_or_the_same(path: Path, case: dict[str, Any
         return  # lines that end early are lines: only HTTP's Content-Length tells, which tests/wire proves
     parse = parser(path, case)
     desired = parse(data)
-    cuts = [n for n in range(len(data)) if len(data) <= LONGEST or n % 10 == 0 or n > len(data) - 100]
+    cuts = [
+        n for n in range(len(data)) if len(data) <= LONGEST or n % 10 == 0 or n > len(data) - 100
+    ]
     for cut in cuts:
         try:
             found = parse(data[:cut])
         except UnreadableError:
             continue
-        nothing = path.parent.name == "xmp" and not found  # unreadable, or an empty answer: an asset without fields
+        nothing = (
+            path.parent.name == "xmp" and not found
+        )  # unreadable, or an empty answer: an asset without fields
         assert nothing or found == desired, data[:cut][-60:]
 
 
@@ -68,32 +74,55 @@ NAMESPACES = b" ".join(b'xmlns:a%d="u"' % number for number in range(257))
 @pytest.mark.parametrize(
     ("parse", "document", "message"),
     [
-        (parse_clip, b"<Clip>" + b"<a>" * 64 + b"</a>" * 64 + b"</Clip>", "the elements of the answer are nested"),
+        (
+            parse_clip,
+            b"<Clip>" + b"<a>" * 64 + b"</a>" * 64 + b"</Clip>",
+            "the elements of the answer are nested",
+        ),
         (parse_clip, b"<Clip " + NAMESPACES + b"/>", "more than 256 namespaces"),
         (
             parse_clip,
             b"<Clip>" + b"<Marker uid='x' pos='1'/>" * 1001 + b"</Clip>",
             "1,000 numbers of the answer",
         ),
-        (parse_clip, b"<Clip>" + b"<Segment seg_num='1'/>" * 1001 + b"</Clip>", "the start of segment 1 is missing"),
-        (parse_clip, b"<Clip>" + b"<Link link_id='x'/>" * 1001 + b"</Clip>", "1,000 numbers of the answer"),
-        (parse_clip, b"<!--" + b"a" * 70_000 + b"--><!DOCTYPE a><Clip/>", "more than 64 KiB of comments precede"),
+        (
+            parse_clip,
+            b"<Clip>" + b"<Segment seg_num='1'/>" * 1001 + b"</Clip>",
+            "the start of segment 1 is missing",
+        ),
+        (
+            parse_clip,
+            b"<Clip>" + b"<Link link_id='x'/>" * 1001 + b"</Clip>",
+            "1,000 numbers of the answer",
+        ),
+        (
+            parse_clip,
+            b"<!--" + b"a" * 70_000 + b"--><!DOCTYPE a><Clip/>",
+            "more than 64 KiB of comments precede",
+        ),
         (
             lambda data: parse_listing(data, "NEWS", ()),
-            b"<StoredTree><Folder name=''>" + b"<Folder name='a'>" * 33 + b"</Folder>" * 34 + b"</StoredTree>",
+            b"<StoredTree><Folder name=''>"
+            + b"<Folder name='a'>" * 33
+            + b"</Folder>" * 34
+            + b"</StoredTree>",
             "the folders of the answer are nested to a depth of more than 32",
         ),
     ],
     ids=["depth", "namespaces", "markers", "segments", "links", "comments", "folders"],
 )
-def test_what_no_answer_needs_is_refused(parse: Callable[[bytes], object], document: bytes, message: str) -> None:
+def test_what_no_answer_needs_is_refused(
+    parse: Callable[[bytes], object], document: bytes, message: str
+) -> None:
     with pytest.raises(UnreadableError, match=message):
         parse(document)
 
 
 def test_folders_are_read_32_deep() -> None:
     folders = b"<Folder name='a'>" * 32 + b"<Clip title='Film'/>" + b"</Folder>" * 32
-    listing = parse_listing(b"<StoredTree><Folder name=''>" + folders + b"</Folder></StoredTree>", "NEWS", ())
+    listing = parse_listing(
+        b"<StoredTree><Folder name=''>" + folders + b"</Folder></StoredTree>", "NEWS", ()
+    )
     assert [entry.folder for entry in listing.entries] == [("a",) * 32]
 
 
@@ -109,7 +138,9 @@ def test_a_value_of_many_lines_is_one_text() -> None:
 
 
 def test_a_tree_in_a_tree_is_read_once() -> None:
-    nested = b"<database name='a'><StoredTree><Folder name='F'/>" * 3 + b"</StoredTree></database>" * 3
+    nested = (
+        b"<database name='a'><StoredTree><Folder name='F'/>" * 3 + b"</StoredTree></database>" * 3
+    )
     databases = parse_databases(b"<databases>" + nested + b"</databases>")
     assert [database.listing is not None for database in databases] == [True, False, False]
 
@@ -195,5 +226,7 @@ print("bounded")
     ids=lambda document: document[:40],
 )
 def test_no_answer_costs_more_than_its_length(document: str) -> None:
-    made = subprocess.run([sys.executable, "-c", HOSTILE, document], capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        [sys.executable, "-c", HOSTILE, document], capture_output=True, text=True, check=False
+    )
     assert made.stdout == "bounded\n", made.stderr[-600:]

@@ -30,7 +30,9 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
     return (data[start : start + size] for start in range(0, len(data), size))
 
 
-def read(parts: Iterable[bytes], charset: str | None = None, *, asked: str = "", piece: int = 2**16) -> Listing:
+def read(
+    parts: Iterable[bytes], charset: str | None = None, *, asked: str = "", piece: int = 2**16
+) -> Listing:
     reading = ListingReading("NEWS", parse_folder(asked), charset, piece=piece)
     for part in parts:
         reading.feed(part)
@@ -40,7 +42,10 @@ def read(parts: Iterable[bytes], charset: str | None = None, *, asked: str = "",
 @pytest.mark.parametrize("size", [1, 3, 64, 1000])
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_every_answer_of_the_corpus_in_pieces(path: Path, size: int) -> None:
-    data, case = path.with_suffix(".answer").read_bytes(), json.loads(path.read_text(encoding="utf-8"))
+    data, case = (
+        path.with_suffix(".answer").read_bytes(),
+        json.loads(path.read_text(encoding="utf-8")),
+    )
     parts, charset, asked = pieces(data, size), case.get("charset"), case["asked"]
     if "error" in case:
         with pytest.raises(UnreadableError, match=case["error"]):
@@ -62,16 +67,30 @@ def xml_of(kind: str, attributes: dict[str, str], inner: str) -> str:
 
 
 ATTRS = st.builds(lambda name, text: xml_of("Attr", {"name": name}, escape(text)), NAMES, TEXTS)
-VALUES = st.builds(lambda name, text: xml_of("Attr", {"name": name, "value": text}, ""), NAMES, TEXTS)
-PLAIN = st.builds(lambda name, text: xml_of(name, {}, escape(text)), st.sampled_from(["title", "Vendor"]), TEXTS)
-NESTED = st.builds(lambda text: f"<Vendor><Clip/><Attr name='title'>{escape(text)}</Attr></Vendor>", TEXTS)
+VALUES = st.builds(
+    lambda name, text: xml_of("Attr", {"name": name, "value": text}, ""), NAMES, TEXTS
+)
+PLAIN = st.builds(
+    lambda name, text: xml_of(name, {}, escape(text)), st.sampled_from(["title", "Vendor"]), TEXTS
+)
+NESTED = st.builds(
+    lambda text: f"<Vendor><Clip/><Attr name='title'>{escape(text)}</Attr></Vendor>", TEXTS
+)
 CLIP = "<Clip link_id='7'><Attr name='title'>T</Attr></Clip>".replace("'", '"')
 SEEMING = st.sampled_from(
-    [f"<!--{CLIP}-->", f"<![CDATA[{CLIP}]]>", f"<?pi {CLIP}?>", CLIP, f"<Attr name='a'>{CLIP}</Attr>"]
+    [
+        f"<!--{CLIP}-->",
+        f"<![CDATA[{CLIP}]]>",
+        f"<?pi {CLIP}?>",
+        CLIP,
+        f"<Attr name='a'>{CLIP}</Attr>",
+    ]
 )
 CLIPS = st.builds(
     lambda own, parts: xml_of("Clip", own, "\n".join(parts)),
-    st.fixed_dictionaries({}, optional={"link_id": TEXTS | st.just("7"), "finalized": st.just("true"), "title": TEXTS}),
+    st.fixed_dictionaries(
+        {}, optional={"link_id": TEXTS | st.just("7"), "finalized": st.just("true"), "title": TEXTS}
+    ),
     st.lists(st.one_of(ATTRS, ATTRS, VALUES, PLAIN, NESTED, SEEMING), max_size=5),
 )
 TREES = st.recursive(
@@ -86,7 +105,9 @@ TREES = st.recursive(
 @given(TREES, st.integers(1, 400), st.integers(20, 300))
 def test_it_is_what_the_tree_says(tree: str, size: int, piece: int) -> None:
     data = f"<StoredTree>{tree}</StoredTree>".encode()
-    (database,) = parse_databases(b'<Databases><Database name="NEWS">' + data + b"</Database></Databases>")
+    (database,) = parse_databases(
+        b'<Databases><Database name="NEWS">' + data + b"</Database></Databases>"
+    )
     listing = read(pieces(data, size), piece=piece)
     assert listing == database.listing
     assert listing == parse_listing(data, "NEWS", ())
@@ -126,7 +147,9 @@ def test_the_encoding_is_told_by_what_is_not_ascii_however_late_it_comes(before:
 
 
 def test_an_encoding_that_breaks_later_is_an_error() -> None:
-    data = cyrillic("utf-8", declared="utf-8", before=10_000).replace(TAIL, b"<Clip/>" * 10_000 + b"\xff" + TAIL)
+    data = cyrillic("utf-8", declared="utf-8", before=10_000).replace(
+        TAIL, b"<Clip/>" * 10_000 + b"\xff" + TAIL
+    )
     with pytest.raises(UnreadableError, match="encoding of the answer is unknown"):
         read([data])
 
@@ -134,7 +157,9 @@ def test_an_encoding_that_breaks_later_is_an_error() -> None:
 @pytest.mark.scale
 def test_a_sign_that_is_cut_by_a_piece_is_whole() -> None:
     data = cyrillic("utf-8", declared="utf-8", before=40)
-    assert {read(pieces(data, 1), piece=piece).entries[-1].title for piece in range(150, 500)} == {"Новости дня"}
+    assert {read(pieces(data, 1), piece=piece).entries[-1].title for piece in range(150, 500)} == {
+        "Новости дня"
+    }
 
 
 # Bounds --------------------------------------------------------------------------------------------------------
@@ -170,8 +195,18 @@ def test_what_is_none_or_endless_is_an_error(parts: list[bytes], error: str) -> 
     [
         ("listing._MOST_CLIPS", 500, b"<Clip/>", "more than 500 clips and folders"),
         ("listing._MOST_FOLDERS", 500, b"<Folder/>", "more than 500 folders"),
-        ("listing._MOST_FOLDERS", 500, b"<Folder name='a'><Clip/></Folder>", "more than 500 folders"),
-        ("listing._MOST_NAMES", 500, b"<Clip><Attr name='a%d'>1</Attr><b/></Clip>", "more than 500 names"),
+        (
+            "listing._MOST_FOLDERS",
+            500,
+            b"<Folder name='a'><Clip/></Folder>",
+            "more than 500 folders",
+        ),
+        (
+            "listing._MOST_NAMES",
+            500,
+            b"<Clip><Attr name='a%d'>1</Attr><b/></Clip>",
+            "more than 500 names",
+        ),
         ("listing._MOST_NAMES", 500, b"<Clip a%d='1'/>", "more than 500 names"),
     ],
 )
@@ -207,7 +242,11 @@ def test_many_stray_ends_are_refused(stray: bytes) -> None:
 def test_prefixes_without_a_declaration_are_forgiven_wherever_they_come() -> None:
     clips = b"<Clip><Attr name='title'>T</Attr></Clip>" * 3_000 + b"<v:Clip v:link_id='7'/>" * 3_000
     listing = read([HEAD + clips + TAIL])
-    assert [len(listing.entries), listing.entries[0].title, listing.entries[-1].link_id] == [6_000, "T", 7]
+    assert [len(listing.entries), listing.entries[0].title, listing.entries[-1].link_id] == [
+        6_000,
+        "T",
+        7,
+    ]
 
 
 # Values --------------------------------------------------------------------------------------------------------
@@ -215,7 +254,9 @@ def test_prefixes_without_a_declaration_are_forgiven_wherever_they_come() -> Non
 
 def test_entries_are_a_sequence_of_values() -> None:
     clip = b"<Clip link_id='%d' finalized='%s'><Attr name='title'>T%d</Attr><Attr name='a&amp;b'>1</Attr></Clip>"
-    entries = read([HEAD + b"".join(clip % (n, b"true", n) for n in range(5)) + b"<Clip/>" + TAIL]).entries
+    entries = read(
+        [HEAD + b"".join(clip % (n, b"true", n) for n in range(5)) + b"<Clip/>" + TAIL]
+    ).entries
     assert [entries[n].title for n in range(6)] == ["T0", "T1", "T2", "T3", "T4", ""]
     assert entries[-2] == listed_entry((), "T4", 4, True, {"title": "T4", "a&b": "1"})
     assert list(entries[1:3]) == [entries[1], entries[2]]
@@ -225,7 +266,11 @@ def test_entries_are_a_sequence_of_values() -> None:
         entries[6]
     texts = entries[0].attributes
     assert (dict(texts), dict(texts.items()), "title" in texts) == (texts, texts, True)
-    assert (entries[-1].link_id, entries[-1].finalized, dict(entries[-1].attributes)) == (None, None, {})
+    assert (entries[-1].link_id, entries[-1].finalized, dict(entries[-1].attributes)) == (
+        None,
+        None,
+        {},
+    )
     with pytest.raises(KeyError):
         texts["nothing"]
 
@@ -242,19 +287,35 @@ ENTRIES = st.builds(
 
 
 @given(st.lists(ENTRIES, max_size=12), ENTRIES, st.booleans())
-def test_the_index_finds_what_looking_at_all_finds(entries: list[Entry], like: Entry, in_doubt: bool) -> None:
+def test_the_index_finds_what_looking_at_all_finds(
+    entries: list[Entry], like: Entry, in_doubt: bool
+) -> None:
     index = LinkIndex(entries)
     for number, entry in enumerate(entries):
         index.add(number, entry)
     asset: Any = Asset(
-        like.title, like.folder, link_id=like.link_id, finalized=like.finalized, attributes=like.attributes
+        like.title,
+        like.folder,
+        link_id=like.link_id,
+        finalized=like.finalized,
+        attributes=like.attributes,
     )
     found = index.entries_of(asset, in_doubt=in_doubt)
     assert found == entries_of(asset, entries, in_doubt=in_doubt)
     bearing = sorted((entry for entry in entries if entry.title == asset.title), key=repr)
-    assert sorted((e for e in (*found.same, *found.namesakes) if e.title == asset.title), key=repr) == bearing
-    assert all(e.title == asset.title and compare_clips(asset, e).answer == "other" for e in found.namesakes)
-    shown = {compare_clips(asset, e).answer for e in found.same if e.title != asset.title and e.link_id is None}
+    assert (
+        sorted((e for e in (*found.same, *found.namesakes) if e.title == asset.title), key=repr)
+        == bearing
+    )
+    assert all(
+        e.title == asset.title and compare_clips(asset, e).answer == "other"
+        for e in found.namesakes
+    )
+    shown = {
+        compare_clips(asset, e).answer
+        for e in found.same
+        if e.title != asset.title and e.link_id is None
+    }
     assert shown <= ({"same", "unknown"} if in_doubt else {"same"})
 
 

@@ -44,7 +44,9 @@ class Server(httpx2.AsyncBaseTransport):
         del request
         self.asked += 1
         body = self.bodies.pop(0) if len(self.bodies) > 1 else self.bodies[0]
-        return httpx2.Response(self.status, headers={"content-type": self.content_type}, stream=Stream(body()))
+        return httpx2.Response(
+            self.status, headers={"content-type": self.content_type}, stream=Stream(body())
+        )
 
 
 def body(*chunks: bytes, broken: bool = False) -> Body:
@@ -58,7 +60,9 @@ def body(*chunks: bytes, broken: bool = False) -> Body:
 
 
 async def listed(server: Server, *, gives_up: bool = False) -> Listing:
-    async with AsyncMediaServer("http://studio-a:7901", transport=server, clock=Noon(), gives_up=gives_up) as client:
+    async with AsyncMediaServer(
+        "http://studio-a:7901", transport=server, clock=Noon(), gives_up=gives_up
+    ) as client:
         return await client.list("NEWS")
 
 
@@ -98,7 +102,11 @@ def test_one_that_breaks_off_is_asked_for_again_and_nothing_of_it_is_kept(before
         (Server(body(b"<error>disk on fire</error>")), RejectedError, "disk on fire"),
         (Server(body(b"Error: ", b"x" * 3_000_000)), RejectedError, "Error: xxx"),
         (Server(body(b"nothing here"), status=404), NotFoundError, "404"),
-        (Server(body(b"<html><title>Lo", b"gin</title>")), UnreadableError, "HTML page titled 'Login'"),
+        (
+            Server(body(b"<html><title>Lo", b"gin</title>")),
+            UnreadableError,
+            "HTML page titled 'Login'",
+        ),
         (Server(body(HEAD, CLIPS)), UnreadableError, "incomplete"),
         (Server(body(HEAD, CLIPS, b"<a></b>", TAIL)), UnreadableError, "incomplete or not XML"),
         (Server(body(b"<mam/>")), UnreadableError, "no <StoredTree>"),
@@ -106,7 +114,9 @@ def test_one_that_breaks_off_is_asked_for_again_and_nothing_of_it_is_kept(before
     ],
     ids=["text", "xml", "error", "long", "404", "html", "cut", "broken", "other", "endless"],
 )
-def test_what_is_no_listing_is_told(server: Server, error: type[ServerError], message: str, gives_up: bool) -> None:
+def test_what_is_no_listing_is_told(
+    server: Server, error: type[ServerError], message: str, gives_up: bool
+) -> None:
     with pytest.raises(error, match=message) as raised:
         asyncio.run(listed(server, gives_up=gives_up))
     assert raised.value.server == "studio-a"
@@ -123,7 +133,9 @@ def test_a_server_that_was_given_up_is_not_asked_for_a_listing() -> None:
     server = Server(body(b"who are you?"), status=401)
 
     async def main() -> None:
-        async with AsyncMediaServer("http://studio-a:7901", gives_up=True, transport=server, clock=Noon()) as client:
+        async with AsyncMediaServer(
+            "http://studio-a:7901", gives_up=True, transport=server, clock=Noon()
+        ) as client:
             for _ in range(3):
                 with pytest.raises(RejectedError, match="401"):
                     await client.list("NEWS")
@@ -142,7 +154,9 @@ def test_other_tasks_run_while_a_large_answer_is_parsed() -> None:
             return others_ran.wait(10)
 
         server = Server(body(b"x" * 2**18))
-        async with AsyncMediaServer("http://studio-a:7901", transport=server, clock=Noon()) as client:
+        async with AsyncMediaServer(
+            "http://studio-a:7901", transport=server, clock=Noon()
+        ) as client:
             return await client.read(requests.get_channels(), parse)
 
     assert asyncio.run(run())

@@ -28,7 +28,15 @@ MEDIA = [
     (".webm", b"\x1a\x45\xdf\xa3"),
     (".gxf", b"anything that an administrator allows"),
 ]
-OTHERS = [b"all:\n  hosts: {}\n", b'{"server": 1}', b"<html>", b"", b"G" + b"x" * 400, b"#!/bin/sh\n", b"PK\x03\x04"]
+OTHERS = [
+    b"all:\n  hosts: {}\n",
+    b'{"server": 1}',
+    b"<html>",
+    b"",
+    b"G" + b"x" * 400,
+    b"#!/bin/sh\n",
+    b"PK\x03\x04",
+]
 
 
 @pytest.mark.parametrize(("ending", "head"), MEDIA)

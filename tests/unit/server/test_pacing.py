@@ -67,7 +67,9 @@ def test_a_time_out_halves_the_limit_and_other_errors_do_not() -> None:
     async def main() -> list[int]:
         limits = []
         spec = ServerSpec("studio", "http://studio", connections=8)
-        async with AsyncMediaServer(spec, transport=httpx2.MockTransport(answer), clock=VirtualClock()) as client:
+        async with AsyncMediaServer(
+            spec, transport=httpx2.MockTransport(answer), clock=VirtualClock()
+        ) as client:
             while errors:
                 await asyncio.gather(client.channels(), return_exceptions=True)
                 limits.append(client.pacer.limit)
@@ -86,7 +88,9 @@ def test_nothing_is_sent_before_the_time_of_retry_after(asked: str, waited: floa
 
     async def main() -> float:
         spec, clock = ServerSpec("studio", "http://studio"), VirtualClock()
-        async with AsyncMediaServer(spec, transport=httpx2.MockTransport(answer), clock=clock) as client:
+        async with AsyncMediaServer(
+            spec, transport=httpx2.MockTransport(answer), clock=clock
+        ) as client:
             with pytest.raises(RejectedError):
                 await client.set_field("NEWS", "Film", "comment", "Ready")
             (await client.permit()).release()
@@ -157,7 +161,9 @@ def test_three_reads_without_an_answer_are_enough(fault: str) -> None:
 
 
 def test_an_answer_in_between_is_a_sign_of_life() -> None:
-    with Simulator(faults=["cut_before@EP000", "cut_before@EP001", "cut_before@EP003", "cut_before@EP004"]) as sim:
+    with Simulator(
+        faults=["cut_before@EP000", "cut_before@EP001", "cut_before@EP003", "cut_before@EP004"]
+    ) as sim:
         errors = errors_of_reads(sim.url, 7)
     assert [error is None or isinstance(error, RejectedError) for error in errors] == [
         False, False, True, False, False, True, True,
@@ -228,7 +234,9 @@ def test_a_write_that_is_not_admitted_is_not_sent() -> None:
 
     async def write() -> None:
         nonlocal lost
-        async with AsyncMediaServer("http://x", transport=httpx2.MockTransport(answer), admit=admit) as server:
+        async with AsyncMediaServer(
+            "http://x", transport=httpx2.MockTransport(answer), admit=admit
+        ) as server:
             await server.send(Request("POST", "/storage/NEWS@Film?command=COPY"))
             lost = True
             await server.send(Request("GET", "/storage/NEWS@Film"))
@@ -256,7 +264,9 @@ def test_what_is_read_before_a_write_takes_the_place_that_the_write_holds() -> N
         async def write() -> None:
             permit = await pacer.permit()
             permit.hold()
-            await asyncio.gather(read("check 1"), read("check 2"))  # one after the other: there is one connection
+            await asyncio.gather(
+                read("check 1"), read("check 2")
+            )  # one after the other: there is one connection
             order.append("write")
             permit.release()
             await read("verify")

@@ -17,7 +17,13 @@ from msauto.model.server import Auth, Dialect, Secret, ServerSpec
 from msauto.plugins.probe.observations import ProbeResult
 from msauto.plugins.probe.probe import TrialOptions, probe, probe_by_trial
 from msauto.plugins.probe.scratch_channel import probe_by_item
-from msauto.plugins.simulator.embedded import ServerState, SimDialect, SimMarker, SimSegment, Simulator
+from msauto.plugins.simulator.embedded import (
+    ServerState,
+    SimDialect,
+    SimMarker,
+    SimSegment,
+    Simulator,
+)
 from msauto.plugins.simulator.embedded.storage import clip_xml
 from tests.tables import table
 
@@ -28,12 +34,21 @@ FIELD = "dc:rights"
 def state() -> ServerState:
     made = ServerState()
     news = made.add_database("NEWS")
-    clip = news.add_clip(TITLE, "Tests/2026", frames=500, create_time="2026-11-19T10:00:00", mime_type=2)
-    clip.segments = [SimSegment(1, 0, 100, ["One"]), SimSegment(4, 120, 380, ["Four"], track="Program", rating=3)]
-    clip.markers = [SimMarker(7, 30, {"title": "Old", "track": "General", "rating": "5", "user": "anna"})]
+    clip = news.add_clip(
+        TITLE, "Tests/2026", frames=500, create_time="2026-11-19T10:00:00", mime_type=2
+    )
+    clip.segments = [
+        SimSegment(1, 0, 100, ["One"]),
+        SimSegment(4, 120, 380, ["Four"], track="Program", rating=3),
+    ]
+    clip.markers = [
+        SimMarker(7, 30, {"title": "Old", "track": "General", "rating": "5", "user": "anna"})
+    ]
     clip.xmp = {"dc:title": ["Scratch"], FIELD: ["Kanal 5"], "dc:subject": ["a", "b"]}
     clip.home.fields["first_frame"] = "3"
-    news.add_clip("Part: two", "Tests/2026", frames=50, create_time="2026-11-18T10:00:00", mime_type=4)
+    news.add_clip(
+        "Part: two", "Tests/2026", frames=50, create_time="2026-11-18T10:00:00", mime_type=4
+    )
     news.make_folder("Links")
     channel = made.add_channel("ticker")
     channel.items.append(_item("n-1.txt"))
@@ -121,7 +136,11 @@ def shown(sim: Simulator) -> dict[str, Any]:
 
 
 def try_on(
-    sim: Simulator, *switches: str, dialect: Dialect | None = None, clock: Still | None = None, **trial: Any
+    sim: Simulator,
+    *switches: str,
+    dialect: Dialect | None = None,
+    clock: Still | None = None,
+    **trial: Any,
 ) -> Told:
     sim.dialect = SimDialect.parse(switches)
     before = shown(sim)
@@ -178,7 +197,9 @@ def test_unknown_database_stranger_and_nobody(sim: Simulator) -> None:
         asyncio.run(probe(ServerSpec("sim", "http://127.0.0.1:9"), "NEWS"))
 
 
-@pytest.mark.parametrize("fault", ["garbage@GET .*", "html@GET .*", "status:500@GET .*", "truncate@GET .*"])
+@pytest.mark.parametrize(
+    "fault", ["garbage@GET .*", "html@GET .*", "status:500@GET .*", "truncate@GET .*"]
+)
 def test_hostile_answers_are_an_error_or_missed(sim: Simulator, fault: str) -> None:
     sim.faults.add(f"{fault}+6")
     try:
@@ -200,7 +221,9 @@ def test_trial_learns_and_puts_back(sim: Simulator, switches: str, name: str, va
 
 
 @pytest.mark.parametrize("update", ["refuse", "overwrite", "duplicate"])
-def test_a_server_that_numbers_segments_by_their_starts_is_put_back(sim: Simulator, update: str) -> None:
+def test_a_server_that_numbers_segments_by_their_starts_is_put_back(
+    sim: Simulator, update: str
+) -> None:
     sim.state.clip(TITLE).segments[1].number = 2
     told = try_on(sim, "segment_numbers=by_start", f"segment_update={update}")
     assert told["segment_numbers"] == "by_start"
@@ -219,9 +242,14 @@ def test_values_shown_as_one_text_teach_no_separator(sim: Simulator) -> None:
 
 
 @pytest.mark.parametrize("xmp_field", [None, "dc:subject"])
-def test_field_that_cannot_be_put_back_is_not_written(sim: Simulator, xmp_field: str | None) -> None:
+def test_field_that_cannot_be_put_back_is_not_written(
+    sim: Simulator, xmp_field: str | None
+) -> None:
     told = try_on(sim, xmp_field=xmp_field)
-    assert "--xmp-field" in told.missed["list_separator"] or "put back" in told.missed["list_separator"]
+    assert (
+        "--xmp-field" in told.missed["list_separator"]
+        or "put back" in told.missed["list_separator"]
+    )
     assert not [entry for entry in sim.writes() if "SETUSERFIELDS" in entry.target]
 
 
@@ -251,7 +279,12 @@ def test_refused_assets_are_not_touched(sim: Simulator, kind: str) -> None:
     with pytest.raises(MsautoError) as caught:
         asyncio.run(
             probe_by_trial(
-                ServerSpec("sim", sim.url), "NEWS", TrialOptions(title), clock=Still(), report=print, refuse=refuse
+                ServerSpec("sim", sim.url),
+                "NEWS",
+                TrialOptions(title),
+                clock=Still(),
+                report=print,
+                refuse=refuse,
             )
         )
     assert isinstance(caught.value, RefusedError) == (kind != "unknown")
@@ -263,7 +296,9 @@ def test_refused_assets_are_not_touched(sim: Simulator, kind: str) -> None:
 COMMANDS = ["CREATESEGMENT", "CREATEMARKER", "SETFIELD", "SETUSERFIELDS"]
 
 
-@pytest.mark.parametrize("fault", ["cut_before", "cut_after", "garbage", "truncate", "status:500", "html"])
+@pytest.mark.parametrize(
+    "fault", ["cut_before", "cut_after", "garbage", "truncate", "status:500", "html"]
+)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("skip", [0, 1])
 def test_one_bad_answer_leaves_nothing(sim: Simulator, fault: str, command: str, skip: int) -> None:
@@ -273,7 +308,9 @@ def test_one_bad_answer_leaves_nothing(sim: Simulator, fault: str, command: str,
     assert len({each.name for each in told.findings.found} & set(told.missed)) == 0
 
 
-@pytest.mark.parametrize("command", ["DELETESEGMENT", "DELETEMARKER", "SETFIELD&name=first_frame&val=3", "=Kanal"])
+@pytest.mark.parametrize(
+    "command", ["DELETESEGMENT", "DELETEMARKER", "SETFIELD&name=first_frame&val=3", "=Kanal"]
+)
 def test_what_is_left_is_told_exactly(sim: Simulator, command: str) -> None:
     sim.faults.add(f"status:500@POST .*{command}")
     (left,) = try_on(sim).findings.left or ()
@@ -286,8 +323,12 @@ def test_dead_server_is_told_with_what_to_look_for(sim: Simulator) -> None:
     sim.faults.add("cut_after@POST .*CREATEMARKER*1")
     told = try_on(sim, clock=Still(lambda: sim.faults.add("cut_before@.*")))
     (left,) = told.findings.left or ()
-    assert re.search("look for: segment 5, titled msauto-probe-[0-9a-f]+; a marker titled msauto-probe", left)
-    assert told.told[0].startswith(f"The trial ends here: server sim at {sim.url}: POST /storage/NEWS@")
+    assert re.search(
+        "look for: segment 5, titled msauto-probe-[0-9a-f]+; a marker titled msauto-probe", left
+    )
+    assert told.told[0].startswith(
+        f"The trial ends here: server sim at {sim.url}: POST /storage/NEWS@"
+    )
     assert "CREATEMARKER" in told.missed["position_origin"]
     assert told.missed["list_separator"] == "an answer was lost before"
 
@@ -301,7 +342,12 @@ def test_interruption_takes_back(sim: Simulator, command: str) -> None:
     async def main() -> None:
         trial = TrialOptions(TITLE, FIELD)
         work = probe_by_trial(
-            ServerSpec("sim", sim.url), "NEWS", trial, clock=Still(longest=0.6), report=told.append, refuse=let_all
+            ServerSpec("sim", sim.url),
+            "NEWS",
+            trial,
+            clock=Still(longest=0.6),
+            report=told.append,
+            refuse=let_all,
         )
         task = asyncio.ensure_future(work)
         while not any(command in entry.target for entry in sim.writes()):  # noqa: ASYNC110 - of another thread
@@ -323,7 +369,9 @@ def test_interruption_takes_back(sim: Simulator, command: str) -> None:
 def of_channel(sim: Simulator, clock: Still | None = None) -> tuple[ProbeResult, list[str]]:
     told: list[str] = []
     spec = ServerSpec("studio", sim.url)
-    result = asyncio.run(probe_by_item(spec, "NEWS", "ticker", clock=clock or Still(), report=told.append))
+    result = asyncio.run(
+        probe_by_item(spec, "NEWS", "ticker", clock=clock or Still(), report=told.append)
+    )
     return result, told
 
 
@@ -341,11 +389,15 @@ def test_an_item_in_a_channel_shows_what_its_guid_is(sim: Simulator, guids: str)
 def test_a_channel_of_texts_shows_the_tags(sim: Simulator) -> None:
     sim.dialect = SimDialect(rss_body="text", rss_guid="stem")
     result, _ = of_channel(sim)
-    assert {"rss_guid": "stem", "rss_body": "text"}.items() <= {each.name: each.value for each in result.found}.items()
+    assert {"rss_guid": "stem", "rss_body": "text"}.items() <= {
+        each.name: each.value for each in result.found
+    }.items()
 
 
 @table("server/trial_of_an_item_fails", "fault", "left", "words")
-def test_an_item_that_is_refused_lost_or_stays_is_reported(sim: Simulator, fault: str, left: int, words: str) -> None:
+def test_an_item_that_is_refused_lost_or_stays_is_reported(
+    sim: Simulator, fault: str, left: int, words: str
+) -> None:
     sim.faults.add(fault)
     before = list(sim.state.channels["ticker"].items)
     result, told = of_channel(sim)

@@ -38,7 +38,9 @@ def sim(running: Simulator) -> Simulator:
 
 async def trial(sim: Simulator, told: list[str]) -> tuple[str, ...] | None:
     spec = ServerSpec("sim", sim.url, dialect=Dialect())
-    found = await probe_by_trial(spec, "NEWS", TRIAL, clock=Still(), report=told.append, refuse=let_all)
+    found = await probe_by_trial(
+        spec, "NEWS", TRIAL, clock=Still(), report=told.append, refuse=let_all
+    )
     return found.left
 
 
@@ -49,7 +51,10 @@ def meet(sim: Simulator, fault: str, number: int) -> None:
     try:
         left = asyncio.run(trial(sim, told))
     except MsautoError as error:
-        left, told = (), [*told, str(error)]  # the trial was not begun, or it is told where it ended
+        left, told = (
+            (),
+            [*told, str(error)],
+        )  # the trial was not begun, or it is told where it ended
     if not left:
         assert shown(sim) == before, (fault, number, told)
 
@@ -89,7 +94,9 @@ def test_who_stops_again_and_again_is_told_what_to_look_for(sim: Simulator, numb
     before, told = shown(sim), list[str]()
     asyncio.run(interrupted(sim, number, told, times=5))
     if shown(sim) != before:
-        assert told[-1].startswith("Stopped while undoing: it is not known what is left. Look for segment 5")
+        assert told[-1].startswith(
+            "Stopped while undoing: it is not known what is left. Look for segment 5"
+        )
 
 
 def test_a_field_that_had_no_value_stays_empty_and_is_told(sim: Simulator) -> None:

@@ -38,7 +38,9 @@ class Script(httpx2.AsyncBaseTransport):
 Work = Callable[[ServerReader], Awaitable[None]]
 
 
-def with_reader(work: Work, answers: dict[str, bytes | tuple[int, bytes]], **spec: object) -> Script:
+def with_reader(
+    work: Work, answers: dict[str, bytes | tuple[int, bytes]], **spec: object
+) -> Script:
     script = Script(answers)
 
     async def main() -> None:
@@ -51,7 +53,10 @@ def with_reader(work: Work, answers: dict[str, bytes | tuple[int, bytes]], **spe
 
 
 def clip(title: str = "x", **attributes: str) -> bytes:
-    attrs = "".join(f'<Attr name="{name}">{text}</Attr>' for name, text in {"title": title, **attributes}.items())
+    attrs = "".join(
+        f'<Attr name="{name}">{text}</Attr>'
+        for name, text in {"title": title, **attributes}.items()
+    )
     return f'<Clip link_id="1" finalized="true">{attrs}</Clip>'.encode()
 
 
@@ -74,12 +79,18 @@ def test_concurrent_askers_share_one_request_and_fresh_asks_again() -> None:
         assert again.reads == 0
         assert await again.read_asset("N", X)
 
-    assert with_reader(work, {"/storage/N@x": clip()}).asked == ["/storage/N@x", "/storage/N@gone", "/storage/N@x"]
+    assert with_reader(work, {"/storage/N@x": clip()}).asked == [
+        "/storage/N@x",
+        "/storage/N@gone",
+        "/storage/N@x",
+    ]
 
 
 def test_errors_are_shared_as_well() -> None:
     async def work(reader: ServerReader) -> None:
-        results = await asyncio.gather(*(reader.read_asset("N", X) for _ in range(3)), return_exceptions=True)
+        results = await asyncio.gather(
+            *(reader.read_asset("N", X) for _ in range(3)), return_exceptions=True
+        )
         assert all(isinstance(result, RejectedError) for result in results)
 
     assert with_reader(work, {"/storage/N@x": (500, b"no")}).asked == ["/storage/N@x"]
@@ -100,7 +111,9 @@ def test_asker_that_is_cancelled_does_not_take_the_others_along() -> None:
 
 def test_other_title_is_never_taken() -> None:
     async def work(reader: ServerReader) -> None:
-        with pytest.raises(UnreadableError, match="asked for 'x', the server answered with 'X'") as caught:
+        with pytest.raises(
+            UnreadableError, match="asked for 'x', the server answered with 'X'"
+        ) as caught:
             await reader.read_asset("N", X)
         assert "studio-a" in str(caught.value)
 
@@ -114,28 +127,43 @@ def test_accents_may_be_composed_either_way_and_ids_have_other_titles() -> None:
         with pytest.raises(UnreadableError):
             await reader.read_asset("N", Address("y", "title"))
 
-    answers = {"/storage/N@%C3%A9": clip("e\u0301"), "/storage/N@handle:4711": clip(), "/storage/N@title:y": clip()}
+    answers = {
+        "/storage/N@%C3%A9": clip("e\u0301"),
+        "/storage/N@handle:4711": clip(),
+        "/storage/N@title:y": clip(),
+    }
     with_reader(work, {**answers})
 
 
 def test_xmp_of_all_fields_is_one_request() -> None:
     async def work(reader: ServerReader) -> None:
-        for names in (frozenset({"dc:subject"}), frozenset({"dc:title", "no:thing"}), frozenset[str]()):
+        for names in (
+            frozenset({"dc:subject"}),
+            frozenset({"dc:title", "no:thing"}),
+            frozenset[str](),
+        ):
             answer = await reader.read_xmp("N", X, names)
             assert answer == {"dc:subject": ("a", "b"), "dc:title": ("t",)}
 
     body = b'<U><Attr name="dc:subject">a,b</Attr><Attr name="dc:title">t</Attr></U>'
-    assert with_reader(work, {"/storage/N@x/GETUSERFIELDS": body}).asked == ["/storage/N@x/GETUSERFIELDS"]
+    assert with_reader(work, {"/storage/N@x/GETUSERFIELDS": body}).asked == [
+        "/storage/N@x/GETUSERFIELDS"
+    ]
 
 
 def test_server_that_wants_names_is_asked_by_name_from_then_on() -> None:
     async def work(reader: ServerReader) -> None:
         names = frozenset({"dc:subject", "dc:title"})
         assert await reader.read_xmp("N", X, names) == {"dc:subject": ("a",)}
-        assert await reader.fresh().read_xmp("N", X, frozenset({"dc:subject"})) == {"dc:subject": ("a",)}
+        assert await reader.fresh().read_xmp("N", X, frozenset({"dc:subject"})) == {
+            "dc:subject": ("a",)
+        }
 
     subject = "/storage/N@x/GETUSERFIELDS?field=dc%3Asubject"
-    script = with_reader(work, {"/storage/N@x/GETUSERFIELDS": (400, b"field is missing"), subject: b"<value>a</value>"})
+    script = with_reader(
+        work,
+        {"/storage/N@x/GETUSERFIELDS": (400, b"field is missing"), subject: b"<value>a</value>"},
+    )
     title = "/storage/N@x/GETUSERFIELDS?field=dc%3Atitle"
     assert script.asked == ["/storage/N@x/GETUSERFIELDS", subject, title, subject]
 
@@ -163,7 +191,9 @@ def test_select_asks_for_each_mimetype_and_takes_no_entry_twice() -> None:
     two = f'<Clip link_id="2"><Attr name="title">b</Attr>{created}</Clip>'
 
     async def work(reader: ServerReader) -> None:
-        select = SelectRef("N", ("Raw",), created_within=timedelta(days=3), mimetypes=("Video", "Audio"))
+        select = SelectRef(
+            "N", ("Raw",), created_within=timedelta(days=3), mimetypes=("Video", "Audio")
+        )
         found = await reader.read_select(select)
         assert [entry.title for entry in found or ()] == ["a", "b"]
         await reader.read_select(select)
@@ -197,7 +227,10 @@ CREATED = {
             SelectRef("N", created_after=date(2026, 11, 13), created_before=NOON_OF_14TH),
             ["in", "in in UTC", "in elsewhere"],
         ),
-        (SelectRef("N", created_within=timedelta(days=6)), ["late elsewhere"]),  # noon in UTC is 13:00 in Oslo
+        (
+            SelectRef("N", created_within=timedelta(days=6)),
+            ["late elsewhere"],
+        ),  # noon in UTC is 13:00 in Oslo
         (SelectRef("N"), list(CREATED)),
     ],
 )
@@ -214,7 +247,11 @@ def test_times_are_compared_once_more_on_our_side(select: SelectRef, titles: lis
             for title, created in CREATED.items()
         )
     )
-    paths = ("/storage/N?datetime=2026-11-13", "/storage/N?datetime=2026-11-14T13%3A00%3A00", "/storage/N")
+    paths = (
+        "/storage/N?datetime=2026-11-13",
+        "/storage/N?datetime=2026-11-14T13%3A00%3A00",
+        "/storage/N",
+    )
     assert len(with_reader(work, dict.fromkeys(paths, body), timezone="Europe/Oslo").asked) == 1
 
 
@@ -240,8 +277,13 @@ def test_deep_listings_are_not_followed() -> None:
         assert len(await reader.read_select(SelectRef("N", recursive=True)) or ()) == 1
         assert len(await reader.read_select(SelectRef("N", ("E",), recursive=True)) or ()) == 0
 
-    deep = tree('<Folder name="A"><Clip><Attr name="title">a</Attr></Clip></Folder><Folder name="B"/>')
-    answers: dict[str, bytes | tuple[int, bytes]] = {"/storage/N": deep, "/storage/N/E": tree('<Folder name="F"/>')}
+    deep = tree(
+        '<Folder name="A"><Clip><Attr name="title">a</Attr></Clip></Folder><Folder name="B"/>'
+    )
+    answers: dict[str, bytes | tuple[int, bytes]] = {
+        "/storage/N": deep,
+        "/storage/N/E": tree('<Folder name="F"/>'),
+    }
     assert with_reader(work, answers).asked == ["/storage/N", "/storage/N/E"]
 
 
@@ -257,7 +299,10 @@ def test_links_by_title_and_by_identity_and_from_the_clip_itself() -> None:
     async def work(reader: ServerReader) -> None:
         attributes = {"orig_name": "o", "create_time": "t", "frames": "5"}
         asset = Asset("x", ("Home",), link_id=1, attributes=attributes)
-        assert await reader.read_links("N", asset) == (Link(("Air",), "other name", 2), Link(("Late",), "x", 4))
+        assert await reader.read_links("N", asset) == (
+            Link(("Air",), "other name", 2),
+            Link(("Late",), "x", 4),
+        )
         assert await reader.read_links("N", asset)
         own = (Link(("Q",), "q"),)
         assert await reader.read_links("N", Asset("x", links=own)) == own
@@ -277,7 +322,9 @@ def test_database_is_asked_for_without_the_list_of_all() -> None:
 
 
 @pytest.mark.parametrize("answer", [(400, b"unknown format"), b"Error: unknown format", b"<mam/>"])
-def test_older_server_than_thought_is_asked_for_a_plain_listing(answer: bytes | tuple[int, bytes]) -> None:
+def test_older_server_than_thought_is_asked_for_a_plain_listing(
+    answer: bytes | tuple[int, bytes],
+) -> None:
     async def work(reader: ServerReader) -> None:
         assert await reader.has_database("N")
 

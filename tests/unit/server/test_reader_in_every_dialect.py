@@ -25,7 +25,9 @@ NEWS = "Новости дня"
 def small_state() -> ServerState:
     state = ServerState()
     news = state.add_database("NEWS")
-    clip = news.add_clip(NEWS, "Raw/2026", frames=1000, create_time="2026-11-19T10:00:00", mime_type=2)
+    clip = news.add_clip(
+        NEWS, "Raw/2026", frames=1000, create_time="2026-11-19T10:00:00", mime_type=2
+    )
     clip.xmp = {"dc:subject": ["news", "evening"], "dc:title": ["Вечер"]}
     news.add_clip(AWKWARD, ("A/B", "C\\D"), frames=50, create_time="2026-11-10T10:00:00")
     news.add_entry(clip, "Playout/Tonight", f"{NEWS} tonight")
@@ -52,14 +54,20 @@ async def read_all(url: str) -> dict[str, Any]:
             "asset": (asset.title, asset.folder, asset.frames, asset.rate, asset.finalized),
             "awkward": (awkward.title, awkward.folder),
             "nothing": await reader.read_asset("NEWS", Address("nothing")),
-            "xmp": await reader.read_xmp("NEWS", Address(NEWS), frozenset({"dc:subject", "dc:title"})),
+            "xmp": await reader.read_xmp(
+                "NEWS", Address(NEWS), frozenset({"dc:subject", "dc:title"})
+            ),
             "no xmp": await reader.read_xmp("NEWS", Address(AWKWARD), frozenset({"dc:subject"})),
             "folder": shown(await reader.read_folder("NEWS", ("Playout", "Tonight"))),
             "awkward folder": shown(await reader.read_folder("NEWS", ("A/B", "C\\D"))),
             "no folder": await reader.read_folder("NEWS", ("Nowhere",)),
             "select": {(e.folder, e.title) for e in await reader.read_select(everything) or ()},
-            "flat": [e.title for e in await reader.read_select(SelectRef("NEWS", ("Raw", "2026"))) or ()],
-            "unknown select": await reader.read_select(SelectRef("NEWS", ("Nowhere",), recursive=True)),
+            "flat": [
+                e.title for e in await reader.read_select(SelectRef("NEWS", ("Raw", "2026"))) or ()
+            ],
+            "unknown select": await reader.read_select(
+                SelectRef("NEWS", ("Nowhere",), recursive=True)
+            ),
             "links": [(link.folder, link.title) for link in await reader.read_links("NEWS", asset)],
             "databases": (await reader.has_database("NEWS"), await reader.has_database("OTHER")),
             "no channel": await reader.read_channel("other"),

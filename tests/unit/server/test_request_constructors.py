@@ -16,13 +16,17 @@ BODY = Body.of(b"<a/>", "text/xml")
 
 
 @table("server/requests", "name", "args", "more", "method", "path")
-def test_call(name: str, args: list[Any], more: dict[str, Any] | None, method: str, path: str) -> None:
+def test_call(
+    name: str, args: list[Any], more: dict[str, Any] | None, method: str, path: str
+) -> None:
     request = made(name, args, more)
     assert (request.method, request.path) == (method, path)
 
 
 def made(name: str, args: list[Any], more: dict[str, Any] | None) -> Request:
-    given = [{"$A": A, "$BODY": BODY}.get(each, each) if isinstance(each, str) else each for each in args]
+    given = [
+        {"$A": A, "$BODY": BODY}.get(each, each) if isinstance(each, str) else each for each in args
+    ]
     request: Request = getattr(requests, name)(*given, **(more or {}))
     return request
 

@@ -67,7 +67,9 @@ class Asker:
         return reply.xml
 
     def attrs(self, title: str) -> dict[str, str]:
-        return {child.get("name", ""): child.text or "" for child in self.clip(title).findall("Attr")}
+        return {
+            child.get("name", ""): child.text or "" for child in self.clip(title).findall("Attr")
+        }
 
     def raw(self, data: bytes) -> bytes:
         """Send bytes as they are; all that comes until the server closes the connection."""
@@ -80,5 +82,7 @@ class Asker:
 
 
 def command_query(command: str, /, **params: object) -> str:
-    pairs = [f"{quote(name, safe='')}={quote(str(value), safe='')}" for name, value in params.items()]
+    pairs = [
+        f"{quote(name, safe='')}={quote(str(value), safe='')}" for name, value in params.items()
+    ]
     return "?" + "&".join([f"command={command}", *pairs])

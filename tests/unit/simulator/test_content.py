@@ -18,15 +18,28 @@ CONTENT = yaml.safe_load((CASES / "simulator" / "content.yml").read_text(encodin
 def test_content_is_what_the_server_reports() -> None:
     with Simulator(state_from_content(CONTENT)) as simulator, MediaServer(simulator.url) as server:
         clip = server.asset("NEWS", "Evening News")
-        assert (clip.folder, clip.frames, clip.fps, clip.attributes["comment"]) == (("Raw", "2026"), 45000, 25, "raw")
+        assert (clip.folder, clip.frames, clip.fps, clip.attributes["comment"]) == (
+            ("Raw", "2026"),
+            45000,
+            25,
+            "raw",
+        )
         (segment,) = clip.segments
-        assert (segment.number, segment.start, segment.duration, segment.title) == (1, 0, 9000, "Part 1")
+        assert (segment.number, segment.start, segment.duration, segment.title) == (
+            1,
+            0,
+            9000,
+            "Part 1",
+        )
         assert segment.rating == "2"
         assert [(marker.uid, marker.frame, marker.track) for marker in clip.markers] == [
             (1, 250, "Cue Point"),
             (9, 5, "General"),
         ]
-        assert server.xmp("NEWS", "Evening News") == {"dc:subject": ("news",), "dc:title": ("Evening",)}
+        assert server.xmp("NEWS", "Evening News") == {
+            "dc:subject": ("news",),
+            "dc:title": ("Evening",),
+        }
         assert [entry.title for entry in server.list("NEWS", "Playout").entries] == ["Evening News"]
         assert server.asset("NEWS", "Film").rate == Fraction(30000, 1001)
         assert [item.title for item in server.channel("ticker").items] == ["Headline"]

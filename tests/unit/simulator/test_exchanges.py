@@ -51,7 +51,9 @@ def _take(step: Given, sim: Simulator, ask: Asker, others: Others) -> None:
             for path, count in more.pop("counts", {}).items():
                 assert len(reply.xml.findall(path)) == count, path
             if "titles" in more:
-                found = [each.text or "" for each in reply.xml.iterfind(".//Clip/Attr[@name='title']")]
+                found = [
+                    each.text or "" for each in reply.xml.iterfind(".//Clip/Attr[@name='title']")
+                ]
                 assert found == more.pop("titles")
     if "attrs" in more:
         shown = ask.attrs(title)

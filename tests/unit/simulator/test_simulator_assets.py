@@ -39,8 +39,16 @@ def test_a_deleted_clip_is_still_read_by_its_handle(sim: Simulator, ask: Asker) 
     assert ask.ask("DELETE", asset("Promo 1")).status == 200
     assert ask.get(asset("Promo 1")).text == "Object not found"
     assert b">Promo 1<" in ask.get("/storage/NEWS@handle:12").body
-    assert ask.ask("POST", "/storage/NEWS@handle:12?command=PARTNER_EXPORT_VERSION&ns=handle&id=12").status == 200
-    assert ask.ask("POST", "/storage/NEWS@handle:12?command=SETFIELD&name=clip_name&val=Ghost").status == 200
+    assert (
+        ask.ask(
+            "POST", "/storage/NEWS@handle:12?command=PARTNER_EXPORT_VERSION&ns=handle&id=12"
+        ).status
+        == 200
+    )
+    assert (
+        ask.ask("POST", "/storage/NEWS@handle:12?command=SETFIELD&name=clip_name&val=Ghost").status
+        == 200
+    )
     assert ask.get(asset("Ghost")).status == 404
 
 
@@ -57,7 +65,9 @@ def test_a_long_listing_is_sent_in_pieces(sim: Simulator, ask: Asker) -> None:
 
 
 def test_options_of_the_whole_server_are_not_there(ask: Asker) -> None:
-    assert ask.raw(b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 404")
+    assert ask.raw(b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").startswith(
+        b"HTTP/1.1 404"
+    )
 
 
 # Thumbnails and web proxies, opened as what they claim to be

@@ -26,7 +26,9 @@ def test_restore_takes_its_time() -> None:
 def test_partner_commands_are_noted(sim: Simulator, ask: Asker) -> None:
     ask.command(FILM, "PARTNER_EXPORT_VERSION")
     ask.command(FILM, "PARTNER_EXPORT_VERSION", ns="title", id="Promo 1")
-    assert [call["command"] for call in sim.state.clip(FILM).partner] == ["PARTNER_EXPORT_VERSION"] * 2
+    assert [call["command"] for call in sim.state.clip(FILM).partner] == [
+        "PARTNER_EXPORT_VERSION"
+    ] * 2
     assert ask.command(FILM, "PARTNER_EXPORT_VERSION", ns="handle", id="9").status == 404
     sim.state.databases["NEWS"].partner = False
     assert ask.command(FILM, "PARTNER_EXPORT_VERSION").status == 500

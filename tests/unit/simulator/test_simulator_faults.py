@@ -63,7 +63,9 @@ def test_effects_that_show_late(sim: Simulator, ask: Asker, answer: str, status:
 
 
 @pytest.mark.parametrize(("answer", "status"), [("", 202), (":503:2", 503)])
-def test_work_that_is_done_before_a_later_request(sim: Simulator, ask: Asker, answer: str, status: int) -> None:
+def test_work_that_is_done_before_a_later_request(
+    sim: Simulator, ask: Asker, answer: str, status: int
+) -> None:
     sim.faults.add(f"deferred:2{answer}@POST*1")
     assert ask.ask("POST", MARK).status == status
     ask.get("/rss")
@@ -120,7 +122,9 @@ def test_a_client_that_goes_away_mid_body_has_asked_nothing(
     head = b" HTTP/1.1\r\nHost: x\r\n"
     for sent in (
         b"PUT /rss/ticker/half.txt" + head + b"Content-Length: 100\r\n\r\nhalf",
-        b"PUT /rss/ticker/half.txt" + head + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\nnonsense\r\n",
+        b"PUT /rss/ticker/half.txt"
+        + head
+        + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\nnonsense\r\n",
         b"GET /storage/NEWS" + head + b"\r\n",
         b"GET /rss" + head + b"\r\n",
     ):

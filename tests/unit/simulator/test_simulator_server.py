@@ -36,8 +36,12 @@ def test_it_starts_and_stops_and_leaves_no_thread() -> None:
     sim.stop()
 
 
-def test_it_stops_with_connections_open_and_requests_in_flight(caplog: pytest.LogCaptureFixture) -> None:
-    with Simulator(faults=["delay:3000@GET /rss", "late:3000@DELETE", "slow_body:3000@/storage"]) as sim:
+def test_it_stops_with_connections_open_and_requests_in_flight(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with Simulator(
+        faults=["delay:3000@GET /rss", "late:3000@DELETE", "slow_body:3000@/storage"]
+    ) as sim:
         idle = http.client.HTTPConnection("127.0.0.1", sim.port)
         idle.request("GET", "/nothing")
         idle.getresponse().read()
@@ -54,7 +58,9 @@ def test_it_stops_with_connections_open_and_requests_in_flight(caplog: pytest.Lo
         connection.close()
 
 
-def test_what_is_not_http_is_refused_quietly(sim: Simulator, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_not_http_is_refused_quietly(
+    sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
     for line in (b"nonsense", b"GET rss HTTP/1.1", b"GET /a b HTTP/1.1"):
         assert Asker(sim).raw(line + b"\r\n\r\n").startswith(b"HTTP/1.0 400 Bad Request")
     assert (sim.log, caplog.records) == ([], [])
@@ -70,8 +76,18 @@ def test_what_a_request_leaves_behind(sim: Simulator, ask: Asker) -> None:
     ask.get("/storage/NEWS@Long%20Film?x=%41+b")
     ask.ask("PUT", "/rss/ticker/a.txt", "Ж".encode())
     read, write = sim.log
-    assert (read.number, read.method, read.target) == (1, "GET", "/storage/NEWS@Long%20Film?x=%41+b")
-    assert (write.number, write.body, write.status, write.done, write.fault) == (2, "Ж".encode(), 200, True, "")
+    assert (read.number, read.method, read.target) == (
+        1,
+        "GET",
+        "/storage/NEWS@Long%20Film?x=%41+b",
+    )
+    assert (write.number, write.body, write.status, write.done, write.fault) == (
+        2,
+        "Ж".encode(),
+        200,
+        True,
+        "",
+    )
     assert write.line == "PUT /rss/ticker/a.txt"
     assert sim.writes() == [write]
     sim.clear_log()
@@ -83,7 +99,9 @@ def test_what_a_request_leaves_behind(sim: Simulator, ask: Asker) -> None:
 def test_the_log_file(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     with Simulator(log_file=path, faults=["cut_before@rss"]) as sim:
-        Asker(sim).ask("POST", asset("Long Film") + command_query("SETFIELD", name="comment", val="x"))
+        Asker(sim).ask(
+            "POST", asset("Long Film") + command_query("SETFIELD", name="comment", val="x")
+        )
         Asker(sim).raw(b"GET /rss HTTP/1.1\r\nHost: x\r\n\r\n")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert [(row["number"], row["method"], row["status"], row["fault"], row["done"]) for row in rows] == [
@@ -130,7 +148,8 @@ def test_state_is_saved_while_it_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"format": "other"}', '{"format": "msauto-simulator-house", "version": 1}']
+    "content",
+    ["", "[]", "{}", '{"format": "other"}', '{"format": "msauto-simulator-house", "version": 1}'],
 )
 def test_a_broken_state_file_is_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "state.json"
@@ -152,13 +171,18 @@ SERVE = textwrap.dedent("""
 def test_the_foreground_server_saves_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "state.json"
     with subprocess.Popen(
-        [sys.executable, "-c", SERVE, "0", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", SERVE, "0", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         port = int(process.stdout.readline().rpartition(":")[2])
         connection = http.client.HTTPConnection("127.0.0.1", port)
-        connection.request("POST", asset("Bulk 000001") + command_query("SETFIELD", name="comment", val="x"))
+        connection.request(
+            "POST", asset("Bulk 000001") + command_query("SETFIELD", name="comment", val="x")
+        )
         assert connection.getresponse().read() == b"OK"
         connection.request("GET", "/rss")
         assert connection.getresponse().status == 500
@@ -171,7 +195,10 @@ def test_the_foreground_server_saves_on_a_signal(tmp_path: Path, number: signal.
 
 def test_the_foreground_server_on_a_taken_port(sim: Simulator, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SERVE, str(sim.port), str(tmp_path / "s")], capture_output=True, text=True, check=False
+        [sys.executable, "-c", SERVE, str(sim.port), str(tmp_path / "s")],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1
     assert f"port {sim.port} on 127.0.0.1 is taken" in done.stderr

@@ -43,7 +43,13 @@ def test_addresses(segments: list[str], address: dict[str, Any]) -> None:
 
 
 def test_query_keeps_duplicates_and_pluses() -> None:
-    assert decode_query("a=1&a=2&b=%2Bx+y&c&d=%26=") == [("a", "1"), ("a", "2"), ("b", "+x+y"), ("c", ""), ("d", "&=")]
+    assert decode_query("a=1&a=2&b=%2Bx+y&c&d=%26=") == [
+        ("a", "1"),
+        ("a", "2"),
+        ("b", "+x+y"),
+        ("c", ""),
+        ("d", "&="),
+    ]
 
 
 def test_dot_segments_and_double_encoding_stay_as_they_are(sim: Simulator, ask: Asker) -> None:
@@ -55,7 +61,9 @@ def test_dot_segments_and_double_encoding_stay_as_they_are(sim: Simulator, ask: 
     assert [entry.target for entry in sim.log] == ["/storage/NEWS@..", "/storage/NEWS@%2541"]
 
 
-@pytest.mark.parametrize("target", ["/rss?", "/rss#x", "//rss//", '/storage/NEWS@[x]^`{|}"', "/a%2fb?c=%zz&&=", "*"])
+@pytest.mark.parametrize(
+    "target", ["/rss?", "/rss#x", "//rss//", '/storage/NEWS@[x]^`{|}"', "/a%2fb?c=%zz&&=", "*"]
+)
 def test_any_target_is_logged_as_it_came(sim: Simulator, ask: Asker, target: str) -> None:
     method = "OPTIONS" if target == "*" else "GET"
     ask.raw(f"{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())

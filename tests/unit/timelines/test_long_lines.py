@@ -35,7 +35,9 @@ EVENT = f"001  AX V C {TIMES} {TIMES}\n"
     ],
 )
 def test_a_line_above_10000_characters_is_an_error_of_the_file(name: str, text: str) -> None:
-    with pytest.raises(TimelineError, match=r"the line has 1\d,\d+ characters, more than 10,000") as caught:
+    with pytest.raises(
+        TimelineError, match=r"the line has 1\d,\d+ characters, more than 10,000"
+    ) as caught:
         read_timeline(text.encode(), name, CLOCK)
     assert caught.value.line == 2
     assert caught.value.remedy
@@ -64,7 +66,9 @@ def test_a_cell_of_a_table_may_be_longer() -> None:
     assert len(timeline.markers[0].title) == 20_000
 
 
-@pytest.mark.parametrize("line", ["001 " + "A V C " * 1600, "1 " * 4900, "00:00:00:00 " * 800, "* LOC: " + " " * 9000])
+@pytest.mark.parametrize(
+    "line", ["001 " + "A V C " * 1600, "1 " * 4900, "00:00:00:00 " * 800, "* LOC: " + " " * 9000]
+)
 def test_lines_that_are_nearly_events_are_read_without_searching_again(line: str) -> None:
     """The three loops inside one another of a regular expression would take hours."""
     assert edl._event(line.strip()) is None
@@ -94,4 +98,9 @@ def test_a_locator_is_below_the_first_segment_that_it_is_in() -> None:
     markers = [EditMarker(frame, f"m{frame}") for frame in (5, 15, 99, 100, 125, 130)]
     written = edl.write_edl(EditTimeline(markers=markers, segments=segments), CLOCK).text
     blocks = written.split("FROM CLIP NAME")
-    assert [re.findall(r"m\d+", block) for block in blocks] == [["m100", "m130"], ["m5", "m15", "m99"], [], ["m125"]]
+    assert [re.findall(r"m\d+", block) for block in blocks] == [
+        ["m100", "m130"],
+        ["m5", "m15", "m99"],
+        [],
+        ["m125"],
+    ]

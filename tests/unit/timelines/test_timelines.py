@@ -34,7 +34,9 @@ def clock(rate: object = 25, origin: str = "") -> TimelineClock:
     return TimelineClock(parse_rate(rate), parse_origin(origin) if origin else None)
 
 
-def read(name: str, text: str | bytes, rate: object = 25, origin: str = "", **options: Any) -> dict[str, Any]:
+def read(
+    name: str, text: str | bytes, rate: object = 25, origin: str = "", **options: Any
+) -> dict[str, Any]:
     content = text if isinstance(text, bytes) else text.encode()
     return items(read_timeline(content, name, clock(rate, origin), **options))
 
@@ -49,7 +51,10 @@ TEN = "10:00:00:00"
 
 @table("timelines/expected", "name", "options", "markers", "segments")
 def test_exports_of_other_programs(
-    name: str, options: dict[str, Any], markers: list[dict[str, Any]], segments: list[dict[str, Any]]
+    name: str,
+    options: dict[str, Any],
+    markers: list[dict[str, Any]],
+    segments: list[dict[str, Any]],
 ) -> None:
     found = read(name, (FOLDER / name).read_bytes(), **options)
     assert found == {"markers": markers, "segments": segments}
@@ -99,12 +104,19 @@ def otio_nested(levels: int) -> bytes:
 
 def otio_with(items: int) -> bytes:
     gaps = [{"OTIO_SCHEMA": "Gap.1"}] * items
-    return json.dumps({"OTIO_SCHEMA": "Timeline.1", "tracks": {"OTIO_SCHEMA": "Stack.1", "children": gaps}}).encode()
+    return json.dumps(
+        {"OTIO_SCHEMA": "Timeline.1", "tracks": {"OTIO_SCHEMA": "Stack.1", "children": gaps}}
+    ).encode()
 
 
 @table("timelines/errors", "name", "text", "options", "message", "remedy", "line")
 def test_what_cannot_be_read_has_its_reason_and_its_line(
-    name: str, text: str, options: dict[str, Any] | None, message: str, remedy: str, line: int | None
+    name: str,
+    text: str,
+    options: dict[str, Any] | None,
+    message: str,
+    remedy: str,
+    line: int | None,
 ) -> None:
     check(name, text, options or {}, message, remedy, line)
 
@@ -115,11 +127,25 @@ def test_what_cannot_be_read_has_its_reason_and_its_line(
         ("a.otio", otio_nested(33), {}, "more than 32 levels", "again", None),
         ("a.otio", otio_nested(300), {}, "more than 32 levels", "again", None),
         ("a.otio", b'{"a":' * 100_000, {}, "nesting is too large", "again", None),
-        ("a.otio", b'{"a":' + b"9" * 5000 + b"}", {}, "a number or the nesting is too large", "again", None),
+        (
+            "a.otio",
+            b'{"a":' + b"9" * 5000 + b"}",
+            {},
+            "a number or the nesting is too large",
+            "again",
+            None,
+        ),
         ("a.otio", otio_with(100_000), {}, "100000 items", "again", None),
         ("a.xlsx", b"PK\x03\x04", {}, "not a valid XLSX", "CSV", None),
         ("a.edl", "TITLE: é".encode("latin-1"), {}, "not UTF-8", "encoding='cp1252'", 1),
-        ("a.edl", "TITLE: é".encode("latin-1"), {"encoding": "x"}, "unknown encoding 'x'", "cp1252", None),
+        (
+            "a.edl",
+            "TITLE: é".encode("latin-1"),
+            {"encoding": "x"},
+            "unknown encoding 'x'",
+            "cp1252",
+            None,
+        ),
     ],
 )
 def test_bytes_that_cannot_be_read(
@@ -128,7 +154,14 @@ def test_bytes_that_cannot_be_read(
     check(name, content, options, message, remedy, line)
 
 
-def check(name: str, text: str | bytes, options: dict[str, Any], message: str, remedy: str, line: int | None) -> None:
+def check(
+    name: str,
+    text: str | bytes,
+    options: dict[str, Any],
+    message: str,
+    remedy: str,
+    line: int | None,
+) -> None:
     with pytest.raises(TextFileError) as caught:
         read(name, text, **options)
     assert message in str(caught.value)
@@ -140,7 +173,9 @@ def test_encodings() -> None:
     edl = "TITLE: x\n* LOC: 00:00:01:00 RED Été\n"
     for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le"):
         assert read("a.edl", edl.encode(encoding))["markers"][0]["title"] == "Été"
-    assert read("a.edl", edl.encode("mac_roman"), encoding="mac_roman")["markers"][0]["title"] == "Été"
+    assert (
+        read("a.edl", edl.encode("mac_roman"), encoding="mac_roman")["markers"][0]["title"] == "Été"
+    )
 
 
 # Spreadsheets --------------------------------------------------------------------------------------------------------
@@ -169,7 +204,10 @@ FAR = '<c r="A1"><v>1</v></c><c r="{}"><v>1</v></c>'
     [
         (lambda: FAR.format("XFD1048576"), "needs more than 1024 MiB"),
         (lambda: FAR.format("B600000"), "more than 1000000 cells"),
-        (lambda: f'<c t="inlineStr"><is><t>{"x" * (65 << 20)}</t></is></c>', "more than 64 MiB of text"),
+        (
+            lambda: f'<c t="inlineStr"><is><t>{"x" * (65 << 20)}</t></is></c>',
+            "more than 64 MiB of text",
+        ),
     ],
     ids=["far cell", "far row", "long text"],
 )
@@ -211,14 +249,36 @@ def test_texts_that_an_edl_cannot_hold_are_shortened_for_others_and_whole_for_ms
     assert found["markers"][0] == marker.as_item()
     assert found["segments"][0] == timeline.segments[0].as_item()
     edited = read("a.edl", written.text.replace("NAME: a b", "NAME: Opener"))
-    assert edited["segments"][0] == {"number": 7, "start": 0, "duration": 50, "title": "Opener", "keywords": "k"}
+    assert edited["segments"][0] == {
+        "number": 7,
+        "start": 0,
+        "duration": 50,
+        "title": "Opener",
+        "keywords": "k",
+    }
 
 
 def test_formulas_are_quoted() -> None:
-    texts = ["=1+1", "+x", "-1", "@x", "\tx", "\rx", " =1", "＝1", "a;=1", "'=1", "'quoted'", "plain"]
+    texts = [
+        "=1+1",
+        "+x",
+        "-1",
+        "@x",
+        "\tx",
+        "\rx",
+        " =1",
+        "＝1",
+        "a;=1",
+        "'=1",
+        "'quoted'",
+        "plain",
+    ]
     timeline = EditTimeline([EditMarker(at, text) for at, text in enumerate(texts)])
     written = WRITERS["csv"](timeline, clock()).text
-    assert all(cell in written for cell in ('"\'=1+1"', '"-1"', '"\' =1"', '"\'＝1"', '"a;\'=1"', "\"'quoted'\""))
+    assert all(
+        cell in written
+        for cell in ('"\'=1+1"', '"-1"', '"\' =1"', '"\'＝1"', '"a;\'=1"', "\"'quoted'\"")
+    )
     assert [each["title"] for each in read("a.csv", written)["markers"]] == texts
 
 
@@ -233,15 +293,22 @@ def test_notes_on_one_frame_are_one_marker() -> None:
     first = EditMarker(5, "A", "too dark", "Anna", rating=1)
     second = EditMarker(5, "B", "yes", "Anna", track="General", rating=3)
     other = EditMarker(5, "C", track="Icon")
-    assert joined([first, second, other]) == [EditMarker(5, "A / B", "too dark\nyes", "Anna", rating=3), other]
+    assert joined([first, second, other]) == [
+        EditMarker(5, "A / B", "too dark\nyes", "Anna", rating=3),
+        other,
+    ]
 
 
 def test_overlapping_segments_and_a_start_time_in_otio() -> None:
-    timeline = EditTimeline([EditMarker(5, "m", track="Cue Point")], [EditSegment(0, 50), EditSegment(25, 50, "b")])
+    timeline = EditTimeline(
+        [EditMarker(5, "m", track="Cue Point")], [EditSegment(0, 50), EditSegment(25, 50, "b")]
+    )
     written = WRITERS["otio"](timeline, clock(25, TEN)).text
     expected = items(timeline)
     assert read("a.otio", written, origin=TEN) == expected
-    assert read("a.otio", written) == expected, "without an origin, the start of the timeline counts"
+    assert read("a.otio", written) == expected, (
+        "without an origin, the start of the timeline counts"
+    )
     shifted = read("a.otio", written, origin="09:59:59:00")
     assert shifted["markers"][0]["at"] == 30
     assert read("a.otio", written, rate=50)["segments"][1]["start"] == 50
@@ -250,5 +317,7 @@ def test_overlapping_segments_and_a_start_time_in_otio() -> None:
 def test_otio_is_written_as_its_library_did() -> None:
     markers = [EditMarker(5, "Straße", 'say "hi"\n', "Anna", rating=2, track="Cue Point")]
     segments = [EditSegment(0, 50), EditSegment(25, 50, "b", "k", 7), EditSegment(100, 1, "c")]
-    written = WRITERS["otio"](EditTimeline(markers, segments, "News"), clock("29.97", "01:00:00;00")).text
+    written = WRITERS["otio"](
+        EditTimeline(markers, segments, "News"), clock("29.97", "01:00:00;00")
+    ).text
     assert written == (FOLDER / "written.otio").read_text(encoding="utf-8")

@@ -35,7 +35,10 @@ def forge() -> Forge:
     env = os.environ
     if "GITHUB_API_URL" in env:
         repository = f"{env['GITHUB_API_URL']}/repos/{env['GITHUB_REPOSITORY']}"
-        headers = {"Authorization": f"Bearer {env['GITHUB_TOKEN']}", "Accept": "application/vnd.github+json"}
+        headers = {
+            "Authorization": f"Bearer {env['GITHUB_TOKEN']}",
+            "Accept": "application/vnd.github+json",
+        }
         issue = f"{repository}/issues/{env['PULL_REQUEST']}/comments"
         return Forge(issue, f"{repository}/issues/comments/{{}}", "PATCH", headers)
     project = f"{env['CI_API_V4_URL']}/projects/{env['CI_PROJECT_ID']}"
@@ -49,7 +52,9 @@ def call(method: str, url: str, headers: dict[str, str], body: str | None = None
     """Send a request and return the JSON of its answer."""
     data = None if body is None else json.dumps({"body": body}).encode()
     headers = {**headers, "Content-Type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=60) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(url, data, headers, method=method), timeout=60
+    ) as answer:
         return json.load(answer)
 
 
@@ -74,7 +79,9 @@ def is_ours(comment: dict[str, Any], api: Forge) -> bool:
 def main(file: str, name: str) -> None:
     """Create the comment, or change it if its text differs."""
     path = Path(file)
-    name = name.replace(">", "%3E").replace("##", "#%23")  # as in the plan, so that it cannot end the comment
+    name = name.replace(">", "%3E").replace(
+        "##", "#%23"
+    )  # as in the plan, so that it cannot end the comment
     marker = f"<!-- msauto:plan:{name} v1 "
     body = f"{marker}failed -->\n{FAILED}"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -9,9 +9,21 @@ It imports no other package of msauto, so that it cannot share mistakes with the
 
 from msauto.plugins.simulator.embedded.dialect import SimDialect
 from msauto.plugins.simulator.embedded.faults import Fault
-from msauto.plugins.simulator.embedded.seed import bulk_state, empty_state, sample_state, state_from_seed
+from msauto.plugins.simulator.embedded.seed import (
+    bulk_state,
+    empty_state,
+    sample_state,
+    state_from_seed,
+)
 from msauto.plugins.simulator.embedded.server import LogEntry, Simulator
-from msauto.plugins.simulator.embedded.state import Item, ServerState, SimChannel, SimClip, SimMarker, SimSegment
+from msauto.plugins.simulator.embedded.state import (
+    Item,
+    ServerState,
+    SimChannel,
+    SimClip,
+    SimMarker,
+    SimSegment,
+)
 
 __all__ = [
     "Fault", "Item", "LogEntry", "ServerState", "SimChannel", "SimClip", "SimDialect", "SimMarker", "SimSegment",

@@ -37,7 +37,14 @@ TRACKS = (
     "Profanity Start",
     "Profanity End",
 )
-_MARKER_DEFAULTS = {"user": "", "title": "", "comment": "", "track": "General", "keywords": "", "rating": "0"}
+_MARKER_DEFAULTS = {
+    "user": "",
+    "title": "",
+    "comment": "",
+    "track": "General",
+    "keywords": "",
+    "rating": "0",
+}
 _IN_AND_OUT = ("first_frame", "last_frame")
 # int() also accepts `1_000`, ` 7` and Arabic digits.
 _WHOLE = re.compile(r"-?[0-9]{1,18}")

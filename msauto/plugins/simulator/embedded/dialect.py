@@ -25,17 +25,23 @@ class SimDialect:
 
     # Errors and bodies
     not_found: str = _switch(
-        "404_text 404_empty 200_text 200_xml 500_text", "unknown database, folder, asset, channel or guid"
+        "404_text 404_empty 200_text 200_xml 500_text",
+        "unknown database, folder, asset, channel or guid",
     )
     errors: str = _switch("status 200_text 200_xml", "any other refusal")
-    command_body: str = _switch("empty ok_text ok_xml clip garbage", "body after a successful command, DELETE or PUT")
+    command_body: str = _switch(
+        "empty ok_text ok_xml clip garbage", "body after a successful command, DELETE or PUT"
+    )
     # Addresses
     ns_id: str = _switch("yes no", "whether a literal colon separates NS:ID")
     title_address: str = _switch("plain ns", "ns: a percent-encoded colon also separates NS:ID")
     title_case: str = _switch(
-        "exact normalized folded", "titles are found exactly, in any normalization, or without regard to case as well"
+        "exact normalized folded",
+        "titles are found exactly, in any normalization, or without regard to case as well",
     )
-    title_twins: str = _switch("first both", "answer to a title that several clips have: the first clip, or all")
+    title_twins: str = _switch(
+        "first both", "answer to a title that several clips have: the first clip, or all"
+    )
     link_titles: str = _switch("found nowhere", "nowhere: the title of a link finds nothing")
     # XMP
     xmp_shape: str = _switch("attr element nested lines unreadable", "body of GETUSERFIELDS")
@@ -43,38 +49,62 @@ class SimDialect:
     xmp_update: str = _switch("keep clear", "XMP fields that SETUSERFIELDS does not send")
     list_separator: str = _text(",", "separator of the list in a SETUSERFIELDS parameter")
     # Clip XML
-    unfinalized: str = _switch("false recording growing off empty", "text of finalized while a clip is recorded")
+    unfinalized: str = _switch(
+        "false recording growing off empty", "text of finalized while a clip is recorded"
+    )
     orig_name: str = _switch("reported hidden", "the attribute orig_name")
-    link_fields: str = _switch("reported reported_when_set hidden", "whether the Attr elements contain the link fields")
-    link_folder: str = _switch("home own", "folder attribute for a link: of the clip's home, or its own")
+    link_fields: str = _switch(
+        "reported reported_when_set hidden", "whether the Attr elements contain the link fields"
+    )
+    link_folder: str = _switch(
+        "home own", "folder attribute for a link: of the clip's home, or its own"
+    )
     segment_keywords: str = _switch("reported hidden", "keywords of a segment")
     position_origin: str = _switch("file in", "position 0: first frame of the file, or IN point")
     # Commands
-    segment_update: str = _switch("refuse overwrite duplicate ignore", "CREATESEGMENT with a number that exists")
+    segment_update: str = _switch(
+        "refuse overwrite duplicate ignore", "CREATESEGMENT with a number that exists"
+    )
     segment_overlap: str = _switch("allow refuse", "CREATESEGMENT on frames of another segment")
-    segment_numbers: str = _switch("fixed by_start", "by_start: a number follows the start after each write")
-    segment_delete: str = _switch("all first last", "DELETESEGMENT with a number that several segments have")
-    marker_uid: str = _switch("above lowest", "uid of a new marker: above all others, or the lowest free one")
+    segment_numbers: str = _switch(
+        "fixed by_start", "by_start: a number follows the start after each write"
+    )
+    segment_delete: str = _switch(
+        "all first last", "DELETESEGMENT with a number that several segments have"
+    )
+    marker_uid: str = _switch(
+        "above lowest", "uid of a new marker: above all others, or the lowest free one"
+    )
     marker_update: str = _switch("clear keep", "fields that CREATEMARKER does not send")
     folder_missing: str = _switch("refuse create", "COPYLINK into an unknown folder")
-    link_delete: str = _switch("by_title clip refuse", "DELETE by a link's title: the link, the clip, or an error")
+    link_delete: str = _switch(
+        "by_title clip refuse", "DELETE by a link's title: the link, the clip, or an error"
+    )
     # RSS
     rss_update: str = _switch("replace duplicate refuse", "PUT of a file that exists")
     rss_delete: str = _switch("all first", "DELETE of a guid that several items have")
-    rss_guid: str = _switch("item file stem", "origin of a guid: item, file name, or file name without ending")
+    rss_guid: str = _switch(
+        "item file stem", "origin of a guid: item, file name, or file name without ending"
+    )
     rss_shape: str = _switch("rss atom rss_namespaced bare", "XML of a channel")
-    rss_body: str = _switch("any text item", "PUT body: by file ending, always text, or always an item document")
+    rss_body: str = _switch(
+        "any text item", "PUT body: by file ending, always text, or always an item document"
+    )
     # Listings
     datetime_filter: str = _switch("after ignored", "effect of the datetime filter")
     listing_depth: str = _switch("deep shallow", "content of subfolders in a listing")
     # XML
-    xml_wrapper: str = _switch("none xml stray_end", "all inside <xml>, or a stray </xml> at the end")
+    xml_wrapper: str = _switch(
+        "none xml stray_end", "all inside <xml>, or a stray </xml> at the end"
+    )
     xml_encoding: str = _switch("utf-8 windows-1251 koi8-r utf-16", "encoding of documents")
     xml_namespace: str = _switch("none default", "default namespace of the root")
     # Limits
     line_limit: str = _text("0", "longest request target in bytes, above it a 414; 0: unlimited")
     # Authentication
-    auth: str = _switch("none basic bearer header", "authentication; basic: of the user `ops`; header: X-Auth-Token")
+    auth: str = _switch(
+        "none basic bearer header", "authentication; basic: of the user `ops`; header: X-Auth-Token"
+    )
     auth_secret: str = _text("secret", "password, bearer token, or value of the header")
 
     def __post_init__(self) -> None:
@@ -82,7 +112,9 @@ class SimDialect:
             value, choices = getattr(self, entry.name), entry.metadata["choices"]
             if choices and value not in choices:
                 description = entry.metadata["description"]
-                raise ValueError(f"{entry.name} ({description}) cannot be {value!r}; valid: {', '.join(choices)}")
+                raise ValueError(
+                    f"{entry.name} ({description}) cannot be {value!r}; valid: {', '.join(choices)}"
+                )
         if not self.line_limit.isdecimal():
             raise ValueError(f"line_limit is a number of bytes, not {self.line_limit!r}")
         if not self.list_separator:

@@ -45,7 +45,9 @@ CHANGES = {
     "swap": "ONE:OTHER",  # exchanges the titles of two entries
     "rerecord": "TITLE",  # puts another recording, a day younger and with nothing written on it, in the place of a clip
 }
-_TEXT = re.compile(r"(?P<kind>[a-z_]+(?::[^@]*)?)@(?P<match>.+?)(?:\*(?P<times>\d+))?(?:\+(?P<after>\d+))?")
+_TEXT = re.compile(
+    r"(?P<kind>[a-z_]+(?::[^@]*)?)@(?P<match>.+?)(?:\*(?P<times>\d+))?(?:\+(?P<after>\d+))?"
+)
 _LOGIN = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><form>Please sign in</form></body></html>"
 
 
@@ -108,7 +110,9 @@ class _ActiveFault:
 
     def applies(self, line: str) -> bool:
         fault = self.fault
-        if (fault.times is not None and self.hits >= fault.times) or not re.search(fault.match, line):
+        if (fault.times is not None and self.hits >= fault.times) or not re.search(
+            fault.match, line
+        ):
             return False
         self.matched += 1
         if self.matched <= fault.after:
@@ -184,7 +188,10 @@ class Deferred:
 
 
 async def answer_with(
-    fault: Fault, work: Callable[[], HttpAnswer], pretend: Callable[[], HttpAnswer], deferred: Deferred
+    fault: Fault,
+    work: Callable[[], HttpAnswer],
+    pretend: Callable[[], HttpAnswer],
+    deferred: Deferred,
 ) -> HttpAnswer:
     """Answer a request with its fault. `work` does what it asks for; `pretend` only answers as after success."""
 
@@ -268,7 +275,13 @@ def _change(texts: list[str], name: str, state: ServerState) -> None:
             database.remove_clip(clip)
             day_after = datetime.fromisoformat(clip.create_time) + timedelta(days=1)
             recording = replace(
-                clip, file="", create_time=day_after.isoformat(), entries=[], markers=[], segments=[], xmp={}
+                clip,
+                file="",
+                create_time=day_after.isoformat(),
+                entries=[],
+                markers=[],
+                segments=[],
+                xmp={},
             )
             database.put_clip(recording, clip.home.folder, title)
 

@@ -31,7 +31,10 @@ from msauto.plugins.simulator.embedded.state import (
 )
 from msauto.plugins.simulator.embedded.wire import parse_frames
 
-RATES = (*map(Fraction, (24, 25, 30, 50, 60)), *(Fraction(rate, 1001) for rate in (24000, 30000, 60000)))
+RATES = (
+    *map(Fraction, (24, 25, 30, 50, 60)),
+    *(Fraction(rate, 1001) for rate in (24000, 30000, 60000)),
+)
 _COUNT = re.compile(r"[0-9]{1,7}")  # ten million clips do not fit in memory
 _DEFAULT = SimDialect()
 
@@ -64,7 +67,9 @@ def bulk_state(count: int) -> ServerState:
         for number in range(count):
             folder = ("Bulk", f"{number // 1000:03d}")
             when = f"2026-11-{number % 28 + 1:02d}T{number % 24:02d}:00:00"
-            database.add_clip(f"Bulk {number:06d}", folder, frames=250 + number % 5000, create_time=when)
+            database.add_clip(
+                f"Bulk {number:06d}", folder, frames=250 + number % 5000, create_time=when
+            )
     finally:
         if was_enabled:
             gc.enable()
@@ -75,34 +80,58 @@ def sample_state() -> ServerState:
     """Return the state of a newsroom: some 200 clips in NEWS and ARCHIVE, two channels, a program card."""
     state = empty_state()
     news, archive = state.databases["NEWS"], state.databases["ARCHIVE"]
-    for folder in ("Playout/Tonight", "Playout/Tomorrow", "Master/Films", "Raw/2026/11", r"A\/B Tests"):
+    for folder in (
+        "Playout/Tonight",
+        "Playout/Tomorrow",
+        "Master/Films",
+        "Raw/2026/11",
+        r"A\/B Tests",
+    ):
         news.make_folder(folder)
     _story(news)
     _awkward(news)
     _series(news)
-    live = news.add_clip("Studio A live", "Raw/2026", frames=1500, create_time="2026-11-20T18:00:00")
+    live = news.add_clip(
+        "Studio A live", "Raw/2026", frames=1500, create_time="2026-11-20T18:00:00"
+    )
     live.finalized, live.recording_since = False, time.time()
     _archive(news, archive)
     _channels(state)
-    state.cards["1001"] = ProgramCard(("Playout", "Tonight"), {"dc:title": ["Evening News"], "dc:subject": ["news"]})
+    state.cards["1001"] = ProgramCard(
+        ("Playout", "Tonight"), {"dc:title": ["Evening News"], "dc:subject": ["news"]}
+    )
     return state
 
 
 def _story(news: SimDatabase) -> None:
     """Add the clips of the examples and of the demo."""
-    raw = news.add_clip("Evening News raw", "Raw/2026", frames=45000, create_time="2026-11-20T17:40:00")
-    raw.segments = [SimSegment(1, 0, 9000, ["Wrong part"]), SimSegment(7, 40000, 1000, ["Leftover"])]
+    raw = news.add_clip(
+        "Evening News raw", "Raw/2026", frames=45000, create_time="2026-11-20T17:40:00"
+    )
+    raw.segments = [
+        SimSegment(1, 0, 9000, ["Wrong part"]),
+        SimSegment(7, 40000, 1000, ["Leftover"]),
+    ]
     raw.xmp = {"dc:title": ["Evening News"], "dc:subject": ["raw"]}
     raw.proxy = "$(video_path)/proxy/evening-news.mp4"
     news.add_clip("Long Film", "Films", frames=162500, create_time="2026-10-02T12:00:00")
     for number in (1, 2):
-        promo = news.add_clip(f"Promo {number}", "Promos", frames=750, create_time="2026-09-01T08:30:00")
+        promo = news.add_clip(
+            f"Promo {number}", "Promos", frames=750, create_time="2026-09-01T08:30:00"
+        )
         news.add_entry(promo, "Playout/Tonight", f"Promo {number} tonight")
     master = news.add_clip("Master Film", "Master/Films", frames=135000, rate=24)
-    master.segments = [SimSegment(1, 0, 67500, ["Reel 1"], "Reel 1", "Program", 3), SimSegment(2, 67500, 67500)]
+    master.segments = [
+        SimSegment(1, 0, 67500, ["Reel 1"], "Reel 1", "Program", 3),
+        SimSegment(2, 67500, 67500),
+    ]
     master.markers = [
         SimMarker(1, 0, {"title": "Head", "track": "General", "rating": "5", "user": "anna"}),
-        SimMarker(2, 67500, {"title": "Ad break", "track": "Cue Point", "comment": "two minutes", "keywords": "ad"}),
+        SimMarker(
+            2,
+            67500,
+            {"title": "Ad break", "track": "Cue Point", "comment": "two minutes", "keywords": "ad"},
+        ),
     ]
 
 
@@ -145,21 +174,36 @@ def _series(news: SimDatabase) -> None:
 
 def _other_kinds(news: SimDatabase) -> None:
     """Add a very long clip, and what is not a film."""
-    news.add_clip("Parliament, whole day", "Raw/2026", frames=25 * 3600 * 26, create_time="2026-11-18T07:00:00")
-    news.add_clip("Studio sound", "Sound", mime_type=MIME_TYPES["Audio"], width=0, height=0, frames=7500)
-    news.add_clip("Harbour at dawn", "Stills", mime_type=MIME_TYPES["StillImage"], frames=1, orig_type="JPEG")
+    news.add_clip(
+        "Parliament, whole day",
+        "Raw/2026",
+        frames=25 * 3600 * 26,
+        create_time="2026-11-18T07:00:00",
+    )
+    news.add_clip(
+        "Studio sound", "Sound", mime_type=MIME_TYPES["Audio"], width=0, height=0, frames=7500
+    )
+    news.add_clip(
+        "Harbour at dawn", "Stills", mime_type=MIME_TYPES["StillImage"], frames=1, orig_type="JPEG"
+    )
     kind = MIME_TYPES["Graphics"]
-    news.add_clip("Lower Third", "Graphics", mime_type=kind, params=("headline", "subline"), frames=125)
+    news.add_clip(
+        "Lower Third", "Graphics", mime_type=kind, params=("headline", "subline"), frames=125
+    )
     news.add_clip("Ticker", "Graphics", mime_type=kind, params=("feed", "speed"), frames=250)
     news.add_clip("Заставка", "Graphics", mime_type=kind, params=("заголовок",), frames=100)
 
 
 def _archive(news: SimDatabase, archive: SimDatabase) -> None:
-    film = news.add_clip("Documentary 1987", "Archive", frames=78000, create_time="1987-05-04T20:00:00")
+    film = news.add_clip(
+        "Documentary 1987", "Archive", frames=78000, create_time="1987-05-04T20:00:00"
+    )
     film.archive, film.online = "$(archive_path)/1987/documentary.mxf", False
     for number in range(24):
         year = 1990 + number
-        clip = archive.add_clip(f"Новости {year}", "Архив/Новости", frames=45000, create_time=f"{year}-06-01T12:00:00")
+        clip = archive.add_clip(
+            f"Новости {year}", "Архив/Новости", frames=45000, create_time=f"{year}-06-01T12:00:00"
+        )
         if number % 2:
             clip.archive, clip.online = f"$(archive_path)/{year}/news.mxf", False
     archive.add_clip("Jubilee 1999", "Galas", frames=150000, create_time="1999-12-31T20:00:00")
@@ -199,7 +243,12 @@ def _database_to_json(database: SimDatabase, state: ServerState) -> dict[str, An
     names = ("name", "connectors", "profiles", "partner", "next_link_id")
     kept = to_builtins({name: getattr(database, name) for name in names})
     folders = list(_folders(database.root, ()))
-    return {**kept, "handles": handles, "folders": folders, "clips": list(map(_clip_to_json, clips))}
+    return {
+        **kept,
+        "handles": handles,
+        "folders": folders,
+        "clips": list(map(_clip_to_json, clips)),
+    }
 
 
 def _clip_to_json(clip: SimClip) -> dict[str, Any]:
@@ -207,7 +256,10 @@ def _clip_to_json(clip: SimClip) -> dict[str, Any]:
     for entry in clip.entries:
         shown = {name: getattr(entry, name) for name in ("link_id", "folder", "title", "fields")}
         entries.append(shown)
-    return {**to_builtins(replace(clip, entries=[]), enc_hook=str), "entries": entries}  # a rate: "25"
+    return {
+        **to_builtins(replace(clip, entries=[]), enc_hook=str),
+        "entries": entries,
+    }  # a rate: "25"
 
 
 def _folders(folder: Folder, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -241,7 +293,9 @@ def state_from_json(data: dict[str, Any]) -> ServerState:
 
 
 def _add_clip(database: SimDatabase, data: dict[str, Any]) -> SimClip:
-    clip = convert({**data, "entries": []}, SimClip, dec_hook=lambda kind, text: kind(text))  # a rate: Fraction("25")
+    clip = convert(
+        {**data, "entries": []}, SimClip, dec_hook=lambda kind, text: kind(text)
+    )  # a rate: Fraction("25")
     for entry in data["entries"]:
         added = database.add_entry(clip, tuple(entry["folder"]), entry["title"], entry["link_id"])
         added.fields = entry.get("fields", {})
@@ -419,7 +473,9 @@ _SAME_IN_BOTH = (
 def clip_from_content(database: SimDatabase, given: GivenClip) -> SimClip:
     """Add a clip with its links; ValueError names what is wrong."""
     if not _FPS.fullmatch(str(given.fps)):
-        raise ValueError(f"fps must be a number such as 25 or 30000/1001, not {str(given.fps)[:40]}")
+        raise ValueError(
+            f"fps must be a number such as 25 or 30000/1001, not {str(given.fps)[:40]}"
+        )
     rate = Fraction(given.fps)
     if not 1 <= rate <= 1000:
         raise ValueError(f"fps must be 1 to 1000, not {given.fps}")
@@ -456,11 +512,15 @@ def _segment(given: GivenSegment, rate: Fraction) -> SimSegment:
     if given.title and not titles:
         titles = [given.title]
     start, duration = _frames(given.start, rate), _frames(given.duration, rate)
-    return SimSegment(given.number, start, duration, titles, given.name, given.track, given.rating, given.keywords)
+    return SimSegment(
+        given.number, start, duration, titles, given.name, given.track, given.rating, given.keywords
+    )
 
 
 def _marker_texts(given: GivenMarker) -> dict[str, str]:
-    texts = {name: getattr(given, name) for name in ("track", "title", "comment", "user", "keywords")}
+    texts = {
+        name: getattr(given, name) for name in ("track", "title", "comment", "user", "keywords")
+    }
     texts |= given.more
     for name in [name for name, text in texts.items() if not text]:
         del texts[name]

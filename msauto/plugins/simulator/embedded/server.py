@@ -22,10 +22,21 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
-from msauto.plugins.simulator.embedded.commands import COMMANDS, CommandCall, delete_asset, load_batch
+from msauto.plugins.simulator.embedded.commands import (
+    COMMANDS,
+    CommandCall,
+    delete_asset,
+    load_batch,
+)
 from msauto.plugins.simulator.embedded.dialect import SimDialect
 from msauto.plugins.simulator.embedded.faults import Deferred, Fault, Faults, answer_with
-from msauto.plugins.simulator.embedded.rss import channel_xml, channels_xml, delete_item, find_channel, put_item
+from msauto.plugins.simulator.embedded.rss import (
+    channel_xml,
+    channels_xml,
+    delete_item,
+    find_channel,
+    put_item,
+)
 from msauto.plugins.simulator.embedded.seed import load_state, save_state, state_from_seed
 from msauto.plugins.simulator.embedded.state import ServerState, SimDatabase, SimEntry
 from msauto.plugins.simulator.embedded.storage import (
@@ -130,7 +141,9 @@ class SimServer:
         _only_read(request)
         return xml_answer(folder_parts(database, address.folder, request, dialect), dialect)
 
-    def _asset(self, request: HttpRequest, database: SimDatabase, address: RequestAddress) -> HttpAnswer:
+    def _asset(
+        self, request: HttpRequest, database: SimDatabase, address: RequestAddress
+    ) -> HttpAnswer:
         entries = self.state.find(database, address.namespace, address.asset or "", self.dialect)
         entry = entries[0]
         match request.method, *address.tail:
@@ -164,7 +177,9 @@ class SimServer:
         name = request.param("command") or ""
         if name not in COMMANDS:
             raise RefusalError(400, f"unknown command {name}")
-        COMMANDS[name](CommandCall(self.state, database, entry, request, self.dialect, self._restore_seconds))
+        COMMANDS[name](
+            CommandCall(self.state, database, entry, request, self.dialect, self._restore_seconds)
+        )
         return self._success(entry)
 
     def _rss(self, request: HttpRequest, segments: list[str]) -> HttpAnswer:
@@ -172,7 +187,9 @@ class SimServer:
             case ("GET" | "HEAD", []):
                 return xml_answer(channels_xml(self.state), self.dialect)
             case ("GET" | "HEAD", [name]):
-                return xml_answer(channel_xml(find_channel(self.state, name), self.dialect), self.dialect)
+                return xml_answer(
+                    channel_xml(find_channel(self.state, name), self.dialect), self.dialect
+                )
             case ("PUT", [name, file]):
                 put_item(find_channel(self.state, name), file, request.body, self.dialect)
                 return self._success()
@@ -328,7 +345,9 @@ class Simulator(SimServer):
         gc.freeze()  # a large state lives as long as the process: the collector need not visit it
         signals = [signal.SIGINT, signal.SIGTERM]
         hang_up = getattr(signal, "SIGHUP", None)
-        if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:  # as `nohup` sets it
+        if (
+            hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN
+        ):  # as `nohup` sets it
             signals.append(hang_up)
         asyncio.run(self._serve(listening, lambda: on_started(self.url), signals=signals))
 
@@ -338,7 +357,11 @@ class Simulator(SimServer):
         try:
             listening = socket.create_server((self._host, self._port), family=family, backlog=2048)
         except OSError as problem:
-            reason = "is taken" if problem.errno == errno.EADDRINUSE else f"cannot be used: {problem.strerror}"
+            reason = (
+                "is taken"
+                if problem.errno == errno.EADDRINUSE
+                else f"cannot be used: {problem.strerror}"
+            )
             raise OSError(problem.errno, f"port {self._port} on {self._host} {reason}") from None
         self.port = int(listening.getsockname()[1])
         try:
@@ -350,7 +373,10 @@ class Simulator(SimServer):
         return listening
 
     async def _serve(
-        self, listening: socket.socket, ready: Callable[[], object], signals: Iterable[signal.Signals] = ()
+        self,
+        listening: socket.socket,
+        ready: Callable[[], object],
+        signals: Iterable[signal.Signals] = (),
     ) -> None:
         # aiohttp takes a tenth of a second to import, which only a running server needs.
         from aiohttp import web
@@ -363,7 +389,11 @@ class Simulator(SimServer):
                 loop.add_signal_handler(number, stopping.set)
         _LOGGER.addFilter(_is_our_mistake)
         server = web.Server(
-            self._exchange, logger=_LOGGER, access_log=None, max_line_size=_LINE_LIMIT, max_field_size=_LINE_LIMIT
+            self._exchange,
+            logger=_LOGGER,
+            access_log=None,
+            max_line_size=_LINE_LIMIT,
+            max_field_size=_LINE_LIMIT,
         )
         accepting = await loop.create_server(server, sock=listening)
         try:

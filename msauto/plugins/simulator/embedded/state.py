@@ -32,7 +32,16 @@ MIME_TYPES = {
 LINK_FIELDS = {"type": False, "comment": False, "layer": True, "icon_pos": True}
 LINK_FIELDS |= {f"user_{number}": False for number in range(8)}
 _DEFAULT = SimDialect()
-_KEY_ATTRIBUTES = ("orig_name", "orig_type", "derived_from", "create_time", "rec_time", "hires", "proxy", "archive")
+_KEY_ATTRIBUTES = (
+    "orig_name",
+    "orig_type",
+    "derived_from",
+    "create_time",
+    "rec_time",
+    "hires",
+    "proxy",
+    "archive",
+)
 
 
 @dataclass(slots=True)
@@ -218,13 +227,17 @@ class SimDatabase:
         clip.orig_name = clip.orig_name or title
         return self.put_clip(clip, folder, title)
 
-    def put_clip(self, clip: SimClip, folder: str | FolderPath, title: str, link_id: int | None = None) -> SimClip:
+    def put_clip(
+        self, clip: SimClip, folder: str | FolderPath, title: str, link_id: int | None = None
+    ) -> SimClip:
         """Put a clip without entries in its home, and give it a file if it has none."""
         clip.file = clip.file or f"$(video_path)/{self.name}/{self.next_link_id:08d}.mxf"
         self.add_entry(clip, folder, title, link_id)
         return clip
 
-    def add_entry(self, clip: SimClip, folder: str | FolderPath, title: str, link_id: int | None = None) -> SimEntry:
+    def add_entry(
+        self, clip: SimClip, folder: str | FolderPath, title: str, link_id: int | None = None
+    ) -> SimEntry:
         """Put a clip in a folder. The first entry of a clip is its home, a further one is a link."""
         number = self.next_link_id if link_id is None else link_id
         entry = SimEntry(number, _path(folder), title, clip)
@@ -243,7 +256,9 @@ class SimDatabase:
         for entry in clip.entries:
             self._hide(entry)
 
-    def change_entry(self, entry: SimEntry, title: str | None = None, folder: FolderPath | None = None) -> None:
+    def change_entry(
+        self, entry: SimEntry, title: str | None = None, folder: FolderPath | None = None
+    ) -> None:
         """Rename or move an entry; a missing folder is created."""
         shown = self._hide(entry)
         if title is not None:
@@ -347,7 +362,12 @@ class ServerState:
         return self.channels.setdefault(name, SimChannel(name, title or name))
 
     def add_clip(
-        self, title: str, folder: str | FolderPath = (), *, database: str = "NEWS", **attributes: Any
+        self,
+        title: str,
+        folder: str | FolderPath = (),
+        *,
+        database: str = "NEWS",
+        **attributes: Any,
     ) -> SimClip:
         """Add a clip to a database, which is created if missing; see SimDatabase.add_clip."""
         return self.add_database(database).add_clip(title, folder, **attributes)
@@ -368,7 +388,9 @@ class ServerState:
         elif namespace == "link_id":
             entries = [entry for entry in database.root.walk() if str(entry.link_id) == identifier]
         else:
-            entries = [clip.home for clip in database.clips() if _has_key(clip, namespace, identifier)]
+            entries = [
+                clip.home for clip in database.clips() if _has_key(clip, namespace, identifier)
+            ]
         if not entries:
             raise ResourceNotFoundError
         return entries

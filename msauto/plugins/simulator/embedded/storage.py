@@ -123,7 +123,9 @@ def xmp_answer(clip: SimClip, desired: list[str], dialect: SimDialect) -> HttpAn
     if dialect.xmp_shape == "unreadable":
         return HttpAnswer(200, GARBAGE, "application/octet-stream")
     if dialect.xmp_shape == "lines":
-        lines = [f"{name}={dialect.list_separator.join(values)}\n" for name, values in fields.items()]
+        lines = [
+            f"{name}={dialect.list_separator.join(values)}\n" for name, values in fields.items()
+        ]
         return text_answer("".join(lines))
     elements = "".join(_xmp_elements(fields, dialect.xmp_shape))
     return xml_answer(f"<UserFields>\n{elements}</UserFields>", dialect)
@@ -177,7 +179,9 @@ def databases_parts(state: ServerState, dialect: SimDialect) -> Iterator[str]:
     yield "</Databases>"
 
 
-def folder_parts(database: SimDatabase, path: FolderPath, request: HttpRequest, dialect: SimDialect) -> Iterator[str]:
+def folder_parts(
+    database: SimDatabase, path: FolderPath, request: HttpRequest, dialect: SimDialect
+) -> Iterator[str]:
     """GET /storage/NAME/FOLDER...: StoredTree, mam or folderlist."""
     folder = database.folder(path)
     if folder is None:
@@ -194,7 +198,9 @@ def folder_parts(database: SimDatabase, path: FolderPath, request: HttpRequest, 
             raise RefusalError(400, f"unknown format {unknown}")
 
 
-def _stored_tree(folder: Folder, path: FolderPath, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:
+def _stored_tree(
+    folder: Folder, path: FolderPath, keep: _Keep | None, dialect: SimDialect
+) -> Iterator[str]:
     yield f'<StoredTree query_root="{escape_attribute(folder_text(path))}">\n<Folder name="">\n'
     yield from _content(folder, keep, dialect)
     yield "</Folder>\n</StoredTree>"
@@ -216,7 +222,9 @@ def _content(folder: Folder, keep: _Keep | None, dialect: SimDialect) -> Iterato
 
 def _clip(entry: SimEntry, dialect: SimDialect) -> str:
     instead = entry.clip.shown | entry.clip.listed
-    start = f'<Clip link_id="{entry.link_id}" finalized="{_finalized(entry.clip, dialect, instead)}">\n'
+    start = (
+        f'<Clip link_id="{entry.link_id}" finalized="{_finalized(entry.clip, dialect, instead)}">\n'
+    )
     return f"{start}{attributes_xml(entry, dialect, instead)}</Clip>\n"
 
 
@@ -268,7 +276,9 @@ def thumbnail_answer(request: HttpRequest, entry: SimEntry) -> HttpAnswer:
     return HttpAnswer(200, png, "image/png")
 
 
-def proxy_answer(request: HttpRequest, database: SimDatabase, entry: SimEntry, profile: str) -> HttpAnswer:
+def proxy_answer(
+    request: HttpRequest, database: SimDatabase, entry: SimEntry, profile: str
+) -> HttpAnswer:
     """GET .../[PVW/]WPN: the proxy, made for each request; an unknown profile is a 500 in any dialect."""
     if profile not in database.profiles:
         return text_answer(f"Error: the profile {profile} is not configured", 500, done=False)

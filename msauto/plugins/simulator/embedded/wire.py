@@ -108,7 +108,9 @@ def split_escaped(text: str) -> FolderPath:
         if character == "\\":
             character = next(characters, "")
             if character not in ("/", "\\"):
-                raise MalformedRequestError(f"a backslash without a character to escape in {text!r}")
+                raise MalformedRequestError(
+                    f"a backslash without a character to escape in {text!r}"
+                )
         parts[-1] += character
     return tuple(parts)
 
@@ -147,7 +149,9 @@ def decode_query(raw: str) -> list[tuple[str, str]]:
     return params
 
 
-def decode_address(segments: list[str], ns_id: bool = True, decoded_colon: bool = False) -> RequestAddress:
+def decode_address(
+    segments: list[str], ns_id: bool = True, decoded_colon: bool = False
+) -> RequestAddress:
     """Raw segments after `/storage/` → Address.
 
     `ns_id`: a literal colon separates NS:ID. `decoded_colon`: a percent-encoded colon does as well.
