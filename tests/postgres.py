@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO
 
 import psycopg
+import pytest
 
 _PLACES = sorted(
     Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True
@@ -167,6 +168,8 @@ def _folder() -> Path:
 @contextmanager
 def own_server(*options: str, port: int = 5432) -> Iterator[PostgresServer]:
     """A server for one test: one that it stops, or fills the disk of."""
+    if binaries() is None:
+        pytest.skip(ABSENT)
     folder = _folder()
     server = PostgresServer(folder, port, options)
     try:

@@ -31,7 +31,7 @@ from msauto.server.error_answers import is_error_document, parse_failure
 
 _ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"})
 _SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})
-_SEGMENT_TEXTS = ("title", "track", "rating", "keywords")
+_SEGMENT_TEXTS = ("track", "rating", "keywords")
 _PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
     "parameter": "param",
     **dict.fromkeys(
@@ -245,7 +245,7 @@ def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
         track=texts.get("track"),
         rating=texts.get("rating"),
         keywords=texts.get("keywords"),
-        extra=_without(_without(own, _SEGMENT) | texts, _SEGMENT_TEXTS),
+        extra=_without(_without(own, _SEGMENT) | texts, {*_SEGMENT_TEXTS, "title"}),
     )
 
 

@@ -25,8 +25,11 @@ def listing(folder: Path) -> dict[str, bytes]:
 
 
 def refuse(folder: Path, words: str, *, readonly: bool = False) -> None:
-    with pytest.raises(LedgerError, match=words) as caught:
-        Ledger.open(folder, readonly=readonly).history()
+    with (
+        pytest.raises(LedgerError, match=words) as caught,
+        Ledger.open(folder, readonly=readonly) as ledger,
+    ):
+        ledger.history()
     assert str(folder / "ledger.sqlite") in caught.value.message
     assert caught.value.remedy
 
