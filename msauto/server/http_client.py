@@ -7,8 +7,8 @@ How often a read is tried: :mod:`msauto.server.read_retries`. The typed calls:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, aclosing, contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
@@ -135,14 +135,17 @@ class HttpClient:
         """Send a write as :meth:`send` does, with a permit, or with the next one."""
         # A batch of metadata may take as long as a large listing.
         is_batch = request.method == "PUT" and request.path.startswith("/storage/")
-        with self._noted(request):
+
+        async def attempt() -> RawAnswer:
             try:
                 reply = await self._exchange(request, listing=is_batch, permit=permit)
             except errors.UnreadableError as error:  # it was sent, and may have been done
                 raise errors.InDoubtError(error.message, remedy=error.remedy) from error
             error_answers.judge_status(reply, self.spec.dialect)
             error_answers.judge_write(reply, self.spec.dialect)
-        return reply
+            return reply
+
+        return await self._noted(request, attempt)
 
     async def read(
         self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False
@@ -253,23 +256,25 @@ class HttpClient:
     async def _read(
         self, request: Request, attempt: Callable[[], Awaitable[T]], *, once: bool = False
     ) -> T:
-        with self._noted(request):
+        async def attempts() -> T:
             self.reads += 1
             if once:
                 return await attempt()
             return await read_with_retries(attempt, self._clock)
 
-    @contextmanager
-    def _noted(self, request: Request) -> Iterator[None]:
+        return await self._noted(request, attempts)
+
+    async def _noted(self, request: Request, attempt: Callable[[], Awaitable[T]]) -> T:
         """Check a request before it is sent, and report to the circuit breaker what becomes of it."""
         self._check(request)
         try:
-            yield
+            found = await attempt()
         except errors.ServerError as error:
             self._note(error, request)
             raise
         if self._breaker.failures:
             self._breaker = self._breaker.answered()
+        return found
 
     async def _exchange(
         self,
