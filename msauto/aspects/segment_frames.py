@@ -231,14 +231,20 @@ class SegmentRequests:
 
     def _make(self, number: int, new: Item, change: int, over: str | None) -> None:
         builder = self.context.builder
-        source, before = builder.changes[change].source, mapping(builder.changes[change].before)
-        what = f"the title of segment {str(number)!r}"
-        title_before = text_of(before.get("title"))
-        title = text_of(new.get("title"))
-        builder.warn_of_blanks(what, title_before, title, source)
-        start = to_wire(_start_of(new), self.context.origin, source)
-        replaced = None if over is None else self.there[int(over)]
-        self._made.append(_Making(number, {**NOT_SENT, **new}, replaced, change, start))
+        shown = builder.changes[change]
+        before = mapping(shown.before)
+        builder.warn_of_blanks(
+            f"the title of segment {str(number)!r}",
+            text_of(before.get("title")),
+            text_of(new.get("title")),
+            shown.source,
+        )
+        start = to_wire(_start_of(new), self.context.origin, shown.source)
+        replaced = None
+        if over is not None:
+            replaced = self.there[int(over)]
+        sent = {**NOT_SENT, **new}
+        self._made.append(_Making(number, sent, replaced, change, start))
 
     def _number_new(self, matching: Matching) -> list[tuple[int, ListItem, str | None]]:
         """Return the new segments with the lowest free numbers, or those of surplus ones that they are written over."""
