@@ -7,6 +7,7 @@ server chooses (uids, numbers, link ids); ``Loose`` for items of which only what
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -177,10 +178,12 @@ class _AssetEnd:
             None,
         )
 
-    # Segments: the number is the identity; else start and duration, else the title.
+    # Segments: the number is the identity; else start and duration, else the title. Nothing touches twins.
 
     def _segments(self, clip: Store, desired: Sequence[Store], only: bool) -> None:
-        live = {each["number"]: each for each in clip["segments"]}
+        counts = Counter(each["number"] for each in clip["segments"])
+        twins = [each for each in clip["segments"] if counts[each["number"]] > 1]
+        live = {each["number"]: each for each in clip["segments"] if counts[each["number"]] == 1}
         end: list[Store] = []
         for sourced in (each for each in desired if each.get("state") == "absent"):
             gone = [Loose(self._segment(clip, sourced))]
@@ -197,7 +200,7 @@ class _AssetEnd:
             if found is not None and made != found:
                 made |= {"titles": made["titles"][:1], "track": "", "rating": 0}
             end.append({"name": "", "track": "", "rating": 0} | made)
-        clip["segments"] = end + ([] if only and desired else list(live.values()))
+        clip["segments"] = end + twins + ([] if only and desired else list(live.values()))
         if self.server.segment_numbers == "by_start":
             for number, each in enumerate(
                 sorted(clip["segments"], key=lambda each: each["start"]), 1
