@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any, Final
 
 import msauto
+from bench.sides import SELECT
 from msauto.cli.main import main as run_command
 from msauto.simulator import Simulator
 
@@ -33,14 +34,6 @@ TASKS: Final[dict[str, dict[str, Any]]] = {
         "markers": [{"at": 10, "track": "Cue Point", "title": "Ad"}],
     },
 }
-SELECT: Final = """- hosts: all
-  database: NEWS
-  tasks:
-    - asset:
-        select: {folder: Bulk, recursive: true}
-        fields: {comment: Checked}
-        markers: [{at: 100, track: Cue Point, title: Ad break}]
-"""
 LOOP: Final = """- hosts: all
   database: NEWS
   tasks:
