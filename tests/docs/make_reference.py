@@ -18,8 +18,8 @@ from msauto.playbook.reference import TOPICS, module, render_topic, table
 from msauto.playbook.templates import reference
 from msauto.plugins.batch.batch_result import batch_result_schema
 from msauto.report.event_lines import LINES, events_schema
-from tests.docs.error_index import error_index_page
 from tests.docs.pages import ROOT
+from tests.docs.reference.error_index import error_index_page
 
 _MADE = "<!-- Made from the code by `python -m tests.docs.make_reference`: change the code, not this page. -->\n\n"
 

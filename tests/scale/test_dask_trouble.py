@@ -20,7 +20,7 @@ import pytest
 from msauto.plugins.simulator.embedded import Simulator, bulk_state, empty_state
 from msauto.secrets.redaction import encoded_forms
 from tests.cli.command_line import Desk
-from tests.cli.test_cli_shared_ledger import machine, said
+from tests.cli.servers.test_cli_shared_ledger import machine, said
 from tests.clusters import Cluster, SeparateCluster, process_cluster, separate_cluster
 
 pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("dask")]

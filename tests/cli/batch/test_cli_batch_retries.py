@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from msauto.plugins.simulator.embedded import Simulator
+from tests.cli.batch.test_cli_batch import RETRY, batch, run
 from tests.cli.command_line import Desk, Said
-from tests.cli.test_cli_batch import RETRY, batch, run
 
 pytestmark = pytest.mark.usefixtures("hurried")
 EXPORT = {"name": "PARTNER_EXPORT_VERSION"}

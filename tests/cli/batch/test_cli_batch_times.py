@@ -21,9 +21,9 @@ from msauto.plugins.batch.batch_job import BatchSignals
 from msauto.plugins.batch.batch_result import BatchResult
 from msauto.plugins.batch.batch_run import BatchSession, JobChoice
 from msauto.plugins.simulator.embedded import Simulator
+from tests.cli.batch.test_cli_batch import batch
 from tests.cli.command_line import Desk
-from tests.cli.test_cli_batch import batch
-from tests.cli.test_cli_interrupts import episodes
+from tests.cli.runs.test_cli_interrupts import episodes
 
 NIGHT = {"schedule": {"at": "03:10", "tz": "UTC"}, "window": {"from": "02:00", "to": "05:00"}}
 JOBS = {name: {"playbooks": "play.yml", "forks": 1} for name in ("a", "b")}

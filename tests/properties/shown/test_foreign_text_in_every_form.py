@@ -29,7 +29,7 @@ from msauto.report.layout import Layout
 from msauto.report.templates import markdown_text
 from tests.hostile_texts import HOSTILE, ONE_LINE_TOGETHER, TOGETHER, poisoned
 from tests.markdown_pages import MarkdownPage
-from tests.properties.test_report_is_harmless import Skeleton, is_harmless
+from tests.properties.shown.test_report_is_harmless import Skeleton, is_harmless
 from tests.unit.batch.test_batch_summary import RESULT
 from tests.unit.batch.test_pages import bad_night
 from tests.unit.report.made_plans import change, episode, mixed_result, whole_plan

@@ -28,9 +28,9 @@ from msauto.plugins.batch import schema as schema_batch
 from msauto.plugins.simulator.embedded.commands import COMMANDS as ASSET_COMMANDS
 from msauto.plugins.simulator.embedded.faults import CHANGES, KINDS
 from msauto.plugins.simulator.simulate import command as simulate
-from tests.docs.error_index import MEANINGS, output_of
 from tests.docs.make_reference import MADE_PARTS, flags_table, with_made_parts
 from tests.docs.pages import ROOT
+from tests.docs.reference.error_index import MEANINGS, output_of
 
 REFERENCE = ROOT / "docs" / "reference"
 SECTIONS = {  # where the keys of each model are described

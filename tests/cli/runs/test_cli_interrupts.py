@@ -224,7 +224,7 @@ enum._proto_member.__set_name__ = after
 
 
 def played(code: str, *arguments: str) -> tuple[int, str, str]:
-    source = str(Path(__file__).parents[2])
+    source = str(Path(__file__).parents[3])
     sourced = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=source,

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from msauto.plugins.simulator.embedded import Simulator
+from tests.cli.batch.test_cli_batch import STATE, batch, history
 from tests.cli.command_line import Desk
-from tests.cli.test_cli_batch import STATE, batch, history
-from tests.cli.test_cli_interrupts import ended, episodes, until
+from tests.cli.runs.test_cli_interrupts import ended, episodes, until
 from tests.unit.batch.recorder import Recorder, recording
 
 RUN = ("batch", "run", "batch.yml", *STATE, "--format", "json")

@@ -14,7 +14,7 @@ from msauto.plugins.simulator.embedded.seed import state_to_json
 from tests.cli.command_line import Desk, Said
 
 INV = ("-i", "inventory.yml")
-PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
+PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
 
 
 def rehearse(desk: Desk, *arguments: str) -> Said:
