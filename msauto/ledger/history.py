@@ -61,25 +61,29 @@ _COUNT_SENT = """
 _SHOWN_NOTES = """
     SELECT run, name, text FROM note
     WHERE name IN ('code', 'reason', 'user', 'folder', 'repository', 'settings', 'batch', 'job', 'attempt')"""
-_READ_ATTEMPTS = "SELECT summary FROM attempt ORDER BY started DESC, name DESC"
-_READ_BATCHES = "SELECT summary, record FROM batch ORDER BY started DESC, name DESC"
+_NEWEST_FIRST = "LEFT JOIN entered e ON e.name = a.name ORDER BY coalesce(e.id, 0) DESC, started DESC, a.name DESC"
+_READ_ATTEMPTS = f"SELECT summary FROM attempt a {_NEWEST_FIRST}"  # noqa: S608
+_READ_BATCHES = f"SELECT summary, record FROM batch a {_NEWEST_FIRST}"  # noqa: S608
 _PRUNE = """
     DELETE FROM {table} WHERE started < ?
-    AND (started, {key}) < (SELECT started, {key} FROM {table} ORDER BY started DESC, {key} DESC LIMIT 1 OFFSET ?)"""
+    AND ({order}) < (SELECT {order} FROM {table} ORDER BY {newest} LIMIT 1 OFFSET ?)"""
+_PRUNE_ORDER = """
+    DELETE FROM entered WHERE name NOT IN
+    (SELECT name FROM run UNION SELECT name FROM attempt UNION SELECT name FROM batch)"""
 _PRUNED = {
-    "attempt": ("name", ""),
+    "attempt": ("started, name", ""),
     "batch": (
-        "name",
+        "started, name",
         "AND (batch, ran, started) NOT IN (SELECT batch, ran, max(started) FROM batch GROUP BY 1, 2)",
     ),
     "run": ("id", "AND ended IS NOT NULL"),
 }
-"""The tables that are pruned, with their keys and what else must hold of a row."""
+"""The tables that are pruned, with the order of their rows and what else must hold of one."""
 
 
 def read_history(store: Store, locks: Locks) -> list[RunSummary]:
     """Return all runs, newest first."""
-    rows = store.read(f"{_RUN} ORDER BY started DESC, id DESC")
+    rows = store.read(f"{_RUN} ORDER BY id DESC")
     if not rows:
         return []
     notes = _shown_notes(store)
@@ -153,8 +157,11 @@ def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int 
     # A missing rule keeps nothing but the last: those since now, or 1 run.
     since = format_time(now - timedelta(days=min(keep_days or 0, _MAX_DAYS)))
     newer = min(keep_runs or 1, _MAX_RUNS) - 1
-    for table, (key, also) in _PRUNED.items():
-        deleted = store.count(f"{_PRUNE.format(table=table, key=key)} {also}", (since, newer))
+    for table, (order, also) in _PRUNED.items():
+        newest = f"{order.replace(', ', ' DESC, ')} DESC"
+        statement = _PRUNE.format(table=table, order=order, newest=newest)
+        deleted = store.count(f"{statement} {also}", (since, newer))
+    store.count(_PRUNE_ORDER, ())
     return deleted  # runs are the last
 
 

@@ -22,7 +22,7 @@ from msauto.codec import dump, to_json
 from msauto.errors import LedgerError
 from msauto.ledger.history import count_sent, not_begun, read_targets, run_id
 from msauto.ledger.locks import Lock, Locks, this_process
-from msauto.ledger.store import Row, Store, Upsert
+from msauto.ledger.store import ENTER, Row, Store, Upsert
 from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Plan, Target, TargetId
 from msauto.model.result import (
@@ -74,6 +74,7 @@ class LedgerJournal:
                     " VALUES (?, ?, 'running', ?, ?, ?, ?, ?)",
                     (name, self._time(), *texts, plan.msauto, os.getpid(), socket.gethostname()),
                 )
+                self._store.write(ENTER, (name,))
                 run = self._run(name, lock, enumerate(plan.targets))
                 for start in range(0, len(plan.targets), _TARGETS):
                     self._write_targets(run.id, start, plan.targets[start : start + _TARGETS])

@@ -18,7 +18,7 @@ from msauto.ledger import history, locks
 from msauto.ledger.journal import LedgerJournal, LedgerMemory, PlanMemory
 from msauto.ledger.locks import FileLocks, Locks, LockScope, SharedLocks, this_process
 from msauto.ledger.sqlite_store import SqliteStore
-from msauto.ledger.store import Properties, Row, Store, Upsert
+from msauto.ledger.store import ENTER, Properties, Row, Store, Upsert
 from msauto.model.ledger_url import LedgerUrl, is_ledger_url, parse_ledger_url
 from msauto.model.ports import Clock
 from msauto.model.result import RunDetails, RunSummary, TargetRecord, format_time
@@ -115,7 +115,11 @@ class Ledger:
         """Return all attempts to apply, newest first: the runs, the attempts that wrote nothing, and the batches."""
         batches = [summary for summary, _ in self.batches()]
         all_of_them = [*self.history(), *history.read_attempts(self._store), *batches]
-        return sorted(all_of_them, key=lambda attempt: attempt.started, reverse=True)
+        places: dict[str, int] = dict(self._store.read("SELECT name, id FROM entered"))
+        all_of_them.sort(
+            key=lambda attempt: (places.get(attempt.run, 0), attempt.started), reverse=True
+        )
+        return all_of_them
 
     def find(self, name: str, repository: Path | None = None) -> RunSummary:
         """Return the attempt of that name, or with the only name that starts so.
@@ -156,14 +160,17 @@ class Ledger:
 
     def record(self, attempt: RunSummary) -> None:
         """Record an attempt that wrote nothing."""
-        self._store.write(
-            "INSERT INTO attempt VALUES (?, ?, ?)", (attempt.run, attempt.started, dump(attempt))
-        )
+        row = (attempt.run, attempt.started, dump(attempt))
+        with self._store.together():
+            self._store.write("INSERT INTO attempt VALUES (?, ?, ?)", row)
+            self._store.write(ENTER, (attempt.run,))
 
     def record_batch(self, summary: RunSummary, record: str, *, ran: bool) -> None:
         """Record a batch, or what has become of it; ``ran``: its jobs were started."""
         row = (summary.batch, summary.started, int(ran), dump(summary), record)
-        self._store.put(_BATCH, ((summary.run,), row))
+        with self._store.together():
+            self._store.put(_BATCH, ((summary.run,), row))
+            self._store.write(ENTER, (summary.run,))
 
     def batches(self) -> list[tuple[RunSummary, str]]:
         """Return all batches with their records, newest first."""
@@ -304,9 +311,7 @@ class Ledger:
         self, is_meant: Callable[[str, str], bool]
     ) -> Iterator[tuple[str, TargetRecord]]:
         """Yield each run, newest first, with its records of the assets whose server and title are meant."""
-        for run, number in self._store.read(
-            "SELECT name, id FROM run ORDER BY started DESC, id DESC"
-        ):
+        for run, number in self._store.read("SELECT name, id FROM run ORDER BY id DESC"):
             named = "SELECT position, server, name FROM target WHERE run = ? AND kind = 'asset'"
             rows = self._store.read(named, (number,))
             positions = {position for position, server, name in rows if is_meant(server, name)}
@@ -349,9 +354,11 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     "record": ("run", "target"),
     "request": ("run", "target", "position"),
     "memory": ("server", "database", "kind", "name", "link_id", "create_time", "item"),
+    "clip": ("server", "database", "name", "link_id", "create_time"),
     "note": ("run", "name"),
     "attempt": ("name",),
     "batch": ("name",),
+    "entered": ("id",),
 }
 """The tables that hold the record, each after those that it refers to, with their keys: the first columns."""
 

@@ -18,16 +18,13 @@ from typing import ParamSpec, TypeVar
 from msauto.errors import LedgerError
 from msauto.ledger.own_files import require_known_home, require_own_file, require_own_folder
 from msauto.ledger.store import (
-    BEFORE_REQUESTS,
-    NOTE_OF_OLDER_RUNS,
     VERSION,
     ForeignError,
     Properties,
     Row,
     Store,
     check_version,
-    table_of_requests,
-    table_statements,
+    upgrade,
 )
 
 P = ParamSpec("P")
@@ -216,8 +213,8 @@ def connect_to_read(path: Path) -> sqlite3.Connection | None:
         unless_used.callback(connection.close)
         if not _is_ledger(connection):
             return None
-        if _version(connection) == BEFORE_REQUESTS:  # without requests in progress
-            connection.execute(table_of_requests().replace("CREATE TABLE", "CREATE TEMP TABLE"))
+        for statement in upgrade(_version(connection), to_read=True):
+            connection.execute(statement)
         unless_used.pop_all()
     return connection
 
@@ -251,13 +248,10 @@ def _is_ledger(connection: sqlite3.Connection) -> bool:
 def _create(connection: sqlite3.Connection) -> None:
     with connection:
         connection.execute("BEGIN IMMEDIATE")
-        if not _is_ledger(connection):
-            for statement in table_statements():
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        elif _version(connection) == BEFORE_REQUESTS:
-            connection.execute(table_of_requests())
-            connection.execute(NOTE_OF_OLDER_RUNS)
+        version = _version(connection) if _is_ledger(connection) else 0
+        for statement in upgrade(version):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

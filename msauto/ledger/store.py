@@ -21,10 +21,12 @@ from msauto.model.result import COUNTED_BY_SERVER
 
 Value = str | int | None
 Row = tuple[Any, ...]
-VERSION = 7
+VERSION = 8
 """Of the tables in ``tables.sql``."""
-BEFORE_REQUESTS = 6
-"""The version without the table ``request``, which is added when such a ledger is opened."""
+_OLDEST = 6
+"""The oldest version whose ledgers are read, and get what they lack when they are opened."""
+_SINCE = {"request": 7, "entered": 8, "clip": 8, "clip_title": 8}
+"""The versions that brought a table or an index; the others are as old as the ledger."""
 
 
 class ForeignError(Exception):
@@ -33,32 +35,43 @@ class ForeignError(Exception):
 
 def check_version(version: int) -> None:
     """Raise :class:`ForeignError` for the tables of another msauto."""
-    if version not in (BEFORE_REQUESTS, VERSION):
+    if not _OLDEST <= version <= VERSION:
         age = "a newer" if version > VERSION else "an older"
         raise ForeignError(
             f"it was written by {age} msauto (ledger version {version}, not {VERSION})"
         )
 
 
-def table_statements() -> list[str]:
-    """Return the statements that make the tables."""
+def upgrade(version: int, *, to_read: bool = False) -> list[str]:
+    """Return the statements that make what a ledger of this version lacks; 0: there is none.
+
+    ``to_read``: only for this connection.
+    """
     lines = Path(__file__).with_name("tables.sql").read_text(encoding="utf-8").splitlines()
     text = "\n".join(line for line in lines if not line.startswith("--"))
-    return list(filter(None, map(str.strip, text.split(";"))))
+    statements = []
+    for statement in filter(None, map(str.strip, text.split(";"))):
+        _, _, name, *_ = statement.split()
+        if _SINCE.get(name, 1) > version:
+            kind = "CREATE TEMP TABLE" if to_read else "CREATE TABLE"
+            statements.append(statement.replace("CREATE TABLE", kind))
+    if version < _SINCE["request"] and not to_read:
+        statements.append(_NOTE_OF_OLDER_RUNS)
+    if version < _SINCE["clip"]:
+        statements.append(_CLIPS_OF_OLDER_LEDGERS)
+    return statements
 
 
-def table_of_requests() -> str:
-    """Return the statement that makes the table ``request``."""
-    return next(
-        statement
-        for statement in table_statements()
-        if statement.startswith("CREATE TABLE request ")
-    )
-
-
-NOTE_OF_OLDER_RUNS = (
+_NOTE_OF_OLDER_RUNS = (
     f"INSERT INTO note SELECT id, '{COUNTED_BY_SERVER}', 'as the server counts' FROM run"  # noqa: S608
 )
+_CLIPS_OF_OLDER_LEDGERS = """
+    INSERT INTO clip SELECT DISTINCT server, database, name, link_id, create_time, name, ''
+    FROM memory WHERE kind = 'asset'"""
+
+
+ENTER = "INSERT INTO entered (name) VALUES (?) ON CONFLICT (name) DO NOTHING"
+"""Gives a run, an attempt or a batch its place in the order of the ledger."""
 
 
 class Upsert(NamedTuple):

@@ -67,6 +67,21 @@ CREATE TABLE memory (
     PRIMARY KEY (server, database, kind, name, link_id, create_time, item)
 ) WITHOUT ROWID;
 
+-- The clips of which something is remembered: the key of their rows in `memory`, which stays as it is, the title and the
+-- sighting (msauto/model/identity.py) that a run kept last. The sighting of an older ledger is empty: it is in the key.
+CREATE TABLE clip (
+    server TEXT NOT NULL,
+    database TEXT NOT NULL,
+    name TEXT NOT NULL,
+    link_id TEXT NOT NULL,
+    create_time TEXT NOT NULL,
+    title TEXT NOT NULL,
+    sighting TEXT NOT NULL,
+    PRIMARY KEY (server, database, name, link_id, create_time)
+) WITHOUT ROWID;
+
+CREATE INDEX clip_title ON clip (server, database, title);
+
 CREATE TABLE note (
     run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
     name TEXT NOT NULL,
@@ -88,6 +103,12 @@ CREATE TABLE batch (
     summary TEXT NOT NULL,
     record TEXT NOT NULL
 ) WITHOUT ROWID;
+
+-- The order in which runs, attempts and batches were entered: no clock decides it.
+CREATE TABLE entered (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+);
 
 CREATE INDEX run_started ON run (started);
 

@@ -27,16 +27,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 from msauto.errors import LedgerError, MsautoError
 from msauto.ledger.store import (
-    BEFORE_REQUESTS,
-    NOTE_OF_OLDER_RUNS,
     VERSION,
     ForeignError,
     Properties,
     Row,
     Store,
     check_version,
-    table_of_requests,
-    table_statements,
+    upgrade,
 )
 from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.server import is_loopback
@@ -123,12 +120,8 @@ class PostgresStore(Store):
             with self._answer(_LONG):
                 if readonly:
                     version = _version(connection)
-                    if version == BEFORE_REQUESTS:  # without requests in progress
-                        connection.execute(
-                            _statement(
-                                table_of_requests().replace("CREATE TABLE", "CREATE TEMP TABLE")
-                            )
-                        )
+                    for statement in upgrade(version, to_read=True) if version else ():
+                        connection.execute(_statement(statement))
                     connection.execute("SET default_transaction_read_only = on")
                     self.exists = version > 0
                 else:
@@ -178,9 +171,9 @@ class PostgresStore(Store):
 
     def continue_numbers(self) -> None:
         """Let the next run get a number after those that were written with theirs."""
-        self.read(
-            "SELECT setval(pg_get_serial_sequence('run', 'id'), coalesce(max(id), 0) + 1, false) FROM run"
-        )
+        for table in ("run", "entered"):
+            last = f"SELECT coalesce(max(id), 0) + 1 FROM {table}"  # noqa: S608 - our own names
+            self.read(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), ({last}), false)")
 
     def properties(self) -> Properties:
         """Return what this ledger is stored in."""
@@ -460,16 +453,13 @@ def _create(connection: Connection) -> None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATING,))
         version = _version(connection)
-        if version == BEFORE_REQUESTS:
-            connection.execute(_statement(table_of_requests()))
-            connection.execute(NOTE_OF_OLDER_RUNS.encode())
-            connection.execute("UPDATE ledger_version SET version = %s", (VERSION,))
-        elif not version:
+        if not version:
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-            for statement in table_statements():
-                connection.execute(_statement(statement))
             connection.execute("CREATE TABLE ledger_version (version INTEGER NOT NULL)")
-            connection.execute("INSERT INTO ledger_version VALUES (%s)", (VERSION,))
+            connection.execute("INSERT INTO ledger_version VALUES (0)")
+        for statement in upgrade(version):
+            connection.execute(_statement(statement))
+        connection.execute("UPDATE ledger_version SET version = %s", (VERSION,))
 
 
 def _statement(statement: str) -> bytes:

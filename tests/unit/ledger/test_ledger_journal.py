@@ -22,7 +22,9 @@ from msauto.model.result import (
     RequestRecord,
     RequestResult,
     Result,
+    RunSummary,
     TargetResult,
+    format_time,
 )
 from msauto.model.snapshot import Json
 from tests.unit.ledger.ledger_plans import channel, plan, target
@@ -159,7 +161,8 @@ def test_a_ledger_of_the_version_before_is_read_and_goes_on(tmp_path: Path) -> N
     with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
         row = (1, 0, "2026-11-20T10:15:09.000Z", 2, dump(known), None, "", "[]", "{}", "[]")
         connection.execute(f"INSERT INTO record VALUES ({', '.join('?' * len(row))})", row)
-        connection.execute("DROP TABLE request")
+        for table in ("request", "clip", "entered"):
+            connection.execute(f"DROP TABLE {table}")
         connection.execute("PRAGMA user_version = 6")
     with Ledger.open(tmp_path, readonly=True) as ledger:
         first, second = ledger.run_details(run).targets
@@ -196,6 +199,33 @@ def test_newest_first(place: Path | str) -> None:
         assert sorted(runs) == runs
     if isinstance(place, Path):
         assert not list((place / "runs").iterdir())
+
+
+def test_the_order_is_that_of_the_ledger_whatever_the_clocks_show(place: Path | str) -> None:
+    """The clock of the second machine is a day behind; an attempt and a batch are among the runs."""
+    times = [datetime(2026, 11, day, 12, tzinfo=UTC) for day in (20, 19, 18, 17)]
+    entered: list[str] = []
+    for number, now in enumerate(times):
+        with Ledger.open(place, now=lambda now=now: now) as ledger:  # type: ignore[misc]
+            if number % 2:
+                name, time = f"attempt-{number}", format_time(now)
+                ledger.record(RunSummary(name, time, time, "refused", (), {}))
+            else:
+                name = ledger.journal.start(plan(), [])
+                ledger.journal.end(name, Result(name, plan(), ()))
+            entered.append(name)
+    with Ledger.open(place) as ledger:
+        batch = RunSummary("batch", format_time(times[3]), None, "ok", (), {}, batch="night")
+        ledger.record_batch(batch, "{}", ran=True)
+        ledger.record_batch(batch, "{}", ran=True)
+        assert [each.run for each in ledger.attempts()] == ["batch", *entered[::-1]]
+        assert [each.run for each in ledger.history()] == [entered[2], entered[0]]
+        assert ledger.run_details("last").summary.run == entered[2]
+        assert ledger.find("last").run == "batch"
+        ledger.prune(keep_runs=1)
+        assert [each.run for each in ledger.history()] == [entered[2]]
+        names = {name for (name,) in ledger._store.read("SELECT name FROM entered")}
+        assert names == {each.run for each in ledger.attempts()}
 
 
 def test_a_target_outside_the_plan_is_added(place: Path | str) -> None:

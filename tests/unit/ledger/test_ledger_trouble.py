@@ -248,7 +248,7 @@ def test_cut_short(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("readonly", [False, True])
-@pytest.mark.parametrize(("more", "age"), [(1, "a newer msauto"), (-2, "an older msauto")])
+@pytest.mark.parametrize(("more", "age"), [(1, "a newer msauto"), (-3, "an older msauto")])
 def test_written_by_another_msauto(tmp_path: Path, readonly: bool, more: int, age: str) -> None:
     Ledger.open(tmp_path).close()
     with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
