@@ -254,9 +254,9 @@ class TargetExecutor:
         is_first_of_old = is_old and index == 0
         recent = server.shared.recent(server.reader, now)
         reader = recent if is_first_of_old and not deletes else None
-        things = target.looked.things
+        things = target.depends_on.things
         if index == 0:
-            things = [thing_of(name) for name in target.looked.names]
+            things = [thing_of(name) for name in target.depends_on.names]
             things += verification.held_things(target, effects)
         live = await self._read(index, (*things, *_things(effects)), reader)
         self._looked_at = now

@@ -76,8 +76,8 @@ def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Gua
     if index == 0:
         held = predict([target.holding or ()], 1)
     expected = {**held, **predict(effects, index)}
-    read = snapshot_with_facts(live, target.looked.names)
-    comparison = compare(expected, target.others.items(), read, ASPECTS, target.looked.items())
+    read = snapshot_with_facts(live, target.depends_on.names)
+    comparison = compare(expected, target.others.items(), read, ASPECTS, target.depends_on.items())
     changed = _looked_at(target, comparison, _things_of(effects[:index]))
     if changed:
         return Guard(f"{', '.join(map(_in_words, changed))} changed")
@@ -209,7 +209,7 @@ def things_to_verify(target: Target, effects: Sequence[Effect]) -> list[Thing]:
     touched = {aspect for aspect, _ in things}
     things += held_things(target, effects)
     things += [thing for thing in target.others.things if thing[0] in touched]
-    return things + target.looked.things
+    return things + target.depends_on.things
 
 
 def held_things(target: Target, effects: Iterable[Effect]) -> list[Thing]:
@@ -234,8 +234,10 @@ def verify(
     named = predict(target.effects, done)
     if can_see:
         expected = {**predict([target.holding or ()], 1), **named}
-        read = snapshot_with_facts(live, target.looked.names)
-        comparison = compare(expected, target.others.items(), read, ASPECTS, target.looked.items())
+        read = snapshot_with_facts(live, target.depends_on.names)
+        comparison = compare(
+            expected, target.others.items(), read, ASPECTS, target.depends_on.items()
+        )
     else:
         expected, read = named, {}
         comparison = compare(named, (), read, ASPECTS)
@@ -279,7 +281,7 @@ def _beside(
         comparison.moved,
         comparison.changed,
         comparison.new,
-        comparison.looked,
+        comparison.changed_dependencies,
     )
     if not any(others):
         return _Beside()
@@ -338,11 +340,11 @@ def _looked_at(target: Target, comparison: Comparison, done: Collection[Thing]) 
 
     Once something is done, whole lists and facts are not among them: a clip that is still recorded grows.
     """
-    if not done or not comparison.looked:
-        return comparison.looked
-    things = set(target.looked.things).difference(done)
+    if not done or not comparison.changed_dependencies:
+        return comparison.changed_dependencies
+    things = set(target.depends_on.things).difference(done)
     names: list[str] = []
-    for name in comparison.looked:
+    for name in comparison.changed_dependencies:
         thing = thing_of(name)
         if thing in things and thing[0] != FACT:
             names.append(name)

@@ -79,7 +79,7 @@ class PlanBuilder:
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
-        self.looked: set[str] = set()
+        self.depends_on: set[str] = set()
         """What decisions depend on: facts (``fact frames``), things (``field first_frame``), whole aspects."""
         self.warnings: list[str] = []
         self.emptied: list[tuple[AspectName, int]] = []
@@ -173,7 +173,7 @@ class PlanBuilder:
 
     def look(self, *names: str) -> None:
         """Note what a decision depends on: it must still be so when the changes are made."""
-        self.looked.update(names)
+        self.depends_on.update(names)
 
     def hold(self, effect: Effect) -> None:
         """Note what is as desired: it is to stay so."""

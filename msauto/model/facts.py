@@ -138,7 +138,7 @@ class Facts(Struct, kw_only=True, eq=False):
     links: tuple[Link, ...] | None = None
     there: bool = True
     asked: set[str] = field(default_factory=set)
-    looked: dict[str, Any] = field(default_factory=dict)
+    depends_on: dict[str, Any] = field(default_factory=dict)
 
     def get(self, name: str) -> Any:
         """Return the fact ``name``, typed; raise :class:`Need`, :class:`NoAssetError` or :class:`AttributeError`.
@@ -153,7 +153,7 @@ class Facts(Struct, kw_only=True, eq=False):
             raise NoAssetError(name)
         value = self._find(name)
         if not isinstance(value, XmpByName):  # its fields are noted one by one
-            self.looked[name] = value
+            self.depends_on[name] = value
         return value
 
     def names(self) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ class Facts(Struct, kw_only=True, eq=False):
     def _every_xmp(self) -> None:
         if self.named is None or not self.named.may_be_none:
             raise Need("xmp")
-        self.looked["xmp"] = {}
+        self.depends_on["xmp"] = {}
 
 
 def _marker(marker: Marker) -> dict[str, Any]:

@@ -237,7 +237,9 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     clip: Annotated[
         ClipIdentity, Meta(description="what the asset is: each later answer is compared with it")
     ] = ClipIdentity()
-    looked: Annotated[Seen, Meta(description="what the decisions of the plan depend on")] = Seen()
+    depends_on: Annotated[Seen, Meta(description="what the decisions of the plan depend on")] = (
+        field(name="looked", default=Seen())
+    )
     others: Annotated[Seen, Meta(description="what else reading showed, and no request names")] = (
         Seen()
     )

@@ -284,8 +284,8 @@ class Comparison(Struct):
     ``verdicts`` are those of the things that requests name, ``values`` what was read of them. ``keys`` are the live
     keys of what is new, ``twice`` those of more like it than there are to be. ``unseen`` are things of which reading
     does not show all. Of what no request names: ``lost``, ``moved`` within a list that requests write to, ``changed``
-    and ``new``; the key ``""`` stands for something of the aspect. ``looked`` are the names of what planning looked at,
-    and that is not as it was.
+    and ``new``; the key ``""`` stands for something of the aspect. ``changed_dependencies`` name
+    what planning looked at, and that is not as it was.
     """
 
     verdicts: dict[Thing, Verdict] = field(default_factory=dict)
@@ -297,7 +297,7 @@ class Comparison(Struct):
     moved: list[Thing] = field(default_factory=list)
     changed: list[Thing] = field(default_factory=list)
     new: list[Thing] = field(default_factory=list)
-    looked: list[str] = field(default_factory=list)
+    changed_dependencies: list[str] = field(default_factory=list)
 
 
 def compare(
@@ -305,13 +305,13 @@ def compare(
     seen: Iterable[tuple[str, str]],
     read: Snapshot,
     rules: Mapping[str, Rules],
-    looked: Iterable[tuple[str, str]] = (),
+    depends_on: Iterable[tuple[str, str]] = (),
 ) -> Comparison:
     """Compare a prediction, what planning saw of the rest, and what it looked at, with a reading."""
     comparison = Comparison()
-    for name, known in looked:
+    for name, known in depends_on:
         if digest(named_in(read, name)) != known:
-            comparison.looked.append(name)
+            comparison.changed_dependencies.append(name)
     named: dict[str, dict[str, Expected]] = {}
     rest: dict[str, dict[str, str]] = {}
     for (aspect, key), expectation in expected.items():

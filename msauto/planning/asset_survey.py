@@ -121,9 +121,9 @@ class AssetSurvey:
         self._group = self._finder.named()
         self._finder.check_aliases(here)
         for member in self._group.members:
-            self._layers.looked.update(member.looked)
+            self._layers.depends_on.update(member.depends_on)
             for name in member.listed:
-                self._layers.looked.add(f"fact {name}")
+                self._layers.depends_on.add(f"fact {name}")
         outcome = await self._compare(clip, here)
         unread = [f"{clip.title}: {warning}" for warning in clip.asset.warnings]
         outcome.warnings = (*self._finder.warnings, *unread, *outcome.warnings)
@@ -293,7 +293,7 @@ class AssetSurvey:
             return SurveyedTarget(state, None, tuple(builder.warnings), settlements)
         if not recalled.items:
             self._warn_of_another_recording(clip, builder)
-        builder.look(*self._layers.looked)
+        builder.look(*self._layers.depends_on)
         target = _target_of(plan, clip, deletes=entries is not None)
         outcome = finished(
             self._context, target, builder, self._layers.added_to(plan.live), settlements
@@ -370,7 +370,7 @@ class AssetSurvey:
             return False
         if desired.folder is not None:
             check_guard(clip.asset, clip.title, desired.folder)
-            self._layers.looked.add("asset folder")
+            self._layers.depends_on.add("asset folder")
         return True
 
     def _recall(self, clip: FoundClip) -> RecalledItems:
@@ -462,7 +462,7 @@ class AssetSurvey:
         known: Collection[str] = self._layers.named.asked if self._layers.named else ()
         asked: dict[str, set[str]] = {}
         for member in self._group.members:
-            for name in member.looked:
+            for name in member.depends_on:
                 aspect, key = thing_of(name)
                 if aspect in ASPECTS:
                     keys = asked.setdefault(aspect, set())
@@ -649,7 +649,7 @@ def finished(
         altered=tuple(sorted(builder.altered)),
         holding=tuple(builder.holding) or UNSET,
     )
-    target = seen(target, live, builder.looked, context.secrets)
+    target = seen(target, live, builder.depends_on, context.secrets)
     return SurveyedTarget("changed", target, warnings, settlements, tuple(builder.taken))
 
 

@@ -73,13 +73,13 @@ class XmpAnswers(Struct):
 
 
 class Layers:
-    """What was read of one clip so far. ``looked`` names the facts that templates used.
+    """What was read of one clip so far. ``depends_on`` names the facts that templates used.
 
     ``xmp`` are all XMP fields, reported at once; ``named`` are those read by name, where the server does not do that.
     """
 
     def __init__(self, reader: Reader, database: str, find: Find, answers: XmpAnswers) -> None:
-        self.looked: set[str] = set()
+        self.depends_on: set[str] = set()
         self.xmp: Xmp | None = None
         self.named: NamedXmpFields | None = None
         self.links: tuple[Link, ...] | None = None
@@ -123,14 +123,14 @@ class Layers:
                 await self._read_layer(need, source)
                 continue
             finally:
-                if facts.looked:
-                    self.looked |= {f"fact {name}" for name in facts.looked}
+                if facts.depends_on:
+                    self.depends_on |= {f"fact {name}" for name in facts.depends_on}
                 if facts.asked:
-                    self.looked |= {f"xmp {name}" for name in facts.asked}
-            if self.named is not None and "xmp" in facts.looked:
+                    self.depends_on |= {f"xmp {name}" for name in facts.asked}
+            if self.named is not None and "xmp" in facts.depends_on:
                 self._answers.doubted[source] = None
             if listed is not None and facts.there and facts.asset is None:
-                listed.update(facts.looked)
+                listed.update(facts.depends_on)
             return value
 
     def added_to(self, live: LiveTarget) -> LiveTarget:

@@ -165,7 +165,7 @@ async def protected(
     ``here`` is what the plan declares for it. Without ``reads``, what needs more than was read declares nothing.
     """
     declared: list[DesiredAsset] = []
-    warnings, looked = finder.warnings, set(layers.looked)
+    warnings, used_before = finder.warnings, set(layers.depends_on)
     for member in protecting:
         answer = finder.answer_to(member)
         evaluate = partial(
@@ -190,7 +190,7 @@ async def protected(
                 declared.append(part)
     finder.warnings = warnings
     if not reads:
-        layers.looked = looked
+        layers.depends_on = used_before
     return declared
 
 

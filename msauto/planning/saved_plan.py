@@ -247,9 +247,9 @@ def _describe(old: Target | None, new: Target | None) -> list[str]:
         return ["it is new in the plan"]
     parts = list(_differing_parts(old, new))
     if not parts:
-        differing = set(old.looked.items()) ^ set(new.looked.items())
-        looked = {name.removeprefix(f"{FACT} ") for name, _ in differing}
-        parts.append(f"{', '.join(sorted(looked)) or 'a request'} changed")
+        differing = set(old.depends_on.items()) ^ set(new.depends_on.items())
+        changed_names = {name.removeprefix(f"{FACT} ") for name, _ in differing}
+        parts.append(f"{', '.join(sorted(changed_names)) or 'a request'} changed")
     return parts
 
 

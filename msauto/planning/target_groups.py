@@ -41,14 +41,15 @@ _Key = tuple[str, ...]
 class IntentGroupMember(Struct, frozen=True, eq=False):
     """One intent for one target: the ``title`` as declared, the ``entry`` that a select found, if any.
 
-    ``listed`` are the facts that ``where`` used, as the listing shows them; ``looked`` names those of the clip itself.
+    ``listed`` are the facts that ``where`` used, as the listing shows them; ``depends_on`` names those of the
+    clip itself.
     """
 
     intent: Intent
     title: str | None = None
     entry: Entry | None = None
     listed: Mapping[str, Any] = MappingProxyType({})
-    looked: frozenset[str] = frozenset()
+    depends_on: frozenset[str] = frozenset()
 
     @property
     def where(self) -> Callable[[Facts], bool] | None:
@@ -275,7 +276,9 @@ class Grouping(Struct, frozen=True):
             if cause_of(error) in {None, "not found"}:
                 return _FailedEntry(entry, error)
             raise
-        return IntentGroupMember(intent, entry.title, entry, looked=frozenset(layers.looked))
+        return IntentGroupMember(
+            intent, entry.title, entry, depends_on=frozenset(layers.depends_on)
+        )
 
 
 def _check_count(intent: Intent, ref: SelectRef, members: Sequence[IntentGroupMember]) -> None:
@@ -309,7 +312,7 @@ def _chosen(
         raise
     except Exception as error:  # noqa: BLE001 - it is that of one clip, and of no other one
         return _FailedEntry(entry, error)
-    return IntentGroupMember(intent, entry.title, entry, facts.looked) if is_chosen else None
+    return IntentGroupMember(intent, entry.title, entry, facts.depends_on) if is_chosen else None
 
 
 class _FailedEntry(NamedTuple):

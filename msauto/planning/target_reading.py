@@ -133,12 +133,12 @@ def _fact(live: LiveTarget, name: str) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def seen(target: Target, live: LiveTarget, looked: Iterable[str], secrets: Secrets) -> Target:
+def seen(target: Target, live: LiveTarget, depends_on: Iterable[str], secrets: Secrets) -> Target:
     """Return a target with digests of what planning looked at, and of what no request touches.
 
     The fingerprint is of what the plan looks at and changes. Of an aspect that no request touches, there is one digest.
     """
-    names = sorted(looked)
+    names = sorted(depends_on)
     snapshot = snapshot_with_facts(live, names)
     values = {name: named_in(snapshot, name) for name in names}
     changed: dict[str, set[str]] = {}
@@ -162,7 +162,7 @@ def seen(target: Target, live: LiveTarget, looked: Iterable[str], secrets: Secre
     before = canonical([known, known_before])
     return structs.replace(
         target,
-        looked=Seen.of(known, _secret(values, secrets)),
+        depends_on=Seen.of(known, _secret(values, secrets)),
         others=Seen.of(digests, _secret(others, secrets)),
         fingerprint=f"sha256:{hashlib.sha256(before).hexdigest()}",
     )

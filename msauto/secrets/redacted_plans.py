@@ -93,7 +93,7 @@ class Redactor:
             is_plain = hidden.isdisjoint(request.changes)
             requests.append(self._request(request, plain=is_plain))
         fingerprint = target.fingerprint
-        is_private = target.looked.private or target.others.private
+        is_private = target.depends_on.private or target.others.private
         is_secret = is_private or any(part.secret for part in (*changes, *requests))
         if is_secret or not fingerprint.startswith("sha256:"):
             fingerprint = ""  # a hash of live state: it would reveal a short secret
@@ -103,7 +103,7 @@ class Redactor:
             requests=tuple(requests),
             error=self._part("error", target.error),
             fingerprint=fingerprint,
-            looked=target.looked.without_private(),
+            depends_on=target.depends_on.without_private(),
             others=target.others.without_private(),
             unwanted=tuple((aspect, self._mask(named)) for aspect, named in target.unwanted),
             context=self._redacted(target.context),

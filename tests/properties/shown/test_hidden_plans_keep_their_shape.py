@@ -73,7 +73,7 @@ def plans(draw: st.DrawFn) -> Plan:
         made = tuple(draw(st.lists(changes(), max_size=3)))
         sent = tuple(draw(st.lists(requests(len(made)), max_size=3)))
         error = draw(st.none() | TEXT)
-        looked = Seen.of({"fact x": "0" * 12})
+        depends_on = Seen.of({"fact x": "0" * 12})
         targets.append(
             Target(
                 "studio",
@@ -85,7 +85,7 @@ def plans(draw: st.DrawFn) -> Plan:
                 made,
                 sent,
                 error,
-                looked=looked,
+                depends_on=depends_on,
             )
         )
     warnings = tuple(draw(st.lists(TEXT, max_size=2)))
@@ -133,7 +133,7 @@ def shape(plan: Plan) -> list[Any]:
                 target.kind,
                 target.name,
                 target.folder,
-                target.looked.names,
+                target.depends_on.names,
                 target.address,
             ),
             [

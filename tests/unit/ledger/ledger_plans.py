@@ -44,7 +44,7 @@ def target(name: str = "Evening", requests: int = 2) -> Target:
         address=Address(name),
         address_after=Address(name),
         clip=ClipIdentity(7, "2026-11-20T10:00:00"),
-        looked=Seen.of({"fact frames": digest(250)}),
+        depends_on=Seen.of({"fact frames": digest(250)}),
         rate=Fraction(30000, 1001),
         wait=1800.0,
         emptied=(EmptiedList("marker", 3),),

@@ -215,18 +215,20 @@ def test_twins_are_no_item() -> None:
 
 def test_what_a_decision_looked_at_must_be_as_it_was() -> None:
     snapshot = {**LIVE, "fact": {"frames": 250}}
-    looked = Seen.of(
+    depends_on = Seen.of(
         {
             "fact frames": digest(250),
             "field": digest(LIVE["field"]),
             "marker 1": digest({"at": 5, "title": "a"}),
         }
     )
-    assert compare({}, (), snapshot, {}, looked.items()).looked == []
-    assert compare({}, (), {**snapshot, "fact": {"frames": 251}}, {}, looked.items()).looked == [
-        "fact frames"
-    ]
-    assert compare({}, (), {**snapshot, "field": {}, "marker": {}}, {}, looked.items()).looked == [
+    assert compare({}, (), snapshot, {}, depends_on.items()).changed_dependencies == []
+    assert compare(
+        {}, (), {**snapshot, "fact": {"frames": 251}}, {}, depends_on.items()
+    ).changed_dependencies == ["fact frames"]
+    assert compare(
+        {}, (), {**snapshot, "field": {}, "marker": {}}, {}, depends_on.items()
+    ).changed_dependencies == [
         "field",
         "marker 1",
     ]

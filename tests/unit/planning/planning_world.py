@@ -414,10 +414,12 @@ def read_after(target: Target, reader: Reader) -> LiveTarget:
 def why_not(target: Target, reader: Reader, index: int = 0, secrets: Secrets | None = None) -> str:
     """Return why a request must not be sent any more; empty: it may be."""
     effects = [effect for request in target.effects[index:] for effect in request]
-    looked = [
-        (aspect, key) for name in target.looked.names for aspect, _, key in [name.partition(" ")]
+    depends_on = [
+        (aspect, key)
+        for name in target.depends_on.names
+        for aspect, _, key in [name.partition(" ")]
     ]
-    things = (*looked, *(effect.thing for effect in effects))
+    things = (*depends_on, *(effect.thing for effect in effects))
     try:
         live = asyncio.run(
             read_again(reader.fresh(homes=True), SharedReads(), target, index, things)

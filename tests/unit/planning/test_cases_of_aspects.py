@@ -141,7 +141,7 @@ def _check_plan(found: Survey, case: dict[str, Any]) -> None:
 
 
 def _looked(target: Target) -> list[str]:
-    return list(target.looked.names)
+    return list(target.depends_on.names)
 
 
 def _held(target: Target) -> list[str]:

@@ -146,7 +146,7 @@ def test_several_segments_of_one_number_take_a_request_each_for_one_effect() -> 
 
 def test_only_lists_without_numbers_depend_on_all_segments() -> None:
     def looks(segment: dict[str, Any], dialect: Dialect = FROM_IN) -> bool:
-        return "segment" in plan(segments=[segment], dialect=dialect).looked.names
+        return "segment" in plan(segments=[segment], dialect=dialect).depends_on.names
 
     numbered, unnumbered = {"number": 3, "start": 200, "duration": 5}, {"start": 200, "duration": 5}
     by_start = Dialect(segment_numbers="by_start")

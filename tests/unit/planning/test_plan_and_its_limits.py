@@ -243,13 +243,18 @@ def test_facts_of_every_type_are_looked_at_again(fact: str, drift: dict[str, Any
         requests=(Request("POST", "/x"),),
     )
     live = read_after(target, context.reader)
-    looked = seen(target, live, [f"fact {fact}"], Secrets()).looked
-    assert compare({}, (), snapshot_with_facts(live, looked.names), {}, looked.items()).looked == []
+    depends_on = seen(target, live, [f"fact {fact}"], Secrets()).depends_on
+    assert (
+        compare(
+            {}, (), snapshot_with_facts(live, depends_on.names), {}, depends_on.items()
+        ).changed_dependencies
+        == []
+    )
     context.server.clips["Film"] = replace(context.server.clips["Film"], **drift)
     changed = read_after(target, context.reader)
     assert compare(
-        {}, (), snapshot_with_facts(changed, looked.names), {}, looked.items()
-    ).looked == [f"fact {fact}"]
+        {}, (), snapshot_with_facts(changed, depends_on.names), {}, depends_on.items()
+    ).changed_dependencies == [f"fact {fact}"]
 
 
 def test_long_requests_are_split_or_refused() -> None:

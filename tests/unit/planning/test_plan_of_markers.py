@@ -70,8 +70,8 @@ def test_of_a_complete_list_nothing_may_be_new_in_its_tracks() -> None:
 
 
 def test_positions_that_count_from_the_in_point_depend_on_it() -> None:
-    assert "field first_frame" in plan({"at": 90}).looked.names
-    assert "field first_frame" not in plan({"at": 90}, dialect=Dialect()).looked.names
+    assert "field first_frame" in plan({"at": 90}).depends_on.names
+    assert "field first_frame" not in plan({"at": 90}, dialect=Dialect()).depends_on.names
 
 
 def test_what_goes_counts_as_lost_unless_a_task_names_its_uid() -> None:

@@ -104,21 +104,21 @@ def test_two_first_runs_at_once_agree_on_one_salt(tmp_path: Path) -> None:
     def second() -> None:
         with Ledger.open(tmp_path) as ledger:
             begun.set()
-            assert looked.wait(10)
+            assert was_read.wait(10)
             memory = SecretMemory(ledger.memory, Secrets([TOKEN]))
             memory.settle_salt(ledger.journal)
             memory.remember(TARGET, {"second": TOKEN})
 
     with Ledger.open(tmp_path) as ledger:
         ledger.memory.remember(TARGET, {"before": "plain"})
-    begun, looked, other = threading.Event(), threading.Event(), threading.Thread(target=second)
+    begun, was_read, other = threading.Event(), threading.Event(), threading.Thread(target=second)
     with Ledger.open(tmp_path) as ledger:
         memory = SecretMemory(ledger.memory, Secrets([TOKEN]))
         other.start()
         assert begun.wait(10)
         with ledger.journal.together():
             assert not ledger.memory.recall(SALT)
-            looked.set()
+            was_read.set()
             other.join(0.3)  # long enough to look as well, were it not made to wait
             memory.settle_salt(ledger.journal)
         memory.remember(TARGET, {"first": TOKEN})

@@ -95,7 +95,11 @@ def test_facts_that_the_plan_does_not_need_are_read_only_where_something_is_lost
     (target,) = context.plan(
         task("Film", "task.yml", fields={"comment": "x"}), left_out=left_out
     ).targets
-    assert (target.error, target.looked.names, context.reader.asked) == (None, (), ["asset Film"])
+    assert (target.error, target.depends_on.names, context.reader.asked) == (
+        None,
+        (),
+        ["asset Film"],
+    )
     assert REMOVED in error_of(context.plan(EXACTLY, left_out=left_out))
 
 

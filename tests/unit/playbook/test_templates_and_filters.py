@@ -286,7 +286,7 @@ def test_layers_that_were_not_read_are_asked_for(folder: Path) -> None:
 def test_what_was_looked_at_is_remembered(folder: Path) -> None:
     facts = Facts(asset=ASSET)
     render_text("{{ 1 if asset.frames > 2 else asset.title }}", scope(folder, facts), SPOT)
-    assert facts.looked == {"frames": 30000}
+    assert facts.depends_on == {"frames": 30000}
 
 
 def test_variables_that_need_themselves(folder: Path) -> None:
