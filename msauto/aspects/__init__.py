@@ -153,10 +153,10 @@ def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
     if len(declared) == 1:
         return merged
     folders = []
-    still: dict[str, Any] = {}
+    required_live: dict[str, Any] = {}
     notes: list[str] = []
     for desired in declared:
-        still.update(desired.still)
+        required_live.update(desired.required_live)
         notes += desired.notes
         if desired.folder is not None:
             folders.append(desired.folder)
@@ -168,7 +168,7 @@ def _merge(declared: Sequence[DesiredAsset], merging: Merging) -> DesiredAsset:
         ),
         lossy=any(desired.lossy for desired in declared),
         folder=merging.one("the folder", folders, lambda folder: repr(show_folder(folder))),
-        still=still,
+        required_live=required_live,
         notes=tuple(notes),
         with_links=any(desired.with_links for desired in declared),
     )

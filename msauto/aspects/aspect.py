@@ -92,8 +92,8 @@ class UndoContext(Struct, frozen=True):
     """What an aspect needs to undo the changes of one target.
 
     ``changes`` are those that can be undone, with the number of each. ``things`` are, by aspect and key, those that
-    their requests have changed which were done. ``notes`` takes what the user must know, ``still`` how each thing must
-    be to be written over: as the run left it, ``None``: not there.
+    their requests have changed which were done. ``notes`` takes what the user must know, ``required_live`` how each
+    thing must be to be written over: as the run left it, ``None``: not there.
     """
 
     record: TargetRecord
@@ -102,13 +102,13 @@ class UndoContext(Struct, frozen=True):
     spec: ServerSpec
     source: TaskSource
     notes: list[str] = field(default_factory=list)
-    still: dict[str, Json] = field(default_factory=dict)
+    required_live: dict[str, Json] = field(default_factory=dict)
 
     def of(self, aspect: str) -> list[Change]:
         """Return the changes of an aspect."""
         return [change for change in self.changes.values() if change.aspect == aspect]
 
-    def seen(self, aspect: str) -> frozenset[str]:
+    def keys_before(self, aspect: str) -> frozenset[str]:
         """Return the keys of the things of an aspect that there were before the run."""
         target = self.record.target
         keys = {key for name, key in target.others.things if name == aspect}
@@ -276,9 +276,9 @@ class Value(Aspect):
             if basis == "live":
                 context.builder.hold(effect)
             return False
-        still = context.still.get(f"{self.name}:{effect.key}", known)
-        if still is not known and not is_equal(still, known, self):
-            context.warn(left_alone(what, known, still))
+        required_live = context.required_live.get(f"{self.name}:{effect.key}", known)
+        if required_live is not known and not is_equal(required_live, known, self):
+            context.warn(left_alone(what, known, required_live))
             return False
         if basis != "live":
             return True
@@ -297,7 +297,9 @@ class Value(Aspect):
             if value is None:
                 continue
             left = context.left((self.name, key))
-            context.still[f"{self.name}:{key}"] = done[key].after if left is None else left[1]
+            context.required_live[f"{self.name}:{key}"] = (
+                done[key].after if left is None else left[1]
+            )
             former[key] = context.sourced(value)
         return former or None
 

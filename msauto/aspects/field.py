@@ -178,7 +178,7 @@ def _reversed_points(
     if not span.is_reversed:
         return
     message = f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
-    if part.keys() >= _IN_AND_OUT and not context.still:  # undo brings back what there was
+    if part.keys() >= _IN_AND_OUT and not context.required_live:  # undo brings back what there was
         raise refuse(message, moved[0].source, "let first_frame be at most last_frame")
     yield f"{message} ({moved[0].source.place})"
 

@@ -228,7 +228,7 @@ class Links(ListAspect):
         *_, title = place = link.place(context.title)
         key = show_folder(place)
         there = live.get(key, {})
-        if _OTHER in there and f"{self.name}:{key}" not in context.still:
+        if _OTHER in there and f"{self.name}:{key}" not in context.required_live:
             what = f"another clip is at {key}: it differs in {there[_OTHER]}"
             raise refuse(what, source, "give the link another title, or check that entry")
         if link.fields and not link.present:
@@ -322,7 +322,7 @@ class Links(ListAspect):
             context.builder.send(Phase.LINK_FIELD, request, [number], effect)
             is_guarded = False
         place = parse_folder(key)
-        context.builder.taken.append((place, item.source))
+        context.builder.claimed_places.append((place, item.source))
         if same_text(place[-1], context.title):
             context.builder.altered.add(
                 "link_id"
@@ -339,7 +339,7 @@ class Links(ListAspect):
                 "give it a title by hand, or leave out `exactly`",
             )
         title = parse_folder(key)[-1]
-        if f"{self.name}:{key}" in context.still:
+        if f"{self.name}:{key}" in context.required_live:
             why = why_ambiguous(title, context.live.links or ())
             if why is not None:
                 context.warn(f"link {key} cannot be undone: {why}")
@@ -371,11 +371,13 @@ class Links(ListAspect):
                 things.pop(change.key, None)
         return super().undo(structs.replace(context, things={self.name: things}))
 
-    def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> DesiredLink:
+    def former(
+        self, key: str, value: Attributes, keys_before: frozenset[str] | None
+    ) -> DesiredLink:
         """Return a link with its former fields; one that the run deleted gets none."""
         *folder, title = parse_folder(key)
         fields = {}
-        if besides is None:
+        if keys_before is None:
             fields = {name: text_of(was) for name, was in value.items() if name in LINK_FIELD}
         return DesiredLink(tuple(folder), title, fields=fields)
 

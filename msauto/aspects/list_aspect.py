@@ -92,10 +92,10 @@ class ListAspect(Aspect):
         """Add the change and the request of an item that goes; ``exactly``: no task names it."""
         raise NotImplementedError
 
-    def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> Any:
+    def former(self, key: str, value: Attributes, keys_before: frozenset[str] | None) -> Any:
         """Return an item as it was before a run, for undo.
 
-        ``besides``: the run deleted it; a server that gives keys makes a new one beside the live items of these keys.
+        ``keys_before``: the run deleted it; a server that gives keys makes a new one beside the live items of these.
         """
         raise NotImplementedError
 
@@ -163,7 +163,7 @@ class ListAspect(Aspect):
         ]
         if context.memory:
             items = self.with_keys_of_ours(context, items, live)
-        if context.still:
+        if context.required_live:
             items = [item for item in items if not self.is_left_alone(context, item, live)]
         return self.unite(items) if len(items) > 1 else items
 
@@ -224,7 +224,7 @@ class ListAspect(Aspect):
         keyed = []
         for item in items:
             place = self.place(item.named)
-            may_be_ours = item.present and item.key is None and item.besides is None
+            may_be_ours = item.present and item.key is None and item.keys_before is None
             if may_be_ours and place in ours:
                 key = ours[place]
                 is_moved = self.place(live[key]) != place
@@ -413,9 +413,9 @@ class ListAspect(Aspect):
     def is_left_alone(self, context: PlanContext, item: ListItem, live: Items) -> bool:
         """Return whether an item is left alone, because it is no longer as the run left it (undo): a warning."""
         name = f"{self.name}:{item.key}"
-        if name not in context.still:
+        if name not in context.required_live:
             return False
-        key, still = item.key or "", context.still[name]
+        key, required_live = item.key or "", context.required_live[name]
         there = live.get(key)
         if there is None:
             is_as_desired = not item.present
@@ -424,10 +424,10 @@ class ListAspect(Aspect):
         now: Json = there
         if self.unreported:  # what the ledger knows besides was written by msauto
             now = (part_of(self, context.live) or {}).get(key)
-        if is_as_desired or is_equal(still, now, self):
+        if is_as_desired or is_equal(required_live, now, self):
             return False
         what = f"{self.called} {item.label}"
-        warning = left_alone(what, now, still)
+        warning = left_alone(what, now, required_live)
         twins = mapping(there).get(TWINS)
         if isinstance(twins, list):
             warning = f"{what} is left alone: {self.describe_twins(key, twins)}"
@@ -579,7 +579,7 @@ class ListAspect(Aspect):
                 there[handle] = item, value
         parts = {sourced.source: sourced.part for sourced in desired.items}
         for stays in matching.created:
-            has_a_place = stays.key is None and stays.besides is None and stays.handles
+            has_a_place = stays.key is None and stays.keys_before is None and stays.handles
             if not has_a_place or stays.handles[0] not in there:
                 continue
             changed, value = there[stays.handles[0]]
@@ -606,7 +606,7 @@ class ListAspect(Aspect):
         if not things:
             return None
         deleted = {key for key, effect in things.items() if effect.after is None}
-        besides = context.seen(self.name) - deleted
+        keys_before = context.keys_before(self.name) - deleted
         for key, effect in things.items():
             left = context.left((self.name, key))
             if left is None:
@@ -624,7 +624,7 @@ class ListAspect(Aspect):
             if HIDDEN in value.values():
                 context.notes.append(f"{called} is left alone: what was there before is hidden")
                 continue
-            live_key, context.still[f"{self.name}:{left[0]}"] = left
+            live_key, context.required_live[f"{self.name}:{left[0]}"] = left
             if effect.before is None:
                 items.append(self.absent(live_key))
                 continue
@@ -633,7 +633,7 @@ class ListAspect(Aspect):
                 why = f"because a {self.key_called} names one {self.called}"
                 what = f"{self.called} {key}: a second one ({title!r})"
                 context.notes.append(f"{what} does not come back, {why}")
-            others = besides if key in deleted else None
+            others = keys_before if key in deleted else None
             items.append(self.former(live_key, value, others))
         return DesiredList(tuple(map(context.sourced, items))) if items else None
 

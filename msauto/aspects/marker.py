@@ -131,7 +131,7 @@ class MarkersExactly(Model):
 class DesiredMarker(Struct, frozen=True, gc=False):
     """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
 
-    ``besides`` (undo): the run deleted it; it is created again, beside the live markers of these uids.
+    ``keys_before`` (undo): the run deleted it; it is created again, beside the live markers of these uids.
     """
 
     uid: int | Absent = ABSENT
@@ -139,7 +139,7 @@ class DesiredMarker(Struct, frozen=True, gc=False):
     track: str | Absent = ABSENT
     fields: Mapping[str, str] = field(default_factory=dict)
     present: bool = True
-    besides: frozenset[str] | None = None
+    keys_before: frozenset[str] | None = None
 
 
 class DesiredMarkers(DesiredList[DesiredMarker], frozen=True, gc=False):
@@ -220,7 +220,7 @@ class Markers(ListAspect):
 
         def identity(value: DesiredMarker) -> Hashable:
             if value.uid is not ABSENT:
-                return value.uid, value.besides
+                return value.uid, value.keys_before
             return _track(value), merging.comparable(value.at)
 
         def called(value: DesiredMarker) -> str:
@@ -347,7 +347,7 @@ class Markers(ListAspect):
             source,
             (self.place(there),),
             value.present,
-            value.besides,
+            value.keys_before,
         )
 
     def _key(
@@ -355,12 +355,12 @@ class Markers(ListAspect):
     ) -> str | None:
         """Return the uid of the live marker that a task names; ``None`` where it names a place."""
         value, source = sourced.value, sourced.source
-        if value.uid is ABSENT or value.besides is not None:
+        if value.uid is ABSENT or value.keys_before is not None:
             if value.at is ABSENT:
                 raise refuse("a marker needs its position or its uid", source, "name `at` or `uid`")
             return None
         key = str(value.uid)
-        is_unknown = key not in live and f"{self.name}:{key}" not in context.still
+        is_unknown = key not in live and f"{self.name}:{key}" not in context.required_live
         if value.present and is_unknown:
             raise refuse(
                 f"the asset has no marker of uid {key} (it has: {', '.join(live) or 'none'})",
@@ -377,7 +377,7 @@ class Markers(ListAspect):
             if item.present and item.key is not None:
                 by_uid.setdefault(item.handles, index)
         for item in items:
-            is_by_place = item.present and item.key is None and item.besides is None
+            is_by_place = item.present and item.key is None and item.keys_before is None
             if not is_by_place or item.handles not in by_uid:
                 continue
             index = by_uid[item.handles]
@@ -466,13 +466,19 @@ class Markers(ListAspect):
 
     # Undo ------------------------------------------------------------------------------------------------------------
 
-    def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> DesiredMarker:
+    def former(
+        self, key: str, value: Attributes, keys_before: frozenset[str] | None
+    ) -> DesiredMarker:
         """Return a marker as it was; the server gives one that the run deleted another uid."""
         texts = _texts(value)
-        if besides is not None:
+        if keys_before is not None:
             texts = {name: text for name, text in texts.items() if text}
         return DesiredMarker(
-            int(key), position_at(value["frame"]), str(value["track"]), texts, besides=besides
+            int(key),
+            position_at(value["frame"]),
+            str(value["track"]),
+            texts,
+            keys_before=keys_before,
         )
 
     def absent(self, key: str) -> DesiredMarker:

@@ -25,9 +25,9 @@ class ListItem(Struct, frozen=True, eq=False):
     """What a task asks of one item; positions count from the first frame of the file.
 
     ``key`` is the explicit key, ``label`` how the plan names it, ``named`` what the task names. ``handles`` is what a
-    live item shares that may be this one, the surest first. ``present`` false: it is to be absent. ``besides`` (undo):
-    it is one more beside the live items of these keys, unless an equal one is there, too. ``ours``: no task names its
-    key, a run made it.
+    live item shares that may be this one, the surest first. ``present`` false: it is to be absent. ``keys_before``
+    (undo): it is one more beside the live items of these keys, unless an equal one is there, too. ``ours``: no task
+    names its key, a run made it.
     """
 
     key: str | None
@@ -36,7 +36,7 @@ class ListItem(Struct, frozen=True, eq=False):
     source: TaskSource
     handles: tuple[Hashable, ...]
     present: bool
-    besides: frozenset[str] | None = None
+    keys_before: frozenset[str] | None = None
     ours: bool = False
 
 
@@ -144,13 +144,13 @@ def _pair(
     present: Sequence[ListItem],
     alike: Alike,
     misses: Misses,
-    taken: set[str | None],
+    claimed_keys: set[str | None],
     going: Collection[str | None],
     prefix: str,
 ) -> dict[int, str]:
     """Pair what shares the surest handle, and of that what differs least; return keys by the index of their item.
 
-    ``taken`` are the keys of which tasks desire that item, ``going`` those that tasks remove.
+    ``claimed_keys`` are the keys of which tasks desire that item, ``going`` those that tasks remove.
     """
     paired: dict[int, str] = {}
     for rank in range(max([len(item.handles) for item in present], default=0)):
@@ -159,15 +159,17 @@ def _pair(
             if item.key is None and index not in paired and rank < len(item.handles):
                 there[index] = alike.get(item.handles[rank], {})
         for missed, goes, index, _, key in _fitting(present, there, misses, going):
-            if index in paired or key in taken:
+            if index in paired or key in claimed_keys:
                 continue
             if goes and (missed or rank):
                 continue
-            rivals = [other for other in there[index] if other not in taken and other not in going]
+            rivals = [
+                other for other in there[index] if other not in claimed_keys and other not in going
+            ]
             if missed and rank == 0 and len(rivals) > 1:
                 raise _refuse_several(present[index], rivals, prefix)
             paired[index] = key
-            taken.add(key)
+            claimed_keys.add(key)
     return paired
 
 
@@ -183,7 +185,7 @@ def _fitting(
         item = present[index]
         for key, value in live.items():
             missed = len(misses(item.named, value))
-            is_another = item.besides is not None and (missed > 0 or key in item.besides)
+            is_another = item.keys_before is not None and (missed > 0 or key in item.keys_before)
             if not is_another:
                 fitting.append((missed, key in going, index, len(key), key))
     fitting.sort()

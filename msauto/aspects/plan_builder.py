@@ -89,7 +89,7 @@ class PlanBuilder:
         """Attributes of items that no one may make meanwhile: the tasks exclude them."""
         self.altered: set[str] = set()
         """The values of the clip's identity that the changes may alter."""
-        self.taken: list[tuple[Folder, TaskSource]] = []
+        self.claimed_places: list[tuple[Folder, TaskSource]] = []
         """Folder and title of each entry that the changes make or alter."""
         self.placed: list[tuple[str, int, int, TaskSource]] = []
         """What the tasks place: what it is, its first and its last frame, and where a task names it."""
@@ -192,9 +192,9 @@ class PlanBuilder:
 class PlanContext(Struct, frozen=True, eq=False):
     """One asset as an aspect sees it. ``path`` is its escaped address once renamed, ``path_before`` until then.
 
-    ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``still`` (undo):
-    how a thing must be to be written over, by ``aspect:key``. ``address`` is how it is found after the run. ``files``
-    are the SHA-256 of what is where downloads are to be, ``fetched`` those of what a run put there, by the path.
+    ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``required_live``
+    (undo): how a thing must be to be written over, by ``aspect:key``. ``address`` is how it is found after the run.
+    ``files`` are the SHA-256 of what is where downloads are to be, ``fetched`` those of what a run put there, by the path.
     ``batch`` is the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are folder and title of
     every other entry that shows an asset which is to be deleted. ``hide`` returns a text without secrets.
     """
@@ -210,7 +210,7 @@ class PlanContext(Struct, frozen=True, eq=False):
     builder: PlanBuilder
     memory: Mapping[str, Json] = field(default_factory=dict)
     lossy: bool = False
-    still: Mapping[str, Json] = field(default_factory=dict)
+    required_live: Mapping[str, Json] = field(default_factory=dict)
     address: Address = Address("")
     files: Mapping[str, str | None] = field(default_factory=dict)
     fetched: Mapping[str, str] = field(default_factory=dict)
@@ -270,14 +270,14 @@ def is_kept(
     context.builder.outside[called] = outside
     if source.outside in (UNSET, "overwrite"):
         return False
-    told = f"{' '.join(called)} was changed outside since run {outside.run}"
+    text = f"{' '.join(called)} was changed outside since run {outside.run}"
     if not _is_secret(context, desired):  # else the values before may be secrets, too
-        told += f": {_changed(outside.left, live)}"
+        text += f": {_changed(outside.left, live)}"
     if source.outside == "refuse":
         remedy = "change the playbook, or write `outside: overwrite` or `outside: keep`"
-        raise refuse(f"{context.title}: {told}", source, remedy)
+        raise refuse(f"{context.title}: {text}", source, remedy)
     context.builder.is_keeping = True
-    context.warn(f"{told}; it is kept ({source.place})")
+    context.warn(f"{text}; it is kept ({source.place})")
     return True
 
 

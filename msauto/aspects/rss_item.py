@@ -73,10 +73,10 @@ class RssItems(ListAspect):
 
         merging.check_complete(parts, identity, called)
         items: dict[Hashable, Sourced[DesiredRssItem]] = {}
-        still: Item = {}
+        required_live: Item = {}
         notes: list[str] = []
         for part in parts:
-            still.update(part.still)
+            required_live.update(part.required_live)
             notes += part.notes
             for sourced in part.items:
                 value: DesiredRssItem = sourced.value
@@ -85,7 +85,7 @@ class RssItems(ListAspect):
                 if not merging.disagree(called(value), first, sourced) and not is_same:
                     merging.differ(called(value), first, sourced)
         return DesiredChannel(
-            parts[0].source, tuple(items.values()), exactly_of(parts), still, tuple(notes)
+            parts[0].source, tuple(items.values()), exactly_of(parts), required_live, tuple(notes)
         )
 
     # Comparing -------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ class RssItems(ListAspect):
         """
         desired, guid = sourced.value, plain(sourced.value.guid)
         shows = context.server.dialect.rss_guid
-        if guid and (shows == "item" or f"{self.name}:{guid}" in context.still):
+        if guid and (shows == "item" or f"{self.name}:{guid}" in context.required_live):
             return guid
         files = [file]
         if not desired.present and not desired.file:
@@ -324,7 +324,7 @@ class RssItems(ListAspect):
         Undo brings back the item as it was, and nothing else.
         """
         others: Item = {}
-        if f"{self.name}:{item.key}" in context.still:
+        if f"{self.name}:{item.key}" in context.required_live:
             return others
         lost = []
         for name, value in live.items():
@@ -388,7 +388,9 @@ class RssItems(ListAspect):
                 context.notes.append(f"item {key} comes back without its {', '.join(lost)}")
         return super().undo(context)
 
-    def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> DesiredRssItem:
+    def former(
+        self, key: str, value: Attributes, keys_before: frozenset[str] | None
+    ) -> DesiredRssItem:
         """Return an item as it was: its fields, and its text where it goes into a text."""
         fields = {}
         for name, was in value.items():

@@ -117,7 +117,7 @@ class Segments(SegmentArguments):
         key = None if value.number is ABSENT else str(value.number)
         handles = tuple(self.handles(named))
         item = ListItem(
-            key, key or str(named), named, source, handles, value.present, value.besides
+            key, key or str(named), named, source, handles, value.present, value.keys_before
         )
         if value.present:
             self._check_place(context, item)
@@ -200,19 +200,21 @@ class Segments(SegmentArguments):
             if same is not None:
                 gone.remove(same)
             elif value is not None:
-                context.still[f"{self.name}:{key}"] = value
+                context.required_live[f"{self.name}:{key}"] = value
                 items.append(self.absent(key))
         for segment in gone:
             items.append(self.former("", mapping(segment), frozenset()))
         return DesiredSegments(tuple(map(context.sourced, items)))
 
-    def former(self, key: str, value: Attributes, besides: frozenset[str] | None) -> DesiredSegment:
+    def former(
+        self, key: str, value: Attributes, keys_before: frozenset[str] | None
+    ) -> DesiredSegment:
         """Return a segment as it was; without a key, one more beside all others."""
         fields = {name: text_of(value[name]) for name in SEGMENT_NAMES if name in value}
         start, duration = position_at(value["start"]), position_at(value["duration"])
         if key:
             return DesiredSegment(int(key), start, duration, fields)
-        return DesiredSegment(ABSENT, start, duration, fields, besides=besides)
+        return DesiredSegment(ABSENT, start, duration, fields, keys_before=keys_before)
 
     def absent(self, key: str) -> DesiredSegment:
         """Return the segment of a number as one to be removed."""

@@ -93,7 +93,7 @@ def _empty_titles(
 class DesiredSegment(Struct, frozen=True, gc=False):
     """A segment. ``number`` ABSENT: matched by start and duration, else title. ``present`` false removes it.
 
-    ``fields``: title and keywords as texts, only those named. ``besides`` (undo): it is one more, beside the live
+    ``fields``: title and keywords as texts, only those named. ``keys_before`` (undo): it is one more, beside the live
     segments of these numbers.
     """
 
@@ -102,7 +102,7 @@ class DesiredSegment(Struct, frozen=True, gc=False):
     duration: Position | Absent = ABSENT
     fields: Mapping[str, str] = field(default_factory=dict)
     present: bool = True
-    besides: frozenset[str] | None = None
+    keys_before: frozenset[str] | None = None
 
 
 class DesiredSegmentation(Struct, frozen=True, gc=False):

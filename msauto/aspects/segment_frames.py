@@ -321,8 +321,8 @@ class SegmentRequests:
                 )
         for key in matching.removed:
             if key in matching.explicit and int(key) <= len(starts):
-                told = "another segment gets its number, and goes in the next run: name it by start and duration"
-                self.context.warn(f"segment {key} goes; {told}")
+                advice = "another segment gets its number, and goes in the next run: name it by start and duration"
+                self.context.warn(f"segment {key} goes; {advice}")
         return places
 
     # Requests --------------------------------------------------------------------------------------------------------

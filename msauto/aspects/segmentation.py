@@ -104,16 +104,16 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
     for item, key in matching.kept:
         keys = renamed if rule.differs(item.named, live[key]) else as_desired
         keys.append(key)
-    again = [*as_desired, *renamed]
-    if _is_whole_better(todo, matching, again, len(renamed)):
-        _plan_whole(todo, duration, pieces, again, matching.surplus)
+    remade = [*as_desired, *renamed]
+    if _is_whole_better(todo, matching, remade, len(renamed)):
+        _plan_whole(todo, duration, pieces, remade, matching.surplus)
     else:
         todo.write(matching)
         todo.send()
 
 
 def _is_whole_better(
-    todo: SegmentRequests, matching: Matching, again: Sequence[str], renamed: int
+    todo: SegmentRequests, matching: Matching, remade: Sequence[str], renamed: int
 ) -> bool:
     """Return whether one request makes all: that takes fewer, none must stay, none loses what is known of it."""
     live = matching.live
@@ -124,9 +124,9 @@ def _is_whole_better(
         singly += len(each_of(live[key]))
     if not live:
         return singly > 0
-    if len(again) + len(matching.surplus) != len(live):
+    if len(remade) + len(matching.surplus) != len(live):
         return False
-    for key in again:
+    for key in remade:
         loses = cannot_write_back(live[key]) or any(map(live[key].get, UNREPORTED))
         if loses and not todo.context.lossy:
             return False
@@ -184,7 +184,7 @@ def _plan_whole(
     todo: SegmentRequests,
     duration: int,
     pieces: Sequence[ListItem],
-    again: Sequence[str],
+    remade: Sequence[str],
     surplus: Mapping[str, TaskSource],
 ) -> None:
     """Delete all segments, and make the grid by one request: the server gives the pieces their numbers."""
@@ -192,7 +192,7 @@ def _plan_whole(
     builder, source = context.builder, pieces[0].source
     unknown: set[str] = set()
     can_write_back = True
-    for number in again:
+    for number in remade:
         unknown.update(todo.unknown(number))
         can_write_back = can_write_back and not cannot_write_back(live[number])
     named: Item = {}
@@ -200,21 +200,23 @@ def _plan_whole(
     if TITLE_BEGINS in pieces[0].named:
         title = str(pieces[0].named[TITLE_BEGINS])
         named["title"] = title
-    outside = [told for (aspect, _), told in builder.outside.items() if aspect == rule.name]
-    if outside:
-        builder.outside["segmentation", key] = outside[0]
+    changed_outside = [
+        outside for (aspect, _), outside in builder.outside.items() if aspect == rule.name
+    ]
+    if changed_outside:
+        builder.outside["segmentation", key] = changed_outside[0]
     change = builder.change(
-        "change" if again else "add",
+        "change" if remade else "add",
         "segmentation",
         key,
-        [show(number, live[number]) for number in again] or None,
+        [show(number, live[number]) for number in remade] or None,
         {"duration": duration, "pieces": len(pieces), **named, **dict.fromkeys(sorted(unknown))},
         source,
         reversible=can_write_back and not unknown,
-        losses=len(again),
+        losses=len(remade),
     )
     builder.warn_of_blanks(f"the title of segmentation {key!r}", "", text_of(title), source)
-    for number in again:
+    for number in remade:
         todo.gone[int(number)].append(change)
     for number, exactly in surplus.items():
         todo.delete(number, exactly, exactly=True)

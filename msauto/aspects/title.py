@@ -37,9 +37,9 @@ class Title(Aspect):
         if same_text(live, title):
             builder.hold(effect)
             return
-        still = context.still.get(f"{self.name}:", live)
-        if not same_text(live, str(still)):
-            context.warn(left_alone("the title", live, still))
+        required_live = context.required_live.get(f"{self.name}:", live)
+        if not same_text(live, str(required_live)):
+            context.warn(left_alone("the title", live, required_live))
             return
         outside = changed_outside(self, context, "", live)
         if outside is not None and is_kept(
@@ -57,7 +57,7 @@ class Title(Aspect):
         builder.altered |= {"files", "orig_name"}
         builder.warn_of_blanks(f"{context.title}: the title", live, title, source)
         if context.asset.folder is not None:
-            builder.taken.append(((*context.asset.folder, title), source))
+            builder.claimed_places.append(((*context.asset.folder, title), source))
 
     def things(self, live: LiveTarget) -> Part | None:
         """Return the title."""
@@ -74,5 +74,5 @@ class Title(Aspect):
         done = context.things.get(self.name, {}).get("")
         if done is None or not context.record.target.address.namespace:
             return None
-        context.still[f"{self.name}:"] = done.after
+        context.required_live[f"{self.name}:"] = done.after
         return context.sourced(str(done.before))

@@ -168,9 +168,9 @@ class DesiredAsset(Struct, frozen=True, gc=False):
     """The state of one asset that one task asks for, or, merged, all tasks.
 
     ``parts`` hold what each aspect is to be, by its name, in types of its own: a :class:`Sourced`, a mapping to such,
-    or a :class:`DesiredList`. What has no part is not managed. ``still`` (undo): the live values that a write requires,
-    by ``field:name`` and ``xmp:name``; a field with another value is left alone, with a warning. ``notes`` are shown
-    with the plan. ``with_links``: the asset may be deleted although links show it.
+    or a :class:`DesiredList`. What has no part is not managed. ``required_live`` (undo): the live values that a
+    write requires, by ``field:name`` and ``xmp:name``; a field with another value is left alone, with a warning.
+    ``notes`` are shown with the plan. ``with_links``: the asset may be deleted although links show it.
     """
 
     source: TaskSource
@@ -180,7 +180,7 @@ class DesiredAsset(Struct, frozen=True, gc=False):
     unfinalized: Literal["error", "skip", "allow"] = "error"
     lossy: bool = False
     folder: Sourced[Folder] | None = None
-    still: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    required_live: Mapping[str, Any] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
     with_links: bool = False
 
@@ -245,7 +245,7 @@ class DesiredChannel(Struct, frozen=True, gc=False):
     source: TaskSource
     items: tuple[Sourced[DesiredRssItem], ...] = ()
     exactly: TaskSource | None = None
-    still: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    required_live: Mapping[str, Any] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 

@@ -55,7 +55,7 @@ from msauto.planning.left_out import check_protected, losses, protected
 from msauto.planning.similar_titles import SimilarTitles, not_found, with_nearest_folder
 from msauto.planning.target_choice import TargetChoice
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
-from msauto.planning.target_reading import read_needed, seen
+from msauto.planning.target_reading import read_needed, with_digests
 from msauto.secrets.redaction import Secrets
 
 
@@ -92,7 +92,7 @@ class SurveyedTarget(Struct):
     target: Target | None = None
     warnings: tuple[str, ...] = ()
     settlements: tuple[Settlement, ...] = ()
-    taken: tuple[tuple[Folder, TaskSource], ...] = ()
+    claimed_places: tuple[tuple[Folder, TaskSource], ...] = ()
 
 
 class AssetSurvey:
@@ -325,7 +325,7 @@ class AssetSurvey:
         home = None
         if desired is not None and desired.folder is not None:
             home = desired.folder.value
-        is_undo = bool(plan.still)
+        is_undo = bool(plan.required_live)
         await check_link_titles(
             self._reader, plan.database, plan.asset, changes, home=home, are_links=is_undo
         )
@@ -434,7 +434,7 @@ class AssetSurvey:
             hide=context.secrets.mask,
         )
         if desired is not None:
-            plan = structs.replace(plan, lossy=desired.lossy, still=desired.still)
+            plan = structs.replace(plan, lossy=desired.lossy, required_live=desired.required_live)
         if entries is not None:
             plan = structs.replace(plan, places=entries.places)
         return plan
@@ -649,8 +649,8 @@ def finished(
         altered=tuple(sorted(builder.altered)),
         holding=tuple(builder.holding) or UNSET,
     )
-    target = seen(target, live, builder.depends_on, context.secrets)
-    return SurveyedTarget("changed", target, warnings, settlements, tuple(builder.taken))
+    target = with_digests(target, live, builder.depends_on, context.secrets)
+    return SurveyedTarget("changed", target, warnings, settlements, tuple(builder.claimed_places))
 
 
 def shown_context(live: LiveTarget, sent: Sequence[Request]) -> TargetContext | None:

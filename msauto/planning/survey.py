@@ -336,7 +336,7 @@ def _without_shared_places(
     for number, outcome in enumerate(outcomes):
         if outcome.target is None:
             continue
-        for place, source in outcome.taken:
+        for place, source in outcome.claimed_places:
             key = outcome.target.database, *map(plain, place)
             wanted.setdefault(key, {})[number] = source
     for (_, *folder, title), sources in wanted.items():
@@ -446,7 +446,8 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
             server, "", "", "", title, channel.name, Asset(None), live, builder, memory
         )
         CHANNEL_ITEMS.plan(
-            structs.replace(plan, still=desired.still, hide=context.secrets.mask), desired
+            structs.replace(plan, required_live=desired.required_live, hide=context.secrets.mask),
+            desired,
         )
         return builder
 

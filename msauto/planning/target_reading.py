@@ -133,7 +133,9 @@ def _fact(live: LiveTarget, name: str) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def seen(target: Target, live: LiveTarget, depends_on: Iterable[str], secrets: Secrets) -> Target:
+def with_digests(
+    target: Target, live: LiveTarget, depends_on: Iterable[str], secrets: Secrets
+) -> Target:
     """Return a target with digests of what planning looked at, and of what no request touches.
 
     The fingerprint is of what the plan looks at and changes. Of an aspect that no request touches, there is one digest.

@@ -194,7 +194,9 @@ def _undo_channel(
     for part in _parts(context).values():
         items += part.items
     notes = [f"channel {context.record.target.name}: {note}" for note in context.notes]
-    return DesiredChannel(context.source, tuple(items), still=context.still, notes=tuple(notes))
+    return DesiredChannel(
+        context.source, tuple(items), required_live=context.required_live, notes=tuple(notes)
+    )
 
 
 def _undo_asset(
@@ -215,7 +217,7 @@ def _undo_asset(
         _parts(context),
         unfinalized="allow",
         lossy=True,  # what cannot be written back was lost by the run; a note names it
-        still=context.still,
+        required_live=context.required_live,
         notes=tuple([f"{target.name}: {note}" for note in context.notes]),
     )
 

@@ -17,7 +17,7 @@ from msauto.model.server import Dialect
 from msauto.model.snapshot import compare
 from msauto.planning.saved_plan import plan_from_json, plan_schema
 from msauto.planning.survey import assemble
-from msauto.planning.target_reading import seen, snapshot_with_facts
+from msauto.planning.target_reading import snapshot_with_facts, with_digests
 from msauto.secrets.redaction import Secrets
 from tests.plan_documents import plan_to_json
 from tests.tables import table
@@ -243,7 +243,7 @@ def test_facts_of_every_type_are_looked_at_again(fact: str, drift: dict[str, Any
         requests=(Request("POST", "/x"),),
     )
     live = read_after(target, context.reader)
-    depends_on = seen(target, live, [f"fact {fact}"], Secrets()).depends_on
+    depends_on = with_digests(target, live, [f"fact {fact}"], Secrets()).depends_on
     assert (
         compare(
             {}, (), snapshot_with_facts(live, depends_on.names), {}, depends_on.items()
