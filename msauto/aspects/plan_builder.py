@@ -195,8 +195,9 @@ class PlanContext(Struct, frozen=True, eq=False):
     ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``required_live``
     (undo): how a thing must be to be written over, by ``aspect:key``. ``address`` is how it is found after the run.
     ``files`` are the SHA-256 of what is where downloads are to be, ``fetched`` those of what a run put there, by
-    the path. ``batch`` is the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are folder and title of
-    every other entry that shows an asset which is to be deleted. ``hide`` returns a text without secrets.
+    the path. ``batch`` is the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are
+    folder and title of every other entry that shows an asset which is to be deleted.
+    ``hide`` returns a text without secrets.
     """
 
     server: ServerSpec
