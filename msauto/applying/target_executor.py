@@ -84,6 +84,7 @@ class TargetExecutor:
         self._began = context.clock.monotonic()
         # What an earlier process has read may be hours old.
         self._looked_at = _NEVER if resumed else context.read_since or context.clock.now()
+        self._read_link = "", _NEVER  # the one whose title led to it, and when
         self._all_sent: float | None = None
         self._verification = Verification()
         self.result: TargetResult | None = None
@@ -172,7 +173,9 @@ class TargetExecutor:
         while True:
             if self._target.requests[index].dest is None:
                 self._permit = await self._server.sender.permit()
-            obstacle = self._why_not(index) or await self._check(index)
+            obstacle = (
+                self._why_not(index) or await self._check(index) or await self._check_link(index)
+            )
             if obstacle is None:
                 return None
             self._release_permit()
@@ -241,6 +244,26 @@ class TargetExecutor:
             return Guard("it no longer exists", late=follows)
         guard = verification.guard(target, index, live, self._context.secrets)
         return guard if guard.why else None
+
+    async def _check_link(self, index: int) -> Guard | states.Blocked | None:
+        """Return why the fields of a link must not be set, read at its title just now; a new one may show late."""
+        target, request = self._target, self._target.requests[index]
+        key, now = deletion.link_to_set(request), self._context.clock.now()
+        link, read = self._read_link
+        is_checked = link == key and verification.is_recent(read, now)
+        if key is None or (is_checked and self._progress.failure is None):
+            return None
+        reader = self._server.reader.fresh(homes=True)
+        try:
+            why = await self._ask(
+                deletion.why_not_set(reader, target.database, target.clip, key, target.altered)
+            )
+        except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
+            return self._blocked(f"the title of the link {key} cannot be read: {one_line(error)}")
+        if why is not None:
+            return Guard(why, late=request.guarded)
+        self._read_link = key, now
+        return None
 
     async def _read_before(
         self, index: int, effects: Sequence[Effect], *, is_old: bool, deletes: bool, again: bool

@@ -21,7 +21,14 @@ from msauto.aspects.arguments import (
 )
 from msauto.aspects.aspect import Reads, Shown, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, Item, Items, mapping, text_of
-from msauto.aspects.link_fields import FieldsArgs, same_field, shown_field, shown_fields, wire_value
+from msauto.aspects.link_fields import (
+    FieldsArgs,
+    is_set,
+    same_field,
+    shown_field,
+    shown_fields,
+    wire_value,
+)
 from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.matching import ListItem
 from msauto.aspects.merging import Merging, exactly_of
@@ -30,7 +37,7 @@ from msauto.documents.document import SourceNode
 from msauto.documents.strict_model import key, need
 from msauto.documents.value_types import FolderText, Name, Opt, Value
 from msauto.documents.writer import FlowStyle
-from msauto.errors import MissingError, Problem
+from msauto.errors import MissingError, PlanningError, Problem
 from msauto.model import requests
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced, TaskSource
 from msauto.model.fields import LINK_FIELD
@@ -79,7 +86,7 @@ class Links(ListAspect):
     keys: ClassVar = {"links": asset_key(list[Value[LinkArgs]], "links to the asset in folders")}
     exactly = ("links", asset_key(bool, "remove other links"))
     unreported = tuple(LINK_FIELD)
-    dialect = ("folder_missing",)
+    dialect = ("folder_missing", "link_title")
     deletes = "link"
     every = "fact links"
 
@@ -265,6 +272,8 @@ class Links(ListAspect):
         # Nothing in the interface takes a link away again, unless the dialect names a way.
         reversible = dialect.removes_links and not same_text(title, context.title)
         fields = {name: value for name, value in item.named.items() if value != ""}
+        if fields and dialect.link_title != "address":
+            raise _unknown_title(key, dialect, source)
         shown: Json = fields or key
         builder = context.builder
         number = builder.change("add", self.name, key, None, shown, source, reversible=reversible)
@@ -364,6 +373,10 @@ class Links(ListAspect):
     def undo(self, context: UndoContext) -> Any:
         """Return the links as they were; a note names those that cannot be taken back."""
         things = dict(context.things.get(self.name, {}))
+        for link, effect in things.items():
+            if effect.before is not None and effect.after is None:
+                fields = self._brought_back(link, mapping(effect.before), context)
+                things[link] = structs.replace(effect, before=fields)
         for change in context.of(self.name):
             why = _why_not_undone(change, context)
             if why is not None:
@@ -371,14 +384,27 @@ class Links(ListAspect):
                 things.pop(change.key, None)
         return super().undo(structs.replace(context, things={self.name: things}))
 
+    def _brought_back(self, key: str, link: Attributes, context: UndoContext) -> Item:
+        """Return the fields that a deleted link gets again; a note names those that cannot be set."""
+        frames = context.record.target.clip.frames
+        fields: Item = {}
+        for name, value in link.items():
+            is_whole = name == "last_frame" and frames is not None and value in (frames - 1, frames)
+            if name in LINK_FIELD and is_set(value) and not is_whole:
+                fields[name] = value
+        dialect = context.spec.dialect
+        if fields and dialect.link_title != "address":
+            what = f"link {key} comes back without its {', '.join(fields)}"
+            context.notes.append(f"{what}: {_why_unknown(dialect)}")
+            return {}
+        return fields
+
     def former(
         self, key: str, value: Attributes, keys_before: frozenset[str] | None
     ) -> DesiredLink:
-        """Return a link with its former fields; one that the run deleted gets none."""
+        """Return a link with its former fields."""
         *folder, title = parse_folder(key)
-        fields = {}
-        if keys_before is None:
-            fields = {name: text_of(was) for name, was in value.items() if name in LINK_FIELD}
+        fields = {name: text_of(was) for name, was in value.items() if name in LINK_FIELD}
         return DesiredLink(tuple(folder), title, fields=fields)
 
     def absent(self, key: str) -> DesiredLink:
@@ -408,6 +434,27 @@ def _no_folder(context: PlanContext, folder: Folder, source: TaskSource) -> Miss
     )
     error.folder = shown
     return error
+
+
+def _why_unknown(dialect: Dialect) -> str:
+    """Return why nothing shows that the title of a new link will lead to it."""
+    if dialect.link_title == "none":
+        return "by the server's dialect, the title of a link does not lead to it"
+    return "the server's dialect does not say what the title of a link leads to"
+
+
+def _unknown_title(key: str, dialect: Dialect, source: TaskSource) -> PlanningError:
+    """Return the error of a new link with fields, where nothing shows that its title will lead to it."""
+    remedy = (
+        "make the link without fields; or, where `msauto probe` shows it, set `link_title: address` "
+        "in the server's dialect"
+    )
+    return refuse(cannot_be_set(key, _why_unknown(dialect)), source, remedy)
+
+
+def cannot_be_set(key: str, why: str) -> str:
+    """Return what is told, before and after a link is made, where its fields cannot be set."""
+    return f"the fields of the link {key} cannot be set: {why}"
 
 
 def _shown(asset: Asset | None, entries: Sequence[Entry]) -> Item:

@@ -302,12 +302,13 @@ def is_listed_in(asset: Asset, listing: Listing | None) -> bool:
     if listing is None:
         return False
     for entry in listing.entries:
-        if entry.folder != listing.folder:
-            continue
-        if asset.link_id is None or entry.link_id is None:
-            is_same = same_text(entry.title, asset.title)
-        else:
-            is_same = entry.link_id == asset.link_id
-        if is_same:
+        if entry.folder == listing.folder and has_answered(asset, entry):
             return True
     return False
+
+
+def has_answered(asset: Asset, entry: Entry) -> bool:
+    """Return whether an entry has the ``link_id`` of an answer; where one of them has none, its title."""
+    if asset.link_id is None or entry.link_id is None:
+        return same_text(entry.title, asset.title)
+    return entry.link_id == asset.link_id

@@ -82,6 +82,12 @@ class Dialect:
         "How a link is removed. `refuse`: never, an error when planning. `by_title`: by DELETE with the link's "
         "title, only if that is not the asset's own title; it counts as a deletion",
     )
+    link_title: Literal["unknown", "address", "none"] = _switch(
+        "unknown",
+        "What the title of a link leads to. `address`: to that link. `none`: to something else, or nowhere. "
+        "`unknown` and `none`: the fields of a new link are refused when planning; for those of one that exists, "
+        "its title is read, and must answer with the `link_id` of the link",
+    )
     rss_update: Literal["put", "delete_put"] = _switch(
         "put",
         "How an existing RSS item is replaced. `delete_put`: deleted, then added",

@@ -45,10 +45,15 @@ from msauto.model.plan import (
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.requests import asset_path
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import Effect, Json, Snapshot, Thing, thing_of
+from msauto.model.snapshot import TITLE, Effect, Json, Snapshot, Thing, thing_of
 from msauto.model.snapshot import after as snapshot_after
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
-from msauto.planning.deletion import check_deletion, check_link_titles, with_places
+from msauto.planning.deletion import (
+    check_deletion,
+    check_link_titles,
+    check_renaming,
+    with_places,
+)
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers, listed_otherwise
 from msauto.planning.handlers import RecalledItems, due_handlers, recall
 from msauto.planning.left_out import check_protected, losses, protected
@@ -326,6 +331,12 @@ class AssetSurvey:
         if desired is not None and desired.folder is not None:
             home = desired.folder.value
         is_undo = bool(plan.required_live)
+        for change in changes:
+            if change.aspect == TITLE[0]:
+                clip = FoundClip(plan.asset, plan.address, plan.live_title)
+                await check_renaming(
+                    self._reader, plan.database, clip, change.source, is_undo=is_undo
+                )
         await check_link_titles(
             self._reader, plan.database, plan.asset, changes, home=home, are_links=is_undo
         )

@@ -6,28 +6,35 @@ the clip for it. So the whole database is listed once in a run, to know every en
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.comparison import entry_called
-from msauto.aspects.link import why_ambiguous
+from msauto.aspects.link import cannot_be_set, why_ambiguous
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
-from msauto.model.clip_entries import are_one_clip, entries_in_doubt
+from msauto.model.clip_entries import (
+    MOST_LINKS,
+    are_one_clip,
+    entries_in_doubt,
+    has_answered,
+)
 from msauto.model.desired import DesiredAsset, TaskSource
 from msauto.model.identity import (
     ClipEntries,
+    ClipIdentity,
     compare_clips,
+    is_another_clip,
     lives_in,
     plain,
     same_folder,
     same_text,
 )
 from msauto.model.live import Asset, Entry, Folder, parse_folder, show_folder
-from msauto.model.plan import Address, Change, Target
+from msauto.model.plan import Address, Change, Request, Target
 from msauto.model.ports import Reader
 from msauto.planning.fact_layers import FoundClip
 
@@ -173,6 +180,55 @@ def _listed(entries: Sequence[Entry]) -> str:
     return f"{shown} and {more} more" if more else shown
 
 
+# Renaming ------------------------------------------------------------------------------------------------------
+
+
+async def check_renaming(
+    reader: Reader, database: str, clip: FoundClip, source: TaskSource, *, is_undo: bool
+) -> None:
+    """Refuse to rename a clip by the title of a link: it must be the title of the entry in the clip's own folder.
+
+    Undo has found the entry that its run renamed. Where the server reports no folder, all entries are looked at.
+    """
+    asset, title = clip.asset, clip.title
+    if asset.folder is None:
+        entries = (await reader.read_entries(database, asset)).same
+    else:
+        listing = await reader.read_folder(database, asset.folder)
+        entries = () if listing is None else tuple(listing.entries)
+    own: list[Entry] = []
+    others: list[Entry] = []
+    for entry in entries:
+        is_at_home = lives_in(asset, entry.folder) is not False
+        if not is_at_home or compare_clips(asset, entry).answer != "same":
+            continue
+        is_own = has_answered(asset, entry) and same_text(entry.title, title)
+        (own if is_own else others).append(entry)
+    verb = "is"
+    if own:
+        verb = "may be"
+        is_known = is_undo or bool(clip.address.namespace) or asset.folder is None
+        others = [] if is_known else await _of_one_clip(reader, database, asset, others)
+    if others:
+        raise refuse(
+            f"{title!r} {verb} a link of {_listed(others)}, and a clip is not renamed through a link",
+            source,
+            "write the title of the clip itself in `was`, or address the clip by a key field with `id:`",
+        )
+
+
+async def _of_one_clip(
+    reader: Reader, database: str, asset: Asset, entries: Sequence[Entry]
+) -> list[Entry]:
+    """Return the entries whose own answers are surely of the clip: a listing alone may show too little."""
+    surely: list[Entry] = []
+    for entry in entries[:MOST_LINKS]:
+        answer = await reader.read_asset(database, Address(entry.title))
+        if answer is not None and await are_one_clip(reader, database, asset, answer):
+            surely.append(entry)
+    return surely
+
+
 # Links that are removed or changed by their title --------------------------------------------------------------
 #
 # The interface cannot remove a link. With `link_delete: by_title`, msauto sends a DELETE of the link's title.
@@ -266,7 +322,7 @@ async def _why_another_entry(
     answered = answer.link_id
     listed = None if entry is None else entry.link_id
     if answered is not None and listed is not None:
-        if answered not in {listed, asset.link_id}:
+        if answered != listed:
             return "its title leads to another entry, which would be deleted"
         if answered != asset.link_id:
             return None
@@ -285,29 +341,48 @@ async def _entry_at(reader: Reader, database: str, place: Folder) -> Entry | Non
 
 async def _check_address(reader: Reader, database: str, asset: Asset, change: Change) -> None:
     """Refuse to set the fields of a link by a title that leads elsewhere; a new link's title must be free."""
-    place = parse_folder(change.key)
-    answer = await reader.read_asset(database, Address(place[-1]))
-    if change.action == "add":
-        if answer is None:
-            return
-        why = "another entry has its title already"
-    elif answer and compare_clips(asset, answer).answer == "other":
-        why = "another clip has its title"
+    title = parse_folder(change.key)[-1]
+    if change.action != "add":
+        why = await why_not_set(reader, database, ClipIdentity.of(asset), change.key)
+    elif await reader.read_asset(database, Address(title)) is not None:
+        why = cannot_be_set(change.key, "another entry has its title already")
     else:
-        entry = await _entry_at(reader, database, place)
-        by_title = None if answer is None else answer.link_id
-        in_folder = None if entry is None else entry.link_id
-        if by_title is not None and by_title == in_folder:
-            return
-        link_ids = f"read by title: {_called(by_title)}, in its folder: {_called(in_folder)}"
-        why = (
-            f"its title leads to another entry, or the server does not report to which ({link_ids})"
-        )
-    raise refuse(
-        f"the fields of the link {change.key} cannot be set: {why}",
-        change.source,
-        "give the link a unique title, or set its fields by hand",
-    )
+        return
+    if why is not None:
+        remedy = "give the link a unique title, or set its fields by hand"
+        raise refuse(why, change.source, remedy)
+
+
+async def why_not_set(
+    reader: Reader, database: str, clip: ClipIdentity, key: str, altered: Collection[str] = ()
+) -> str | None:
+    """Return why the fields of a link must not be sent to its title; ``None`` where it surely leads to the link.
+
+    The answer has the ``link_id`` that the entry has in its folder, and that is not the one of the clip. ``altered``
+    are the values that the requests of the run may change.
+    """
+    place = parse_folder(key)
+    answer = await reader.read_asset(database, Address(place[-1]))
+    if answer is None:
+        return cannot_be_set(key, "its title leads nowhere")
+    if is_another_clip(structs.replace(clip, link_id=None), answer, altered):
+        return cannot_be_set(key, "another clip has its title")
+    entry = await _entry_at(reader, database, place)
+    in_folder = None if entry is None else entry.link_id
+    if answer.link_id is not None and answer.link_id == in_folder != clip.link_id:
+        return None
+    link_ids = f"read by title: {_called(answer.link_id)}, in its folder: {_called(in_folder)}"
+    why = f"its title leads to another entry, or the server does not report to which ({link_ids})"
+    return cannot_be_set(key, why)
+
+
+def link_to_set(request: Request) -> str | None:
+    """Return the key of the link whose fields a request sets by its title."""
+    for effect in request.effects:
+        is_there = effect.before is not None and effect.after is not None
+        if is_there and ASPECTS[effect.aspect].deletes == "link":
+            return effect.key
+    return None
 
 
 def _called(link_id: int | None) -> str:

@@ -64,6 +64,9 @@ FITTING: Mapping[str, Fit] = {
         if (server.link_delete, server.link_titles) == ("by_title", "found")
         else ("refuse",)
     ),
+    "link_title": lambda server: (
+        ("address",) if server.link_titles == "found" else ("none", "unknown")
+    ),
     "rss_update": _by(
         "rss_update",
         {"replace": ("put", "delete_put"), "duplicate": ("delete_put",), "refuse": ("delete_put",)},
@@ -80,6 +83,7 @@ LOOKS_AT: Mapping[str, tuple[str, ...]] = {
     "title_address": ("ns_id", "title_address"),
     "rss_guid": ("rss_guid", "rss_body"),
     "link_delete": ("link_delete", "link_titles"),
+    "link_title": ("link_titles",),
 }
 """The switches that a fit depends on, where these are not just the one of its name."""
 
@@ -89,7 +93,10 @@ APART = frozenset({"marker_uid", "xmp_update"})
 
 
 def parameters() -> dict[str, tuple[str, ...]]:
-    """Return every switch of the simulator with its values, and every key of ours with its own."""
+    """Return every switch of the simulator with its values, and every key of ours with its own.
+
+    Titles of links that find their clip, or another one, are told by no rule of most stories: link_titles.yml has them.
+    """
     switches = {
         name: values
         for name, values in SimDialect.choices().items()
@@ -97,7 +104,7 @@ def parameters() -> dict[str, tuple[str, ...]]:
     }
     return (
         switches
-        | {"list_separator": SEPARATORS}
+        | {"list_separator": SEPARATORS, "link_titles": ("found", "nowhere")}
         | {f"our_{key}": values for key, values in _our_values().items()}
     )
 

@@ -14,10 +14,17 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from msauto.circuit_breaker import UNINFORMATIVE_STATUSES
-from msauto.errors import AddressError, InDoubtError, MsautoError, NotSentError, ServerError
+from msauto.errors import (
+    AddressError,
+    InDoubtError,
+    MsautoError,
+    NotFoundError,
+    NotSentError,
+    ServerError,
+)
 from msauto.model import requests
-from msauto.model.identity import same_text
-from msauto.model.live import Entry, Folder, escape_name
+from msauto.model.identity import compare_clips, lives_in, same_text
+from msauto.model.live import Entry, Folder, escape_name, show_folder
 from msauto.model.plan import Address, Request
 from msauto.model.requests import asset_path, channel_path, encode, folder_path
 from msauto.model.server import Dialect
@@ -90,6 +97,9 @@ class ProbeNotes(Struct):
 
 _FOLDERS: Final = 12
 _CHANNELS: Final = 3
+_BY_FOLDER: Final = 2
+"""Entries of a folder whose titles are asked for: one of them may be a link."""
+_NOTHING: Final = -1
 _BY_NAME: Final = 8
 """Clips asked for XMP fields by name, if the server reports none without a name."""
 
@@ -148,6 +158,8 @@ class ReadOnlyProbe:
                     continue
                 with self._notes.trying(key):
                     await ask(sample)
+        with self._notes.trying("link_title"):
+            await self._link_title(folders)
         with self._notes.trying("rss_guid"):
             await self._rss_guid()
 
@@ -250,6 +262,39 @@ class ReadOnlyProbe:
             return False
         clip = parse_clip(reply.data, reply.charset)
         return clip.title is None or same_text(clip.title, title)
+
+    # Links -----------------------------------------------------------------------------------------------------
+
+    async def _link_title(self, folders: Sequence[Folder]) -> None:
+        """Learn from the first entry of a listing that is surely a link."""
+        for folder in sorted(folders, key=len, reverse=True)[:_FOLDERS]:
+            for entry in (await self._entries(folder))[:_BY_FOLDER]:
+                leads_to = await self._leads_to(entry)
+                if leads_to is None:
+                    continue
+                value = "address" if leads_to == entry.link_id else "none"
+                shown = "nothing" if leads_to == _NOTHING else f"link_id {leads_to}"
+                place = show_folder((*folder, entry.title))
+                evidence = f"the link {place} has link_id {entry.link_id}; its title: {shown}"
+                self._notes.learn("link_title", value, evidence)
+                return
+        self._notes.miss("no link was found to ask for", "link_title")
+
+    async def _leads_to(self, entry: Entry) -> int | None:
+        """Return the ``link_id`` that the title of a link leads to; ``None`` if the entry may be no link."""
+        if entry.link_id is None or not entry.title or ":" in entry.title:
+            return None
+        try:
+            answer = await self._client.asset(self._database, entry.title)
+        except NotFoundError:
+            return _NOTHING
+        if compare_clips(entry, answer).answer != "same" or answer.folder is None:
+            return None
+        is_link = lives_in(answer, entry.folder) is False
+        if answer.link_id != entry.link_id:
+            at_home = await self._entries(answer.folder)
+            is_link = not any(same_text(other.title, entry.title) for other in at_home)
+        return answer.link_id if is_link else None
 
     # XMP fields ------------------------------------------------------------------------------------------------
 

@@ -535,6 +535,7 @@ _TRIALS: Trials = {
 
 _NEVER_TRIED = {
     "folder_missing": "the trial would create a folder, which the interface cannot delete",
+    "link_title": "the trial would make a link, which the interface cannot remove",
     "link_delete": "trying could delete the clip instead of its link",
     "rss_update": "the trial would change a channel that is on air",
     "rss_body": "the trial would change a channel that is on air",

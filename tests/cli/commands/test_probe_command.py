@@ -86,6 +86,7 @@ def test_reading_sends_no_write_and_gives_json(
         "not_found": "auto",
         "title_address": "plain",
         "xmp_read": "auto",
+        "link_title": "address",
     }
     assert found["left"] is None
     assert {each["name"] for each in found["missed"]} >= {

@@ -49,7 +49,7 @@ def state() -> ServerState:
     news.add_clip(
         "Part: two", "Tests/2026", frames=50, create_time="2026-11-18T10:00:00", mime_type=4
     )
-    news.make_folder("Links")
+    news.add_entry(clip, "Links", "On air")
     channel = made.add_channel("ticker")
     channel.items.append(_item("n-1.txt"))
     return made

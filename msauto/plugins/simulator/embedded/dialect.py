@@ -42,7 +42,10 @@ class SimDialect:
     title_twins: str = _switch(
         "first both", "answer to a title that several clips have: the first clip, or all"
     )
-    link_titles: str = _switch("found nowhere", "nowhere: the title of a link finds nothing")
+    link_titles: str = _switch(
+        "found nowhere clip other",
+        "the title of a link finds it, nothing, its clip, or another clip",
+    )
     # XMP
     xmp_shape: str = _switch("attr element nested lines unreadable", "body of GETUSERFIELDS")
     xmp_without_field: str = _switch("all error empty", "body of GETUSERFIELDS without field")

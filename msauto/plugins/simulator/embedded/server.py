@@ -16,7 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -163,6 +163,8 @@ class SimServer:
                 return proxy_answer(request, database, entry, profile)
             case (_, *_):
                 raise ResourceNotFoundError
+        if address.namespace in (None, "title") and self.dialect.link_titles in ("clip", "other"):
+            entries[0] = replace(entry, title=address.asset or "")  # the title asked for
         return self._clips(entries)
 
     def _clips(self, entries: list[SimEntry]) -> HttpAnswer:

@@ -274,16 +274,27 @@ class SimDatabase:
 
     def find_all(self, title: str, dialect: SimDialect = _DEFAULT) -> list[SimEntry]:
         """Return the entries that a title finds by the dialect: clips, then links."""
-        clips = []
-        links = []
+        clips: list[SimEntry] = []
+        links: list[SimEntry] = []
         for entry in self.by_title.get(_folded(title), ()):
             if not _is_title(entry.title, title, dialect.title_case):
                 continue
             if entry.is_home:
                 clips.append(entry)
-            elif dialect.link_titles == "found":
-                links.append(entry)
+            else:
+                links += self._found_by_link(entry, dialect.link_titles)
         return clips + links
+
+    def _found_by_link(self, link: SimEntry, rule: str) -> list[SimEntry]:
+        """Return what the title of a link finds, by the dialect's `link_titles`."""
+        match rule:
+            case "found":
+                return [link]
+            case "clip":
+                return [link.clip.home]
+            case "other":
+                return [clip.home for clip in self.clips() if clip is not link.clip][:1]
+        return []
 
     def clip(self, title: str) -> SimClip:
         """Return the clip with a title; KeyError if it does not exist."""
