@@ -51,7 +51,11 @@ BUSY_STATUSES: Final = frozenset({429, 503})
 """The server itself has too much to do."""
 OVERLOADED_STATUSES: Final = BUSY_STATUSES | {504}
 """Fewer requests at once may help."""
-UNINFORMATIVE_STATUSES: Final = GATEWAY_STATUSES | BUSY_STATUSES | UNAUTHORIZED_STATUSES | {403}
+PARTIAL: Final = 206
+"""A part of what was asked for."""
+UNINFORMATIVE_STATUSES: Final = (
+    GATEWAY_STATUSES | BUSY_STATUSES | UNAUTHORIZED_STATUSES | {403, PARTIAL}
+)
 """Statuses that give no information about the requested object."""
 
 Contact = Literal["answered", "busy", "silent", "unreachable", "unauthorized"]

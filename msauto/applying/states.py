@@ -424,7 +424,7 @@ def _after_reading(
         return _settle(progress, "done", f"{progress.error}; but reading shows that it is done")
     if isinstance(failure, Rejected) and failure.status not in GATEWAY_STATUSES:
         return _settle_rejected(progress, failure, verdict, policy)
-    if verdict == "hidden":
+    if verdict in ("hidden", "unshown"):
         return _settle(
             progress, "unverified", f"{progress.error}; reading cannot show whether it is done"
         )
@@ -436,12 +436,15 @@ def _after_reading(
 def _settle_rejected(
     progress: TargetProgress, rejected: Rejected, verdict: Extent, policy: RetryPolicy
 ) -> TargetProgress:
-    if verdict == "none" and rejected.status in BUSY_STATUSES:
-        return _send_again_if_busy(progress, rejected, policy)
+    if verdict in ("none", "unshown") and rejected.status in BUSY_STATUSES:
+        again = _send_again_if_busy(progress, rejected, policy)
+        is_settled = again.index > progress.index
+        if verdict == "none" or not is_settled:
+            return again
     if verdict != "none" and rejected.may_be_done:
         shows = (
             "cannot show whether it is done"
-            if verdict == "hidden"
+            if verdict in ("hidden", "unshown")
             else "shows neither it nor what was before"
         )
         return _settle(progress, "unverified", f"{progress.error}; reading {shows}")

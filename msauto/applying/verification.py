@@ -51,8 +51,11 @@ from msauto.planning.target_reading import (
 )
 from msauto.secrets.redaction import Secrets
 
-Extent = Literal["all", "some", "none", "hidden"]
-"""How much of what a request should do is seen; ``hidden``: reading cannot show all of it."""
+Extent = Literal["all", "some", "none", "unshown", "hidden"]
+"""How much of what a request should do is seen; ``hidden``: reading cannot show all of it.
+
+``unshown``: it could be shown, and reading shows what it showed before: a field that is not set may not be there.
+"""
 
 
 # Guards: is it still so? ----------------------------------------------------------------------------------------------
@@ -144,20 +147,28 @@ def extent_of(target: Target, index: int, live: LiveTarget) -> Extent:
     verdicts: set[str] = set()
     for effect in target.requests[index].effects:
         thing = effect.thing
-        before, now = expected[thing].before, comparison.values.get(thing)
-        is_unseen = thing in comparison.unseen and before is not None
-        if is_unseen and is_equal(
-            before, now, ASPECTS[effect.aspect]
-        ):  # it shows what it showed before
-            verdicts.add("hidden")
+        is_unseen = thing in comparison.unseen
+        if is_unseen and _shows_the_same(thing, expected[thing], comparison.values.get(thing)):
+            verdicts.add("unshown")
         else:
             verdicts.add(comparison.verdicts[thing])
     if verdicts == {"predicted"}:
         return "all"
     if verdicts == {"before"}:
         return "none"
-    is_hidden = verdicts <= {"before", "hidden"}
-    return "hidden" if is_hidden else "some"
+    if verdicts <= {"before", "unshown"}:
+        return "unshown"
+    return "hidden" if verdicts <= {"before", "unshown", "hidden"} else "some"
+
+
+def _shows_the_same(thing: Thing, expectation: Expected, now: Json) -> bool:
+    """Return whether reading shows of a thing what it showed before a request."""
+    before = expectation.before
+    if expectation.secret:
+        return False
+    if now is None:
+        return before in (None, "", [])
+    return is_equal(before, now, ASPECTS[thing[0]])
 
 
 def elsewhere(target: Target, live: LiveTarget) -> str:

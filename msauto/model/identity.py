@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from msgspec import Meta, Struct
 
 from msauto.model.live import Asset, Entry, Folder, Link, read_time
-from msauto.primitives.normal_form import normal_form
+from msauto.primitives.normal_form import normal_form, unindented
 
 Answer = Literal["other", "same", "unknown"]
 
@@ -246,9 +246,11 @@ class ClipEntries(Struct, frozen=True, gc=False):
 
 
 def plain(text: str) -> str:
-    r"""Return the form in which texts are compared: Unicode NFC, line ends as ``\n``."""
+    r"""Return the form in which texts are compared: Unicode NFC, line ends as ``\n``, no layout around it."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text[:1] <= " ":
+        text = unindented(text)
     return text if text.isascii() else normal_form(text)
 
 

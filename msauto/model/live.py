@@ -93,12 +93,14 @@ class Segment(Struct, frozen=True, gc=False):
 
 
 class UnreadNumber(Struct, frozen=True, gc=False):
-    """A number of an answer that cannot be read, or is out of range: it counts as not reported."""
+    """A number of an answer that is missing, cannot be read, or is out of range: it counts as not reported."""
 
     name: str
     text: str
 
     def __str__(self) -> str:
+        if not self.text:
+            return f"{self.name} is missing"
         return f"{self.name} is {show_cut(self.text)}, which is not a number that msauto can read"
 
 

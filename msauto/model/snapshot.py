@@ -8,7 +8,7 @@ verification and undo are answers of that one function.
 
 from __future__ import annotations
 
-from binascii import b2a_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -132,8 +132,19 @@ def digest(value: Any, place: Hashable = None) -> str:
 
 def part_digest(part: Part) -> str:
     """Return twelve characters: how many values there are in four, so that a loss shows, and eight for all of them."""
-    there = sum(value not in ("", [], None) for value in part.values())
-    return f"{min(there, 9999):0{_PLACE}d}{digest(part)[_PLACE:]}"
+    there = 0
+    for value in part.values():
+        if isinstance(value, dict) and isinstance(twins := value.get(TWINS), list):
+            there += len(twins)
+        elif value not in ("", [], None):
+            there += 1
+    count = b2a_base64(there.to_bytes(3), newline=False)  # no answer has more
+    return f"{count.decode()}{digest(part)[_PLACE:]}"
+
+
+def _count_of(known: str) -> int:
+    """Return how many values the digest of an aspect counts."""
+    return int.from_bytes(a2b_base64(known[:_PLACE]))
 
 
 def canonical(value: Any) -> bytes:
@@ -340,7 +351,7 @@ def compare(
 def _compare_part(comparison: Comparison, aspect: str, part: Part, known: str) -> None:
     """Compare an aspect that no request writes to by its digest."""
     shown = part_digest(part)
-    if shown[:_PLACE] < known[:_PLACE]:
+    if _count_of(shown) < _count_of(known):
         comparison.lost.append((aspect, ""))
     elif shown != known:
         comparison.changed.append((aspect, ""))

@@ -172,7 +172,8 @@ async def _plan_after_databases(
     planned, named = await _named_otherwise(context, planned, others, grouping)
     planned = await _with_one_target_a_clip(context, planned, named)
     planned = await _without_named_links(context, planned, named)
-    return _without_shared_places(context, planned)
+    nameless = [SurveyedTarget("skipped", warnings=(warning,)) for warning in grouping.nameless]
+    return [*_without_shared_places(context, planned), *nameless]
 
 
 def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[IntentGroup], bool]:

@@ -137,13 +137,17 @@ def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
 
 
 class Grouping(Struct, frozen=True):
-    """Groups what tasks ask of one server; with ``losing_titles``, only the assets of these titles count of selects."""
+    """Groups what tasks ask of one server; with ``losing_titles``, only the assets of these titles count of selects.
+
+    ``nameless`` takes a warning for each entry of a select that has no title: no request can address it.
+    """
 
     server: ServerSpec
     reader: Reader
     forks: int
     answers: XmpAnswers
     losing_titles: Collection[str] | None = None
+    nameless: list[str] = field(default_factory=list)
 
     async def groups(self, intents: Sequence[Intent]) -> list[IntentGroup]:
         """Return the groups in the order of the playbooks."""
@@ -234,6 +238,9 @@ class Grouping(Struct, frozen=True):
         async for entry in in_turns(entries):
             if losing is not None and plain(entry.title) not in losing:
                 continue
+            if not entry.title:
+                self.nameless.append(_without_title(entry, intent))
+                continue
             try:
                 _add(members, failed, _chosen(intent, where, entry))
             except Need:
@@ -279,6 +286,15 @@ class Grouping(Struct, frozen=True):
         return IntentGroupMember(
             intent, entry.title, entry, depends_on=frozenset(layers.depends_on)
         )
+
+
+def _without_title(entry: Entry, intent: Intent) -> str:
+    known = "" if entry.link_id is None else f" (link_id {entry.link_id})"
+    where = show_folder(entry.folder) or "/"
+    what = f"the listing of {where} has an entry without a title{known}"
+    return (
+        f"{what}: it is left out of {intent.source.description}, because no request can address it"
+    )
 
 
 def _check_count(intent: Intent, ref: SelectRef, members: Sequence[IntentGroupMember]) -> None:

@@ -29,3 +29,20 @@ def normal_form(text: str, form: Literal["NFC", "NFD", "NFKC"] = "NFC") -> str:
             marks = 1
     parts.append(unicodedata.normalize(form, text[start:]))
     return "".join(parts)
+
+
+def unindented(text: str) -> str:
+    r"""Return a text without the layout of an XML document: white space at both ends, each with a line break.
+
+    >>> unindented("\n   Evening News\n  ")
+    'Evening News'
+    >>> unindented("one\ntwo\n")
+    'one\ntwo\n'
+    """
+    inner = text.strip(_BLANKS)
+    start = len(text) - len(text.lstrip(_BLANKS))
+    has_layout = "\n" in text[:start] and (not inner or "\n" in text[start + len(inner) :])
+    return inner if has_layout else text
+
+
+_BLANKS: Final = " \t\n\r"

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from msgspec import Struct
 
-from msauto.circuit_breaker import BUSY_STATUSES
+from msauto.circuit_breaker import BUSY_STATUSES, PARTIAL
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, UnreadableError
 from msauto.model.server import Dialect
 from msauto.primitives.decimals import MOST_LONG, read_whole
@@ -70,6 +70,16 @@ def judge_status(reply: RawAnswer, dialect: Dialect) -> None:
     raise _error(
         reply, failure or Failure(show_body(reply.data, reply.charset), not_found=False), dialect
     )
+
+
+def judge_range(status: int, content_range: str) -> None:
+    """Raise :class:`RejectedError` for a part of an answer (RFC 9110, 14.4): no read asks for one."""
+    if status == PARTIAL or (status < 300 and content_range):
+        raise RejectedError(
+            f"the server answered {status} with a part of the answer ({content_range or 'no range'})",
+            status=PARTIAL,
+            remedy="check the server, and any proxy in front of it: msauto asks for no part",
+        )
 
 
 def judge_body(reply: RawAnswer, dialect: Dialect) -> None:

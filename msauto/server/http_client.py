@@ -315,6 +315,12 @@ class HttpClient:
         self._answered = True
         retry_after = None if response.status < 300 else self._retry_after(response)
         permit.answered(response.status, retry_after)
+        if request.method in transport.READS:
+            try:
+                error_answers.judge_range(response.status, response.header("content-range"))
+            except errors.RejectedError:
+                await response.aclose()
+                raise
         return response
 
     async def _reply(

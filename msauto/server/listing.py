@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from msauto.errors import UnreadableError
 from msauto.model.live import Database, Entry, Folder, Listing, MamAsset, parse_folder
 from msauto.primitives.decimals import MOST_LONG, read_whole
-from msauto.primitives.normal_form import normal_form
+from msauto.primitives.normal_form import normal_form, unindented
 from msauto.server import xml
 from msauto.server.error_answers import ERROR_BYTES
 from msauto.server.parsers import add_attr, read_attrs, read_finalized
@@ -98,6 +98,8 @@ class _Tree:
             self._depth -= 1
         else:
             self._child, text = None, "".join(self._texts)
+            if text[:1] <= " ":
+                text = unindented(text)
             if (
                 tag == "Attr" and (name := own.get("name")) is not None
             ):  # the documented form, nearly always

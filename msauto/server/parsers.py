@@ -26,6 +26,7 @@ from msauto.model.live import (
     parse_folder,
 )
 from msauto.primitives.decimals import MOST, MOST_LONG, read_whole
+from msauto.primitives.normal_form import unindented
 from msauto.server import xml
 from msauto.server.error_answers import is_error_document, parse_failure
 
@@ -62,7 +63,7 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
     or its place is among ``unread_items``.
 
     ``database`` is the database asked, which some servers put in front of the folder: ``folder_otherwise`` includes it.
-    Raises ``UnreadableError`` for anything else, for several clips, and for a marker or segment without its key.
+    Raises ``UnreadableError`` for anything else, and for several clips.
     """
     clips = xml.find_roots(xml.parse_document(data, charset), "Clip", "the description of an asset")
     if len(clips) > 1:
@@ -150,15 +151,13 @@ class _Numbers:
         return readable
 
     def cannot_read(self, name: str, text: str | None) -> UnreadNumber:
-        """Return a number that cannot be read. Raises ``UnreadableError`` if it is missing, or one of too many."""
-        if text is None:
-            raise xml.unreadable(f"{name} is missing")
+        """Return a number that cannot be read, or is missing. Raises ``UnreadableError`` for one of too many."""
         self._count += 1
         if self._count > _MOST_UNREAD:
             raise xml.unreadable(
                 f"more than {_MOST_UNREAD:,} numbers of the answer cannot be read, the last is {name}"
             )
-        return UnreadNumber(name, text[:_KEPT])
+        return UnreadNumber(name, (text or "")[:_KEPT])
 
 
 def _describe(clip: xml.Element) -> str:
@@ -291,7 +290,8 @@ def read_attrs(element: xml.Element, parts: Parts | None = None) -> dict[str, st
     for child in element:
         if child.tag == "Attr" and (name := child.get("name")) is not None and not len(child):
             # The documented form, nearly always, and fast.
-            texts[_KNOWN.get(name, name)] = child.text or child.get("value") or ""
+            text = child.text or child.get("value") or ""
+            texts[_KNOWN.get(name, name)] = unindented(text) if text[:1] <= " " else text
             continue
         kind = xml.local(child)
         part = _PARTS.get(kind.lower())
@@ -405,7 +405,7 @@ def _fields_in_lines(text: str, asked: str | None) -> Fields | None:
             found.setdefault(match[1], []).append(last)
         elif last is not None:
             last.append(line)  # a value of several lines
-        elif line.strip():
+        elif line.strip() and not line.lstrip().startswith("="):  # else a value without a name
             return _field_in_text(text, asked)
     if found and asked:
         own = {asked, asked.rpartition(":")[2]}

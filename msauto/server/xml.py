@@ -18,6 +18,7 @@ from typing import Any, Final, cast
 from lxml import etree
 
 from msauto.errors import UnreadableError
+from msauto.primitives.normal_form import unindented
 
 # Encodings: real servers declare one over HTTP and another in the document, or none. Candidates are tried
 # in order; the first that can decode the bytes is used.
@@ -286,8 +287,8 @@ def name_of(qualified: str) -> str:
 
 
 def text_of(element: Element) -> str:
-    """Return all text inside, unchanged."""
-    return "".join(str(part) for part in element.itertext())
+    """Return all text inside, without the layout of the document."""
+    return unindented("".join(str(part) for part in element.itertext()))
 
 
 def attributes(element: Element) -> dict[str, str]:

@@ -128,6 +128,19 @@ def test_while_applying(
     assert comments(sims) == {"Evil": ["", ""], "Good": ["checked", "checked"]}
 
 
+@pytest.mark.parametrize(
+    "asset", [{"fields": {"comment": "checked"}}, {"xmp": {"dc:title": "New"}}]
+)
+def test_a_part_of_an_answer(desk: Desk, sims: list[Simulator], asset: dict[str, Any]) -> None:
+    task = {"name": "Describe", "asset": {"select": {"folder": "Raw"}, **asset}}
+    desk.write("play.yml", [{"hosts": "all", "tasks": [task]}])
+    sims[0].faults.add("partial@GET .*Evil")
+    stopped = desk.run("apply", "-i", "inventory.yml", "play.yml", "--yes")
+    assert stopped.code == 1
+    stopped.one_error("Evil", "206 with a part of the answer", "→")
+    assert [sim.writes() for sim in sims] == [[], []]
+
+
 def test_while_applying_what_stops_a_run_is_no_error_of_a_target(
     desk: Desk, sims: list[Simulator], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ Kinds of faults:
                                     before so many requests from now
   swallow                           report success, do nothing
   garbage, truncate, html           garbage, half an answer, a login page
+  partial                           the answer with the status 206
   cut_at:BYTES[:SECONDS]            a part of the answer
   slow_body[:SECONDS]               a slow answer
   before:CHANGE, after:CHANGE       change the content as another user does

@@ -128,14 +128,21 @@ CERTAIN = {
     "all": "done",
     "some": "failed",
     "none": "failed",
+    "unshown": "failed",
     "hidden": "failed",
     "unreadable": "later failed",
 }
-BROKEN = CERTAIN | {"some": "unverified", "hidden": "unverified", "unreadable": "later unverified"}
+BROKEN = CERTAIN | {
+    "some": "unverified",
+    "unshown": "unverified",
+    "hidden": "unverified",
+    "unreadable": "later unverified",
+}
 OPEN = {
     "all": "done",
     "some": "later unverified",
     "none": "later unverified",
+    "unshown": "unverified",
     "hidden": "unverified",
     "unreadable": "later unverified",
 }
@@ -150,7 +157,10 @@ RESPONSES: list[tuple[Rejected | InDoubt, dict[str, str]]] = [
     (Rejected(500, "boom"), BROKEN),
     (Rejected(501, "what?"), BROKEN),
     *(
-        (Rejected(status, "busy", seconds, repeatable=True), BROKEN | {"none": again})
+        (
+            Rejected(status, "busy", seconds, repeatable=True),
+            BROKEN | {"none": again, "unshown": again.replace("failed", "unverified")},
+        )
         for status in (429, 503)
         for seconds, again in (
             (7, "again 7"),
@@ -162,12 +172,16 @@ RESPONSES: list[tuple[Rejected | InDoubt, dict[str, str]]] = [
 ]
 
 
+EXTENTS: tuple[Extent, ...] = ("all", "some", "none", "unshown", "hidden")
+
+
 def seen(name: str) -> Event:
-    verdicts: dict[str, Extent] = {"all": "all", "some": "some", "none": "none", "hidden": "hidden"}
-    return Unreadable("garbage") if name == "unreadable" else EffectsRead(verdicts[name])
+    if name == "unreadable":
+        return Unreadable("garbage")
+    return EffectsRead(next(extent for extent in EXTENTS if extent == name))
 
 
-@pytest.mark.parametrize("what", ["all", "some", "none", "hidden", "unreadable"])
+@pytest.mark.parametrize("what", [*EXTENTS, "unreadable"])
 @pytest.mark.parametrize(
     ("trouble", "ends"), RESPONSES, ids=lambda x: str(x) if not isinstance(x, dict) else ""
 )
@@ -181,7 +195,7 @@ def test_every_failure_and_what_reading_shows_after_it(
         assert (progress.state, progress.pause) == (State.BACKING_OFF, float(rest[0]))
         once_more = replace(progress, state=State.SENT, tries=2)
         progress = step(step(once_more, trouble, POLICY), seen(what), POLICY)
-        kind = "failed"  # the tries are used up
+        kind = "unverified" if what == "unshown" else "failed"  # the tries are used up
     elif kind == "later":
         assert (progress.state, progress.pause) == (State.WAITING_TO_SETTLE, 0.25)
         progress = step(step(progress, PauseEnded(), POLICY), seen(what), POLICY)

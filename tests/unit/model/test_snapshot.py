@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, UnsetType
@@ -183,6 +184,16 @@ def test_an_aspect_that_no_request_touches_has_one_digest() -> None:
         RULES,
     )
     assert (cleared.changed, cleared.lost) == ([], [("field", "")])
+
+
+@pytest.mark.parametrize("count", [3, 9_999, 10_000, 100_000])
+def test_a_loss_among_many_is_a_loss(count: int) -> None:
+    part: dict[str, Json] = {str(key): {"frame": key} for key in range(count)}
+    part["1"] = {"twins": [{"frame": 1}, {"frame": 1}]}
+    seen = Seen.of({"marker": part_digest(part)})
+    one_twin: dict[str, Json] = {**part, "1": {"frame": 1}}
+    for less in (one_twin, {key: part[key] for key in part if key != "2"}):
+        assert compare({}, seen.items(), {"marker": less}, RULES).lost == [("marker", "")]
 
 
 def test_a_value_that_reading_does_not_show_is_hidden() -> None:

@@ -147,11 +147,6 @@ def test_a_marker_without_a_readable_uid_is_no_other_one(text: str) -> None:
     )
 
 
-def test_a_marker_without_a_uid_makes_the_answer_unreadable() -> None:
-    with pytest.raises(UnreadableError, match="the uid of a marker is missing"):
-        parse_clip(b'<Clip><Marker pos="0"/></Clip>')
-
-
 @table("xml/folders_of_clips", "text", "folder")
 def test_the_folder_of_a_clip_is_the_one_that_listings_show(text: str, folder: list[str]) -> None:
     assert parse_clip(f'<Clip folder="{text}"/>'.encode(), database="NEWS").folder == tuple(folder)

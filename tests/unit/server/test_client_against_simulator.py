@@ -225,6 +225,25 @@ def test_html_from_something_else_is_told() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [(206, {}), (206, {"Content-Range": "bytes 0-9/20"}), (200, {"Content-Range": "bytes 0-9/20"})],
+)
+def test_a_part_of_an_answer_is_told(status: int, headers: dict[str, str]) -> None:
+    async def part(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(status, headers=headers, text='<Clip link_id="1"/>')
+
+    async def main() -> None:
+        async with AsyncMediaServer("http://x", transport=httpx2.MockTransport(part)) as server:
+            for read in (server.asset, server.xmp, server.thumbnail):
+                with pytest.raises(RejectedError, match="a part of the answer"):
+                    await read("NEWS", "x")
+            with pytest.raises(RejectedError, match="a part of the answer"):
+                await server.list("NEWS")
+
+    asyncio.run(main())
+
+
 def test_login_page_in_place_of_an_answer_leaves_a_write_unknown(
     simulator: Simulator, server: MediaServer
 ) -> None:

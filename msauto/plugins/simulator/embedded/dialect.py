@@ -102,6 +102,7 @@ class SimDialect:
     )
     xml_encoding: str = _switch("utf-8 windows-1251 koi8-r utf-16", "encoding of documents")
     xml_namespace: str = _switch("none default", "default namespace of the root")
+    xml_layout: str = _switch("compact indented", "indented: each text on lines of its own")
     # Limits
     line_limit: str = _text("0", "longest request target in bytes, above it a 414; 0: unlimited")
     # Authentication

@@ -29,6 +29,7 @@ KINDS = {
     "cut_before": None,
     "cut_after": None,
     "garbage": None,
+    "partial": None,
     "truncate": None,
     "cut_at": 100,
     "swallow": None,
@@ -228,6 +229,10 @@ async def answer_with(
             later(numbers[0], work)
         case "garbage":
             return HttpAnswer(200, GARBAGE, work().content_type)
+        case "partial":
+            answer = work()
+            answer.status = 206
+            return answer
         case "truncate":
             answer = work()
             return answer.cut_at(len(answer.whole_body()) // 2)

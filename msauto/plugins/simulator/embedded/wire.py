@@ -229,6 +229,7 @@ _CHUNK = 65536  # characters
 _IMPOSSIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _SPECIAL = re.compile('[&<>"\r\n\t\x00-\x1f\ufffe\uffff\ud800-\udfff]')
 _ROOT = re.compile(r"<[\w:.-]+")
+_TEXT = re.compile(r"(?<=[^/])>([^<]*[^<\s][^<]*)</")
 
 
 @dataclass(slots=True)
@@ -302,7 +303,9 @@ def _framed(parts: Iterable[str], dialect: SimDialect) -> Iterator[str]:
     # RSS and Atom roots have a namespace already.
     if dialect.xml_namespace == "default" and " xmlns=" not in start[: start.find(">")]:
         start = _ROOT.sub(lambda match: f'{match[0]} xmlns="{NAMESPACE}"', start, count=1)
-    yield start
+    parts = chain((start,), parts)
+    if dialect.xml_layout == "indented":
+        parts = (_TEXT.sub(r">\n    \1\n  </", part) for part in parts)
     yield from parts
     if dialect.xml_wrapper != "none":
         yield "\n</xml>"
