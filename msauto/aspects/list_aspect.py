@@ -204,6 +204,11 @@ class ListAspect(Aspect):
         for key in matching.surplus:
             count += len(each_of(matching.live[key]))
         context.builder.emptied.append((self.name, count))
+        if not desired.items:
+            place = desired.exactly.place
+            context.warn(
+                f"`exactly` empties it of {self.called}s by a list with nothing in it ({place})"
+            )
 
     def with_keys_of_ours(
         self, context: PlanContext, items: Sequence[ListItem], live: Items

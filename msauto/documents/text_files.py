@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import csv
+import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 
@@ -42,7 +44,9 @@ _ENCODINGS: Final = re.compile(
 def decode(content: bytes, encoding: str = "") -> str:
     """Return the text of a file: by its byte order mark, else UTF-16 if every second byte is 0, else UTF-8."""
     marked = next((name for mark, name in _BYTE_ORDER_MARKS if content.startswith(mark)), None)
-    wide = "utf-16-le" if content[1:2] == b"\x00" else ""
+    wide = ""
+    if b"\x00" in content[:2]:
+        wide = "utf-16-le" if content[1:2] == b"\x00" else "utf-16-be"
     try:
         if encoding and not _ENCODINGS.fullmatch(encoding):
             raise LookupError
@@ -57,6 +61,33 @@ def decode(content: bytes, encoding: str = "") -> str:
         raise TextFileError(
             f"unknown encoding {encoding!r}", "write encoding='cp1252' or 'mac_roman'"
         ) from error
+
+
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_LONGEST_LINE: Final = 10_000
+_MOST_LINES: Final = 250_000
+_MOST_CHARACTERS: Final = 16 * 2**20
+
+
+def lines_of(text: str) -> Iterator[tuple[int, str]]:
+    """Return the lines of a text with their numbers: only CR and LF end one."""
+    return enumerate(_LINE_END.split(text), 1)
+
+
+def check_text_size(text: str) -> None:
+    """Raise :class:`TextFileError` for a text without bounds of its own that takes too much memory."""
+    if len(text) > _MOST_CHARACTERS:
+        raise TextFileError(f"the file has more than {_MOST_CHARACTERS:,} characters", "split it")
+
+
+def check_lines(text: str) -> None:
+    """Raise :class:`TextFileError` for too many lines, and for one that is too long; cells of tables may be longer."""
+    for number, line in lines_of(text):
+        if number > _MOST_LINES:
+            raise TextFileError(f"the file has more than {_MOST_LINES:,} lines", "split it", number)
+        if len(line) > _LONGEST_LINE:
+            why = f"the line has {len(line):,} characters, more than {_LONGEST_LINE:,}"
+            raise TextFileError(why, "export the file again, or shorten its texts", number)
 
 
 _MOST_VALUES: Final = 3_000_000
@@ -81,6 +112,40 @@ def _check_values(number: int) -> None:
     if number > _MOST_VALUES:
         why = f"the file has more than {_MOST_VALUES:,} values; each row of a table counts as {_VALUES_OF_ROW} more"
         raise TextFileError(why, "split the file")
+
+
+Row = tuple[int, Sequence[str]]
+"""The number of a line, from 1, and the values of the row that begins there."""
+_SEPARATOR_LINE: Final = re.compile(r'"?sep=(.)"?(?=[\r\n]|$)', re.IGNORECASE)
+"""The first line in which a table names what separates its values."""
+
+
+def table_rows(text: str, separator: str = "", header: int = 1) -> tuple[list[Row], str]:
+    """Return the rows of CSV from the line of the header on, and the separator; raises :class:`TextFileError`.
+
+    The separator is the one given, else that of a first line ``sep=;``, else of the header.
+    """
+    named = _SEPARATOR_LINE.match(text)
+    first = max(header, 2) if named else header
+    below = text
+    if first > 1:
+        parts = _LINE_END.split(text, maxsplit=first - 1)
+        below = parts[-1]
+        if len(parts) < first:
+            raise TextFileError(f"the file has no line {first}", "correct header=")
+    between = separator or (named[1] if named else header_delimiter(below))
+    check_table_size(below, between)
+    reader = csv.reader(io.StringIO(below, newline=""), delimiter=between, strict=True)
+    line = first
+    rows: list[Row] = []
+    try:
+        for cells in reader:
+            rows.append((line, cells))
+            line = first + reader.line_num
+    except (csv.Error, TypeError) as error:
+        why = f"the file is not valid CSV: {error}"
+        raise TextFileError(why, "check its quotes, and delimiter=", line) from error
+    return rows, between
 
 
 def header_delimiter(text: str) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
-import io
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -20,9 +18,8 @@ from msauto.documents.loader import load_yaml, plain
 from msauto.documents.text_files import (
     TextFileError,
     check_json_size,
-    check_table_size,
     decode,
-    header_delimiter,
+    table_rows,
 )
 from msauto.errors import InputError, nearest
 from msauto.playbook.input_files import LookupContext
@@ -64,48 +61,42 @@ def reader_of(kind: str) -> Callable[..., Any]:
 
 @template_lookup
 def lookup_csv(
-    context: LookupContext, name: str, delimiter: str = "", encoding: str = ""
+    context: LookupContext, name: str, delimiter: str = "", encoding: str = "", header: Any = 1
 ) -> list[dict[str, str]]:
     """The rows of a CSV file by the names of its header.
 
     All values are text. `items` of `rss`, `loop` and `vars` take the rows as they are. A `'` before a formula, as in
-    CSV of msauto, is left out. Option delimiter=';' is the sign between the values; without it, the header decides: a
-    comma, a semicolon or a tab. Option encoding='cp1252' is for a file that is not UTF-8.
+    CSV of msauto, is left out. Option delimiter=';' is the sign between the values; without it, a first line `sep=;` or
+    the header decides: a comma, a semicolon or a tab. Option header=3 is the line of the header, if titles are above
+    it. Option encoding='cp1252' is for a file that is not UTF-8.
 
     Example: lookup('csv', 'promos.csv')
     """
     content = context.read(name)
     place = context.shown(name)
-    line = 1
-    rows = []
+    if not isinstance(header, int) or header < 1:
+        raise TemplateFunctionError("header is not the number of a line", "write header=2")
     try:
         text = decode(content, str(encoding))
-        between = str(delimiter) or header_delimiter(text)
-        check_table_size(text, between)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=between)
-        for cells in reader:
-            if cells:
-                rows.append((line, list(map(as_written, cells))))
-            line = reader.line_num + 1
+        table, between = table_rows(text, str(delimiter), header)
     except TextFileError as error:
         raise TemplateFunctionError(f"{place}:{error.line or 1}: {error}", error.remedy) from error
-    except (csv.Error, TypeError) as error:
-        why = f"{place}:{line}: the file is not valid CSV: {error}"
-        raise TemplateFunctionError(why, "check its quotes, and delimiter=") from error
+    rows = [(line, list(map(as_written, cells))) for line, cells in table if cells]
     if not rows:
         return []
-    first, header = rows[0]
-    for column, number in Counter(header).items():
+    first, names = rows[0]
+    for column, number in Counter(names).items():
         if column and number > 1:
             why = f"{place}:{first}: the header has the name {column!r} twice"
             raise TemplateFunctionError(why, "rename or remove one of the columns")
     for line, cells in rows:
-        if len(cells) != len(header):
-            why = f"{place}:{line}: the row has {len(cells)} values, and the header {len(header)} names"
-            remedy = f"write {between!r} between all values, also empty ones, and quote a value that contains it"
+        if len(cells) != len(names):
+            why = f"{place}:{line}: the row has {len(cells)} values, and the header {len(names)} names"
+            remedy = f"write {between!r} between all values, also empty ones, and quote a value that contains it; "
+            remedy += "if titles are above the header, name its line: header=2"
             raise TemplateFunctionError(why, remedy)
-    context.files.headers.setdefault(tuple(header), {})[f"{place}:{first}"] = None
-    return [dict(zip(header, cells, strict=True)) for _, cells in rows[1:]]
+    context.files.headers.setdefault(tuple(names), {})[f"{place}:{first}"] = None
+    return [dict(zip(names, cells, strict=True)) for _, cells in rows[1:]]
 
 
 @template_lookup

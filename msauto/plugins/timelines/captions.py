@@ -9,7 +9,9 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
+from msauto.documents.text_files import lines_of
 from msauto.plugins.timelines.timeline import (
     EditMarker,
     EditSegment,
@@ -21,101 +23,113 @@ from msauto.plugins.timelines.timeline import (
     one_line,
     show_clock,
     shown_text,
-    with_extra_values,
 )
 
 _TIMES = re.compile(r"(?P<start>[\d:.,]+)\s*-->\s*(?P<end>[\d:.,]+)(?:\s.*)?")
-_TAG = re.compile(r"</?[^<>]*>")
+_TAG = re.compile(r"</?(?:[A-Za-z][^<>]*)?>|<\d[\d:.]*>|\{\\[^{}]*\}")
+"""A tag of style, a time inside a cue, and an override of SubStation, such as ``{\\an8}``."""
+_LIKE_TIMES = re.compile(r"\s*-?\d.*-->|\s*\d+:\d\d:\d\d\S*\s+\S+\s+\d+:\d\d:\d\d")
+_COMMENTS = ("NOTE", "STYLE", "REGION")
 _EXTRA = "NOTE msauto "
 
 
 def read_captions(text: str, clock: TimelineClock) -> EditTimeline:
-    """Read cues as segments; a cue of one frame, or one that msauto wrote as a marker, is a marker."""
+    """Read cues as segments; a cue of one frame is a marker.
+
+    An empty line ends a block of WebVTT. A cue of SRT may hold one: only the next times, or its number, end it.
+    """
     timeline = EditTimeline()
+    is_vtt = text.startswith("WEBVTT")
     extra = ""
-    for number, lines in _blocks(text):
-        name, *below = lines
-        if "-->" in name:
-            name, below = "", lines
-        elif not below or "-->" not in below[0]:
-            if not name.startswith(("WEBVTT", "NOTE", "STYLE", "REGION")):
-                raise TimelineError(
-                    f"the block has no times: {name[:60]!r}", "add 00:00:00.000 --> …", number
-                )
-            extra = ""
-            if name.startswith(_EXTRA):
-                extra = name.removeprefix(_EXTRA)
+    for number, lines in _blocks(text, is_vtt=is_vtt):
+        has_times = "-->" in "".join(lines[1:2])
+        if is_vtt and lines[0].startswith(_COMMENTS) and not has_times:
+            extra = lines[0].partition(_EXTRA)[2]
             continue
-        _add_cue(timeline, name, below, extra, number + len(lines) - len(below), clock)
+        _read_block(timeline, number, lines, extra, clock, is_vtt=is_vtt)
         extra = ""
     return timeline
 
 
+def _read_block(
+    timeline: EditTimeline,
+    number: int,
+    lines: list[str],
+    extra: str,
+    clock: TimelineClock,
+    *,
+    is_vtt: bool,
+) -> None:
+    """Add the cues of a block, each of which begins with its times; a name or a number may be above them."""
+    starts = []
+    for place, line in enumerate(lines):
+        if _LIKE_TIMES.match(line) or (is_vtt and "-->" in line):
+            starts.append(place)
+    above = lines[: starts[0]] if starts else lines
+    is_header = is_vtt and number == 1
+    if starts and above and (is_vtt or above[-1].strip().isdecimal()):
+        above = above[:-1]
+    for place, line in enumerate(above):
+        if line.strip() and not is_header:
+            remedy = "add its times above it: 00:00:00.000 --> …"
+            timeline.unknown(number + place, line, remedy)
+            break
+    for start, end in pairwise([*starts, len(lines)]):
+        words = lines[start + 1 : end]
+        if end < len(lines) and words and words[-1].strip().isdecimal():
+            words.pop()  # the number of the next one
+        _add_cue(timeline, lines[start], words, extra, number + start, clock)
+
+
 def _add_cue(
     timeline: EditTimeline,
-    name: str,
-    lines: list[str],
+    line: str,
+    words: list[str],
     extra: str,
     number: int,
     clock: TimelineClock,
 ) -> None:
-    """Add a cue of these lines, the first of which has its times and this number."""
-    times = _TIMES.fullmatch(lines[0].strip())
+    times = _TIMES.fullmatch(line.strip())
     if times is None:
         raise TimelineError(
-            f"invalid times of a cue: {lines[0][:60]!r}", "write 00:00:00.000 --> …", number
+            f"invalid times of a cue: {line[:60]!r}", "write 00:00:00.000 --> …", number
         )
-    start = clock.position(times["start"], number)
-    duration = clock.position(times["end"], number) - start
-    if duration < 0:
-        raise TimelineError("the cue ends before it starts", "correct its times", number)
-    marked_up = " ".join(lines[1:])
-    words = one_line(html.unescape(_TAG.sub("", marked_up)))
-    is_short = duration <= 1 and not name.startswith("segment ")
-    if is_short or name.startswith("marker "):
-        marker = EditMarker(start, words)
-        timeline.markers.append(with_extra_values(marker, extra, shown_text, number))
-    else:
-        segment = EditSegment(start, duration, words)
-        timeline.segments.append(with_extra_values(segment, extra, shown_text, number))
+    frame, duration = clock.lasting(times["start"], times["end"], number)
+    title = one_line(html.unescape(_TAG.sub("", " ".join(words))))
+    point = EditMarker(frame, title, line=number)
+    timeline.add(point, duration, further=extra)
 
 
-def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the blocks between empty lines, each with the number of its first line."""
-    block = []
-    for number, line in enumerate([*text.splitlines(), ""], 1):
-        if line.strip():
+def _blocks(text: str, *, is_vtt: bool) -> Iterator[tuple[int, list[str]]]:
+    """Yield the blocks between empty lines, each with the number of its first line; SRT is one block."""
+    block: list[str] = []
+    for number, line in lines_of(f"{text}\n"):
+        if line or not is_vtt:
             block.append(line)
         elif block:
             yield number - len(block), block
             block = []
+    if not is_vtt:
+        yield 1, block
 
 
 def write_vtt(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write segments and markers as cues; a marker lasts one frame. WebVTT counts from the first frame."""
     title = one_line(timeline.title).replace("-->", "->")
     lines = [f"WEBVTT {title}".rstrip(), ""]
-    items: list[EditMarker | EditSegment] = [*timeline.segments, *timeline.markers]
-    items.sort(key=_start)
-    for number, item in enumerate(items, 1):
-        start = _start(item)
-        kind, duration = "marker", 1
-        if isinstance(item, EditSegment):
-            kind, duration = "segment", item.duration
+    for number, item in enumerate(timeline.items(), 1):
+        kind = "segment" if isinstance(item, EditSegment) else "marker"
+        duration = getattr(item, "duration", 1)
         shown = shown_text(item)
         extra = extra_values(item, shown, colored=False)
         if extra:
             lines += [f"{_EXTRA}{extra}", ""]
         lines.append(f"{kind} {number}")
-        lines.append(f"{_time(start, clock)} --> {_time(start + duration, clock)}")
+        lines.append(f"{_time(item.start, clock)} --> {_time(item.start + duration, clock)}")
         if shown:
-            lines.append(html.escape(shown, quote=False))
+            lines.append(html.escape(shown, quote=False).replace("{", "&#123;"))
         lines.append("")
     return WrittenTimeline("\n".join(lines))
-
-
-def _start(item: EditMarker | EditSegment) -> int:
-    return item.frame if isinstance(item, EditMarker) else item.start
 
 
 def _time(frame: int, clock: TimelineClock) -> str:

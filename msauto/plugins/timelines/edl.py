@@ -12,12 +12,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import accumulate
 
 from msgspec import Struct, field
 
+from msauto.documents.text_files import lines_of
+from msauto.plugins.timelines.tables import add_row
 from msauto.plugins.timelines.timeline import (
     COLORS,
+    LONGEST_TEXT,
     EditMarker,
     EditSegment,
     EditTimeline,
@@ -27,113 +31,89 @@ from msauto.plugins.timelines.timeline import (
     color_of,
     extra_values,
     one_line,
+    shortened,
     shown_text,
-    with_extra_values,
 )
 
 _TC = r"\d{1,4}[:;]\d{2}[:;]\d{2}[:;]\d{2,3}"
 _TIMES = re.compile(rf"(?<!\S){_TC}\s+{_TC}\s+(?P<start>{_TC})\s+(?P<end>{_TC})(?!\S)")
 _NUMBER = re.compile(r"\d{1,6}")
-_EDIT = re.compile(r"C|D|W\d*|K\S*")
-_FRAMES = re.compile(r"\d{1,4}")
+_TRACK_AND_EDIT = re.compile(
+    r"\s(?P<track>\S+)\s+(?:(?P<edit>C|D|W\d*|K\S*)(?:\s+[BO])?(?:\s+\d{1,4})?|\d{1,4})$"
+)
+"""``K B`` is the background of a key. Avid leaves out the ``D`` of some dissolves, not their frames."""
 _LIKE_TC = r"\d{1,4}[:;.,]\d{2}[:;.,]\d{2}[:;.,]\d{2}"
-_LIKE_EVENT = re.compile(rf"\d{{3,6}}\s.*{_LIKE_TC}\s+{_LIKE_TC}")
-_LOCATOR = re.compile(r"\*\s*LOC:\s*(?P<at>\S+)(?:\s+(?P<color>\S+))?(?:\s+(?P<text>.*))?")
-_CLIP_NAME = re.compile(r"\*\s*(?P<which>FROM|TO) CLIP NAME:\s*(?P<name>.*)")
+_LIKE_EVENT = re.compile(rf"\d{{1,6}}\s.*{_LIKE_TC}\s+{_LIKE_TC}")
+_LIKE_LOCATOR = re.compile(rf"\*?\s*LOC:|\*\s*{_TC}(?!\S)")
+"""The line of a locator; without ``LOC:``, of a bookmark of Nucoda."""
+_LOCATOR = re.compile(r"(?:LOC:\s*)?(\d\S*)(?:\s+(\S+))?(?:\s+(.*))?")
+_CLIP_NAME = re.compile(r"\*?\s*(?P<which>FROM|TO) CLIP NAME:\s*(?P<name>.*)")
+_RESOLVE_MARKER = re.compile(r"(.*?)\|C:(?:ResolveColor)?(\S*)\s*(?:\|M:(.*?))?(?:\|D:(\d{1,9}))?")
+"""``note |C:color |M:name |D:frames``; the frames may be left out."""
 _EXTRA = re.compile(r"\*\s*MSAUTO:\s?(?P<json>.*)")
+_KNOWN = re.compile(r"[*>=]|(?:M2|REM|AUD|GPI|EFFECTS? NAME IS)\b|[A-Z][A-Z0-9 _./-]*:")
+"""What begins lines without markers and segments; a comment may lack its asterisk."""
+_MARKER_ROW = re.compile(
+    rf"\*\s+\d+\s+(?P<color>[A-Za-z]+)\s(?P<user>.*?)(?<!\S)(?P<start>{_TC})(?:\s+(?P<end>{_TC}))?"
+    rf"(?:\s+(?P<duration>{_TC}))?\s+(?P<edit_track>\S+)(?:\s+(?P<title>.*))?"
+)
+"""A row of the table of markers that Avid writes at the end; the name of a marker is that of its user."""
 _NO_NAME = re.compile(r"AX|BL|\d*")
-_LONGEST_TEXT = 200
-"""Characters of a text in a written line. CMX3600 has lines of 80; exports of Avid have longer locators."""
 _EXTRA_PART = re.compile(r".{0,159}\S|.+")
 """A line of further values; a space at its end would be lost."""
+_HEADER = re.compile(r"(?:^|[\r\n])(?:TITLE:|FCM:|\*[ \t]*LOC:)")
+_EXPORT_AGAIN = "begin it with * if it is a comment, else export the EDL again as CMX3600"
 
 
 def is_edl(text: str) -> bool:
     """Return whether a text looks like an EDL."""
-    return any(
-        re.match(r"TITLE:|FCM:|\*\s*LOC:", line) or _event(line.strip())
-        for line in text.splitlines()
-    )
+    return bool(_HEADER.search(text) or _TIMES.search(text))
 
 
 # Reading -------------------------------------------------------------------------------------------------------
 
 
-def _event(line: str, number: int = 0, *, drop: bool = False) -> _EditLine | None:
+def _event(line: str, number: int = 0) -> _Event | None:
     """Read ``number reel track edit [frames] source source start end``; a reel may contain spaces."""
     times = _TIMES.search(line)
-    if times is None or not line[0].isdigit():
+    if times is None:
         return None
-    parts = line[: times.start()].rsplit(None, 3)
-    has_frames = len(parts) == 4 and _FRAMES.fullmatch(parts[3]) and _EDIT.fullmatch(parts[2])
-    if not has_frames:
-        parts = line[: times.start()].rsplit(None, 2)
-    if len(parts) < 3:
+    tail = _TRACK_AND_EDIT.search(line[: times.start()].rstrip())
+    if tail is None:
         return None
-    before, track, edit = parts[:3]
-    event_number, *reel = before.split(None, 1)
-    if not _NUMBER.fullmatch(event_number) or not _EDIT.fullmatch(edit):
+    event_number, *reel = line[: tail.start()].split(None, 1)
+    if not _NUMBER.fullmatch(event_number):
         return None
-    return _EditLine(
+    return _Event(
         line=number,
-        drop=drop,
-        reel="".join(reel),
-        track=track,
-        edit=edit,
+        reel="".join(reel).rstrip(),
+        track=tail["track"],
+        edit=tail["edit"] or "D",
         start=times["start"],
         end=times["end"],
     )
 
 
-class _ResolveMarker(Struct, frozen=True):
-    """A marker of Resolve below an event."""
+class _Locator(Struct):
+    """The marker of a locator, and its further values."""
 
-    note: str
-    color: str
-    name: str
-    duration: str
-
-
-def _resolve_marker(line: str) -> _ResolveMarker | None:
-    note, _, rest = line.partition("|C:")
-    color, _, rest = rest.partition("|M:")
-    name, _, duration = rest.rpartition("|D:")
-    color = color.rstrip()
-    is_length = duration.isdecimal() and len(duration) < 10
-    is_color = len(color.split()) <= 1 and not color[:1].isspace()
-    if is_length and is_color:
-        return _ResolveMarker(note.rstrip(), color, name.rstrip(), duration)
-    return None
-
-
-class _EdlLine(Struct, kw_only=True):
-    """An event, or a locator. ``drop``: its time codes are drop frame."""
-
-    line: int
-    drop: bool
+    marker: EditMarker
     extra: str = ""
 
-    def frame(self, timecode: str, clock: TimelineClock) -> int:
-        return clock.position(timecode, self.line, drop=self.drop)
 
-
-class _Locator(_EdlLine, kw_only=True):
-    """The line of a locator."""
-
-    match: re.Match[str]
-
-
-class _EditLine(_EdlLine, kw_only=True):
+class _Event(Struct, kw_only=True):
     """The line of an event, and the lines below it."""
 
+    line: int
     reel: str
     track: str
     edit: str
     start: str
     end: str
+    extra: str = ""
     names: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    marker: _ResolveMarker | None = None
+    notes: dict[int, str] = field(default_factory=dict)
+    markers: list[tuple[EditMarker, int]] = field(default_factory=list)
 
     @property
     def is_video(self) -> bool:
@@ -147,95 +127,110 @@ class _EditLine(_EdlLine, kw_only=True):
             return named
         return "" if _NO_NAME.fullmatch(self.reel) else self.reel
 
+    def add_line(self, number: int, line: str) -> None:
+        """Add a line that is below the event; those above a marker of Resolve are its comment."""
+        name = _CLIP_NAME.fullmatch(line)
+        marked = _RESOLVE_MARKER.fullmatch(line)
+        if name:
+            self.names[name["which"]] = name["name"].strip()
+        elif marked:
+            note, color, title, frames = marked.groups(default="")
+            comment = "\n".join(filter(None, (*self.notes.values(), note.rstrip())))
+            marker = EditMarker(0, title.rstrip(), comment, color=color, line=number)
+            self.markers.append((marker, int(frames or 1)))
+            self.notes = {}
+        else:
+            self.notes[number] = line
+
 
 def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
     """Read events as segments, and locators and the markers of Resolve as markers."""
     timeline = EditTimeline()
-    entries = _entries(text, timeline)
-    if not entries and not is_edl(text):
-        raise TimelineError("no event and no locator found", "export it as a CMX3600 EDL")
-    has_video = any(isinstance(entry, _EditLine) and entry.is_video for entry in entries)
+    if _is_drop(text):
+        clock = clock.of_drop_colons()
+    entries = _entries(text, timeline, clock)
+    has_video = any(isinstance(entry, _Event) and entry.is_video for entry in entries)
     for entry in entries:
         if isinstance(entry, _Locator):
-            timeline.markers.append(_located(entry, clock))
-        elif entry.marker is not None:
-            _add_marker(timeline, entry, entry.marker, clock)
-        elif entry.reel != "BL" and entry.is_video == has_video:
-            _add_segment(timeline, entry, clock)
+            timeline.add(entry.marker, 0, further=entry.extra)
+            continue
+        for number, line in entry.notes.items():
+            _check_known(timeline, number, line)
+        for marker, frames in entry.markers:
+            start = clock.position(entry.start, entry.line)
+            timeline.add(replace(marker, start=start), frames)
+        is_shown = entry.reel != "BL" and entry.is_video == has_video
+        if is_shown and not entry.markers:
+            _add_event(timeline, entry, clock)
     return timeline
 
 
-def _located(entry: _Locator, clock: TimelineClock) -> EditMarker:
-    """Return the marker of a locator; what should be its color may be the first word of its text."""
-    color = entry.match["color"] or ""
-    words = entry.match["text"] or ""
-    if color.casefold() not in COLORS:
-        words = f"{color} {words}".strip()
-        color = ""
-    marker = EditMarker(entry.frame(entry.match["at"], clock), words, color=color)
-    return with_extra_values(marker, entry.extra, _text, entry.line)
-
-
-def _add_marker(
-    timeline: EditTimeline, entry: _EditLine, marker: _ResolveMarker, clock: TimelineClock
-) -> None:
-    """Add a marker of Resolve, or a segment if it lasts more than a frame."""
-    start = entry.frame(entry.start, clock)
-    notes = "\n".join(filter(None, (*entry.notes, marker.note)))
-    color = marker.color.removeprefix("ResolveColor")
-    timeline.add_lasting(EditMarker(start, marker.name, notes, color=color), int(marker.duration))
-
-
-def _add_segment(timeline: EditTimeline, entry: _EditLine, clock: TimelineClock) -> None:
-    start = entry.frame(entry.start, clock)
-    duration = entry.frame(entry.end, clock) - start
-    if duration < 0:
-        remedy = "correct the record time codes"
-        raise TimelineError("the event ends before it starts", remedy, entry.line)
+def _add_event(timeline: EditTimeline, event: _Event, clock: TimelineClock) -> None:
+    start, duration = clock.lasting(event.start, event.end, event.line)
     if duration:  # the outgoing side of a transition has none
-        segment = EditSegment(start, duration, entry.title())
-        timeline.segments.append(with_extra_values(segment, entry.extra, _text, entry.line))
+        point = EditMarker(start, event.title(), line=event.line)
+        timeline.add(point, duration, further=event.extra)
 
 
-def _entries(text: str, timeline: EditTimeline) -> list[_Locator | _EditLine]:
-    """Return events and locators in their order; set the title of the timeline."""
-    drop = False
-    last: _EditLine | None = None
-    entries: list[_Locator | _EditLine] = []
-    for number, raw in enumerate(text.splitlines(), 1):
+def _check_known(timeline: EditTimeline, number: int, line: str) -> None:
+    if line and not _KNOWN.match(line):
+        timeline.unknown(number, line, _EXPORT_AGAIN)
+
+
+def _is_drop(text: str) -> bool:
+    """Return whether colons mean drop frame: if the first ``FCM`` above all events has it; others are of sources."""
+    above = re.split(r"(?:^|[\r\n])[ \t]*\d", text, maxsplit=1)[0]
+    modes = re.findall(r"(?:^|[\r\n])[ \t]*FCM:[ \t]*(\S+)", above)
+    return modes[:1] == ["DROP"]
+
+
+def _entries(text: str, timeline: EditTimeline, clock: TimelineClock) -> list[_Locator | _Event]:
+    """Return events and locators in their order, and add the rows of a table of markers."""
+    last: _Event | None = None
+    above = ""
+    is_comment = False
+    entries: list[_Locator | _Event] = []
+    for number, raw in lines_of(text):
         line = raw.strip()
-        if line.startswith("FCM:"):
-            drop = line.removeprefix("FCM:").strip().upper().startswith("DROP")
-        elif line.startswith("TITLE:"):
-            timeline.title = line.removeprefix("TITLE:").strip()
-        elif event := _event(line, number, drop=drop):
+        if "Marker Name" in line:
+            above = line
+        continues_comment = is_comment and raw[:1].isspace()
+        is_comment = line.startswith("*") or continues_comment
+        event = _event(line, number)
+        if event is not None:
             last = event
             entries.append(event)
         elif _LIKE_EVENT.match(line):
             raise TimelineError(
                 f"invalid event: {line[:60]!r}", "export the EDL again as CMX3600", number
             )
-        elif re.match(r"\*\s*LOC:", line):
-            match = _LOCATOR.fullmatch(line)
-            if match is None:
-                remedy = "write * LOC: 01:00:00:00 RED text"
-                raise TimelineError(f"the locator has no time code: {line!r}", remedy, number)
-            entries.append(_Locator(line=number, drop=drop, match=match))
+        elif _LIKE_LOCATOR.match(line):
+            entries.append(_locator(line, number, clock))
         elif (match := _EXTRA.fullmatch(line)) and entries:
             entries[-1].extra += match["json"]
+        elif row := _MARKER_ROW.fullmatch(line):
+            cells = {name: cell.strip() for name, cell in row.groupdict(default="").items()}
+            add_row(timeline, cells, number, clock)
+        elif "Start TC" in above and re.match(r"\*\s+\d", line):
+            timeline.unknown(number, line, _EXPORT_AGAIN)
         elif last is not None:
-            _add_line(last, line)
+            last.add_line(number, line)
+        elif not continues_comment:
+            _check_known(timeline, number, line)
     return entries
 
 
-def _add_line(entry: _EditLine, line: str) -> None:
-    """Add a line that belongs to the event above it."""
-    if match := _CLIP_NAME.fullmatch(line):
-        entry.names[match["which"]] = match["name"].strip()
-    elif marker := _resolve_marker(line):
-        entry.marker = marker
-    elif line and entry.marker is None and not line.startswith(("*", "M2", ">")):
-        entry.notes.append(line)
+def _locator(line: str, number: int, clock: TimelineClock) -> _Locator:
+    """Read a locator; what should be its color may be the first word of its text."""
+    match = _LOCATOR.fullmatch(line.lstrip("* "))
+    if match is None:
+        remedy = "write * LOC: 01:00:00:00 RED text"
+        raise TimelineError(f"the locator has no time code: {line!r}", remedy, number)
+    at, color, text = match.groups(default="")
+    if color.casefold() not in COLORS:
+        text = f"{color} {text}".strip()
+        color = ""
+    return _Locator(EditMarker(clock.position(at, number), text, color=color, line=number))
 
 
 # Writing -------------------------------------------------------------------------------------------------------
@@ -248,14 +243,14 @@ def write_edl(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     below: list[list[str]] = [[] for _ in segments]
     # The first segment that ends after a marker is where the latest end so far first lies behind the marker.
     ends = list(accumulate((segment.start + segment.duration for segment in segments), max))
-    for marker in sorted(timeline.markers, key=lambda marker: marker.frame):
-        place = bisect_right(ends, marker.frame)
+    for marker in sorted(timeline.markers, key=lambda marker: marker.start):
+        place = bisect_right(ends, marker.start)
         locators = above
-        if place < len(segments) and segments[place].start <= marker.frame:
+        if place < len(segments) and segments[place].start <= marker.start:
             locators = below[place]
         locators += _locator_lines(marker, clock)
     frame_code = "DROP" if clock.drop else "NON-DROP"
-    lines = [f"TITLE: {_shortened(timeline.title)}"]
+    lines = [f"TITLE: {shortened(one_line(timeline.title))}"]
     lines.append(f"FCM: {frame_code} FRAME")
     if above:
         lines += ["", *above]
@@ -270,7 +265,7 @@ def write_edl(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
 def _locator_lines(marker: EditMarker, clock: TimelineClock) -> list[str]:
     text = _text(marker)
     color = color_of(marker.track).upper()
-    line = f"* LOC: {clock.show(marker.frame)} {color:7} {text}".rstrip()
+    line = f"* LOC: {clock.show(marker.start)} {color:7} {text}".rstrip()
     return [line, *_extra_lines(extra_values(marker, text))]
 
 
@@ -288,19 +283,12 @@ def _extra_lines(values: str) -> list[str]:
 
 
 def _text(item: EditMarker | EditSegment) -> str:
-    return _shortened(shown_text(item))
-
-
-def _shortened(text: str) -> str:
-    flat = one_line(text)
-    if len(flat) <= _LONGEST_TEXT:
-        return flat
-    return f"{flat[: _LONGEST_TEXT - 3].rstrip()}..."
+    return shortened(shown_text(item))
 
 
 def _warnings(timeline: EditTimeline) -> Iterator[str]:
     texts = [*map(shown_text, timeline.markers), *map(shown_text, timeline.segments)]
-    if cut := sum(len(text) > _LONGEST_TEXT for text in texts):
-        yield f"{cut} of its texts are longer than {_LONGEST_TEXT} characters: other programs see the beginning"
+    if cut := sum(len(text) > LONGEST_TEXT for text in texts):
+        yield f"{cut} of its texts are longer than {LONGEST_TEXT} characters: other programs see the beginning"
     if any(marker.title and marker.comment for marker in timeline.markers):
         yield "a locator has one text: other programs see the title of a marker, not its comment"

@@ -71,9 +71,9 @@ def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, t
             length = f"it starts at frame {start} and is {segment.duration} frames long"
             warnings.append(f"segment {segment.number} is left out: {length}")
             continue
-        texts = {name: segment.text(name) or "" for name in timelines.SEGMENT_TEXTS}
+        title, keywords = (segment.text(name) or "" for name in timelines.SEGMENT_TEXTS)
         number = segment.number if segment.number >= 0 else None
-        edit_segment = timelines.EditSegment(start, segment.duration, **texts, number=number)
+        edit_segment = timelines.EditSegment(start, segment.duration, title, keywords, number)
         timeline.segments.append(edit_segment)
     return timeline, tuple(warnings)
 
@@ -83,15 +83,11 @@ def _edit_marker(marker: live.Marker, warnings: list[str]) -> timelines.EditMark
     if track not in registry.TRACKS:
         track = registry.DEFAULT_TRACK
         warnings.append(f"track of marker {marker.uid}, which no task can set: {marker.track}")
-    others = []
-    for name, text in marker.fields.items():
-        if text and name not in _HELD:
-            others.append(name)
+    filled = {name for name, text in marker.fields.items() if text}
+    others = filled - _HELD
     if others:
         names = ", ".join(sorted(others))
         warnings.append(f"marker {marker.uid} has attributes that no timeline holds: {names}")
-    texts: dict[str, Any] = {}
-    for name in timelines.MARKER_TEXTS:
-        texts[name] = marker.fields.get(name, "")
+    texts: dict[str, Any] = {name: marker.fields.get(name, "") for name in timelines.MARKER_TEXTS}
     rating = read_whole(marker.fields.get("rating")) or 0
     return timelines.EditMarker(marker.frame, **texts, rating=rating, track=track)

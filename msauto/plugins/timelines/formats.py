@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from msauto.documents.text_files import decode
+from msauto.documents.text_files import check_lines, check_text_size, decode
 from msauto.plugins.timelines.captions import read_captions, write_vtt
 from msauto.plugins.timelines.edl import is_edl, read_edl, write_edl
 from msauto.plugins.timelines.otio import read_otio, write_otio
 from msauto.plugins.timelines.tables import (
     is_marker_list,
-    is_table,
     read_csv,
     read_marker_list,
     read_xlsx,
+    separator_of,
     write_csv,
 )
 from msauto.plugins.timelines.timeline import (
-    MOST_CHARACTERS,
     EditTimeline,
     TimelineClock,
     TimelineError,
     WrittenTimeline,
-    check_lines,
     check_tracks,
     with_track,
 )
@@ -37,7 +35,6 @@ WRITERS: Final[Mapping[str, Callable[[EditTimeline, TimelineClock], WrittenTimel
 """The formats that can be written, each with its ending."""
 _READERS: Final[Mapping[str, Callable[[str, TimelineClock], EditTimeline]]] = {
     "edl": read_edl,
-    "otio": read_otio,
     "vtt": read_captions,
     "srt": read_captions,
 }
@@ -59,8 +56,10 @@ def read_timeline(
     """
     own_tracks = check_tracks(tracks or {})
     timeline = _read(content, name.rpartition(".")[2].casefold(), clock, columns or {}, encoding)
+    if timeline.problems and not timeline.items():
+        raise timeline.problems[0]
     timeline.markers = [with_track(marker, own_tracks) for marker in timeline.markers]
-    timeline.markers.sort(key=lambda marker: marker.frame)
+    timeline.markers.sort(key=lambda marker: marker.start)
     timeline.segments.sort(key=lambda segment: segment.start)
     return timeline
 
@@ -73,28 +72,28 @@ def _read(
     text = decode(content, encoding)
     if not text.strip():
         raise TimelineError("the file is empty", "export it again")
-    is_otio = ending == "otio" or '"OTIO_SCHEMA"' in text[:10_000]
-    if not is_otio and len(text) > MOST_CHARACTERS:
-        raise TimelineError(
-            f"the file has more than {MOST_CHARACTERS:,} characters", "split the timeline"
-        )
-    if ending in {"csv", "tsv"} and not is_marker_list(text):
-        return read_csv(text, clock, columns)
-    is_sheet = bool(columns) or is_table(text)
-    if not is_otio and not is_sheet:
-        check_lines(text)
-    if ending in _READERS:
-        return _READERS[ending](text, clock)
-    if text.startswith("WEBVTT") or " --> " in text[:1000]:
-        return read_captions(text, clock)
-    if is_otio:
+    if ending == "otio" or '"OTIO_SCHEMA"' in text[:10_000]:
         return read_otio(text, clock)
-    if is_marker_list(text):
-        return read_marker_list(text, clock)
-    if is_edl(text):
-        return read_edl(text, clock)
-    if is_sheet:
+    check_text_size(text)
+    is_sheet = ending in {"csv", "tsv"} or columns or separator_of(text)
+    if not is_sheet:
+        check_lines(text)
+    reader = _READERS.get(ending)
+    if reader is None and is_marker_list(text):
+        reader = read_marker_list
+    if reader is None and not is_sheet:
+        reader = _reader_of(text)
+    if reader is None:
         return read_csv(text, clock, columns)
+    return reader(text, clock)
+
+
+def _reader_of(text: str) -> Callable[[str, TimelineClock], EditTimeline]:
+    """Return the reader of a text that is not a table; raises :class:`TimelineError`."""
+    if text.startswith("WEBVTT") or " --> " in text[:1000]:
+        return read_captions
+    if is_edl(text):
+        return read_edl
     raise TimelineError(
         "the format is not known",
         "use EDL, OTIO, WebVTT, SRT, XLSX, CSV with a header, or a marker list of Avid",

@@ -39,6 +39,7 @@ def lookup_timeline(
         timeline = read_timeline(
             content, name, clock, tracks=tracks, columns=columns, encoding=str(encoding)
         )
+        timeline.check_understood()
     except TimecodeError as error:
         raise TemplateFunctionError(f"{name}: {error}", error.remedy) from error
     except TextFileError as error:
@@ -48,5 +49,5 @@ def lookup_timeline(
         ) from error
     return {
         "markers": [marker.as_item() for marker in joined(timeline.markers)],
-        "segments": [segment.as_item() for segment in timeline.segments],
+        "segments": [segment.as_item() for segment in joined(timeline.segments)],
     }

@@ -14,18 +14,16 @@ from fractions import Fraction
 from typing import Any, Final, TypeVar
 
 from msauto.documents.text_files import check_json_size
-from msauto.model.timecode import MOST_FRAMES_PER_SECOND, exact_rate
+from msauto.model.timecode import exact_rate
 from msauto.plugins.timelines.timeline import (
     EditMarker,
     EditSegment,
     EditTimeline,
-    Item,
     TimelineClock,
     TimelineError,
     WrittenTimeline,
     color_of,
     extra_values,
-    with_extra_values,
 )
 
 JsonObject = dict[str, Any]
@@ -53,7 +51,7 @@ _MOST_LEVELS: Final = 32
 _MOST_RATES: Final = 16  # sums have a common denominator: it stays small
 _LEAST_RATE, _MOST_RATE = Fraction(1, 1000), 10**9
 _MOST_VALUE: Final = 10**15
-_MOST_FRAMES: Final = 10**12
+_MOST_SECONDS: Final = 10**9
 
 
 def read_otio(text: str, clock: TimelineClock) -> EditTimeline:
@@ -171,9 +169,7 @@ class _Reading:
 
     clock: TimelineClock
     shift: int = 0  # from frames of the file to those of the clip
-    markers: list[EditMarker] = field(default_factory=list)
-    marked: list[EditSegment] = field(default_factory=list)
-    clips: list[EditSegment] = field(default_factory=list)
+    timeline: EditTimeline = field(default_factory=EditTimeline)
     items: int = 0
     rates: dict[int | float, Fraction] = field(default_factory=dict)
 
@@ -189,7 +185,7 @@ class _Reading:
         has_video = any(map(_is_video, stack.children))
         for child in stack.children:
             self._read_item(child, _START, shows_clips=_is_video(child) or not has_video)
-        return EditTimeline(self.markers, self.marked + self.clips, root.text("name"))
+        return self.timeline
 
     # The tree of the items, each with its part that is shown
 
@@ -272,10 +268,14 @@ class _Reading:
                 at = None if at is None or child.shown is None else at + child.shown.duration
 
     def _read_clip(self, source: _Object, shown: _Range, zero: Fraction | None) -> None:
-        name = source.text("name")
-        frame = self._position(shown.start, zero, source, name)
-        segment = EditSegment(frame, self._frames(shown.duration, source), name)
-        self.clips.append(_with_metadata(segment, source))
+        point = EditMarker(self._position(shown.start, zero, source), source.text("name"))
+        end = self._position(shown.end, zero, source)
+        self._add(point, end - point.start, source)
+
+    def _add(self, point: EditMarker, duration: int, source: _Object) -> None:
+        metadata = source.child("metadata")
+        further = "" if metadata is None else metadata.text("msauto")
+        self.timeline.add(point, duration, further=further)
 
     def _read_markers(self, item: _OtioItem, zero: Fraction | None) -> None:
         """Read the markers of an item, whose times count from ``zero``."""
@@ -290,39 +290,28 @@ class _Reading:
                 raise marker.error(key, "is missing")
             if item.kind == "clip" and marked.start not in _placed(item.source, item.shown):
                 continue  # the timeline does not show this part of the clip
-            name, comment = marker.text("name"), marker.text("comment")
-            frame = self._position(marked.start, zero, marker, name)
-            if self._is_long(marked, marker.child(key)):
-                self.marked.append(
-                    EditSegment(frame, self._frames(marked.duration, marker), name or comment)
-                )
-            else:
-                point = EditMarker(frame, name, comment, color=_color(marker))
-                self.markers.append(_with_metadata(point, marker))
+            frame = self._position(marked.start, zero, marker)
+            duration = self._position(marked.end, zero, marker) - frame
+            written = (marker.child(key) or marker).child("duration")
+            if written is None or written.number("value") <= 1:
+                duration = 1  # one frame of the file, which may be two of the clip
+            point = EditMarker(
+                frame, marker.text("name"), marker.text("comment"), color=_color(marker)
+            )
+            self._add(point, duration, marker)
 
-    def _is_long(self, marked: _Range, source: _Object | None) -> bool:
-        """Return whether a range is longer than a frame, which has many samples of sound."""
-        time = None if source is None else source.child("duration")
-        if time is None or not marked.duration:
-            return False
-        rate = self._rate(time)
-        if rate > MOST_FRAMES_PER_SECOND:
-            rate = self.clock.rate
-        return marked.duration * rate > 1
-
-    def _position(self, time: Fraction, zero: Fraction | None, source: _Object, name: str) -> int:
+    def _position(self, time: Fraction, zero: Fraction | None, source: _Object) -> int:
         frame = self._frames(_placed(source, zero) + time, source) + self.shift
         if frame < 0:
             remedy = "set origin= to the time code of the first frame"
+            name = source.text("name")
             raise TimelineError(f"{name[:60]!r} is before the first frame of the clip", remedy)
         return frame
 
     def _frames(self, seconds: Fraction, source: _Object) -> int:
-        exact = abs(seconds) * self.clock.rate
-        if exact > _MOST_FRAMES:
-            raise source.error("", f"is more than {_MOST_FRAMES} frames away")
-        frames = int(exact + Fraction(1, 2))
-        return frames if seconds >= 0 else -frames
+        if abs(seconds) > _MOST_SECONDS:
+            raise source.error("", f"is more than {_MOST_SECONDS} seconds away")
+        return self.clock.frames(seconds)
 
 
 Known = TypeVar("Known", Fraction, _Range)
@@ -378,12 +367,6 @@ def _color(marker: _Object) -> str:
     color = marker.child("color") if marker.schema == "Marker.3" else None
     name = marker.text("color") if color is None else color.text("name")
     return name.casefold()
-
-
-def _with_metadata(item: Item, source: _Object) -> Item:
-    metadata = source.child("metadata")
-    extra = "" if metadata is None else metadata.text("msauto")
-    return with_extra_values(item, extra, lambda edited: edited.title, 1)
 
 
 # Writing -------------------------------------------------------------------------------------------------------
@@ -454,7 +437,7 @@ def _marker_json(marker: EditMarker, rate: float) -> JsonObject:
     return {
         **_named("Marker.2", marker.title, _metadata(marker)),
         "color": color_of(marker.track).upper(),
-        "marked_range": _range_json(marker.frame, 1, rate),
+        "marked_range": _range_json(marker.start, 1, rate),
         "comment": marker.comment,
     }
 

@@ -119,6 +119,8 @@ def _text(cell: Any) -> str:
             return str(int(cell))
         case time():
             return cell.isoformat("microseconds")
+        case datetime() if cell.year > 1900:  # a date, too
+            return _text(cell.time())
         case datetime():  # Excel has times above 24 hours as dates from its first day on
             return _text(cell - datetime(1899, 12, 31, tzinfo=cell.tzinfo))
         case timedelta():

@@ -10,18 +10,19 @@ in frames (repository adamhawkey/EDL_tools, Marker_tools/README.md). A line brea
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from dataclasses import asdict
+from itertools import islice
+from typing import Any, Final
 
 from msauto.documents.csv_cells import as_written, csv_line
-from msauto.documents.text_files import check_table_size, header_delimiter
+from msauto.documents.text_files import Row, header_delimiter, lines_of, table_rows
 from msauto.plugins.timelines.sheets import read_sheet
 from msauto.plugins.timelines.timeline import (
     MARKER_TEXTS,
     EditMarker,
+    EditSegment,
     EditTimeline,
     TimelineClock,
     TimelineError,
@@ -45,6 +46,8 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """The columns of a cue sheet, each with the names that it may have; of several, the first one counts."""
 _EDIT_TRACK = re.compile(r"(?i)(?:V|A|TC|D)\d*")
+_MOST_TITLES: Final = 20
+"""The lines above a header."""
 _WRITTEN = (
     "Start",
     "Duration",
@@ -58,54 +61,62 @@ _WRITTEN = (
     "Number",
 )
 
-Row = tuple[int, Sequence[str]]
-"""A row and its number, from 1."""
-
 
 # Reading -------------------------------------------------------------------------------------------------------
 
 
-def is_table(text: str) -> bool:
-    """Return whether a text begins with a header that names where markers start."""
-    try:
-        header = next(csv.reader(io.StringIO(text), delimiter=header_delimiter(text)), [])
-    except csv.Error:
-        return False
-    return any(cell.strip().casefold() in COLUMNS["start"] for cell in header)
+def separator_of(text: str, starts: Sequence[str] = COLUMNS["start"]) -> str:
+    """Return what separates the names of a header in the first lines; empty if none of them names a start."""
+    for _, line in islice(lines_of(text), _MOST_TITLES):
+        separator = header_delimiter(line)
+        for cell in line.split(separator):
+            if cell.strip(' "').casefold() in starts:
+                return separator
+    return ""
 
 
 def read_csv(text: str, clock: TimelineClock, columns: Mapping[str, str]) -> EditTimeline:
-    """Read a text with a header; ``columns``: headers by column, in addition to :data:`COLUMNS`."""
-    between = header_delimiter(text)
-    check_table_size(text, between)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=between, strict=True)
-    try:
-        rows = [(reader.line_num, row) for row in reader]
-    except csv.Error as error:
-        raise TimelineError(f"invalid CSV: {error}", "check its quotes", reader.line_num) from error
+    """Read a text with a header; ``columns``: headers by column, instead of those of :data:`COLUMNS`."""
+    separator = separator_of(text, _names_of(columns)["start"])
+    rows, _ = table_rows(text, separator)
     return read_rows(rows, clock, columns)
+
+
+def _names_of(columns: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the names that each column may have in the header."""
+    names = dict(COLUMNS)
+    for column, name in columns.items():
+        if column not in COLUMNS:
+            raise TimelineError(f"columns: unknown column {column!r}", unknown=(column, COLUMNS))
+        names[column] = (str(name).strip().casefold(),)
+    return names
 
 
 def read_rows(
     rows: Iterable[Row], clock: TimelineClock, columns: Mapping[str, str]
 ) -> EditTimeline:
-    """Read rows, the first of which is the header: a row with a duration is a segment, any other one a marker."""
+    """Read rows: one with a duration is a segment, any other one a marker. Titles may be above the header."""
     filled = [(line, row) for line, row in rows if any(map(str.strip, row))]
     if not filled:
         raise TimelineError("the table is empty", "add a header with a column Start")
-    header, *below = filled
+    starts = _names_of(columns)["start"]
+    place_of_header = 0
+    for place, (_, row) in enumerate(filled[:_MOST_TITLES]):
+        if any(cell.strip().casefold() in starts for cell in row):
+            place_of_header = place
+            break
+    header = filled[place_of_header]
     width = len(header[1])
     places = _places(header, columns)
     timeline = EditTimeline()
-    for line, row in below:
+    for line, row in filled[place_of_header + 1 :]:
         if any(row[width:]):
             remedy = "quote cells that hold the separator"
             raise TimelineError("the row has more cells than the header", remedy, line)
-        cells = dict.fromkeys(COLUMNS, "")
-        for column, place in places.items():
-            if place < len(row):
-                cells[column] = as_written(row[place])
-        _add_row(timeline, cells, line, clock)
+        cells = {
+            column: as_written(row[place]) for column, place in places.items() if place < len(row)
+        }
+        add_row(timeline, cells, line, clock)
     return timeline
 
 
@@ -113,20 +124,14 @@ def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
     """Return where each column is; raises :class:`TimelineError` without one for the start."""
     line, cells = header
     named = [cell.strip().casefold() for cell in cells]
-    own = {str(column): str(name).strip().casefold() for column, name in columns.items()}
-    for column, name in own.items():
-        if column not in COLUMNS:
-            raise TimelineError(f"columns: unknown column {column!r}", unknown=(column, COLUMNS))
-        if name not in named:
-            why = f"the header has no column {columns[column]!r}"
-            raise TimelineError(why, line=line, unknown=(name, named))
     places = {}
-    for column, usual_names in COLUMNS.items():
-        names = (own[column],) if column in own else usual_names
-        for name in names:
-            if name in named:
-                places[column] = named.index(name)
-                break
+    for column, names in _names_of(columns).items():
+        places_of_names = [named.index(name) for name in names if name in named]
+        if places_of_names:
+            places[column] = places_of_names[0]
+        elif column in columns:
+            why = f"the header has no column {columns[column]!r}"
+            raise TimelineError(why, line=line, unknown=(names[0], named))
     if "start" not in places:
         shown = ", ".join(cells[:12])
         raise TimelineError(
@@ -137,28 +142,24 @@ def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
     return places
 
 
-def _add_row(
-    timeline: EditTimeline, row: Mapping[str, str], line: int, clock: TimelineClock
+def add_row(
+    timeline: EditTimeline, cells: Mapping[str, str], line: int, clock: TimelineClock
 ) -> None:
+    """Add a row; its cells have the names of columns."""
+    row = {**dict.fromkeys(COLUMNS, ""), **cells}
     if not row["start"].strip():
         raise TimelineError("the row has no position", "add a time code, or delete the row", line)
-    start = clock.position(row["start"], line)
-    duration = 0
+    start, duration = clock.lasting(row["start"], row["end"], line)
     if row["duration"].strip():
         duration = clock.duration(row["duration"], line)
-    elif row["end"].strip():
-        duration = clock.position(row["end"], line) - start
-        if duration < 0:
-            raise TimelineError("the row ends before it starts", "correct its time codes", line)
-    rating = _number(row, "rating", line)
-    number = _number(row, "number", line)
     texts = {name: row[name] for name in MARKER_TEXTS}
     color = row["color"].strip()
     track = row["track"].strip()
     if _EDIT_TRACK.fullmatch(track):
         track = ""
-    marker = EditMarker(start, **texts, rating=rating or 0, track=track, color=color, line=line)
-    timeline.add(marker, duration, number)
+    rating = _number(row, "rating", line) or 0
+    marker = EditMarker(start, **texts, rating=rating, track=track, color=color, line=line)
+    timeline.add(marker, duration, _number(row, "number", line))
 
 
 def _number(row: Mapping[str, str], column: str, line: int) -> int | None:
@@ -183,59 +184,41 @@ def read_xlsx(content: bytes, clock: TimelineClock, columns: Mapping[str, str]) 
 
 def write_csv(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     """Write a row for each segment and marker. It begins with a byte order mark: spreadsheets look for one."""
-    rows = []
-    for segment in timeline.segments:
-        start = clock.show(segment.start)
-        duration = clock.show_duration(segment.duration)
-        number = "" if segment.number is None else str(segment.number)
-        cells = (start, duration, segment.title, "", "", "", "", segment.keywords, "", number)
-        rows.append((segment.start, cells))
-    for marker in timeline.markers:
-        cells = (
-            clock.show(marker.frame),
-            "",
-            marker.title,
-            marker.comment,
-            color_of(marker.track),
-            marker.track,
-            marker.user,
-            marker.keywords,
-            str(marker.rating or ""),
-            "",
-        )
-        rows.append((marker.frame, cells))
-    rows.sort(key=lambda row: row[0])
-    lines = [csv_line(cells) for _, cells in rows]
-    return WrittenTimeline("".join(("\ufeff", csv_line(_WRITTEN), *lines)))
+    lines = [csv_line(_WRITTEN)]
+    for item in timeline.items():
+        values: dict[str, Any] = asdict(item) | {"start": clock.show(item.start)}
+        if isinstance(item, EditSegment):
+            values["duration"] = clock.show_duration(item.duration)
+        else:
+            values["color"] = color_of(item.track)
+            values["rating"] = item.rating or ""
+        cells = [values.get(name.casefold()) for name in _WRITTEN]
+        lines.append(csv_line("" if cell is None else str(cell) for cell in cells))
+    return WrittenTimeline("".join(("\ufeff", *lines)))
 
 
+_AVID_CELLS = ("user", "start", "edit track", "color", "title", "duration")
 _MARKER = re.compile(r"[^\t]*\t\d{1,2}[:;]\d{2}[:;]\d{2}[:;]\d{2,3}\t")
 
 
 def is_marker_list(text: str) -> bool:
     """Return whether a text looks like a marker list of Avid."""
-    return any(map(_MARKER.match, text.splitlines()[:20]))
+    return any(_MARKER.match(line) for _, line in islice(lines_of(text), _MOST_TITLES))
 
 
 def read_marker_list(text: str, clock: TimelineClock) -> EditTimeline:
     """Read markers; one of more than one frame becomes a segment."""
     timeline = EditTimeline()
     for number, marker_lines in _marker_lines(text):
-        cells = " ".join(marker_lines).split("\t", 6)
-        user, at, _, color, comment, length = [*cells, "", "", ""][:6]
-        duration = 0
-        if length.strip():
-            duration = clock.duration(length, number)
-        frame = clock.position(at, number)
-        marker = EditMarker(frame, comment.strip(), user=user.strip(), color=color.strip())
-        timeline.add_lasting(marker, duration)
+        cells = map(str.strip, " ".join(marker_lines).split("\t", 6))
+        add_row(timeline, dict(zip(_AVID_CELLS, cells, strict=False)), number, clock)
     return timeline
 
 
 def _marker_lines(text: str) -> list[tuple[int, list[str]]]:
     """Return the number of the line of each marker, and this line with those that its comment continues on."""
     markers = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in lines_of(text):
         if _MARKER.match(line):
             markers.append((number, [line]))
         elif line.strip() and markers:

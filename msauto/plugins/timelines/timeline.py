@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
+from math import floor
 from typing import Any, Final, TypeVar
 
 from msauto.codec import parse_json
 from msauto.documents.text_files import TextFileError
-from msauto.model import fields as registry
 from msauto.model.fields import DEFAULT_TRACK, TRACKS, track_named
 from msauto.model.timecode import (
     DROP_FRAME_RATES,
@@ -38,7 +39,7 @@ class EditMarker:
     ``line`` is where the file has it, for messages.
     """
 
-    frame: int
+    start: int
     title: str = ""
     comment: str = ""
     user: str = ""
@@ -48,9 +49,14 @@ class EditMarker:
     color: str = ""
     line: int = field(default=0, compare=False)
 
+    @property
+    def place(self) -> Hashable:
+        """What no other marker of a clip has."""
+        return self.start, self.track or DEFAULT_TRACK
+
     def as_item(self) -> dict[str, Any]:
         """Return the item of ``markers:`` in an ``asset`` task, without empty values."""
-        return {"at": self.frame, **_filled(self, ("track", "rating", *MARKER_TEXTS))}
+        return {"at": self.start, **_filled(self, ("track", "rating", *MARKER_TEXTS))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,12 @@ class EditSegment:
     title: str = ""
     keywords: str = ""
     number: int | None = None
+    line: int = field(default=0, compare=False)
+
+    @property
+    def place(self) -> Hashable:
+        """What no other segment of a clip has."""
+        return self.start, self.duration, self.number
 
     def as_item(self) -> dict[str, Any]:
         """Return the item of ``segments:`` in an ``asset`` task, without empty values."""
@@ -69,14 +81,9 @@ class EditSegment:
         return item if self.number is None else {"number": self.number, **item}
 
 
-def _texts(kind: type, attributes: tuple[registry.Attribute, ...]) -> tuple[str, ...]:
-    held = {attribute.name for attribute in fields(kind)}
-    return tuple(name for name in registry.names(attributes, "text") if name in held)
-
-
-MARKER_TEXTS = _texts(EditMarker, registry.MARKER_ATTRIBUTES)
+MARKER_TEXTS: Final = ("title", "comment", "user", "keywords")
 """The attributes of a marker that a timeline holds, besides rating and track."""
-SEGMENT_TEXTS = _texts(EditSegment, registry.SEGMENT_ATTRIBUTES)
+SEGMENT_TEXTS: Final = ("title", "keywords")
 """The attributes of a segment that a timeline holds."""
 
 
@@ -86,43 +93,72 @@ def _filled(item: EditMarker | EditSegment, names: tuple[str, ...]) -> dict[str,
 
 @dataclass(slots=True)
 class EditTimeline:
-    """The markers and segments of a clip. ``title``: the title of the clip."""
+    """The markers and segments of a clip, and what of a file is not understood. ``title``: of a clip to write."""
 
     markers: list[EditMarker] = field(default_factory=list)
     segments: list[EditSegment] = field(default_factory=list)
     title: str = ""
+    problems: list[TimelineError] = field(default_factory=list)
 
-    def add(self, marker: EditMarker, duration: int, number: int | None = None) -> None:
-        """Add a marker; with a duration, as a segment, which has no comment."""
-        if duration <= 0:
-            self.markers.append(marker)
+    def add(
+        self,
+        point: EditMarker,
+        duration: int,
+        number: int | None = None,
+        further: str = "",
+    ) -> None:
+        """Add a marker; what lasts more than one frame, or has a number, is a segment, which has no comment.
+
+        ``further``: its values as :func:`with_extra_values` takes them.
+        """
+        if duration <= 1 and number is None and '"number":' not in further:
+            self.markers.append(with_extra_values(point, further))
             return
-        title = marker.title or one_line(marker.comment)
-        self.segments.append(EditSegment(marker.frame, duration, title, marker.keywords, number))
+        title = point.title or one_line(point.comment)
+        segment = EditSegment(
+            point.start, duration, title, point.keywords, number=number, line=point.line
+        )
+        self.segments.append(with_extra_values(segment, further))
 
-    def add_lasting(self, marker: EditMarker, duration: int) -> None:
-        """Add a marker of a program whose markers last one frame at least."""
-        if duration == 1:
-            duration = 0
-        self.add(marker, duration)
+    def items(self) -> list[EditMarker | EditSegment]:
+        """Return the segments and markers by their start."""
+        return sorted([*self.segments, *self.markers], key=lambda item: item.start)
+
+    def unknown(self, line: int, text: str, remedy: str) -> None:
+        """Note a line that is not understood; raises :class:`TimelineError` for one too many."""
+        self.problems.append(
+            TimelineError(f"the line is not understood: {text[:60]!r}", remedy, line)
+        )
+        if len(self.problems) > _MOST_PROBLEMS:
+            self.check_understood()
+
+    def check_understood(self) -> None:
+        """Raise :class:`TimelineError` for what is not understood: the first line, and the numbers of the others."""
+        if not self.problems:
+            return
+        first, *others = self.problems
+        lines = ", ".join(str(problem.line) for problem in others)
+        more = lines and f"; nor are lines {lines}"
+        raise TimelineError(f"{first}{more}", first.remedy, first.line)
 
 
-def joined(markers: Iterable[EditMarker]) -> list[EditMarker]:
-    """Return one marker for each frame and track, with the texts of all: a clip has no more of them."""
-    places: dict[tuple[int, str], list[EditMarker]] = {}
-    for marker in markers:
-        place = (marker.frame, marker.track or DEFAULT_TRACK)
-        places.setdefault(place, []).append(marker)
-    markers_joined = []
-    for together in places.values():
-        texts: dict[str, Any] = {}
-        for name in MARKER_TEXTS:
+def joined(items: Iterable[Item]) -> list[Item]:
+    """Return one item for each place, with the texts of all: a clip has no more of them."""
+    places: dict[Hashable, list[Item]] = {}
+    for item in items:
+        places.setdefault(item.place, []).append(item)
+    items_joined = []
+    for first, *others in places.values():
+        values: dict[str, Any] = {}
+        for name in MARKER_TEXTS if others else ():
             separator = "\n" if name == "comment" else " / "
-            values = dict.fromkeys(getattr(marker, name) for marker in together)
-            texts[name] = separator.join(filter(None, values))
-        rating = max(marker.rating for marker in together)
-        markers_joined.append(replace(together[0], **texts, rating=rating))
-    return markers_joined
+            texts = dict.fromkeys(getattr(item, name, "") for item in (first, *others))
+            if any(texts):
+                values[name] = separator.join(filter(None, texts))
+        if isinstance(first, EditMarker):
+            values["rating"] = max(marker.rating for marker in (first, *others))
+        items_joined.append(replace(first, **values))
+    return items_joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +183,18 @@ def shown_text(item: EditMarker | EditSegment) -> str:
     return one_line(item.title or getattr(item, "comment", ""))
 
 
-T = TypeVar("T")
-_LONGEST_LINE = 10_000
+LONGEST_TEXT: Final = 200
+"""Characters of a text in a line of an EDL. CMX3600 has lines of 80; exports of Avid have longer locators."""
+
+
+def shortened(text: str) -> str:
+    """Return the text that an EDL shows of a line."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[: LONGEST_TEXT - 3].rstrip()}..."
+
+
+_MOST_PROBLEMS: Final = 100
 _KINDS: Final = {
     "drop": "drop frame",
     "non_drop": "non-drop frame",
@@ -156,9 +202,6 @@ _KINDS: Final = {
     "frames": "frames",
 }
 _EXAMPLES: Final = {"drop": "10:00:00;00", "non_drop": "10:00:00:00", "seconds": "10:00:00.0"}
-_MOST_LINES = 250_000
-MOST_CHARACTERS = 16 * 2**20
-"""The longest text of a timeline but OTIO, which has many words for each item."""
 _CLOCK_TIME = re.compile(
     r"(?:(\d{1,6})[:;])?(\d{1,2})[:;](\d{2})(?:([:;])(\d{2,3})|[.,](\d{1,12}))?", re.ASCII
 )
@@ -185,6 +228,12 @@ class TimelineClock:
 
     rate: Fraction
     origin: Timecode | None = None
+    colons_drop: bool = False
+
+    def of_drop_colons(self) -> TimelineClock:
+        """Return the clock for a file whose time codes are drop frame, although they have colons."""
+        origin = self.origin and _parse(str(self.origin), drop=True)
+        return replace(self, origin=origin, colons_drop=True)
 
     @property
     def first(self) -> int:
@@ -197,11 +246,13 @@ class TimelineClock:
         other = self.origin is not None and self.origin.kind == "non_drop" and self.first != 0
         return self.rate in DROP_FRAME_RATES and not other
 
-    def position(self, text: str, line: int, *, drop: bool = False) -> int:
-        """Return the frame of the clip at a time code; ``drop``: in this file, colons mean drop frame."""
-        timecode = self._on_line(lambda: _parse(text, drop=drop), line)
+    def position(self, text: str, line: int) -> int:
+        """Return the frame of the clip at a time code."""
+        with self._on(line):
+            timecode = _parse(text, drop=self.colons_drop)
+            frame = timecode.to_frames(self.rate)
         if timecode.kind == "frames":
-            return timecode.frames
+            return frame
         origin = self.origin
         counts_from_origin = self.rate.denominator != 1 and self.first != 0
         if origin is not None and counts_from_origin and origin.kind != timecode.kind:
@@ -212,7 +263,7 @@ class TimelineClock:
                 f"write origin= as the file does, for example {example!r}",
                 line,
             )
-        frame = self._on_line(lambda: timecode.to_frames(self.rate), line) - self.first
+        frame -= self.first
         if frame < 0:
             raise TimelineError(
                 f"{text} is before the first frame of the clip, {origin or '00:00:00:00'}",
@@ -221,9 +272,22 @@ class TimelineClock:
             )
         return frame
 
+    def lasting(self, start: str, end: str, line: int) -> tuple[int, int]:
+        """Return the frame and the duration up to an end, if there is one; raises if it is before the start."""
+        frame = self.position(start, line)
+        duration = self.position(end.strip() or start, line) - frame
+        if duration < 0:
+            raise TimelineError("it ends before it starts", "correct its time codes", line)
+        return frame, duration
+
+    def frames(self, seconds: Fraction) -> int:
+        """Return a time in frames of the clip: the nearest, halves up."""
+        return floor(seconds * self.rate + Fraction(1, 2))
+
     def duration(self, text: str, line: int) -> int:
         """Return a duration in frames; a number is frames."""
-        return self._on_line(lambda: _parse(text).to_frames(self.rate), line)
+        with self._on(line):
+            return _parse(text).to_frames(self.rate)
 
     def show(self, frame: int) -> str:
         """Return the time code of a frame of the clip."""
@@ -233,9 +297,10 @@ class TimelineClock:
         """Return a duration as a time code."""
         return show_timecode(frames, self.rate, drop=self.drop)
 
-    def _on_line(self, function: Callable[[], T], line: int) -> T:
+    @contextmanager
+    def _on(self, line: int) -> Iterator[None]:
         try:
-            return function()
+            yield
         except TimecodeError as error:
             remedy = f"correct the time code, or check rate= ({show_rate(self.rate)})"
             raise TimelineError(str(error), remedy, line) from error
@@ -287,25 +352,25 @@ def color_of(track: str) -> str:
 
 def check_tracks(tracks: Mapping[str, str]) -> dict[str, str]:
     """Return the tracks that a lookup sets by color, with the color in lower case; raises :class:`TimelineError`."""
-    checked = {str(color).casefold(): track_named(str(track)) for color, track in tracks.items()}
-    for color, track in checked.items():
-        if track not in TRACKS:
-            why = f"tracks: {color!r} has the unknown track {track!r}"
-            raise TimelineError(why, unknown=(track, TRACKS))
+    checked = {}
+    for color, track in tracks.items():
+        checked[str(color).casefold()] = _known_track(str(track), f"tracks: {color!r} has the ")
     return checked
+
+
+def _known_track(name: str, place: str, line: int | None = None) -> str:
+    track = track_named(name)
+    if track not in TRACKS:
+        raise TimelineError(f"{place}unknown track {name!r}", line=line, unknown=(name, TRACKS))
+    return track
 
 
 def with_track(marker: EditMarker, tracks: Mapping[str, str]) -> EditMarker:
     """Return a marker with its track: by name, else by color; raises :class:`TimelineError` for an unknown name."""
     named = marker.track
-    if named and named.casefold() in tracks:
-        return replace(marker, track=tracks[named.casefold()])
     if named:
-        track = track_named(named)
-        if track not in TRACKS:
-            line = marker.line or None
-            raise TimelineError(f"unknown track {named!r}", line=line, unknown=(named, TRACKS))
-        return replace(marker, track=track)
+        set_track = tracks.get(named.casefold())
+        return replace(marker, track=set_track or _known_track(named, "", marker.line or None))
     color = marker.color.casefold()
     usual = DEFAULT_TRACK if color else ""
     of_others = tracks.get(OTHERS) or TRACK_OF_COLOR.get(color, usual)
@@ -313,20 +378,8 @@ def with_track(marker: EditMarker, tracks: Mapping[str, str]) -> EditMarker:
 
 
 Item = TypeVar("Item", EditMarker, EditSegment)
-_NATIVE = frozenset({"frame", "start", "duration", "color", "line"})
+_NATIVE = frozenset({"start", "duration", "color", "line"})
 """What every format holds; ``color`` follows from the track."""
-
-
-def check_lines(text: str) -> None:
-    """Raise :class:`TimelineError` for too many lines, and for one that is too long; cells of tables may be longer."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if number > _MOST_LINES:
-            raise TimelineError(
-                f"the file has more than {_MOST_LINES:,} lines", "split the timeline", number
-            )
-        if len(line) > _LONGEST_LINE:
-            why = f"the line has {len(line):,} characters, more than {_LONGEST_LINE:,}"
-            raise TimelineError(why, "export the timeline again, or shorten its texts", number)
 
 
 def extra_values(item: EditMarker | EditSegment, shown: str, *, colored: bool = True) -> str:
@@ -351,7 +404,7 @@ def extra_values(item: EditMarker | EditSegment, shown: str, *, colored: bool = 
     return json.dumps(further, separators=(",", ":")).replace(">", "\\u003e")
 
 
-def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: int) -> Item:
+def with_extra_values(item: Item, text: str) -> Item:
     """Return an item with its further values; a title that was edited in the file wins over the further ones."""
     if not text:
         return item
@@ -362,9 +415,10 @@ def with_extra_values(item: Item, text: str, show: Callable[[Item], str], line: 
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         remedy = "remove the MSAUTO values, or export again"
         raise TimelineError(
-            "the MSAUTO values are not as msauto writes them", remedy, line
+            "the MSAUTO values are not as msauto writes them", remedy, item.line
         ) from error
-    if show(changed) == item.title:
+    shown = shown_text(changed)
+    if item.title in {shown, shortened(shown)}:
         return changed
     return replace(changed, title=item.title)
 

@@ -62,7 +62,8 @@ SEGMENTS = st.builds(
     TEXTS,
     TEXTS,
     st.none() | st.integers(0, 99),
-)
+).filter(lambda segment: segment.duration > 1 or segment.number is not None)
+"""What lasts one frame and has no number is a marker."""
 CLOCKS = st.builds(
     TimelineClock,
     st.sampled_from(

@@ -309,6 +309,23 @@ def test_the_header_of_a_csv_decides_what_separates_its_values(
     assert render("{{ lookup('csv', 'q.csv', delimiter=';') }}") == [{"a,b;c": "1", "d": "2"}]
 
 
+def test_a_csv_may_name_its_separator_and_have_titles_above_its_header(
+    folder: Path, render: Render
+) -> None:
+    folder.joinpath("s.csv").write_bytes(b"sep=|\r\na;b|c\r\n1|2;3\r\n")
+    assert render("{{ lookup('csv', 's.csv') }}") == [{"a;b": "1", "c": "2;3"}]
+    folder.joinpath("t.csv").write_text("Week 48, draft\n\ntitle;cue\nA;1\n", encoding="utf-16-be")
+    assert render("{{ lookup('csv', 't.csv', header=3) }}") == [{"title": "A", "cue": "1"}]
+    with pytest.raises(InputError, match=r"t\.csv:3: the row has 1 values(.|\n)*header=2"):
+        render("{{ lookup('csv', 't.csv') }}")
+    for header in ("0", "'x'", "99"):
+        with pytest.raises(InputError, match=r"header="):
+            render(f"{{{{ lookup('csv', 't.csv', header={header}) }}}}")
+    folder.joinpath("q.csv").write_text('a,b\n1,2\n"3,4\n5,6\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"q\.csv:3: the file is not valid CSV"):
+        render("{{ lookup('csv', 'q.csv') }}")
+
+
 def test_lookups(folder: Path, render: Render) -> None:
     write(
         folder,

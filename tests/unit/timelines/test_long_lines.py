@@ -16,7 +16,6 @@ from msauto.plugins.timelines.timeline import (
     EditSegment,
     EditTimeline,
     TimelineClock,
-    TimelineError,
 )
 
 CLOCK = TimelineClock(parse_rate(25), None)
@@ -36,7 +35,7 @@ EVENT = f"001  AX V C {TIMES} {TIMES}\n"
 )
 def test_a_line_above_10000_characters_is_an_error_of_the_file(name: str, text: str) -> None:
     with pytest.raises(
-        TimelineError, match=r"the line has 1\d,\d+ characters, more than 10,000"
+        TextFileError, match=r"the line has 1\d,\d+ characters, more than 10,000"
     ) as caught:
         read_timeline(text.encode(), name, CLOCK)
     assert caught.value.line == 2

@@ -63,6 +63,48 @@ def test_exports_of_other_programs(
         assert unnamed == found, "the content decides where the ending does not"
 
 
+@table("timelines/texts", "name", "text", "options", "markers", "segments")
+def test_kinds_of_files_that_others_bring(
+    name: str,
+    text: str,
+    options: dict[str, Any] | None,
+    markers: list[dict[str, Any]] | None,
+    segments: list[dict[str, Any]] | None,
+) -> None:
+    found = read(name, text, **(options or {}))
+    assert found == {"markers": markers or [], "segments": segments or []}
+
+
+EVENT = "001  AX V C 00:00:00:00 00:00:02:00 00:00:00:00 00:00:02:00\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "lines"),
+    [
+        ("a.edl", f"TITLE: x\n{EVENT}2 B V C 1 2 3 4\nnobody knows this\n", [3, 4]),
+        ("a.edl", f"TITLE: x\nabove\n{EVENT}", [2]),
+        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\nFirst\n\nSecond\n\nThird\n", [6, 8]),
+        ("a.srt", "above\n1\n00:00:01,000 --> 00:00:02,000\nx\n", [1]),
+    ],
+)
+def test_what_is_not_understood_is_named_line_by_line(
+    name: str, text: str, lines: list[int]
+) -> None:
+    timeline = read_timeline(text.encode(), name, clock())
+    assert len(timeline.segments) == 1
+    assert [problem.line for problem in timeline.problems] == lines
+    with pytest.raises(TimelineError, match="not understood") as caught:
+        timeline.check_understood()
+    assert caught.value.line == lines[0]
+    assert caught.value.remedy
+    assert all(str(line) in str(caught.value) for line in lines[1:])
+
+
+def test_lines_that_are_not_understood_are_bounded() -> None:
+    with pytest.raises(TimelineError, match="not understood"):
+        read("a.edl", f"TITLE: x\n{EVENT}" + "nobody knows this\n" * 200_000)
+
+
 # Rates and time codes ------------------------------------------------------------------------------------------------
 
 
@@ -75,7 +117,7 @@ def test_drop_frame_is_that_of_another_library(rate: str) -> None:
     for _, number, text in rows:
         frame = int(number)
         assert at.position(text, 1) == frame
-        assert at.position(text.replace(";", ":"), 1, drop=True) == frame
+        assert at.of_drop_colons().position(text.replace(";", ":"), 1) == frame
         assert at.show(frame) == text
 
 
@@ -171,7 +213,7 @@ def check(
 
 def test_encodings() -> None:
     edl = "TITLE: x\n* LOC: 00:00:01:00 RED Été\n"
-    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le"):
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"):
         assert read("a.edl", edl.encode(encoding))["markers"][0]["title"] == "Été"
     assert (
         read("a.edl", edl.encode("mac_roman"), encoding="mac_roman")["markers"][0]["title"] == "Été"
@@ -321,3 +363,9 @@ def test_otio_is_written_as_its_library_did() -> None:
         EditTimeline(markers, segments, "News"), clock("29.97", "01:00:00;00")
     ).text
     assert written == (FOLDER / "written.otio").read_text(encoding="utf-8")
+
+
+def test_events_at_one_place_are_one_segment() -> None:
+    key, below = EditSegment(0, 100, "REEL1", "k"), EditSegment(0, 100, "REEL2", "k")
+    numbered = EditSegment(0, 100, "REEL2", number=7)
+    assert joined([key, below, numbered]) == [EditSegment(0, 100, "REEL1 / REEL2", "k"), numbered]
