@@ -71,8 +71,11 @@ if TYPE_CHECKING:
     from msauto.model.live import RssItem as RssItem
     from msauto.model.live import Segment as Segment
     from msauto.model.plan import Address as Address
+    from msauto.model.plan import Change as Change
     from msauto.model.plan import Request as Request
+    from msauto.model.plan import SkippedTarget as SkippedTarget
     from msauto.model.ports import Answer as Answer
+    from msauto.model.result import RunSummary as RunSummary
     from msauto.model.server import Auth as Auth
     from msauto.model.server import Dialect as Dialect
     from msauto.model.server import Secret as Secret
@@ -93,7 +96,8 @@ _HOMES = {
     "NotFoundError NotSentError PlanningError RefusedError RejectedError ServerError UnreachableError UnreadableError "
     "UnsupportedError",
     "msauto.model.live": "Asset Database Entry Link Listing MamAsset Marker RssChannel RssItem Segment",
-    "msauto.model.plan": "Address Request",
+    "msauto.model.plan": "Address Change Request SkippedTarget",
+    "msauto.model.result": "RunSummary",
     "msauto.model.ports": "Answer",
     "msauto.model.server": "Auth Dialect Secret ServerSpec Timeouts Tls",
     "msauto.server.sync": "MediaServer",

@@ -8,7 +8,8 @@ be applied. ``plan`` alone is :func:`plan_only`, which writes nothing anywhere.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+import os
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from datetime import datetime
 from functools import partial
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, field, structs
 
 from msauto.api.attempts import Attempt, origin_of
+from msauto.api.inputs import Inputs
 from msauto.api.loading import Loaded, plan_loaded, stage_of
 from msauto.api.saved_plans import kept_options
 from msauto.api.stages import apply_plan, recover_runs, scopes_of
@@ -26,16 +28,16 @@ from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, PlanningError, RefusedError
 from msauto.ledger.ledger import Ledger
 from msauto.model.events import Notify, PlanningEnded, PlanningStarted, ignore
-from msauto.model.plan import Limits, Plan, Refusal
+from msauto.model.plan import Limits, Plan, Refusal, SkippedTarget
 from msauto.model.ports import Clock
-from msauto.model.result import Result
+from msauto.model.result import UNTREATED_NOTE, Result, Untreated
 from msauto.planning.saved_plan import stale_targets
 from msauto.playbook.change_windows import DatedFreeze, Freeze, Window, freeze_at, parse_window
 from msauto.playbook.input_files import base_of
 from msauto.playbook.settings import Settings
 from msauto.report.sanitizing import visible
 from msauto.report.texts import plural, refusal_error, refusal_reason, target_key
-from msauto.secrets.redacted_plans import redact_plan
+from msauto.secrets.redacted_plans import Redactor, redact_plan
 
 if TYPE_CHECKING:
     from msauto.applying.apply_context import Cancellation
@@ -152,12 +154,14 @@ async def _plan(
     refused = [*plan.refusals]
     if plan.requests:
         refused += options.times(settings).refusals(clock.now())
+    before = Untreated.unpack(ledger.last_note(_untreated_note(inputs)))
     plan = structs.replace(
         plan,
         settings=settings.used,
         options=kept_options(inputs.given, plan.secrets, base_of(inputs.given.playbooks)),
         warnings=(*ledger.warnings, *plan.warnings),
         refusals=tuple(refused),
+        skipped=tuple(_marked(plan.skipped, before)),
     )
     notify(PlanningEnded(plan.summary, plan.refusals))
     if settings.require_state and ledger.empty:  # the user must decide whether it is right
@@ -170,6 +174,20 @@ async def _plan(
         missing = Refusal("state", str(settings.file), str(inputs.ledger), remedy)
         plan = structs.replace(plan, refusals=(*plan.refusals, missing))
     return plan
+
+
+def _untreated_note(inputs: Inputs) -> str:
+    """Return the name of the note on what the runs of these playbooks did not treat."""
+    base = base_of(inputs.given.playbooks)
+    named = inputs.given.playbooks or (inputs.given.undo,)
+    return f"{UNTREATED_NOTE}{' '.join(os.path.normpath(base / name) for name in named)}"
+
+
+def _marked(skipped: Iterable[SkippedTarget], before: Untreated) -> Iterator[SkippedTarget]:
+    """Yield skipped targets, marked where the run before skipped them, too."""
+    known = {target.identity for target in before.skipped}
+    for target in skipped:
+        yield structs.replace(target, repeated=target.identity in known)
 
 
 def refuse_stale(plan: Plan, *, shown: bool = True) -> None:
@@ -298,6 +316,8 @@ class Run(Struct, frozen=True):
         notes = {**origin_of(attempt.playbooks, inputs.settings), **attempt.notes}
         if options.override_freeze:
             notes["override_freeze"] = plan.secrets.redact_message(options.override_freeze)
+        untreated = Untreated(plan.servers, Redactor(plan.secrets)(plan.skipped))
+        notes[_untreated_note(inputs)] = untreated.pack()
         result = await apply_plan(
             plan,
             stage_of(self.loaded, ledger, self.clock),

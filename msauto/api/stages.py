@@ -34,7 +34,7 @@ from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import Notify, ignore
 from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Journal
-from msauto.model.result import UNCHANGED_NOTE, Result, RunDetails
+from msauto.model.result import Result, RunDetails
 from msauto.model.server import ServerSpec
 from msauto.planning.survey import Survey, assemble
 from msauto.planning.target_choice import TargetChoice
@@ -192,7 +192,7 @@ async def apply_plan(
                 remedy="apply the playbooks themselves: msauto apply PLAYBOOK",
             )
     ledger, specs, secrets = stage.ledger, stage.resolved.specs, stage.resolved.secrets
-    ledger.journal.notes.update({**_notes_of(plan, specs), **(notes or {})})
+    ledger.journal.notes.update({**_urls_of(specs), **(notes or {})})
     memory = SecretMemory(ledger.memory.by_url(specs), secrets)
     journal: Journal = ledger.journal
     redactor = Redactor(secrets)
@@ -215,12 +215,9 @@ async def apply_plan(
     return redactor(result)
 
 
-def _notes_of(plan: Plan, specs: Iterable[ServerSpec]) -> dict[str, str]:
-    """Return what a run records of its servers: their URLs, and how many targets were as desired."""
-    notes = {f"{_URL_NOTE}{spec.name}": spec.url for spec in specs}
-    for server in plan.servers:
-        notes[f"{UNCHANGED_NOTE}{server.name}"] = str(server.unchanged)
-    return notes
+def _urls_of(specs: Iterable[ServerSpec]) -> dict[str, str]:
+    """Return what a run records of its servers."""
+    return {f"{_URL_NOTE}{spec.name}": spec.url for spec in specs}
 
 
 def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> ResolvedPlaybooks:

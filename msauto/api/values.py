@@ -17,7 +17,7 @@ from msauto.api.loading import Loaded
 from msauto.errors import SourceLocation
 from msauto.ledger.locks import this_user
 from msauto.model import plan as model
-from msauto.model.plan import Change, Refusal, Summary, Target
+from msauto.model.plan import Change, Refusal, SkippedTarget, Summary, Target
 from msauto.model.result import Result as AppliedPlan
 from msauto.model.result import TargetResult
 from msauto.report.layout import Layout
@@ -144,6 +144,11 @@ class RunPlan(ReportForms):  # not a Struct: see Loaded
     def warnings(self) -> tuple[str, ...]:
         """What to know before applying."""
         return self._shown.warnings
+
+    @property
+    def skipped(self) -> tuple[SkippedTarget, ...]:
+        """The targets that the run does not treat, each with its ``reason``."""
+        return self._shown.skipped
 
     def __repr__(self) -> str:
         counts = self.unredacted.summary

@@ -338,6 +338,15 @@ BETWEEN = "segment-between:"
 """Prefix of the item of a segment that was deleted to be created again, until it is."""
 
 
+def last_writer(memory: Mapping[str, Json]) -> str:
+    """Return the newest run that left a thing of a target; empty if none is remembered."""
+    runs: list[str] = []
+    for item, known in memory.items():
+        if item.startswith(LEFT) and isinstance(known, list):
+            runs.append(str(known[1]))
+    return max(runs, default="")
+
+
 def answer_told(remembered: Mapping[str, Json]) -> str:
     """Describe the answer to a command that may have run."""
     status = remembered.get("status")

@@ -206,9 +206,7 @@ class LedgerJournal:
                     self.finished(run, target)
             summary: dict[str, int] = to_json(result.plan.summary)
             summary["sent"] = count_sent(self._store, number)
-            for outcome, count in result.counts.items():
-                if outcome != "unchanged":
-                    summary[outcome] = count
+            summary |= result.counts
             self._store.write(
                 "UPDATE run SET ended = ?, status = ?, summary = ? WHERE id = ?",
                 (self._time(), status, json.dumps(summary), number),

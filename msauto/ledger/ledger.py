@@ -200,6 +200,12 @@ class Ledger:
         for (number,) in self._store.read("SELECT id FROM run WHERE name = ?", (run,)):
             self._store.put(_NOTE, *(((number, name), (text,)) for name, text in notes.items()))
 
+    def last_note(self, name: str) -> str:
+        """Return the text of a note of the newest run that has one of this name; empty without one."""
+        query = "SELECT text FROM note WHERE name = ? ORDER BY run DESC LIMIT 1"
+        rows = self._store.read(query, (name,))
+        return str(rows[0][0]) if rows else ""
+
     def _newest(self, runs: list[RunSummary], repository: Path | None) -> RunSummary:
         for run in runs:
             if repository is None or run.is_of(repository):

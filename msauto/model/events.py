@@ -11,7 +11,7 @@ from msgspec import Struct
 from msauto.model.plan import Kind, Refusal, Summary, Target
 from msauto.model.result import RequestResult, Result, TargetResult
 
-PlannedState = Literal["changed", "unchanged", "kept", "skipped", "left out", "error"]
+PlannedState = Literal["changed", "unchanged", "kept", "skipped", "error"]
 
 
 class PlanningStarted(Struct, frozen=True):
@@ -28,7 +28,10 @@ class TargetsFound(Struct, frozen=True):
 
 
 class TargetPlanned(Struct, frozen=True):
-    """A target is read and compared; ``changes`` and ``requests`` are counts, ``error`` is why it cannot be planned."""
+    """A target is read and compared; ``changes`` and ``requests`` are counts, ``error`` is why it cannot be planned.
+
+    ``reason``: why it is skipped.
+    """
 
     server: str
     database: str
@@ -38,6 +41,7 @@ class TargetPlanned(Struct, frozen=True):
     changes: int = 0
     requests: int = 0
     error: str = ""
+    reason: str = ""
 
 
 class PlanningEnded(Struct, frozen=True):

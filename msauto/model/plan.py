@@ -25,6 +25,7 @@ Action = Literal["add", "change", "delete", "run"]
 Kind = Literal["asset", "rss_channel", "database"]
 CauseKind = Literal["no connection", "no answer", "busy", "account rejected", "not found"]
 Basis = Literal["live", "ledger", "none"]
+SkipReason = Literal["missing", "gone", "renamed", "when", "unfinalized", "left out"]
 Method = Literal["GET", "HEAD", "POST", "PUT", "DELETE"]
 
 ServerName = Annotated[str, Meta(description="the server's name in the inventory")]
@@ -321,6 +322,33 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
         return False
 
 
+class SkippedTarget(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """A target that the run does not treat, and why."""
+
+    server: ServerName
+    database: DatabaseName
+    kind: KindName
+    name: TargetName
+    reason: Annotated[
+        SkipReason,
+        Meta(
+            description="missing, gone (a run wrote it), renamed, when (no condition holds), unfinalized, or left out "
+            "(it must wait for another run: a warning gives the reason)"
+        ),
+    ]
+    title: Annotated[str, Meta(description="the title that its clip has now (renamed)")] = ""
+    run: Annotated[str, Meta(description="the last run that wrote it (gone)")] = ""
+    at: Annotated[str, Meta(description="when that run was, ISO 8601 in UTC")] = ""
+    repeated: Annotated[
+        bool, Meta(description="the last run of the playbooks skipped it for this reason, too")
+    ] = False
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What is the same from one run to the next."""
+        return self.server, self.database, self.kind, self.name, self.reason
+
+
 class Settlement(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What applying writes into the ledger before it sends anything: an item in doubt counts as settled."""
 
@@ -403,6 +431,9 @@ class PlannedServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     name: ServerName
     unchanged: Annotated[int, Meta(description="how many targets of it need no change")]
+    kept: Annotated[
+        int, Meta(description="how many targets are not as desired: others' edit is kept")
+    ] = 0
     url: Annotated[str, Meta(description="the URL when the plan was made")] = ""
 
 
@@ -414,16 +445,10 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     change: Annotated[int, Meta(description="changes of something that exists")]
     delete: Annotated[int, Meta(description="changes that remove")]
     run: Annotated[int, Meta(description="commands, downloads and other operations that run")]
-    unchanged: Annotated[int, Meta(description="targets that need no change")]
+    unchanged: Annotated[int, Meta(description="targets that are as desired")]
     skipped: Annotated[
-        int,
-        Meta(
-            description="targets that do not exist or are still recorded, where the playbook sets skip"
-        ),
+        int, Meta(description="targets that the run does not treat, each with a reason")
     ]
-    left_out: Annotated[
-        int, Meta(description="targets that must wait for another run; a warning gives the reason")
-    ] = 0
     errors: Annotated[int, Meta(description="targets that cannot be planned")]
     requests: Annotated[int, Meta(description="requests that applying sends")]
     reads: Annotated[int, Meta(description="requests that planning sent")]
@@ -433,12 +458,12 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     kept: Annotated[
         int,
         Meta(
-            description="unchanged targets that are not as desired: what others changed is kept, with a warning"
+            description="targets that are not as desired: what others changed is kept, with a warning"
         ),
     ] = 0
 
 
-COUNTS: Final = ("unchanged", "kept", "skipped", "left_out", "reads")
+COUNTS: Final = ("unchanged", "kept", "reads")
 """The counts of a summary that planning gives to the plan: of what is not among its targets."""
 
 
@@ -446,9 +471,10 @@ class Plan(Struct, frozen=True):
     """Everything that will be done. ``targets`` holds those that change or are in error, in the order of the run.
 
     ``created`` is ISO 8601, ``msauto`` the version, ``settings`` the settings file that was used, ``options`` what it
-    was made with, without secrets. ``unchanged``, ``kept``,
-    ``skipped``, ``left_out`` and ``reads`` are described at :class:`Summary`; ``unreachable`` names servers that do not
-    answer. ``read_since``: when planning began to read; what was read long ago is read again before it is changed.
+    was made with, without secrets. ``unchanged``, ``kept``
+    and ``reads`` are described at :class:`Summary`; ``skipped`` are the targets that it does not treat, ``unreachable``
+    names servers that do not answer.
+    ``read_since``: when planning began to read; what was read long ago is read again before it is changed.
     ``secrets`` must not be shown: :func:`~msauto.secrets.redacted_plans.redact_plan` makes what is shown or kept.
     """
 
@@ -458,8 +484,7 @@ class Plan(Struct, frozen=True):
     targets: tuple[Target, ...] = ()
     unchanged: int = 0
     kept: int = 0
-    skipped: int = 0
-    left_out: int = 0
+    skipped: tuple[SkippedTarget, ...] = ()
     reads: int = 0
     refusals: tuple[Refusal, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -480,6 +505,11 @@ class Plan(Struct, frozen=True):
     def errors(self) -> int:
         """The number of targets that cannot be planned."""
         return len([target for target in self.targets if target.error is not None])
+
+    @property
+    def left_out(self) -> int:
+        """The number of targets that must wait for another run."""
+        return len([target for target in self.skipped if target.reason == "left out"])
 
     @property
     def requests(self) -> int:
@@ -506,6 +536,7 @@ class Plan(Struct, frozen=True):
             run=actions["run"],
             errors=self.errors,
             requests=self.requests,
+            skipped=len(self.skipped),
             outside=outside,
             **{name: getattr(self, name) for name in COUNTS},
         )

@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import zlib
+from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import starmap
 from pathlib import Path
 from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta, Struct, field
 
-from msauto.model.plan import InputHash, Plan, PlannedServer, PlanOptions, Target
+from msauto.codec import dump, load
+from msauto.model.plan import (
+    InputHash,
+    Plan,
+    PlannedServer,
+    PlanOptions,
+    SkippedTarget,
+    Target,
+)
 from msauto.model.snapshot import AspectName, Json, Thing
 from msauto.primitives.iso_times import parse_datetime
 from msauto.secrets.redaction import HIDDEN
 
 Outcome = Literal[
-    "changed", "unchanged", "failed", "unverified", "interrupted", "skipped", "not attempted"
+    "changed",
+    "unchanged",
+    "kept",
+    "skipped",
+    "failed",
+    "unverified",
+    "interrupted",
+    "not attempted",
 ]
-"""``interrupted``: a user stopped the run after some requests of the target and before the others."""
+"""``interrupted``: a user stopped the run after some requests of the target and before the others.
+
+*kept* (what others changed) and *skipped* are only counted: such targets are not among those of a run.
+"""
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 """All outcomes, in the order in which they are counted."""
 RequestOutcome = Literal["done", "failed", "unverified", "not sent"]
@@ -75,8 +95,8 @@ class RequestResult(Struct, frozen=True):
     tries: int = 0
 
 
-UNCHANGED_NOTE: Final = "unchanged on "
-"""Before the name of a server: the note of a run on how many targets of it needed no change."""
+UNTREATED_NOTE: Final = "untreated by "
+"""Before the playbooks: the note of a run on what it found as desired, kept, and skipped (:class:`Untreated`)."""
 COUNTED_BY_SERVER: Final = "positions"
 """The note on a run that an older msauto recorded: its positions are as the server counts them."""
 LEFT_CLIP: Final = "clip"
@@ -131,13 +151,47 @@ class Result(Struct, frozen=True):
     def ok(self) -> bool:
         """Whether everything is done and verified."""
         outcomes = {target.outcome for target in self.targets}
-        return outcomes <= {"changed", "unchanged", "skipped"} and not self.plan.left_out
+        return outcomes <= {"changed", "unchanged"} and not self.plan.left_out
+
+    @property
+    def server_counts(self) -> dict[str, dict[str, int]]:
+        """How many targets of each server have each outcome, by :func:`key_of`; those that it did not treat, too."""
+        counts: dict[str, Counter[str]] = {}
+        for server in self.plan.servers:
+            counts[server.name] = Counter(unchanged=server.unchanged, kept=server.kept)
+        for skipped in self.plan.skipped:
+            counts.setdefault(skipped.server, Counter())["skipped"] += 1
+        for result in self.targets:
+            counts.setdefault(result.target.server, Counter())[key_of(result.outcome)] += 1
+        return {
+            server: {key: outcomes[key] for key in map(key_of, OUTCOMES)}
+            for server, outcomes in counts.items()
+        }
 
     @property
     def counts(self) -> dict[str, int]:
         """How many targets have each outcome, by :func:`key_of`."""
-        outcomes = [target.outcome for target in self.targets]
-        return {key_of(outcome): outcomes.count(outcome) for outcome in OUTCOMES}
+        total = dict.fromkeys(map(key_of, OUTCOMES), 0)
+        for counts in self.server_counts.values():
+            for key, number in counts.items():
+                total[key] += number
+        return total
+
+
+class Untreated(Struct, frozen=True):
+    """What a plan has besides its targets; very many may be skipped every night."""
+
+    servers: tuple[PlannedServer, ...] = ()
+    skipped: tuple[SkippedTarget, ...] = ()
+
+    def pack(self) -> str:
+        """Return the text of a note."""
+        return b64encode(zlib.compress(dump(self).encode())).decode()
+
+    @classmethod
+    def unpack(cls, note: str) -> Untreated:
+        """Return what a note has; nothing of an empty one."""
+        return load(cls, zlib.decompress(b64decode(note)).decode()) if note else cls()
 
 
 def format_time(time: datetime) -> str:
@@ -187,7 +241,7 @@ class RunSummary(Struct, frozen=True):
 
     Its fields are the keys of ``msauto history --format json``. ``summary`` counts what the plan held (the fields of
     :class:`~msauto.model.plan.Summary`), and how many of its requests were sent, or tried (``sent``). After the end it
-    also counts the outcomes of the targets (changed, failed, unverified, interrupted, skipped, not_attempted). For an
+    also counts the outcomes of the targets (changed, failed, unverified, interrupted, not_attempted). For an
     attempt that wrote nothing it counts what was planned. ``code`` is the exit code, ``reason`` why it was not 0.
     ``folder`` is the working directory of the command. ``repository`` is the folder of the ``msauto.toml`` or
     ``.git`` above the playbooks, ``settings`` the path of the settings file that was used. ``batch``, ``job`` and
@@ -343,18 +397,19 @@ class RunDetails(Struct, frozen=True):
     @property
     def plan(self) -> Plan:
         """The plan of the run, as far as the ledger keeps it."""
-        counts, settings = self.summary.summary, self.summary.settings
-        unchanged = {record.target.server: 0 for record in self.targets}
-        for name, text in self.notes.items():
-            if name.startswith(UNCHANGED_NOTE):
-                unchanged[name.removeprefix(UNCHANGED_NOTE)] = int(text)
+        settings, untreated = self.summary.settings, Untreated()
+        for note, text in self.notes.items():
+            if note.startswith(UNTREATED_NOTE):
+                untreated = Untreated.unpack(text)
         return Plan(
             self.summary.started,
             self.msauto,
             targets=tuple([record.target for record in self.targets]),
-            unchanged=counts.get("unchanged", 0),
-            reads=counts.get("reads", 0),
-            servers=tuple(starmap(PlannedServer, unchanged.items())),
+            unchanged=sum([server.unchanged for server in untreated.servers]),
+            kept=sum([server.kept for server in untreated.servers]),
+            skipped=untreated.skipped,
+            reads=self.summary.summary.get("reads", 0),
+            servers=untreated.servers,
             settings=InputHash(settings, HIDDEN) if settings else None,
             options=PlanOptions(playbooks=self.summary.playbooks),
         )

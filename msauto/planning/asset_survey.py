@@ -14,7 +14,15 @@ from msauto.aspects import ASPECTS, DELETION, merge_desired, operation, snapshot
 from msauto.aspects.aspect import Reads
 from msauto.aspects.downloads import fetched_file
 from msauto.aspects.list_aspect import ListAspect
-from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, adopted, refuse
+from msauto.aspects.plan_builder import (
+    TASK,
+    PlanBuilder,
+    PlanContext,
+    Trigger,
+    adopted,
+    last_writer,
+    refuse,
+)
 from msauto.aspects.positions import InAndOut
 from msauto.circuit_breaker import cause_of
 from msauto.errors import MissingError, MsautoError, PlanningError
@@ -38,12 +46,15 @@ from msauto.model.plan import (
     Request,
     Settlement,
     ShownItem,
+    SkippedTarget,
+    SkipReason,
     Target,
     TargetContext,
     TargetId,
 )
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
 from msauto.model.requests import asset_path
+from msauto.model.result import started
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import TITLE, Effect, Json, Snapshot, Thing, thing_of
 from msauto.model.snapshot import after as snapshot_after
@@ -91,13 +102,22 @@ class SurveyContext(Struct, frozen=True):
 
 
 class SurveyedTarget(Struct):
-    """The outcome of one target; ``target`` is kept only if it changes or is in error."""
+    """The outcome of one target; ``target`` is kept only if it changes or is in error, ``skipped`` is why it is."""
 
     state: PlannedState
     target: Target | None = None
     warnings: tuple[str, ...] = ()
     settlements: tuple[Settlement, ...] = ()
     claimed_places: tuple[tuple[Folder, TaskSource], ...] = ()
+    skipped: SkippedTarget | None = None
+
+
+def skipped(
+    context: SurveyContext, group: IntentGroup, reason: SkipReason, *warnings: str
+) -> SurveyedTarget:
+    """Return the outcome of a target that the run does not treat."""
+    target = SkippedTarget(context.server.name, group.database, group.kind, group.name, reason)
+    return SurveyedTarget("skipped", warnings=warnings, skipped=target)
 
 
 class AssetSurvey:
@@ -115,14 +135,17 @@ class AssetSurvey:
         pending = self._has_pending()
         declared, unknown = await self._evaluate(reads=pending)
         if not declared and not unknown and not pending:
-            return SurveyedTarget("skipped", warnings=self._finder.warnings)
+            return self._skipped("when", *self._finder.warnings)
         clip = await self._layers.clip()
         here, away = await self._finder.divide(declared)
-        state = await self._check_missing(away, unknown)
+        missing = await self._check_missing(away, unknown)
         if clip is None or (not here and not pending):
             if not declared and not unknown:
-                state = "skipped"
-            return SurveyedTarget(state, warnings=self._warnings_of_missing(away, unknown))
+                return self._skipped("when", *self._finder.warnings)
+            warnings = tuple(self._warnings_of_missing(missing, away, unknown))
+            if missing is None:
+                return SurveyedTarget("unchanged", warnings=warnings)
+            return SurveyedTarget("skipped", warnings=warnings, skipped=missing)
         self._group = self._finder.named()
         self._finder.check_aliases(here)
         for member in self._group.members:
@@ -134,15 +157,28 @@ class AssetSurvey:
         outcome.warnings = (*self._finder.warnings, *unread, *outcome.warnings)
         return outcome
 
+    def _skipped(self, reason: SkipReason, *warnings: str) -> SurveyedTarget:
+        return skipped(self._context, self._group, reason, *warnings)
+
     def _warnings_of_missing(
-        self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]
-    ) -> tuple[str, ...]:
-        """Return the warnings of a clip that is missing, those of its tasks included."""
-        warnings: dict[str, None] = {}
+        self,
+        missing: SkippedTarget | None,
+        away: Sequence[Declared],
+        unknown: Sequence[IntentGroupMember],
+    ) -> Iterator[str]:
+        """Yield the warnings of a clip that is missing: those of its tasks, else that it is gone, or renamed."""
+        yield from self._finder.warnings
+        told: dict[str, None] = {}
         for member in (*(member for member, _ in away), *unknown):
             if member.intent.if_missing:
-                warnings[member.intent.if_missing] = None
-        return (*self._finder.warnings, *warnings)
+                told[member.intent.if_missing] = None
+        yield from told
+        if missing is None or told:
+            return
+        if missing.reason == "gone":
+            yield f"{missing.name}: {_gone(missing)}"
+        elif missing.reason == "renamed":
+            yield f"{missing.name}: its clip has the title {missing.title!r} now"
 
     def _has_pending(self) -> bool:
         """Whether an earlier run left something pending for the asset of these tasks."""
@@ -211,11 +247,14 @@ class AssetSurvey:
 
     async def _check_missing(
         self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]
-    ) -> PlannedState:
-        """Return the state for intents whose asset is missing. Raises ``PlanningError`` unless they allow for that."""
-        state: PlannedState = "unchanged"
+    ) -> SkippedTarget | None:
+        """Return why the asset is skipped, if it is missing; ``None``: it is to be absent, or it is there.
+
+        Raises ``PlanningError`` for a task that wants it to be there.
+        """
+        found: SkippedTarget | None = None
         if not away and not unknown:
-            return state
+            return None
         database = self._group.database
         if not await self._reader.has_database(database):
             source = self._group.members[0].intent.source
@@ -227,26 +266,54 @@ class AssetSurvey:
                 missing = "skip" if desired.missing == "skip" else missing
             if absent:
                 continue
+            found = await self._why_missing(member)
             if missing != "skip":
-                raise await self._missing(member)
-            state = "skipped"
-        return state
+                raise await self._missing(member, found)
+        return found
 
-    async def _missing(self, member: IntentGroupMember) -> MsautoError:
-        """Return the error of a task whose asset is missing."""
-        server, database = self._context.server.name, self._group.database
-        was = former_titles(member)
+    async def _why_missing(self, member: IntentGroupMember) -> SkippedTarget:
+        """Return why an asset is not found, as far as the ledger knows the clip that had the title."""
+        server, database, memory = (
+            self._context.server.name,
+            self._group.database,
+            self._context.memory,
+        )
         known: list[ClipIdentity] = []
-        for name in (member.title, *was):
-            if name:
-                known += self._context.memory.clips_of(server, database, name)
+        runs: list[str] = []
+        for name in (member.title, *former_titles(member)):
+            if not name:
+                continue
+            for clip in memory.clips_of(server, database, name):
+                known.append(clip)
+                named = TargetId(server, database, "asset", name, clip.link_id, clip.create_time)
+                runs.append(last_writer(memory.recall(named)))
+        found = SkippedTarget(
+            server, database, "asset", member.title or self._group.name, "missing"
+        )
         today = await self._context.similar.title_today(self._reader, database, known)
+        run = max(runs, default="")
+        if today:
+            return structs.replace(found, reason="renamed", title=today)
+        if run:
+            return structs.replace(found, reason="gone", run=run, at=started(run))
+        return found
+
+    async def _missing(self, member: IntentGroupMember, found: SkippedTarget) -> MsautoError:
+        """Return the error of a task whose asset is missing, and may not be."""
+        was = former_titles(member)
         former = f" (nor {', '.join(map(repr, was))})" if was else ""
-        now = f": its clip has the title {today!r} now" if today else ""
+        why = f"{former} not found"
+        if found.reason == "gone":
+            why += f": it is {_gone(found)}"
+            remedy = "bring it back, or remove its tasks; `missing: skip` skips it, and tells it each night"
+        else:
+            remedy = await self._remedy_for_missing(member.title, found.title)
+        if found.title:
+            why += f": its clip has the title {found.title!r} now"
         return refuse(
-            f"server {server}, database {database}: asset {member.title or self._group.name!r}{former} not found{now}",
+            f"server {found.server}, database {found.database}: asset {found.name!r}{why}",
             member.intent.named or member.intent.source,
-            await self._remedy_for_missing(member.title, today),
+            remedy,
             MissingError,
         )
 
@@ -275,7 +342,7 @@ class AssetSurvey:
                 runs.append(part)
         desired = merge_desired(declared, clip.asset, clip.title) if declared else None
         if desired is not None and not self._may_go_on(clip, declared, desired):
-            return SurveyedTarget("skipped")
+            return self._skipped("unfinalized")
         entries = None
         if desired is not None and not desired.present:
             chosen = tuple([member.entry for member, _ in here if member.entry is not None])
@@ -289,12 +356,16 @@ class AssetSurvey:
         builder = plan.builder
         await self._plan_changes(plan, here, declared, desired, runs)
         if not await self._plan_handlers(plan, here, desired):
-            return SurveyedTarget("left out", None, tuple(builder.warnings), recalled.settlements)
+            left_out = self._skipped("left out", *builder.warnings)
+            left_out.settlements = recalled.settlements
+            return left_out
         settlements = (*recalled.settlements, *adopted(plan, self._id_of(clip, clip.title)))
+        if not builder.changes and not here:
+            unwanted = self._skipped("when", *builder.warnings)
+            unwanted.settlements = settlements
+            return unwanted
         if not builder.changes:
-            state: PlannedState = "unchanged" if here else "skipped"
-            if builder.is_keeping:
-                state = "kept"
+            state: PlannedState = "kept" if builder.is_keeping else "unchanged"
             return SurveyedTarget(state, None, tuple(builder.warnings), settlements)
         if not recalled.items:
             self._warn_of_another_recording(clip, builder)
@@ -512,6 +583,11 @@ class AssetSurvey:
         plan.builder.warnings += [f"{name!r} is not deleted: {warning}" for warning in due.in_doubt]
         plan.builder.warnings += [f"{name}: {warning}" for warning in due.warnings]
         return not due.in_doubt
+
+
+def _gone(found: SkippedTarget) -> str:
+    at = found.at.replace("T", " ")[:16]
+    return f"gone: run {found.run} wrote it last, on {at} UTC"
 
 
 def _target_of(plan: PlanContext, clip: FoundClip, *, deletes: bool) -> Target:

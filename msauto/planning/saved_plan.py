@@ -27,6 +27,7 @@ from msauto.model.plan import (
     PlanOptions,
     Refusal,
     Settlement,
+    SkippedTarget,
     Summary,
     Target,
 )
@@ -65,6 +66,9 @@ class PlanDocument(
             description="what changes, and what cannot be planned; unchanged targets are only counted"
         ),
     ]
+    skipped: Annotated[
+        tuple[SkippedTarget, ...], Meta(description="targets that the run does not treat, and why")
+    ] = ()
     batches: Annotated[
         tuple[Batch, ...], Meta(description="which servers go together, in order (serial)")
     ]
@@ -78,8 +82,8 @@ class PlanDocument(
 
 
 _SHARED: Final = (
-    "created", "msauto", "inputs", "settings", "refusals", "warnings", "servers", "targets", "batches", "settlements",
-    "options",
+    "created", "msauto", "inputs", "settings", "refusals", "warnings", "servers", "targets", "skipped", "batches",
+    "settlements", "options",
 )  # fmt: skip
 _REMEDY: Final = (
     "make the plan again with `msauto plan --out`; a plan file is not meant to be edited"

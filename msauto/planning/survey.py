@@ -43,6 +43,7 @@ from msauto.model.plan import (
     Plan,
     PlannedServer,
     Settlement,
+    SkippedTarget,
     Target,
     TargetId,
 )
@@ -54,6 +55,7 @@ from msauto.planning.asset_survey import (
     SurveyedTarget,
     finished,
     in_error,
+    skipped,
 )
 from msauto.planning.clip_finder import DistinctClipsError
 from msauto.planning.fact_layers import XmpAnswers
@@ -91,8 +93,7 @@ class Survey(Struct, frozen=True):
     targets: tuple[Target, ...] = ()
     unchanged: int = 0
     kept: int = 0
-    skipped: int = 0
-    left_out: int = 0
+    skipped: tuple[SkippedTarget, ...] = ()
     reads: int = 0
     warnings: tuple[str, ...] = ()
     settlements: tuple[Settlement, ...] = ()
@@ -127,10 +128,13 @@ def _survey_of(context: SurveyContext, outcomes: Sequence[SurveyedTarget]) -> Su
     targets: list[Target] = []
     warnings: list[str] = []
     settlements: list[Settlement] = []
+    skipped_targets: list[SkippedTarget] = []
     states = Counter([outcome.state for outcome in outcomes])
     for outcome in outcomes:
         warnings += outcome.warnings
         settlements += outcome.settlements
+        if outcome.skipped is not None:
+            skipped_targets.append(outcome.skipped)
         if outcome.target is not None:
             targets.append(outcome.target)
     # A database target is in the first batch: it precedes all assets of its server.
@@ -141,10 +145,9 @@ def _survey_of(context: SurveyContext, outcomes: Sequence[SurveyedTarget]) -> Su
     return Survey(
         context.server.name,
         tuple(targets),
-        states["unchanged"] + states["kept"],
+        states["unchanged"],
         states["kept"],
-        states["skipped"],
-        states["left out"],
+        tuple(skipped_targets),
         context.reader.reads,
         (*warnings, *context.answers.warnings()),
         tuple(settlements),
@@ -281,7 +284,10 @@ async def _without_named_links(
             deletions[number] = target
     if not deletions:
         return planned
-    naming = [group for group, outcome in planned if outcome.state != "skipped"]
+    naming: list[IntentGroup] = []
+    for group, outcome in planned:
+        if outcome.skipped is None or outcome.skipped.reason == "left out":
+            naming.append(group)
     named: dict[tuple[str, str], list[IntentGroup]] = {}
     for group in (*naming, *others):
         for name in {plain(name) for name in group.all_names}:
@@ -368,6 +374,7 @@ async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
             len(target.changes),
             len(target.requests),
             target.error or "",
+            outcome.skipped.reason if outcome.skipped else "",
         )
     )
     return outcome
@@ -385,7 +392,7 @@ async def plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarg
         else:
             outcome = await AssetSurvey(context, group)()
     except PostponedError as postponed:
-        outcome = SurveyedTarget("left out", warnings=(str(postponed),))
+        outcome = skipped(context, group, "left out", str(postponed))
     except DistinctClipsError:
         raise
     except Exception as error:  # noqa: BLE001 - an error of one target never concerns another one
@@ -425,7 +432,7 @@ def failed_survey(
 async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     declared = _evaluate(group.members, DesiredChannel)
     if not declared:
-        return SurveyedTarget("skipped")
+        return skipped(context, group, "when")
     server = context.server
     channel = await context.reader.read_channel(group.name)
     if channel is None:
@@ -462,7 +469,7 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
 async def _plan_database(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     batches = _evaluate(group.members, DesiredXmpBatch)
     if not batches:
-        return SurveyedTarget("skipped")
+        return skipped(context, group, "when")
     server, name, live = context.server, group.database, LiveTarget()
     address = Address(name)
     target = Target(server.name, name, "database", name, address=address, address_after=address)
@@ -508,12 +515,15 @@ def assemble(
     warnings = list(resolved.warnings)
     servers: list[PlannedServer] = []
     settlements: list[Settlement] = []
+    skipped_targets: list[SkippedTarget] = []
     for survey in surveys:
         for name in COUNTS:
             counts[name] += getattr(survey, name)
         targets += survey.targets
         warnings += [f"{survey.server}: {warning}" for warning in survey.warnings]
-        servers.append(PlannedServer(survey.server, survey.unchanged, urls.get(survey.server, "")))
+        url = urls.get(survey.server, "")
+        servers.append(PlannedServer(survey.server, survey.unchanged, survey.kept, url))
+        skipped_targets += survey.skipped
         settlements += survey.settlements
     targets.sort(key=lambda target: (target.batch, target.kind != "database"))
     plan = Plan(
@@ -522,6 +532,7 @@ def assemble(
         inputs=tuple([_hash_of(file, resolved.secrets) for file in resolved.inputs]),
         targets=_refuse_shared_files(targets),
         warnings=tuple(warnings),
+        skipped=tuple(skipped_targets),
         servers=tuple(servers),
         batches=resolved.batches,
         settlements=tuple(settlements),

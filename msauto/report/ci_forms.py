@@ -122,6 +122,9 @@ def render_result(result: Result, _: Layout = PLAIN) -> tuple[str]:
         if server.unchanged:
             details = plural(server.unchanged, "unchanged target")
             suites[server.name].append(TestCase("unchanged", details=details))
+    for skipped in plan.skipped:
+        case = TestCase(skipped.name, "skipped", skipped.reason, f"skipped: {skipped.reason}")
+        suites.setdefault(skipped.server, []).append(case)
     seconds = result.seconds or 0.0
     closing = TestCase("run", details=result_sentence(result), seconds=seconds)
     suites[f"run {result.run}"] = [closing]
@@ -133,8 +136,6 @@ def _case_of(target: TargetResult) -> TestCase:
     state: State = "passed"
     if outcome == "not attempted":
         state = "error"
-    elif outcome == "skipped":
-        state = "skipped"
     elif outcome in NOT_DONE:
         state = "failure"
     message: str = outcome

@@ -73,6 +73,7 @@ class TargetPlannedLine(EventLine, frozen=True, tag="target_planned"):
     changes: Annotated[int, Meta(ge=0, description="how many changes it needs")]
     requests: Annotated[int, Meta(ge=0, description="how many requests make them")]
     error: Annotated[str, Meta(description="why it cannot be planned; empty: it can")]
+    reason: Annotated[str, Meta(description="why it is skipped; empty: it is not")]
     done: Annotated[Progress, Meta(description="the targets planned so far")]
 
 

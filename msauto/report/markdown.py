@@ -48,7 +48,6 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
         plan.warnings,
         plan.unchanged,
         plan.skipped,
-        plan.left_out,
     )
     digest = hashlib.sha256(to_key(content)).hexdigest()[:12]
     head, foot = parts.head(view, layout.name, digest), parts.foot(view, digest)
@@ -59,6 +58,7 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
         ("", parts.refusal, view.refusals, "refusal"),
         ("", parts.error, view.errors, "error"),
         ("", parts.warning, view.warnings, "warning"),
+        ("", parts.skipped, view.skipped, "reason"),
     ):
         if items:
             more = f"{heading[:2]}- **{{}} that do not fit.** {_WHOLE_PLAN}\n"

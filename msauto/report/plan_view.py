@@ -32,8 +32,8 @@ from functools import partial
 from hashlib import blake2b
 from itertools import chain
 from math import ceil
-from operator import attrgetter
-from typing import Final, Literal, NamedTuple, TypeVar
+from operator import attrgetter, itemgetter
+from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
 from msgspec import Struct, structs
 
@@ -41,10 +41,17 @@ from msauto.aspects import ASPECTS, deletions_of
 from msauto.aspects.aspect import Value
 from msauto.codec import to_key
 from msauto.model.desired import TaskSource
-from msauto.model.plan import Action, Change, Plan, Target
+from msauto.model.plan import Action, Change, Plan, SkippedTarget, SkipReason, Target
 from msauto.model.snapshot import AspectName, Json
 from msauto.report.clip_timeline import Timeline, timeline_of
-from msauto.report.sanitizing import NameRange, message_lines, name_ranges, show, show_range
+from msauto.report.sanitizing import (
+    NameRange,
+    message_lines,
+    name_ranges,
+    show,
+    show_range,
+    visible,
+)
 from msauto.report.texts import (
     KINDS,
     SIGNS,
@@ -54,6 +61,7 @@ from msauto.report.texts import (
     count_deletions,
     emptied_lists,
     folder_note,
+    local_time,
     plan_sentence,
     plural,
     refusal_sentence,
@@ -71,6 +79,8 @@ _FEWEST_FOLDED: Final = 10
 """Titles from which on equal changes do not stay in a table, and from which on list items are in one."""
 ACTIONS: Final[tuple[Action, ...]] = ("add", "change", "delete", "run")
 MOST_LINES: Final = 400
+_MOST_SKIPPED: Final = 100
+"""How many names, or ranges of names, of skipped targets on the same servers are shown."""
 _MOST_TABLE_LINES: Final = 100
 _NEVER_SHORTENED: Final = 40
 """Targets up to which a plan is shown in full, however long it is."""
@@ -85,6 +95,8 @@ _LEVELS: Final = {
 Level = Literal["alone", "alike", "table"]
 PlannedChange = tuple[Target, Change]
 _Key = TypeVar("_Key")
+_Shown = TypeVar("_Shown", Target, SkippedTarget)
+_NamesThere = tuple[str, tuple[NameRange, ...]]
 
 
 class Deletion(NamedTuple):
@@ -249,6 +261,22 @@ class NamedTargets(NamedTuple):
         return f"{', '.join(map(show_range, shown))}{more}"
 
 
+def named_targets(targets: Iterable[Target | SkippedTarget]) -> tuple[NamedTargets, ...]:
+    """Return the names of targets; servers with the same names are together."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for target in targets:
+        names = places.setdefault((target.server, target.database), [])
+        names.append(target.name)
+    alike: dict[_NamesThere, list[str]] = {}
+    for (server, database), names in places.items():
+        servers = alike.setdefault((database, name_ranges(names)), [])
+        servers.append(server)
+    named = []
+    for (database, ranges), servers in alike.items():
+        named.append(NamedTargets(tuple(servers), database, ranges))
+    return tuple(named)
+
+
 class TargetGroup(Struct, frozen=True):
     """Targets that are shown together, at least one, in the order of the plan."""
 
@@ -274,15 +302,7 @@ class TargetGroup(Struct, frozen=True):
         """The names of several targets, which the heading only counts; servers with the same names are together."""
         if len(self.targets) == 1:
             return ()
-        places = _grouped(self.targets, attrgetter("server", "database"))
-        servers: dict[tuple[str, tuple[NameRange, ...]], list[str]] = {}
-        for (server, database), targets in places.items():
-            ranges = name_ranges(target.name for target in targets)
-            servers.setdefault((database, ranges), []).append(server)
-        named = []
-        for (database, ranges), alike in servers.items():
-            named.append(NamedTargets(tuple(alike), database, ranges))
-        return tuple(named)
+        return named_targets(self.targets)
 
     def name_lines(self, most: int | None = None) -> Iterator[str]:
         """Yield a line of names for each place, of which each is named where there are several."""
@@ -409,6 +429,49 @@ class WarningGroup(NamedTuple):
         return NamedTargets((), "", name_ranges(self.names))
 
 
+class SkippedGroup(NamedTuple):
+    """Targets that are skipped for one reason; ``named``: those that the last run did not skip, or all."""
+
+    reason: str
+    targets: tuple[SkippedTarget, ...]
+    named: tuple[NamedTargets, ...]
+
+    @property
+    def line(self) -> str:
+        """Their number, the reason, and the names; visible."""
+        line = f"{len(self.targets)} {self.reason}"
+        if not self.named:
+            return f"{line}, as in the last run"
+        names = [f"{targets.place}{targets.listed(_MOST_SKIPPED)}" for targets in self.named]
+        line = f"{line}: {'; '.join(names)}"
+        others = len(self.targets) - sum(targets.size for targets in self.named)
+        if others:
+            line = f"{line}; {others} as in the last run"
+        return line
+
+
+def skipped_groups(
+    targets: Iterable[SkippedTarget], *, whole: bool = False
+) -> tuple[SkippedGroup, ...]:
+    """Return skipped targets by their reasons; ``whole``: each is named, also what is not new."""
+    groups = _grouped(targets, _skip_order)
+    shown = []
+    for (_, reason), group in sorted(groups.items(), key=itemgetter(0)):
+        named = [target for target in group if whole or not target.repeated]
+        shown.append(SkippedGroup(reason, tuple(group), named_targets(named)))
+    return tuple(shown)
+
+
+def _skip_order(target: SkippedTarget) -> tuple[int, str]:
+    """Return the place of a reason in a list that begins with the worst, and the reason in words."""
+    reason: str = target.reason
+    if target.run:
+        reason = f"gone since run {visible(target.run)} ({local_time(target.at)})"
+    elif target.title:
+        reason = f"renamed to {show(target.title)}"
+    return get_args(SkipReason).index(target.reason), reason
+
+
 class PlanView(Struct, frozen=True):
     """A plan, without its secrets, as its forms show it; the docstring of the module describes the groups."""
 
@@ -421,6 +484,7 @@ class PlanView(Struct, frozen=True):
     counts: tuple[KindCount, ...]
     errors: tuple[ErrorGroup, ...]
     warnings: tuple[WarningGroup, ...]
+    skipped: tuple[SkippedGroup, ...]
 
     @property
     def deletions_heading(self) -> str:
@@ -466,6 +530,7 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
         _counts(changing),
         tuple(_errors(plan)),
         tuple(_warnings(plan.warnings)),
+        skipped_groups(plan.skipped, whole=not folded),
     )
 
 
@@ -525,8 +590,8 @@ def _blocks(targets: Sequence[Target], *, short: bool) -> list[Block]:
     return sorted(blocks, key=lambda block: order[id(block.targets[0])])
 
 
-def _grouped(targets: Iterable[Target], key: Callable[[Target], _Key]) -> dict[_Key, list[Target]]:
-    groups: dict[_Key, list[Target]] = {}
+def _grouped(targets: Iterable[_Shown], key: Callable[[_Shown], _Key]) -> dict[_Key, list[_Shown]]:
+    groups: dict[_Key, list[_Shown]] = {}
     for target in targets:
         groups.setdefault(key(target), []).append(target)
     return groups

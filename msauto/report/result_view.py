@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
-
-from msgspec import structs
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.comparison import mapping
@@ -15,7 +14,13 @@ from msauto.circuit_breaker import account_remedy
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Change, Target
 from msauto.model.result import Difference, Outcome, RequestResult, Result, TargetResult
-from msauto.report.plan_view import FEWEST_ALIKE, TargetGroup, without_title
+from msauto.report.plan_view import (
+    FEWEST_ALIKE,
+    SkippedGroup,
+    TargetGroup,
+    skipped_groups,
+    without_title,
+)
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.texts import (
     count_outcomes,
@@ -53,6 +58,7 @@ class ResultView(NamedTuple):
     settings: str
     recaps: Mapping[str, Mapping[str, int]]
     groups: tuple[ResultGroup, ...]
+    skipped: tuple[SkippedGroup, ...]
 
     @property
     def not_done(self) -> int:
@@ -77,6 +83,7 @@ def view_result(result: Result, *, folded: bool = True) -> ResultView:
         settings_line(result.plan),
         recap_of(result),
         tuple(groups),
+        skipped_groups(result.plan.skipped, whole=not folded),
     )
 
 
@@ -125,33 +132,18 @@ def recap_of(result: Result) -> dict[str, dict[str, int]]:
 
     ``requests`` counts those that were sent, each once, as the history does.
     """
-    plan = result.plan
-    unchanged = {server.name: server.unchanged for server in plan.servers}
-    by_server: dict[str, list[TargetResult]] = {name: [] for name in unchanged}
+    sent: Counter[str] = Counter()
     for target in result.targets:
-        by_server.setdefault(target.target.server, []).append(target)
-    skipped = left_out = 0
-    if len(by_server) == 1:
-        skipped, left_out = plan.skipped, plan.left_out
+        sent[target.target.server] += _sent([target])
     recaps = {}
-    for server, targets in by_server.items():
-        own = structs.replace(result, targets=tuple(targets))
-        recaps[server] = _count(own, unchanged.get(server, 0), skipped, left_out)
-        recaps[server]["requests"] = _sent(own)
+    for server, counts in result.server_counts.items():
+        recaps[server] = {**counts, "requests": sent[server]}
     return recaps
 
 
-def _count(result: Result, unchanged: int, skipped: int, left_out: int) -> dict[str, int]:
-    counts = dict(result.counts)
-    counts["unchanged"] += unchanged
-    counts["skipped"] += skipped
-    counts["not_attempted"] += left_out
-    return counts
-
-
-def _sent(result: Result) -> int:
+def _sent(results: Iterable[TargetResult]) -> int:
     sent = 0
-    for target in result.targets:
+    for target in results:
         for request in target.requests:
             if request.tries > 0 and request.outcome != "not sent":
                 sent += 1
@@ -160,8 +152,8 @@ def _sent(result: Result) -> int:
 
 def result_sentence(result: Result) -> str:
     """Return the closing sentence of a run."""
-    counts = _count(result, result.plan.unchanged, result.plan.skipped, result.plan.left_out)
-    shown = plural(_sent(result), "request")
+    counts = result.counts
+    shown = plural(_sent(result.targets), "request")
     targets = count_outcomes(counts)
     if targets:
         shown = f"{targets}; {shown}"

@@ -34,6 +34,7 @@ from msauto.report.plan_view import (
     NamedTargets,
     PlanView,
     Row,
+    SkippedGroup,
     WarningGroup,
     shown_blocks,
     view_plan,
@@ -90,6 +91,7 @@ def _lines(plan: PlanView, layout: Layout) -> Iterator[Line]:
         yield from _blocks(blocks, layout)
     yield from _errors(plan.errors)
     yield from _warnings(plan.warnings)
+    yield from _skipped(plan.skipped)
     if layout.summary or not _is_seen_at_a_glance(plan):
         yield from _counts(plan, layout)
     if layout.refusals:
@@ -334,6 +336,16 @@ def _warnings(warnings: Sequence[WarningGroup]) -> Iterator[Line]:
         yield Line(())
 
 
+def _skipped(groups: Sequence[SkippedGroup]) -> Iterator[Line]:
+    """Yield how many targets are skipped, for which reason, and their names."""
+    if not groups:
+        return
+    yield words("Skipped:", "yellow")
+    for group in groups:
+        yield words(f"  {group.line}", hang=4)
+    yield Line(())
+
+
 def _counts(plan: PlanView, layout: Layout) -> Iterator[Line]:
     """Yield a table of the counts of each aspect."""
     if not plan.counts:
@@ -406,6 +418,7 @@ def render_outcomes(result: Result, layout: Layout) -> Iterator[str]:
 def _outcomes(view: ResultView, layout: Layout) -> Iterator[Line]:
     for group in view.groups:
         yield from _group(group, layout.verbosity)
+    yield from _skipped(view.skipped)
     yield from _recap(view)
 
 

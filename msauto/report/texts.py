@@ -6,6 +6,7 @@ Values of changes are JSON. Frames are numbers; their time codes are added here,
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -127,12 +128,11 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
     """Return the closing sentence of a plan, in the style of Terraform."""
     rest = []
     if plan.kept:
-        rest.append(f"What others changed of {plural(plan.kept, 'target')} is kept.")
+        rest.append(f"{plan.kept} kept: what others changed stays.")
     if plan.skipped:
-        rest.append(f"{plan.skipped} skipped.")
-    if plan.left_out:
-        left_out = plural(plan.left_out, "target")
-        rest.append(f"{left_out} left out of this run; the warnings give the reason.")
+        reasons = Counter(target.reason for target in plan.skipped)
+        counts = [f"{reasons[reason]} {reason}" for reason in sorted(reasons)]
+        rest.append(f"{len(plan.skipped)} skipped ({', '.join(counts)}).")
     changing = [target for target in plan.targets if target.changes and target.error is None]
     if not changing and not plan.errors:
         return " ".join(["No changes.", *_compared(plan), *rest])
@@ -153,10 +153,9 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
 
 
 def _compared(plan: Plan) -> Iterator[str]:
-    as_desired = plan.unchanged - plan.kept
-    if as_desired:
-        verb = "is" if as_desired == 1 else "are"
-        yield f"{plural(as_desired, 'target')} {verb} as desired."
+    if plan.unchanged:
+        verb = "is" if plan.unchanged == 1 else "are"
+        yield f"{plural(plan.unchanged, 'target')} {verb} as desired."
     elif not plan.kept:
         yield "Nothing was compared."
 

@@ -92,10 +92,10 @@ prepare: tromso/NEWS: Long Film changed outside: segment 2 changed
 """,
     "Sunday": """\
 nightly: ok: 1 job ok, 12 targets changed
-  prepare  ok  0 s  12 changed, 3 unchanged; 1 thing was changed outside; 1
-                    warning: tromso: Long Film: segment 2 was changed outside
-                    since run RUN: it has title 'After the
-                    break' now, and the run left title 'Part 2'; it is kept
+  prepare  ok  0 s  12 changed, 2 unchanged, 1 kept; 1 thing was changed
+                    outside; 1 warning: tromso: Long Film: segment 2 was changed
+                    outside since run RUN: it has title 'After
+                    the break' now, and the run left title 'Part 2'; it is kept
                     (play.yml:22:9)
 prepare: tromso/NEWS: PROMO 004 changed outside: field comment "HOLD"
 → for details: msauto history RUN

@@ -296,7 +296,7 @@ class _Steps:
             "places": [[*target.places] for target in plan.targets],
             "left_out": plan.left_out,
             "unchanged": plan.unchanged,
-            "skipped": plan.skipped,
+            "skipped": [target.reason for target in plan.skipped],
             "handlers": [each.handler for each in every],
             "pending": [each.pending for each in every],
         }

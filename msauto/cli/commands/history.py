@@ -18,7 +18,7 @@ from msauto.cli.output import print_message, print_result, print_table, terminal
 from msauto.codec import to_json
 from msauto.ledger.history import OPTIONS, REASON
 from msauto.model.result import (
-    UNCHANGED_NOTE,
+    UNTREATED_NOTE,
     PastTarget,
     RequestRecord,
     RunDetails,
@@ -262,11 +262,16 @@ def _outcome(run: RunSummary) -> str:
 
 def _show_run(details: RunDetails, flags: Flags) -> None:
     if flags.format == "json":
+        notes = {}
+        for name, text in details.notes.items():
+            if not name.startswith(UNTREATED_NOTE):
+                notes[name] = text
         process = {
             "msauto": details.msauto,
             "pid": details.pid,
             "host": details.host,
-            "notes": dict(details.notes),
+            "notes": notes,
+            "skipped": to_json(details.plan.skipped),
         }
         targets = [_target_json(target) for target in details.targets]
         print_result(dump({**to_json(details.summary), **process, "targets": targets}))
@@ -274,7 +279,7 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
     run = details.summary
     if flags.verbosity or run.status == "running":
         _print_targets(details)
-    elif details.targets:
+    elif details.targets or details.plan.skipped:
         _print_outcomes(details, layout_of(flags))
     facts = {
         "run": run.run,
@@ -286,7 +291,7 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         "process": f"{details.pid} on {details.host}, msauto {details.msauto}",
     }
     for name, text in details.notes.items():
-        is_internal = name in {OPTIONS, REASON} or name.startswith(UNCHANGED_NOTE)
+        is_internal = name in {OPTIONS, REASON} or name.startswith(UNTREATED_NOTE)
         if text and not is_internal:
             facts[name.replace("_", " ")] = text
     print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)

@@ -38,7 +38,7 @@ from msauto.errors import (
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.ledger.ledger import LedgerPlace
-from msauto.model.plan import Change, Plan, Target
+from msauto.model.plan import Change, Plan, SkippedTarget, Target
 from msauto.model.ports import Clock
 from msauto.model.result import TargetResult, key_of
 from msauto.plugins.batch.batch_file import BatchFile, Job
@@ -362,6 +362,10 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
         if result.outcome == "changed":
             changed[result.target.server] += 1
     runs = (record.run,) if record.run else ()
+    skipped: list[SkippedTarget] = []
+    for target in () if plan is None else plan.skipped:
+        if target.reason != "when" or not target.repeated:
+            skipped.append(target)
     warnings = () if plan is None else plan.warnings
     return JobResult(
         job=job.name,
@@ -374,6 +378,7 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
         changed=dict(changed),
         outside=_differing(compared, _overwritten),
         warnings=warnings,
+        skipped=tuple(skipped),
         drift=drift,
         would_change=would_change,
     )
@@ -393,6 +398,7 @@ def _summary(record: Attempt, outcome: AttemptOutcome) -> dict[str, int]:
     for shown in ("changed", *NOT_DONE):
         summary[key_of(shown)] = counts[shown]
     if "unchanged" in summary:
+        summary["unchanged"] += counts["unchanged"]
         for result in outcome.targets:
             if result.outcome == "changed" and target_key(result.target) not in applied:
                 summary["unchanged"] -= 1  # an earlier attempt changed it

@@ -13,6 +13,7 @@ from msauto import codec
 from msauto.errors import LedgerError
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
 from msauto.ledger.ledger import Ledger, LedgerPlace
+from msauto.model.plan import SkippedTarget
 from msauto.model.result import RunSummary, format_time, key_of, parse_time
 from msauto.playbook.change_windows import freeze_at
 from msauto.plugins.batch.batch_file import BatchFile, Job
@@ -99,6 +100,12 @@ class JobResult(Struct, frozen=True, kw_only=True):
         Meta(description="what others have changed since the last run, and it changes"),
     ] = ()
     warnings: Annotated[tuple[str, ...], Meta(description="what its plan warned of")] = ()
+    skipped: Annotated[
+        tuple[SkippedTarget, ...],
+        Meta(
+            description="targets that it did not treat: not those where `when` is false as in the last run"
+        ),
+    ] = ()
     drift: Annotated[
         DifferingTargets, Meta(description="with do: plan, what was last seen to differ")
     ] = ()

@@ -26,6 +26,7 @@ from msauto.plugins.batch.causes import Cause, TargetResults, results_so_far
 from msauto.report.json import dump
 from msauto.report.layout import PLAIN, Line, Style, aligned, paint, render_lines, words
 from msauto.report.page_parts import PageHead, PagePart, run_part
+from msauto.report.plan_view import skipped_groups
 from msauto.report.sanitizing import (
     display_width,
     name_ranges,
@@ -50,7 +51,7 @@ class JobSummary(NamedTuple):
     """A job with its outcome, its duration, and why it is not ok or its counts; visible.
 
     ``causes``: why targets are not done, each as lines: the server and the reason, the names, what to do. ``changed``:
-    how many targets were changed on each server, where some are not done.
+    how many targets were changed on each server, where some are not done. ``skipped``: what was skipped, by reason.
     """
 
     result: JobResult
@@ -59,6 +60,7 @@ class JobSummary(NamedTuple):
     details: str
     causes: Sequence[tuple[str, ...]]
     changed: str
+    skipped: Sequence[str]
 
 
 def summarize_job(job: JobResult) -> JobSummary:
@@ -69,7 +71,11 @@ def summarize_job(job: JobResult) -> JobSummary:
         counts = [f"{number} on {show(server)}" for server, number in job.changed.items()]
         changed = f"changed: {', '.join(counts)}"
     outcome = outcome_text(job.outcome, job.code)
-    return JobSummary(job, outcome, _took(job), visible(_details_of(job)), causes, changed)
+    details = visible(_details_of(job))
+    skipped = []
+    for group in skipped_groups(job.skipped, whole=True):
+        skipped.append(f"skipped: {group.line}")
+    return JobSummary(job, outcome, _took(job), details, causes, changed, skipped)
 
 
 def _cause_lines(cause: Cause) -> Iterator[str]:
@@ -228,8 +234,9 @@ def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Line]:
             yield words(f"    {reason}", hang=8)
             for line in more:
                 yield words(f"        {line}", hang=10)
-        if job.changed:
-            yield words(f"    {job.changed}", hang=8)
+        for line in (job.changed, *job.skipped):
+            if line:
+                yield words(f"    {line}", hang=8)
 
 
 def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:

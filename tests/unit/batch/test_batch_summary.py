@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 from msgspec import structs
 
+from msauto.model.plan import SkippedTarget
 from msauto.model.result import format_time
 from msauto.plugins.batch.batch_result import (
     BatchResult,
@@ -71,6 +72,18 @@ RESULT = BatchResult(
             runs=("20261120T021002Z-ab12",),
             summary={"changed": 23, "not_attempted": 40},
             changed={"tromso": 23},
+            skipped=(
+                SkippedTarget("bergen", "PLAYOUT", "asset", "PROMO 008", "missing", repeated=True),
+                SkippedTarget(
+                    "tromso",
+                    "PLAYOUT",
+                    "asset",
+                    "Jingle",
+                    "gone",
+                    run="20261118T021002Z-ef56",
+                    at=STARTED,
+                ),
+            ),
             causes=(
                 Cause(
                     server="bergen",

@@ -96,7 +96,7 @@ def test_a_worker_writes_to_the_run_of_another_process(shared_place: str) -> Non
             assert (records[1].target, records[1].outcome) == (second, "changed")
             assert [each.state for each in records[1].requests] == ["done"]
             assert command.target_records(run, []) == {}
-            command.journal.end(run, Result(run, whole, (TargetResult(first, "skipped"), done)))
+            command.journal.end(run, Result(run, whole, (TargetResult(first, "unchanged"), done)))
             (summary,) = worker.history()
             assert (summary.status, summary.summary["sent"]) == ("ok", 1)
 

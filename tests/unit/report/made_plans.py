@@ -20,6 +20,7 @@ from msauto.model.plan import (
     PlannedServer,
     Refusal,
     Request,
+    SkippedTarget,
     Target,
 )
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
@@ -236,7 +237,7 @@ def whole_plan() -> Plan:
         ticker(),
         lost(),
         unchanged=12,
-        skipped=1,
+        skipped=(SkippedTarget("studio-b", "NEWS", "asset", "Trailer", "missing"),),
         servers=(PlannedServer("studio-a", 10), PlannedServer("studio-b", 2)),
         refusals=(
             Refusal("delete_assets", 0, 1, "--allow-delete 1"),

@@ -110,7 +110,7 @@ def test_json_of_a_result_is_the_plan_with_results() -> None:
     assert unknown["requests"][0]["result"]["outcome"] == "not sent"
     assert joined["result"] == {
         "run": "2026-11-20-1", "ok": False, "interrupted": False,
-        "changed": 1, "unchanged": 0, "failed": 1, "unverified": 1, "skipped": 0, "not_attempted": 1,
+        "changed": 1, "unchanged": 12, "failed": 1, "unverified": 1, "kept": 0, "skipped": 1, "not_attempted": 1,
     }  # fmt: skip
     assert (
         joined["result"]["interrupted"] is False

@@ -7,7 +7,7 @@ import re
 import pytest
 from msgspec import structs
 
-from msauto.model.plan import Plan, Refusal, Request, Target
+from msauto.model.plan import Plan, Refusal, Request, SkippedTarget, Target
 from tests.unit.report.made_plans import (
     change,
     check_golden,
@@ -19,6 +19,8 @@ from tests.unit.report.made_plans import (
     ticker,
     whole_plan,
 )
+
+SKIPPED = SkippedTarget("studio-a", "NEWS", "asset", "Film", "missing")
 
 
 @pytest.mark.parametrize("verbosity", [0, 1, 2])
@@ -55,15 +57,21 @@ def bare(action: str, requests: int = 1) -> Target:
     ("plan", "sentence"),
     [
         (plan_of(unchanged=12), "No changes. 12 targets are as desired."),
-        (plan_of(unchanged=1, skipped=2), "No changes. 1 target is as desired. 2 skipped."),
+        (
+            plan_of(unchanged=1, skipped=(SKIPPED, SKIPPED)),
+            "No changes. 1 target is as desired. 2 skipped (2 missing).",
+        ),
         (plan_of(), "No changes. Nothing was compared."),
         (
             plan_of(bare("add")),
             "Plan: 1 to add, 0 to change, 0 to delete, 0 to run, on 1 asset; 1 request.",
         ),
         (
-            plan_of(bare("change", 2), bare("run"), unchanged=12, skipped=1),
-            "Plan: 0 to add, 1 to change, 0 to delete, 1 to run, on 2 assets; 3 requests. 12 unchanged. 1 skipped.",
+            plan_of(bare("change", 2), bare("run"), unchanged=12, skipped=(SKIPPED,)),
+            (
+                "Plan: 0 to add, 1 to change, 0 to delete, 1 to run, on 2 assets; 3 requests. "
+                "12 unchanged. 1 skipped (1 missing)."
+            ),
         ),
         (
             plan_of(bare("change"), ticker()),
