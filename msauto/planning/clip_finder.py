@@ -166,14 +166,16 @@ class ClipFinder:
     async def _find(self, part: IntentGroup, name: str) -> FoundClip | None:
         """Return the clip with exactly this title, else the only one whose title is equal after Unicode NFC.
 
-        For a deletion, a server that finds titles exactly is not asked for the other form.
+        Where a server finds titles exactly, the one of another form is not deleted; a warning names it.
         """
         asked, asset = name, await self._read(name)
-        if asset is None and not all(member.intent.absent for member in part.naming):
-            for form in sorted({normal_form(name), normal_form(name, "NFD")} - {name}):
-                if asset is None:
-                    asked, asset = form, await self._read(form)
+        for form in sorted({normal_form(name), normal_form(name, "NFD")} - {name}):
+            if asset is None:
+                asked, asset = form, await self._read(form)
         if asset is None:
+            return None
+        if asked != name and all(member.intent.absent for member in part.naming):
+            self._warn_of_other_form(name, asked)
             return None
         if asked != name or asset.title != name:
             titles = await titles_like(self._reader, part.database, asset)
@@ -185,6 +187,10 @@ class ClipFinder:
                     "write the title exactly as the server does, address the clip by `id:`, or rename one of them",
                 )
         return FoundClip(asset, Address(asked), asked)
+
+    def _warn_of_other_form(self, name: str, live: str) -> None:
+        what = f"{name!a} is not deleted: only {live!a} exists, whose title differs in its Unicode normalization"
+        self.warnings += (f"{what}; write it exactly as the server does to delete it",)
 
     async def _read(self, name: str) -> Asset | None:
         return await self._reader.read_asset(self._group.database, Address(name))
@@ -236,7 +242,10 @@ class ClipFinder:
             return False
         asset, title = answer.asset, answer.title
         if member.title is not None and member.title != title and same_text(member.title, title):
-            return await self._read(member.title) is None  # the server finds titles exactly
+            is_gone = await self._read(member.title) is None  # the server finds titles exactly
+            if is_gone:
+                self._warn_of_other_form(member.title, title)
+            return is_gone
         if desired.folder is None:
             return False
         folder = desired.folder.value
