@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from msauto.codec import load
 from msauto.file_access import find_repository
 from msauto.ledger.ledger import Ledger, LedgerPlace
-from msauto.model.identity import plain
+from msauto.model.identity import matches
 from msauto.model.result import PastTarget, RunDetails, RunSummary, TargetRecord
 from msauto.model.snapshot import Json
 from msauto.primitives.iso_times import parse_datetime
@@ -86,11 +86,9 @@ def list_changes(
     """
     runs = {run.run: run for run in list_runs(place, since=since, every=every).runs}
     servers = [glob.strip() for glob in (limit or "*").replace(",", ":").split(":")]
-    asked = plain(title)
 
     def is_meant(server: str, name: str) -> bool:
-        is_title = plain(name) == asked or fnmatchcase(plain(name), asked)
-        return is_title and any(fnmatchcase(server, glob) for glob in servers)
+        return matches(title, [name]) and any(fnmatchcase(server, glob) for glob in servers)
 
     changes = []
     with Ledger.open(place, readonly=True) as ledger:

@@ -36,6 +36,7 @@ from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Journal
 from msauto.model.result import Result, RunDetails
 from msauto.model.server import ServerSpec
+from msauto.planning.limits import Protection
 from msauto.planning.survey import Survey, assemble
 from msauto.planning.target_choice import TargetChoice
 from msauto.report.texts import plural
@@ -87,12 +88,12 @@ async def make_plan(
     handlers, and commands in doubt. ``notify`` receives the progress, without secrets.
     """
     resolved, specs, choice = stage.resolved, stage.resolved.specs, TargetChoice(targets)
+    protection = Protection(limits.protected)
     read_since, memory = stage.clock.now(), stage.ledger.plan_memory().by_url(specs)
 
     async def plan_one(work: ServerIntents) -> Survey:
-        find_links = bool(limits.protected)
         given = ServerPlanning(
-            work, resolved.secrets, choice, stage.clock, stage.forks, find_links, forget_pending
+            work, resolved.secrets, choice, stage.clock, stage.forks, protection, forget_pending
         )
         return await plan_server(given, memory, notify)
 
@@ -107,7 +108,7 @@ async def make_plan(
     unreachable = frozenset(survey.server for survey in surveys if survey.is_unreachable)
     return structs.replace(
         plan,
-        warnings=(*choice.warnings, *plan.warnings),
+        warnings=(*choice.warnings, *protection.warnings, *plan.warnings),
         unreachable=unreachable,
         read_since=read_since,
     )

@@ -24,6 +24,7 @@ from msauto.model.plan import Plan
 from msauto.model.ports import Clock, HashFile, Journal, Memory
 from msauto.model.server import ServerSpec
 from msauto.planning.asset_survey import SurveyContext
+from msauto.planning.limits import Protection
 from msauto.planning.survey import Survey, failed_survey, survey
 from msauto.planning.target_choice import TargetChoice
 from msauto.secrets.redacted_plans import SecretMemory
@@ -77,14 +78,17 @@ class Workplace(Protocol):
 
 
 class ServerPlanning(Struct, frozen=True):
-    """How to plan one server; evaluating the intents adds to ``secrets``, and ``choice`` remembers what it matched."""
+    """How to plan one server.
+
+    Evaluating the intents adds to ``secrets``; ``choice`` and ``protection`` remember what they matched.
+    """
 
     work: ServerIntents
     secrets: Secrets
     choice: TargetChoice
     clock: Clock
     forks: int | None
-    find_links: bool
+    protection: Protection
     forget: bool
 
 
@@ -116,7 +120,7 @@ async def plan_server(
                 spec,
                 ServerReader(client, clock=given.clock),
                 SecretMemory(memory, secrets),
-                find_links=given.find_links,
+                protection=given.protection,
                 hash_file=hash_file,
                 forget=given.forget,
                 secrets=secrets,

@@ -7,8 +7,9 @@ creation time and its length. A table has what each caller does with *unknown* (
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import Meta, Struct
@@ -257,6 +258,25 @@ def plain(text: str) -> str:
 def same_text(one: str | None, other: str | None) -> bool:
     """Whether two texts are equal; ``None`` equals the empty text."""
     return one == other or plain(one or "") == plain(other or "")
+
+
+def matches(glob: str, names: Iterable[str]) -> bool:
+    """Return whether a glob matches a title or folder: as it is written, or by its signs.
+
+    The part before ``/*`` is a folder as it is written, too. So a title or folder with glob signs is not missed.
+
+    >>> matches("News [final]/*", ["News [final]/Tonight"]), matches("What? [a]", ["What? [a]"])
+    (True, True)
+    """
+    form = plain(glob)
+    stripped = form.strip("/")
+    inside = stripped.removesuffix("*") if stripped.endswith("/*") else None
+    for name in map(plain, names):
+        if name == form or fnmatchcase(name, form) or fnmatchcase(name, stripped):
+            return True
+        if inside is not None and name.startswith(inside):
+            return True
+    return False
 
 
 def same_folder(one: Folder, other: Folder) -> bool:

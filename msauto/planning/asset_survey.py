@@ -68,6 +68,7 @@ from msauto.planning.deletion import (
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers, listed_otherwise
 from msauto.planning.handlers import RecalledItems, due_handlers, recall
 from msauto.planning.left_out import check_protected, losses, protected
+from msauto.planning.limits import Protection
 from msauto.planning.similar_titles import SimilarTitles, not_found, with_nearest_folder
 from msauto.planning.target_choice import TargetChoice
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
@@ -78,7 +79,7 @@ from msauto.secrets.redaction import Secrets
 class SurveyContext(Struct, frozen=True):
     """What the survey of one server works with.
 
-    ``find_links`` also reads the links of assets that are deleted or lose something, for limits that protect folders.
+    ``protection`` also takes the links of assets that are deleted or lose something: folders are protected, too.
     ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
     left something pending for; ``forget`` treats that as settled. ``answers`` is how this server reports XMP fields.
     ``left_out`` is what tasks ask of this server that the plan leaves out.
@@ -89,7 +90,7 @@ class SurveyContext(Struct, frozen=True):
     server: ServerSpec
     reader: Reader
     memory: Memory
-    find_links: bool = False
+    protection: Protection = field(default_factory=Protection)
     hash_file: HashFile | None = None
     pending: frozenset[tuple[str, str]] = frozenset()
     forget: bool = False
@@ -374,7 +375,7 @@ class AssetSurvey:
         outcome = finished(
             self._context, target, builder, self._layers.added_to(plan.live), settlements
         )
-        if outcome.target is not None and self._context.find_links and entries is None:
+        if outcome.target is not None and self._context.protection and entries is None:
             outcome.target = await with_places(outcome.target, clip.asset, self._reader)
         return outcome
 

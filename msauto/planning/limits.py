@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator, Sequence
 
 from msauto.aspects import ASPECTS, deletions_of
-from msauto.model.identity import plain
+from msauto.concurrency import in_turns
+from msauto.model.identity import matches
 from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.plan import Change, Limits, Plan, Refusal, Target
 
@@ -48,43 +48,69 @@ def _protected(plan: Plan, globs: Sequence[str]) -> Iterator[Refusal]:
     for target in plan.targets:
         if not target.loses:
             continue
-        glob = next((glob for glob in globs if _is_under(target, glob)), None)
+        names = _names_of(target)
+        glob = next((glob for glob in globs if matches(glob, names)), None)
         if glob is not None:
             remedy = f"remove the task, or remove {glob!r} from `protected` in msauto.toml"
             called = f"{target.server} {target.database} {target.name}".strip()
             yield Refusal("protected", glob, called, remedy)
 
 
-def _is_under(target: Target, glob: str) -> bool:
-    """Whether a glob matches a title of the target, or a folder that contains it: its home folder, or a link's."""
+def _names_of(target: Target) -> list[str]:
+    """Return the titles of a target and the folders that contain it: its home folder, and those of its links."""
     names = [target.name]
     if target.folder is not None:
-        for folder in _possible_folders(parse_folder(target.folder), target.database):
-            names += [*_folder_and_parents(folder), show_folder((*folder, target.name))]
+        names += place_names((*parse_folder(target.folder), target.name), target.database)
     for shown in target.places:
-        place = parse_folder(shown)
-        names += place[-1:]
-        for folder in _possible_folders(place, target.database):
-            names += _folder_and_parents(folder)
-    # A title with brackets or a path with outer slashes also matches literally: a protection that silently misses is
-    # worse than one that matches too much.
-    form = plain(glob)
-    stripped = form.strip("/")
-    for name in map(plain, names):
-        if name == form or fnmatchcase(name, form) or fnmatchcase(name, stripped):
-            return True
-    return False
+        names += place_names(parse_folder(shown), target.database)
+    return names
 
 
-def _possible_folders(folder: Folder, database: str) -> Iterator[Folder]:
-    """Yield the possible paths of a folder: servers may put the name of the database in front, or omit it."""
-    yield folder
-    yield (database, *folder)
-    if folder[:1] == (database,):
-        yield folder[1:]
+def place_names(place: Folder, database: str) -> Iterator[str]:
+    """Yield what a glob may name of an entry: its title, its place, and its folder with all parents.
+
+    Servers may put the name of the database in front of a folder, or omit it.
+    """
+    yield from place[-1:]
+    forms = [place, (database, *place)]
+    if place[:1] == (database,):
+        forms.append(place[1:])
+    for form in forms:
+        for depth in range(1, len(form) + 1):
+            yield show_folder(form[:depth])
 
 
-def _folder_and_parents(folder: Folder) -> Iterator[str]:
-    """Yield a folder and all its parents."""
-    for depth in range(1, len(folder) + 1):
-        yield show_folder(folder[:depth])
+class Protection:
+    """The globs that protect what they match; it remembers which of them match anything, on any server.
+
+    That is looked for only where something is lost, of whose database all entries are listed anyway.
+    """
+
+    def __init__(self, globs: Sequence[str] = ()) -> None:
+        self._globs = globs
+        self._unmatched: set[str] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._globs)
+
+    async def look_at(self, places: Iterable[Folder], database: str) -> None:
+        """Note which globs match one of the places of a database, or a folder that contains it."""
+        unmatched = set(self._globs if self._unmatched is None else self._unmatched)
+        async for place in in_turns(places):
+            if not unmatched:
+                break
+            names = list(place_names(place, database))
+            unmatched -= {glob for glob in unmatched if matches(glob, names)}
+        self._unmatched = unmatched
+
+    def merge(self, other: Protection) -> None:
+        """Add what the same globs matched elsewhere."""
+        if other._unmatched is not None:
+            known = self._globs if self._unmatched is None else self._unmatched
+            self._unmatched = other._unmatched.intersection(known)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A warning of each glob that protects nothing."""
+        missed = "of `protected` in msauto.toml matches no folder and no title: it protects nothing"
+        return tuple([f"{glob!r} {missed}" for glob in sorted(self._unmatched or ())])

@@ -29,6 +29,7 @@ from msauto.model.desired import (
     InputFile,
     Intent,
     ResolvedPlaybooks,
+    SelectRef,
     TaskSource,
 )
 from msauto.model.events import Notify, ignore
@@ -120,7 +121,25 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
             loaded[target.database] = target.changes[0].source
     context = structs.replace(context, answers=XmpAnswers(loaded))
     outcomes += await _plan_after_databases(context, of_the_rest, len(outcomes), forks)
+    if context.protection:
+        await _look_for_protected(context, outcomes)
     return _survey_of(context, outcomes)
+
+
+async def _look_for_protected(context: SurveyContext, outcomes: Sequence[SurveyedTarget]) -> None:
+    """Find what is protected in each database of which something is lost: all of it is listed anyway."""
+    databases: dict[str, None] = {}
+    for outcome in outcomes:
+        target = outcome.target
+        if target is not None and target.kind == "asset" and target.loses:
+            databases[target.database] = None
+    for database in databases:
+        entries = await context.reader.read_select(SelectRef(database, recursive=True))
+        places = [(*entry.folder, entry.title) for entry in entries or ()]
+        listing = await context.reader.read_folder(database, ())
+        if listing is not None:  # a folder may be empty
+            places += [(*folder, "") for folder in listing.folders]
+        await context.protection.look_at(places, database)
 
 
 def _survey_of(context: SurveyContext, outcomes: Sequence[SurveyedTarget]) -> Survey:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from fnmatch import fnmatchcase
 
 from msauto.errors import MsautoError, close_names
-from msauto.model.identity import plain
+from msauto.model.identity import matches, plain
 
 
 class TargetChoice:
@@ -39,7 +38,7 @@ class TargetChoice:
                 if form in exact:
                     is_match = form in forms
                 else:
-                    is_match = any(fnmatchcase(name, form) for name in forms)
+                    is_match = matches(form, forms)
                 if is_match:
                     self._matched.add(glob)
                     is_matched = True

@@ -182,6 +182,7 @@ async def plan_on(
     returned = await cluster.run(given.work.server, _plan_on_worker, (given, remembered), notify)
     planned, on_worker = returned
     given.choice.merge(on_worker.choice)
+    given.protection.merge(on_worker.protection)
     for text in on_worker.secrets.texts:
         given.secrets.add(text)
     return planned

@@ -15,6 +15,7 @@ from msauto.model.desired import InputFile, Intent, ResolvedPlaybooks
 from msauto.model.plan import Address, Limits, Plan, Request, Target
 from msauto.model.server import Dialect
 from msauto.model.snapshot import compare
+from msauto.planning.limits import Protection
 from msauto.planning.saved_plan import plan_from_json, plan_schema
 from msauto.planning.survey import assemble
 from msauto.planning.target_reading import snapshot_with_facts, with_digests
@@ -28,7 +29,7 @@ CREATED = "2026-11-20T10:15:00+01:00"
 
 
 def plan_of(context: Stage, *intents: Intent, limits: Limits | None = None) -> Plan:
-    found = context.plan(*intents, find_links=True)
+    found = context.plan(*intents, protection=Protection(["Master/*"]))
     resolved = ResolvedPlaybooks(
         (), inputs=(InputFile("news.yml", "00ff"),), warnings=("a warning",)
     )

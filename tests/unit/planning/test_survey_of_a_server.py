@@ -32,6 +32,7 @@ from msauto.model.server import ServerSpec
 from msauto.model.snapshot import Json
 from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.handlers import due_handlers
+from msauto.planning.limits import Protection
 from msauto.planning.survey import Survey, survey
 from tests.small_ports import DictMemory
 from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
@@ -234,7 +235,9 @@ def test_entries_of_what_is_deleted_are_read_once_and_those_of_removals_where_a_
     )
     context.server.clips["Film"].markers = [{"uid": 1, "frame": 0, "track": "General"}]
     assert only(context.plan(cleared)).places == ()
-    assert only(context.plan(cleared, find_links=True)).places == ("Master/Film",)
+    assert only(context.plan(cleared, protection=Protection(["Master/*"]))).places == (
+        "Master/Film",
+    )
 
 
 def test_all_handlers_of_a_name_whose_answer_was_lost_are_held() -> None:
