@@ -47,12 +47,6 @@ class Attribute(Struct, frozen=True):
         number = read_decimal(text)
         return None if number is None or number < self.least else number
 
-    def cannot_read(self, text: str) -> bool:
-        """Return whether an answer shows something else in place of a number, or one out of range."""
-        if self.kind in ("text", "time") or not text.strip():
-            return False
-        return self.read(text) is None
-
     @property
     def is_number(self) -> bool:
         """Whether values are compared, and shown to templates, as whole numbers."""
@@ -132,6 +126,11 @@ SEGMENT_NAMES: Final = names(SEGMENT_ATTRIBUTES)
 LINK_FIELD: Final = {field.name: field for field in LINK_FIELDS}
 ATTRIBUTE_OF_CLIP: Final = {
     attribute.name: attribute for attribute in (*CLIP_ATTRIBUTES, *LINK_FIELDS)
+}
+NUMBER_OF_CLIP: Final = {
+    name: attribute
+    for name, attribute in ATTRIBUTE_OF_CLIP.items()
+    if attribute.kind not in {"text", "time"}
 }
 NUMBERS: Final = frozenset(
     attribute.name

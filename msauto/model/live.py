@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct, field
 
 from msauto.errors import UnreadableError
-from msauto.model.fields import ATTRIBUTE_OF_CLIP
+from msauto.model.fields import ATTRIBUTE_OF_CLIP, NUMBER_OF_CLIP
 from msauto.model.timecode import TimecodeError, rate_of
 from msauto.primitives.decimals import read_whole, show_cut
 from msauto.primitives.iso_times import parse_datetime
@@ -355,12 +355,11 @@ def typed(name: str, text: str | None) -> Any:
         return text
     if attribute.kind == "time":
         return read_time(text) or text
-    if attribute.cannot_read(text):
-        return None
-    is_numeric = attribute.is_number or attribute.kind == "decimal"
-    number = attribute.read(text) if is_numeric else None
-    if number is None:
+    if name not in NUMBER_OF_CLIP or not text.strip():
         return text
+    number = attribute.read(text)
+    if number is None:
+        return None
     return number.numerator if number.denominator == 1 else float(number)
 
 

@@ -21,6 +21,9 @@ _BASED = re.compile(r"[+-]?[0-9A-Za-z]{1,18}")
 _WHOLE = re.compile(r"([+-]?[0-9]{1,20})(?:[.,]0{0,12})?")
 _LONGEST_SHOWN: Final = 80
 
+is_plain_whole: Final = re.compile("[0-9]{1,9}").fullmatch
+"""Match what nearly all numbers of answers are: whole, and small enough for each of them."""
+
 
 def read_decimal(text: str) -> Fraction | None:
     """Read a decimal, exactly; ``None`` for anything else.

@@ -12,13 +12,13 @@ from msgspec import Struct, structs
 from msauto.errors import UnreadableError
 from msauto.model.live import Database, Entry, Folder, Listing, MamAsset, parse_folder
 from msauto.primitives.decimals import MOST_LONG, read_whole
-from msauto.primitives.normal_form import normal_form, unindented
+from msauto.primitives.normal_form import normal_form
 from msauto.server import xml
 from msauto.server.error_answers import ERROR_BYTES
-from msauto.server.parsers import add_attr, read_attrs, read_finalized
+from msauto.server.parsers import read_attrs, read_finalized
 
 _DEEPEST_FOLDER: Final = 32  # each folder has the names of those above it
-_MOST_BYTES: Final = 10 * 2**20
+_MOST_BYTES: Final = 9 * 2**20  # libxml2 takes texts of 10 MB
 _MOST_PARTS: Final = 10_000
 _MOST_CLIPS: Final = 2_000_000  # each takes some 150 bytes of memory, and seven of an answer
 _MOST_OTHERS: Final = 2_000_000  # each takes some 4 µs, and eight bytes of an answer
@@ -37,143 +37,95 @@ class FolderNode(Struct):
 class ListingReading(xml.StreamedDocument):
     """Reads a StoredTree (or a folderlist) while it arrives; all folders become absolute.
 
-    ``asked`` is the folder of the request. ``piece`` is the number of bytes parsed in one step.
+    ``asked`` is the folder of the request. ``piece`` is the number of bytes parsed in one step. Unknown elements are
+    skipped with their content.
     """
 
     def __init__(
         self, database: str, asked: Folder, charset: str | None = None, *, piece: int = xml.PIECE
     ) -> None:
+        super().__init__(charset, piece=piece)
         self._database = database
         self._asked = asked
-        self._tree = _Tree()
-        super().__init__(self._tree, charset, piece=piece)
+        self._top: FolderNode | None = None
+        self._open: dict[xml.Element, FolderNode | None] = {}  # what has begun, and not ended
+        self._size = 0  # the bytes since anything began or ended
+        self._counts = Counter[str]()
+        self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def close(self) -> Listing:
         """Return the listing. Raises ``UnreadableError``, also for an answer that ended too early."""
         self.end()
-        if self._tree.top is None:
+        if self._top is None:
             raise xml.unreadable("the answer is not a listing: it has no <StoredTree>")
-        return _collected(_asked_node(self._tree.top, self._database, self._asked), self._asked)
+        return _collected(_asked_node(self._top, self._database, self._asked), self._asked)
 
-
-class _Tree:
-    """The target of a parser that makes nodes of the elements. Unknown elements are skipped with their content."""
-
-    def __init__(self) -> None:
-        self.top: FolderNode | None = None
-        self._open: list[FolderNode | None] = []  # for each open element around clips, its node
-        self._counts = Counter[str]()
-        self._size = 0  # the bytes since the last of these, or the last clip, began
-        self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self._parent: FolderNode  # of the open clip
-        self._clip: dict[str, str] | None = None  # its own attributes
-        self._named_texts: dict[str, str] = {}  # of its children
-        self._child: Mapping[str, str] | None = None  # the attributes of its open child
-        self._depth = 0  # of the elements in that child
-        self._is_leaf = True  # it has none
-        self._texts: list[str] = []  # in that child
-        self.data = self._texts.append  # a method of the target
-
-    def start(self, tag: str, own: Mapping[str, str]) -> None:
-        """Take the start of an element."""
-        if self._clip is None:
-            self._begin(tag, own)
-        elif self._child is None:
-            self._child, self._is_leaf = own, True
-            self._texts.clear()
-        else:
-            self._is_leaf = False
-            self._depth += 1
-            self._check_depth()
-
-    def end(self, tag: str) -> None:
-        """Take the end of an element."""
-        own = self._child
-        if own is None:
-            if self._clip is None:
-                self._open.pop()
-            else:
-                self._add_clip(self._clip)
-        elif self._depth:
-            self._depth -= 1
-        else:
-            self._child, text = None, "".join(self._texts)
-            if text[:1] <= " ":
-                text = unindented(text)
-            if (
-                tag == "Attr" and (name := own.get("name")) is not None
-            ):  # the documented form, nearly always
-                self._named_texts[name] = text or own.get("value", "")
-            else:
-                add_attr(
-                    self._named_texts,
-                    xml.name_of(tag),
-                    xml.by_local_name(own),
-                    text,
-                    is_leaf=self._is_leaf,
-                )
-
-    def pause(self, size: int) -> None:
-        """Bound what has not ended, by the number of bytes that were parsed since the last pause."""
+    def take(self, root: xml.Element, size: int, *, has_ended: bool) -> None:
+        """Take what has arrived with the next ``size`` bytes, and bound what has not ended."""
         self._size += size
+        self._take(root, None, 0, has_ended=has_ended)
         if self._size > _MOST_BYTES:
             most = f"{_MOST_BYTES // 2**20} MiB"
             raise xml.unreadable(f"a clip, a text or a comment of the answer is larger than {most}")
-        if len(self._named_texts) > _MOST_PARTS:
-            raise xml.unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements")
-        if self._clip is None:
-            self._texts.clear()
 
-    def close(self) -> bool:
-        """Return whether the root has ended."""
-        return not self._open
+    def _take(
+        self, element: xml.Element, parent: FolderNode | None, above: int, *, has_ended: bool
+    ) -> None:
+        """Take an element, and forget what is in it and has ended. ``above`` is the number of folders around it."""
+        is_clip = parent is not None and xml.local(element) == "Clip"
+        if element not in self._open:
+            self._size = 0
+            self._open[element] = None if is_clip else self._begin_node(element, parent, above)
+        node = self._open[element]
+        if has_ended:
+            self._size = 0
+            del self._open[element]
+        if parent is not None and is_clip:
+            if has_ended:
+                self._add(element, parent)
+            elif len(element) > _MOST_PARTS:
+                raise xml.unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements")
+            return
+        inner = list(element)
+        for child in inner:
+            child_has_ended = has_ended or child is not inner[-1]
+            self._take(child, node, above + (node is not None), has_ended=child_has_ended)
+        if not has_ended:
+            del element[:-1]
 
-    def _begin(self, tag: str, own: Mapping[str, str]) -> None:
-        """Begin a clip, or an element around clips."""
-        kind = xml.name_of(tag)
-        parent = self._open[-1] if self._open else None
-        node: FolderNode | None = None
-        self._size = 0
-        if parent is not None and kind in {"Clip", "Folder"}:
+    def _begin_node(
+        self, element: xml.Element, parent: FolderNode | None, above: int
+    ) -> FolderNode | None:
+        """Return the node of an element around clips; ``None`` for an unknown element, whose content is skipped."""
+        kind = xml.local(element)
+        if parent is not None and kind == "Folder":
             self._count("clips and folders", _MOST_CLIPS)
-            named = xml.by_local_name(own)
-            if kind == "Clip":
-                self._parent = parent
-                self._clip = named
-                self._named_texts = {}
-                return
             self._count("folders", _MOST_FOLDERS)
-            around = sum(
-                folder is not None for folder in self._open
-            )  # with the StoredTree, and perhaps a nameless top
-            if around > _DEEPEST_FOLDER + 1:
+            if above > _DEEPEST_FOLDER + 1:  # the StoredTree, and perhaps a nameless top
                 raise xml.too_deep("folders", _DEEPEST_FOLDER)
-            node = FolderNode(named.get("name", ""))
+            node = FolderNode(xml.attributes(element).get("name", ""))
             parent.folders.append(node)
-        elif self.top is None and kind == "StoredTree":
-            node = self.top = FolderNode("")
-        else:
-            self._count("elements that are neither clip nor folder", _MOST_OTHERS)
-        self._open.append(node)
-        self._check_depth()
+            return node
+        if self._top is None and kind == "StoredTree":
+            self._top = FolderNode("")
+            return self._top
+        self._count("elements that are neither clip nor folder", _MOST_OTHERS)
+        return None
 
-    def _add_clip(self, own: dict[str, str]) -> None:
-        self._clip = None
+    def _add(self, clip: xml.Element, folder: FolderNode) -> None:
+        """Add a clip that has ended to its folder."""
+        self._count("clips and folders", _MOST_CLIPS)
+        own = xml.attributes(clip)
         link_id = read_whole(own.pop("link_id", None), MOST_LONG)
         finalized = read_finalized(own.pop("finalized", None))
-        texts = own | self._named_texts
+        texts = own | read_attrs(clip)
         key = tuple(texts)
         names = self._names.get(key)
         if names is None:
             self._count("names of attributes", _MOST_NAMES, len(key))
             names = self._names[key] = key
-        self._parent.clips.append(
-            Entry((), link_id, finalized, names, "\0".join(texts.values()).encode())
-        )
-
-    def _check_depth(self) -> None:
-        if len(self._open) + self._depth > xml.MAX_DEPTH:
-            raise xml.too_deep()
+        packed = "\0".join(texts.values()).encode()
+        folder.clips.append(Entry((), link_id, finalized, names, packed))
 
     def _count(self, what: str, most: int, number: int = 1) -> None:
         self._counts[what] += number

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 from msgspec import structs
 
 from msauto.errors import UnreadableError
-from msauto.model.fields import ATTRIBUTE_OF_CLIP, NAMES
+from msauto.model.fields import NAMES, NUMBER_OF_CLIP
 from msauto.model.live import (
     Asset,
     Folder,
@@ -25,7 +25,7 @@ from msauto.model.live import (
     Xmp,
     parse_folder,
 )
-from msauto.primitives.decimals import MOST, MOST_LONG, read_whole
+from msauto.primitives.decimals import MOST, MOST_LONG, is_plain_whole, read_whole
 from msauto.primitives.normal_form import unindented
 from msauto.server import xml
 from msauto.server.error_answers import is_error_document, parse_failure
@@ -144,8 +144,10 @@ class _Numbers:
         """Return the attributes of a clip without the numbers that cannot be read."""
         readable = dict(texts)
         for name, text in texts.items():
-            attribute = ATTRIBUTE_OF_CLIP.get(name)
-            if attribute is not None and attribute.cannot_read(text):
+            number = NUMBER_OF_CLIP.get(name)
+            if number is None or is_plain_whole(text) or not text.strip():
+                continue
+            if number.read(text) is None:
                 self.unread.append(self.cannot_read(name, text))
                 del readable[name]
         return readable
@@ -291,25 +293,22 @@ def read_attrs(element: xml.Element, parts: Parts | None = None) -> dict[str, st
         if child.tag == "Attr" and (name := child.get("name")) is not None and not len(child):
             # The documented form, nearly always, and fast.
             text = child.text or child.get("value") or ""
-            texts[_KNOWN.get(name, name)] = unindented(text) if text[:1] <= " " else text
+            if "" < text[:1] <= " ":
+                text = unindented(text)
+            texts[_KNOWN.get(name, name)] = text
             continue
         kind = xml.local(child)
         part = _PARTS.get(kind.lower())
         if parts is not None and part is not None:
             parts[part].append(child)
             continue
-        add_attr(texts, kind, xml.attributes(child), xml.text_of(child), is_leaf=not len(child))
+        own = xml.attributes(child)
+        text = xml.text_of(child) or own.get("value", "")
+        if kind.lower() == "attr" and "name" in own:
+            texts[own["name"]] = text
+        elif not len(child):
+            texts.setdefault(kind, text)
     return texts
-
-
-def add_attr(
-    texts: dict[str, str], kind: str, own: Mapping[str, str], text: str, *, is_leaf: bool
-) -> None:
-    """Add the text of a child that is an ``Attr``, or that holds nothing else."""
-    if kind.lower() == "attr" and "name" in own:
-        texts[own["name"]] = text or own.get("value", "")
-    elif is_leaf:
-        texts.setdefault(kind, text or own.get("value", ""))
 
 
 def read_finalized(text: str | None) -> bool | None:

@@ -203,21 +203,19 @@ def _check_namespaces(root: Element) -> None:
 class StreamedDocument:
     """Parses a document while it arrives, without holding it.
 
-    Accepts and refuses what :func:`parse_document` does, but depths and texts are bounded by the ``target``. That is a
-    target of a parser, as lxml describes it. Its ``close`` returns whether the root has ended. After each piece of at
-    most ``piece`` bytes, its ``pause`` gets their number. Raises :class:`UnreadableError`.
+    Accepts and refuses what :func:`parse_document` does, but texts are bounded by the subclass: after each piece of at
+    most ``piece`` bytes, its ``take`` gets the root and the number of bytes, and removes what it has read. In an open
+    element, all children but the last have ended. Raises :class:`UnreadableError`.
     """
 
-    def __init__(self, target: Any, charset: str | None = None, *, piece: int = PIECE) -> None:
-        self._target = target
+    def __init__(self, charset: str | None = None, *, piece: int = PIECE) -> None:
         self._charset = charset
         self._piece = piece
         self._head = bytearray()
         self._transcoder: Transcoder | None = None
-        # Without a DTD there are no entities to resolve, and otherwise a target gets ``&#38;`` for an ``&``.
-        self._parser = etree.XMLParser(
-            **_OPTIONS | {"resolve_entities": "internal", "target": target}
-        )
+        self._parser: etree.XMLPullParser
+        self._root: Element | None = None
+        self._has_ended = False
         self._held = b""
         self._may_have_stray_end = False
         self._length = 0
@@ -247,8 +245,13 @@ class StreamedDocument:
                 # After an undeclared prefix, libxml2 does not report that the document is incomplete.
                 if not _is_undeclared_prefix(error):
                     raise
-        if not self._target.close():
+
+        if not self._has_ended:
             raise unreadable("the answer is incomplete")
+
+    def take(self, root: Element, size: int, *, has_ended: bool) -> None:
+        """Take what has arrived with the next ``size`` bytes."""
+        raise NotImplementedError
 
     def _begin(self) -> Transcoder:
         """Find the encoding and the root in the first bytes, and parse these."""
@@ -259,6 +262,10 @@ class StreamedDocument:
         if not name:
             raise unreadable("the answer is not XML: it does not begin with an element")
         self._may_have_stray_end = name.lower() != b"xml"
+        root = name.decode("utf-8", "replace")
+        self._parser = etree.XMLPullParser(
+            events=("start", "end"), tag=(root, f"{{*}}{name_of(root)}"), **_OPTIONS
+        )
         self._parse(clean)
         return self._transcoder
 
@@ -272,7 +279,17 @@ class StreamedDocument:
     def _parse_clean(self, clean: bytes) -> None:
         with _readable_errors():
             self._parser.feed(clean)
-        self._target.pause(len(clean))
+        if self._has_ended:
+            return
+        for event, element in self._parser.read_events():
+            if self._root is None:
+                self._root = cast("Element", element)
+            elif event == "end" and element is self._root:
+                self._has_ended = True
+        if self._root is not None:
+            if _IS_TOO_DEEP(self._root):
+                raise too_deep()
+            self.take(self._root, len(clean), has_ended=self._has_ended)
 
 
 def local(element: Element) -> str:
@@ -292,12 +309,8 @@ def text_of(element: Element) -> str:
 
 
 def attributes(element: Element) -> dict[str, str]:
-    """Return the attributes by local name."""
-    return by_local_name(cast("Mapping[str, str]", element.attrib))
-
-
-def by_local_name(own: Mapping[str, str]) -> dict[str, str]:
-    """Return attributes by local name. Too many of them are an error, because the time grows with their square."""
+    """Return the attributes by local name. Too many of them are an error, because the time grows with their square."""
+    own = cast("Mapping[str, str]", element.attrib)
     if len(own) > _MOST_ATTRIBUTES:
         raise unreadable(f"an element of the answer has more than {_MOST_ATTRIBUTES} attributes")
     return {name_of(name): value for name, value in own.items()}
