@@ -59,7 +59,7 @@ def test_the_prediction_comes_true_step_by_step(data: st.DataObject) -> None:
 
 def check(context: Stage, target: Target, done: int) -> None:
     """Check that all is as predicted after the first requests, and that nothing else changed."""
-    asset = context.server.answer("Film")
+    asset = context.asset("Film")
     read = snapshot_of(LiveTarget(asset=asset), ["segment"])
     held, expected = predict([target.holding or ()], 1), predict(target.effects, done)
     found = compare({**held, **expected}, target.others.items(), read, ASPECTS)

@@ -1,4 +1,4 @@
-"""An independent model of the server: what a request means, applied to plain dicts, and read back through the port.
+"""An independent model of the server: what a request means, applied to plain dicts, and read back by the real reader.
 
 Nothing of msauto's planning is used here: it is the oracle that plans are checked against.
 """
@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote
-
-from msgspec import structs
+from xml.etree import ElementTree as ET
 
 from msauto.applying.target_memory import download_items, run_items
 from msauto.applying.verification import (
     Guard,
     SharedReads,
     guard,
+    held_things,
     read_again,
     things_to_verify,
     verify,
 )
 from msauto.errors import AnotherClipError
-from msauto.model.clip_entries import entries_of, index_links
 from msauto.model.desired import Intent, SelectRef
 from msauto.model.identity import ClipEntries
 from msauto.model.live import (
@@ -32,10 +31,7 @@ from msauto.model.live import (
     Folder,
     Link,
     Listing,
-    Marker,
     RssChannel,
-    RssItem,
-    Segment,
     Xmp,
     parse_folder,
     show_folder,
@@ -48,9 +44,24 @@ from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.survey import Survey, survey
 from msauto.planning.target_reading import why_title_is_taken
 from msauto.secrets.redaction import Secrets
-from tests.entries import listed_entry
+from msauto.server.client import AsyncMediaServer
+from msauto.server.reader import ServerReader
 from tests.small_ports import DictDisk, DictMemory
 from tests.unit.planning.feed_model import drop_items, take_file
+from tests.unit.planning.model_answers import (
+    Answers,
+    Found,
+    add_marker,
+    add_segment,
+    channel_element,
+    clip_element,
+    named,
+    place_of,
+    stored_tree,
+    user_fields,
+)
+
+URL = "http://127.0.0.1:7901"
 
 
 @dataclass
@@ -70,8 +81,10 @@ class Clip:
     hidden: dict[str, str] = field(default_factory=dict)
     markers: list[dict[str, Any]] = field(default_factory=list)
     segments: dict[int, dict[str, Any]] = field(default_factory=dict)
+    twins: list[dict[str, Any]] = field(default_factory=list)  # more segments of numbers above
     xmp: dict[str, list[str]] | None = field(default_factory=dict)
     links: list[str] = field(default_factory=list)  # folder/title
+    numbers_of_links: dict[str, int] = field(default_factory=dict)
     ran: list[str] = field(default_factory=list)
     orig_name: str = ""
     last_uid: int = 99
@@ -96,9 +109,6 @@ class Server:
     reuses_uids: bool = True  # a new marker may get the uid of one that was deleted
     rss_delete: str = "all"  # what DELETE takes of several items of one guid: all, first
     rss_guid: str = "item"  # what the feed service makes of a file: item, file, stem, other
-    foreign: dict[str, list[Entry]] = field(
-        default_factory=dict
-    )  # entries of other clips, by folder
     sent: list[str] = field(default_factory=list)
     batches: list[str] = field(default_factory=list)
     ids: dict[str, str] = field(default_factory=dict)  # "ns:id" to title
@@ -196,7 +206,12 @@ class Server:
             )
 
     def _deletesegment(self, clip: Clip, query: dict[str, str]) -> None:
-        del clip.segments[int(query["seg_num"])]
+        number = int(query["seg_num"])
+        twin = next((each for each in clip.twins if each["number"] == number), None)
+        if twin is not None:
+            clip.twins.remove(twin)
+            return
+        del clip.segments[number]
         self.renumber(clip)
 
     def _createmarker(self, clip: Clip, query: dict[str, str]) -> None:
@@ -238,84 +253,109 @@ class Server:
 
     # Reading ---------------------------------------------------------------------------------------------------
 
-    def asset(self, clip: Clip) -> Asset:
-        attributes = dict(clip.fields) | {"create_time": clip.create_time}
-        attributes |= {"orig_name": clip.orig_name} if self.reports_names else {}
-        attributes |= {"frames": str(clip.frames)} if clip.frames is not None else {}
-        attributes |= {"frame_time": clip.frame_time} if clip.frame_time is not None else {}
-        return Asset(
-            title=clip.title,
-            folder=None if clip.folder is None else parse_folder(clip.folder),
-            hires=clip.hires and clip.hires.format(title=clip.orig_name),
-            archive=clip.archive,
-            link_id=clip.link_id,
-            finalized=clip.finalized,
-            attributes=attributes,
-            markers=tuple(_marker(marker) for marker in clip.markers),
-            segments=tuple(
-                self._segment(number, clip.segments[number]) for number in clip.segments
-            ),
+    def answer(self, path: str, field: str) -> Found:
+        """The answer to a read, as a document; ``field`` is the one of GETUSERFIELDS."""
+        if path.startswith("/rss"):
+            return self._channel(unquote(path.removeprefix("/rss").removeprefix("/")))
+        if path == "/storage":
+            return named("Database", self.databases)
+        asked_for_xmp = path.endswith("/GETUSERFIELDS")
+        path = path.removesuffix("/GETUSERFIELDS")
+        database, folder, asset = place_of(path)
+        if database not in self.databases:
+            return None
+        if asset is None:
+            return self._listing(folder)
+        title = self._title(path)
+        if asked_for_xmp:
+            return self._xmp(self.clips[title], field)
+        return self._clip_or_link(title)
+
+    def _channel(self, name: str) -> Found:
+        if not name:
+            return named("channel", self.channels)
+        items = self.channels.get(name)
+        return None if items is None else channel_element(items)
+
+    def _xmp(self, clip: Clip, field: str) -> Found:
+        return (
+            "<html>it cannot be read</html>" if clip.xmp is None else user_fields(clip.xmp, field)
         )
 
-    def _segment(self, number: int, segment: dict[str, Any]) -> Segment:
-        titles = segment.get("titles") or ([segment["title"]] if segment.get("title") else [])
-        keywords = segment.get("keywords") if self.reports_keywords else None
-        return Segment(
-            number=number,
-            start=segment["start"],
-            duration=segment["duration"],
-            name=segment.get("name"),
-            titles=tuple(titles),
-            track=segment.get("track"),
-            rating=segment.get("rating"),
-            keywords=keywords,
-        )
-
-    def entries(self) -> list[Entry]:
-        found: list[Entry] = []
+    def _listing(self, folder: Folder) -> Found:
+        if folder and show_folder(folder) not in self.folders:
+            return None
+        entries: list[tuple[Folder, ET.Element]] = []
         for clip in self.clips.values():
-            attributes = self.asset(clip).attributes
-            home = listed_entry(
-                parse_folder(clip.folder or ""),
-                clip.title,
-                clip.link_id,
-                clip.finalized,
-                attributes,
-            )
-            found += [home, *(self.link(clip, number) for number in range(len(clip.links)))]
-        return found
+            home = parse_folder(clip.folder or "")
+            entries.append((home, self._entry(clip, clip.title, clip.link_id)))
+            for link in clip.links:
+                *above, title = parse_folder(link)
+                entries.append((tuple(above), self._entry(clip, title, _link_id(clip, link))))
+        return stored_tree(folder, map(parse_folder, self.folders), entries)
 
-    def link(self, clip: Clip, number: int) -> Entry:
-        """One link of a clip, with a link_id of its own."""
-        *folder, title = parse_folder(clip.links[number])
-        link_id = None if clip.link_id is None else 1000 * (number + 1) + clip.link_id
-        return listed_entry(
-            tuple(folder), title, link_id, clip.finalized, self.asset(clip).attributes
-        )
+    def _entry(self, clip: Clip, title: str, link_id: int | None) -> ET.Element:
+        own = {"link_id": _text(link_id), "finalized": _text(clip.finalized)}
+        return clip_element(own, {**self._attributes(clip), "title": title})
 
-    def answer(self, title: str) -> Asset | None:
+    def _clip_or_link(self, title: str) -> ET.Element | None:
         """The answer to a title: a clip's own, else that of a link."""
         if title in self.clips:
-            return self.asset(self.clips[title])
+            clip = self.clips[title]
+            return self._asset(clip, title, clip.link_id)
         for clip in self.clips.values() if self.finds_links else ():
-            for number in range(len(clip.links)):
-                entry = self.link(clip, number)
-                if entry.title == title:
-                    return structs.replace(self.asset(clip), title=title, link_id=entry.link_id)
+            for link in clip.links:
+                if parse_folder(link)[-1] == title:
+                    return self._asset(clip, title, _link_id(clip, link))
         return None
 
+    def _asset(self, clip: Clip, title: str, link_id: int | None) -> ET.Element:
+        own = {
+            "folder": clip.folder,
+            "hires": clip.hires and clip.hires.format(title=clip.orig_name),
+            "archive": clip.archive,
+            "link_id": _text(link_id),
+            "finalized": _text(clip.finalized),
+        }
+        element = clip_element(own, {**self._attributes(clip), "title": title})
+        for marker in clip.markers:
+            add_marker(element, marker)
+        for number, segment in clip.segments.items():
+            add_segment(element, number, segment, with_keywords=self.reports_keywords)
+        for twin in clip.twins:
+            add_segment(element, twin["number"], twin, with_keywords=self.reports_keywords)
+        return element
 
-def _marker(marker: dict[str, Any]) -> Marker:
-    fields = {name: str(value) for name, value in marker.items() if name not in {"uid", "frame"}}
-    return Marker(marker["uid"], marker["frame"], fields)
+    def _attributes(self, clip: Clip) -> dict[str, str]:
+        attributes = {**clip.fields, "create_time": clip.create_time}
+        if self.reports_names:
+            attributes["orig_name"] = clip.orig_name
+        if clip.frames is not None:
+            attributes["frames"] = str(clip.frames)
+        if clip.frame_time is not None:
+            attributes["frame_time"] = clip.frame_time
+        return attributes
 
 
-@dataclass
+def _link_id(clip: Clip, link: str) -> int | None:
+    """The link_id of one link of a clip: its own, also after others have gone."""
+    number = clip.numbers_of_links.setdefault(link, len(clip.numbers_of_links) + 1)
+    return None if clip.link_id is None else 1000 * number + clip.link_id
+
+
+def _text(value: bool | int | None) -> str | None:
+    return None if value is None else str(value).lower()
+
+
 class WorldReader:
-    """The reader port over the model; ``asked`` records what was read."""
+    """The real reader over the model's answers; ``asked`` records what was read."""
 
-    server: Server
-    asked: list[str] = field(default_factory=list)
+    def __init__(self, server: Server, spec: ServerSpec | None = None) -> None:
+        self.server = server
+        self.asked: list[str] = []
+        self._spec = spec or ServerSpec("studio-a", URL, dialect=server.dialect)
+        answered = replace(self._spec, transport=Answers(server.answer))
+        self._reader = ServerReader(AsyncMediaServer(answered))
 
     @property
     def reads(self) -> int:
@@ -325,81 +365,44 @@ class WorldReader:
         name = f"{address.namespace}:{address.name}" if address.namespace else address.name
         self.asked.append(f"asset {name}")
         await asyncio.sleep(0)
-        title = self.server.ids.get(name, "") if address.namespace else name
-        answer = self.server.answer(title) if database in self.server.databases else None
-        if answer is None or self.server.dialect.position_origin == "file":
-            return answer
-        # The server counts from the in point, the port from the first frame of the file.
-        first = int(answer.attributes.get("first_frame", 0))
-        markers = tuple(structs.replace(each, frame=first + each.frame) for each in answer.markers)
-        segments = tuple(
-            structs.replace(each, start=first + each.start) for each in answer.segments
-        )
-        return structs.replace(answer, markers=markers, segments=segments)
+        return await self._reader.read_asset(database, address)
 
     async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
         self.asked.append(f"xmp {address.name}")
-        title = (
-            self.server.ids[f"{address.namespace}:{address.name}"]
-            if address.namespace
-            else address.name
-        )
-        xmp = self.server.clips[title].xmp
-        return None if xmp is None else {name: tuple(values) for name, values in xmp.items()}
+        return await self._reader.read_xmp(database, address, names)
 
     async def read_folder(self, database: str, folder: Folder) -> Listing | None:
         self.asked.append(f"folder {show_folder(folder)}")
-        if show_folder(folder) not in self.server.folders:
-            return None
-        listed = [entry for entry in self.server.entries() if entry.folder[: len(folder)] == folder]
-        return Listing(folder, (*listed, *self.server.foreign.get(show_folder(folder), ())))
+        return await self._reader.read_folder(database, folder)
 
     async def read_select(self, select: SelectRef) -> Sequence[Entry] | None:
         self.asked.append(f"select {show_folder(select.folder)}")
-        if show_folder(select.folder) not in {*self.server.folders, ""}:
-            return None
-        depth = len(select.folder)
-        return [
-            entry
-            for entry in self.server.entries()
-            if entry.folder[:depth] == select.folder
-            and (select.recursive or len(entry.folder) == depth)
-        ]
+        return await self._reader.read_select(select)
 
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
         self.asked.append(f"links {asset.title}")
-        return entries_of(asset, self.server.entries()).links
+        return await self._reader.read_links(database, asset)
 
     async def read_entries(
         self, database: str, asset: Asset, *, in_doubt: bool = False
     ) -> ClipEntries:
         self.asked.append("entries")
-        return (await index_links(self.server.entries())).entries_of(asset, in_doubt=in_doubt)
+        return await self._reader.read_entries(database, asset, in_doubt=in_doubt)
 
     async def read_channel(self, name: str) -> RssChannel | None:
         self.asked.append(f"channel {name}")
-        items = self.server.channels.get(name)
-        return None if items is None else RssChannel(name, tuple(map(_rss_item, items)))
+        return await self._reader.read_channel(name)
 
     async def has_database(self, name: str) -> bool:
         self.asked.append(f"database {name}")
-        return name in self.server.databases
+        return await self._reader.has_database(name)
 
     async def read_names(self, kind: NamedKind, database: str = "") -> tuple[str, ...] | None:
         self.asked.append(f"names of {kind}s")
-        if kind == "folder":
-            return tuple(sorted(self.server.folders))
-        return tuple(self.server.databases if kind == "database" else self.server.channels)
+        return await self._reader.read_names(kind, database)
 
     def fresh(self, *, homes: bool = False) -> WorldReader:
-        return WorldReader(self.server)
-
-
-def _rss_item(item: dict[str, Any]) -> RssItem:
-    title, description, link, date = (
-        item.get(name) for name in ("title", "description", "link", "pubDate")
-    )
-    return RssItem(item["guid"], title, description, link, date, item.get("extra", {}))
+        return WorldReader(self.server, self._spec)
 
 
 def read_after(target: Target, reader: Reader) -> LiveTarget:
@@ -414,25 +417,19 @@ def read_after(target: Target, reader: Reader) -> LiveTarget:
 def why_not(target: Target, reader: Reader, index: int = 0, secrets: Secrets | None = None) -> str:
     """Return why a request must not be sent any more; empty: it may be."""
     effects = [effect for request in target.effects[index:] for effect in request]
-    depends_on = [
-        (aspect, key)
-        for name in target.depends_on.names
-        for aspect, _, key in [name.partition(" ")]
-    ]
-    things = (*depends_on, *(effect.thing for effect in effects))
+    touched = [effect.thing for effect in effects]
+    things = (*target.depends_on.things, *touched, *held_things(target, effects))
+    fresh = reader.fresh(homes=True)
     try:
-        live = asyncio.run(
-            read_again(reader.fresh(homes=True), SharedReads(), target, index, things)
-        )
+        live = asyncio.run(read_again(fresh, SharedReads(), target, index, things))
     except AnotherClipError as error:
         return error.message
     if target.kind == "asset" and live.asset is None:
         return "it no longer exists"
-    if (
-        live.asset is not None
-        and (why := asyncio.run(why_title_is_taken(target, reader, live.asset))) is not None
-    ):
-        return why
+    if live.asset is not None:
+        why = asyncio.run(why_title_is_taken(target, fresh, live.asset))
+        if why is not None:
+            return why
     found: Guard = guard(target, index, live, secrets or Secrets())
     return found.why
 
@@ -448,15 +445,20 @@ class Stage:
     disk: DictDisk = field(default_factory=lambda: DictDisk())
 
     def __post_init__(self) -> None:
-        self.reader = WorldReader(self.server)
+        self.reader = WorldReader(self.server, self.spec)
 
     def plan(self, *intents: Intent, forks: int = 4, **options: Any) -> Survey:
         """Plan; ``options`` are parts of the context."""
-        self.reader = WorldReader(self.server)
+        self.reader = WorldReader(self.server, self.spec)
         context = SurveyContext(
             self.spec, self.reader, self.memory, hash_file=self.disk.sha256, **options
         )
         return asyncio.run(survey(intents, context, forks=forks))
+
+    def asset(self, title: str) -> Asset | None:
+        """Read a clip of the server as it is now."""
+        reader = WorldReader(self.server, self.spec)
+        return asyncio.run(reader.read_asset("NEWS", Address(title)))
 
     def apply(self, found: Survey) -> list[Difference]:
         """Send all requests; return what is not as desired when it is read again."""
@@ -464,6 +466,8 @@ class Stage:
         for target in found.targets:
             assert target.error is None, target.error
             for index, request in enumerate(target.requests):
+                if target.kind == "asset":
+                    assert why_not(target, self.reader, index) == ""
                 self._send(target, index, request)
             results = [RequestResult("done", 200)] * len(target.requests)
             verified = verify(target, results, read_after(target, self.reader))
@@ -487,5 +491,5 @@ def stage(
     **server: Any,
 ) -> Stage:
     made = Server({clip.title: clip for clip in clips}, dialect=dialect or Dialect(), **server)
-    spec = ServerSpec("studio-a", "http://127.0.0.1:7901", version=version, dialect=made.dialect)
+    spec = ServerSpec("studio-a", URL, version=version, dialect=made.dialect)
     return Stage(made, spec)

@@ -6,8 +6,9 @@ sent, byte for byte. Instead of these, ``error`` holds phrases that the error mu
 in error), or ``unchanged`` is true. Every case that plans anything is applied to the model of a server and planned
 again, which must give nothing (unless ``again`` declares otherwise). A task that is run rather than compared names its
 module: ``{"command": {...}}``. ``disk`` holds the SHA-256 of existing files, ``left_out`` a task that the plan leaves
-out. ``looked``, ``held`` and ``unwanted`` name what must still be so before and after the requests. ``outside`` has how
-a run left what others have changed.
+out. ``looked``, ``held`` and ``unwanted`` name what must still be so before and after the requests, ``missed`` what is
+not as desired after them. ``outside`` has how a run left what others have changed. ``losses`` and ``emptied`` are what
+limits count, ``values`` what the changes show, ``around`` the markers and segments that stay.
 
 ``tests/cases/editorial/*.json`` are tables. In each row, the clip ``Film`` (``live``, over that of the table) and the
 ``desired`` state give an ``error``, or ``warnings`` without their places. Other warnings fail the test.
@@ -16,15 +17,21 @@ a run left what others have changed.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from msauto.aspects import ASPECTS as ASPECTS_OF_MSAUTO
+from msauto.documents.writer import CommentedValue, FlowStyle
 from msauto.model.desired import Intent
+from msauto.model.live import AssetSnapshot
 from msauto.model.plan import Target
 from msauto.model.server import Dialect
+from msauto.model.snapshot import Json
 from msauto.planning.survey import Survey
+from tests.tables import table
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent, run_intent
 
@@ -47,11 +54,6 @@ ROWS = [
     for number, row in enumerate(table["rows"])
 ]
 RUNS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
-KEYS = {
-    "about", "desired", "live", "others", "server", "dialect", "version", "ledger", "changes", "requests", "bodies",
-    "error", "errors", "unchanged", "skipped", "again", "again_errors", "reads", "warnings", "reversible", "basis",
-    "disk", "looked", "held", "unwanted", "left_out", "outside",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -60,10 +62,10 @@ def test_case(path: Path) -> None:
     assert set(case) <= KEYS, set(case) - KEYS
     context = _scene(case)
     intents = _intents(case, context)
-    separator = context.spec.dialect.list_separator
-    left_out = tuple(
-        _intent(args, "left_out.yml", separator) for args in [case.get("left_out")] if args
-    )
+    left_out: tuple[Intent, ...] = ()
+    if "left_out" in case:
+        separator = context.spec.dialect.list_separator
+        left_out = (_intent(case["left_out"], "left_out.yml", separator),)
     found = context.plan(*intents, left_out=left_out)
     if "error" in case or "errors" in case:
         _check_errors(found, case.get("errors", [case.get("error")]))
@@ -73,24 +75,46 @@ def test_case(path: Path) -> None:
     if "reads" in case:
         assert context.reader.asked == case["reads"]
     assert list(found.warnings) == case.get("warnings", [])
-    context.apply(found)
+    missed = [f"{each.aspect} {each.key}" for each in context.apply(found)]
+    assert missed == case.get("missed", [])
     again = context.plan(*intents, left_out=left_out)
-    assert [change for target in again.targets for change in _changes(target)] == case.get(
-        "again", []
-    )
+    assert _of_all(again, _changes) == case.get("again", [])
     assert sum(target.error is not None for target in again.targets) == case.get("again_errors", 0)
 
 
 @pytest.mark.parametrize("row", ROWS)
 def test_editorial_row(row: dict[str, Any]) -> None:
     assert set(row) <= {"desired", "live", "error", "warnings"}
-    found = stage(_clip({"title": "Film", **row["live"]}), folders={"Playout"}).plan(
-        asset_intent({"title": "Film", **row["desired"]})
-    )
+    world = stage(_clip({"title": "Film", **row["live"]}), folders={"Playout"})
+    found = world.plan(asset_intent({"title": "Film", **row["desired"]}))
     _check_errors(found, [row["error"]] if "error" in row else [])
-    assert not ("error" in row and any(target.requests for target in found.targets))
+    if "error" in row:
+        assert not any(target.requests for target in found.targets)
     for warning, words in zip(found.warnings, row.get("warnings", []), strict=True):
         assert words in warning
+
+
+@table("planning/exported", "live", "aspect", "items", "notes", "complete")
+def test_what_is_exported(
+    live: dict[str, Any], aspect: str, items: Any, notes: list[str] | None, complete: bool | None
+) -> None:
+    """``items`` can be written again by a playbook, ``notes`` say why others are left out."""
+    asset = stage(_clip({"title": "Film", **live})).asset("Film")
+    assert asset is not None
+    xmp = {name: tuple(values) for name, values in live.get("xmp", {}).items()}
+    part = ASPECTS_OF_MSAUTO[aspect].export(AssetSnapshot("Film", asset, xmp), Dialect())
+    shown = part.items.values() if isinstance(part.items, Mapping) else part.items or ()
+    noted = [each for each in shown if isinstance(each, CommentedValue)]
+    plain = [each for each in shown if not isinstance(each, CommentedValue)]
+    assert [_without_style(each) for each in plain] == (items or [])
+    for note, words in zip(noted, notes or [], strict=True):
+        assert words in str(note.notes)
+    assert part.complete == (complete is None)
+
+
+def _without_style(value: Any) -> Any:
+    plain = value.value if isinstance(value, FlowStyle) else value
+    return list(plain) if isinstance(plain, tuple) else plain
 
 
 def test_there_are_cases() -> None:
@@ -107,54 +131,73 @@ def _check_errors(found: Survey, expected: list[str | list[str]]) -> None:
 
 
 def _check_plan(found: Survey, case: dict[str, Any]) -> None:
-    changes = [change for target in found.targets for change in target.changes]
-    requests = [request for target in found.targets for request in target.requests]
-    assert [change for target in found.targets for change in _changes(target)] == case.get(
-        "changes", []
-    )
-    assert [f"{request.method} {request.path}" for request in requests] == case.get("requests", [])
-    if "bodies" in case:
-        assert [request.body.content.decode() for request in requests if request.body] == case[
-            "bodies"
-        ]
-    if "reversible" in case:
-        assert [change.reversible for change in changes] == case["reversible"]
-    found_outside = {
-        " ".join(change.thing): change.outside.left
-        for change in changes
-        if change.outside is not None
-    }
-    assert found_outside == case.get("outside", {})
-    if "basis" in case:
-        assert [change.basis for change in changes] == case["basis"]
-    for key, named in (("looked", _looked), ("held", _held), ("unwanted", _unwanted)):
+    assert _of_all(found, _changes) == case.get("changes", [])
+    assert _of_all(found, _requests) == case.get("requests", [])
+    assert dict(_of_all(found, _outside)) == case.get("outside", {})
+    for key, shown in SHOWN.items():
         if key in case:
-            assert [each for target in found.targets for each in named(target)] == case[key]
+            assert _of_all(found, shown) == case[key], key
     if case.get("unchanged"):
         assert (found.unchanged + found.kept, found.skipped, found.targets) == (1, (), ())
     if "skipped" in case:
         assert [skipped.reason for skipped in found.skipped] == [case["skipped"]]
         assert (found.unchanged, found.targets) == (0, ())
-    covered = sorted({number for request in requests for number in request.changes})
-    assert len(found.targets) != 1 or covered == list(range(len(changes))), (
-        "every change has its request"
-    )
+    if len(found.targets) == 1:
+        (target,) = found.targets
+        covered = {number for request in target.requests for number in request.changes}
+        assert covered == set(range(len(target.changes))), "every change has its request"
 
 
-def _looked(target: Target) -> list[str]:
-    return list(target.depends_on.names)
-
-
-def _held(target: Target) -> list[str]:
-    return [" ".join(each.thing) for each in target.holding or ()]
-
-
-def _unwanted(target: Target) -> list[list[Any]]:
-    return [[aspect, named] for aspect, named in target.unwanted]
+def _of_all(found: Survey, shown: Callable[[Target], Iterable[Any]]) -> list[Any]:
+    """What is shown of each target, in the order of the plan."""
+    return [each for target in found.targets for each in shown(target)]
 
 
 def _changes(target: Target) -> list[str]:
     return [f"{change.action} {change.aspect} {change.key}" for change in target.changes]
+
+
+def _requests(target: Target) -> list[str]:
+    return [f"{request.method} {request.path}" for request in target.requests]
+
+
+def _outside(target: Target) -> list[tuple[str, Json]]:
+    return [
+        (" ".join(change.thing), change.outside.left)
+        for change in target.changes
+        if change.outside is not None
+    ]
+
+
+def _around(target: Target) -> list[str]:
+    if target.context is None:
+        return []
+    return [
+        f"{item.name} {item.lane} {item.start}+{item.duration} {item.title}".rstrip()
+        for item in target.context.items
+    ]
+
+
+SHOWN: dict[str, Callable[[Target], list[Any]]] = {
+    "bodies": lambda target: [
+        request.body.content.decode() for request in target.requests if request.body
+    ],
+    "reversible": lambda target: [change.reversible for change in target.changes],
+    "basis": lambda target: [change.basis for change in target.changes],
+    "losses": lambda target: [change.losses for change in target.changes],
+    "values": lambda target: [[change.before, change.after] for change in target.changes],
+    "emptied": lambda target: [[each.aspect, each.count] for each in target.emptied],
+    "around": _around,
+    "looked": lambda target: list(target.depends_on.names),
+    "held": lambda target: [" ".join(each.thing) for each in target.holding or ()],
+    "unwanted": lambda target: [[aspect, named] for aspect, named in target.unwanted],
+}
+"""What a case may name of a plan, beside its changes and requests."""
+KEYS = {
+    "about", "desired", "live", "others", "server", "dialect", "version", "ledger", "changes", "requests", "error",
+    "errors", "unchanged", "skipped", "missed", "again", "again_errors", "reads", "warnings", "disk", "left_out",
+    "outside", *SHOWN,
+}  # fmt: skip
 
 
 def _intents(case: dict[str, Any], context: Stage) -> list[Intent]:
@@ -195,8 +238,11 @@ def _scene(case: dict[str, Any]) -> Stage:
 
 
 def _clip(live: dict[str, Any]) -> Clip:
-    segments = {
-        one["number"]: {k: v for k, v in one.items() if k != "number"}
-        for one in live.get("segments", [])
-    }
-    return Clip(**{**live, "segments": segments})
+    segments: dict[int, dict[str, Any]] = {}
+    twins = []
+    for segment in live.get("segments", []):
+        if segment["number"] in segments:
+            twins.append(segment)
+        else:
+            segments[segment["number"]] = {**segment}
+    return Clip(**{**live, "segments": segments, "twins": twins})

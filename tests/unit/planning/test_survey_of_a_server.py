@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec import structs
@@ -110,12 +109,11 @@ def test_a_clip_is_not_deleted_for_a_link_where_no_folder_is_reported() -> None:
 # Errors stay with their target ---------------------------------------------------------------------------------
 
 
-@dataclass
 class _Failing(WorldReader):
     """Reading one clip fails; and it counts how many readings are under way."""
 
-    busy: int = 0
-    busiest: int = 0
+    busy = 0
+    busiest = 0
 
     async def read_asset(self, database: str, address: Address) -> Asset | None:
         self.busy += 1
@@ -144,7 +142,6 @@ def test_a_server_error_stays_with_its_target_and_forks_bound_the_reading() -> N
     assert reader.busiest == 3
 
 
-@dataclass
 class _Folding(WorldReader):
     """A server that finds titles in any case, and whose answers have no title."""
 
@@ -183,7 +180,6 @@ def test_a_template_has_the_id_as_title_of_a_clip_whose_answer_has_none() -> Non
     assert only(_survey(reader, by_id)).changes[0].after == "of handle:7"
 
 
-@dataclass
 class _Normalizing(WorldReader):
     """A server that finds titles in any normalization form, and whose answers have no title."""
 
