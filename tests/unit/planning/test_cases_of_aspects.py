@@ -6,7 +6,7 @@ sent, byte for byte. Instead of these, ``error`` holds phrases that the error mu
 in error), or ``unchanged`` is true. Every case that plans anything is applied to the model of a server and planned
 again, which must give nothing (unless ``again`` declares otherwise). A task that is run rather than compared names its
 module: ``{"command": {...}}``. ``disk`` holds the SHA-256 of existing files, ``left_out`` a task that the plan leaves
-out. ``looked``, ``held`` and ``unwanted`` name what must still be so before and after the requests, ``missed`` what is
+out. ``depends_on``, ``held`` and ``unwanted`` name what must still be so before and after the requests, ``missed`` what is
 not as desired after them. ``outside`` has how a run left what others have changed. ``losses`` and ``emptied`` are what
 limits count, ``values`` what the changes show, ``around`` the markers and segments that stay.
 
@@ -188,7 +188,7 @@ SHOWN: dict[str, Callable[[Target], list[Any]]] = {
     "values": lambda target: [[change.before, change.after] for change in target.changes],
     "emptied": lambda target: [[each.aspect, each.count] for each in target.emptied],
     "around": _around,
-    "looked": lambda target: list(target.depends_on.names),
+    "depends_on": lambda target: list(target.depends_on.names),
     "held": lambda target: [" ".join(each.thing) for each in target.holding or ()],
     "unwanted": lambda target: [[aspect, named] for aspect, named in target.unwanted],
 }
