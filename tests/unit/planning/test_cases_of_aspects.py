@@ -6,9 +6,9 @@ sent, byte for byte. Instead of these, ``error`` holds phrases that the error mu
 in error), or ``unchanged`` is true. Every case that plans anything is applied to the model of a server and planned
 again, which must give nothing (unless ``again`` declares otherwise). A task that is run rather than compared names its
 module: ``{"command": {...}}``. ``disk`` holds the SHA-256 of existing files, ``left_out`` a task that the plan leaves
-out. ``depends_on``, ``held`` and ``unwanted`` name what must still be so before and after the requests, ``missed`` what is
-not as desired after them. ``outside`` has how a run left what others have changed. ``losses`` and ``emptied`` are what
-limits count, ``values`` what the changes show, ``around`` the markers and segments that stay.
+out. ``depends_on``, ``held`` and ``unwanted`` name what must still be so before and after the requests, ``missed`` what
+is not as desired after them. ``outside`` has how a run left what others have changed. ``losses`` and ``emptied`` are
+what limits count, ``values`` what the changes show, ``around`` the markers and segments that stay.
 
 ``tests/cases/editorial/*.json`` are tables. In each row, the clip ``Film`` (``live``, over that of the table) and the
 ``desired`` state give an ``error``, or ``warnings`` without their places. Other warnings fail the test.
@@ -98,7 +98,7 @@ def test_editorial_row(row: dict[str, Any]) -> None:
 def test_what_is_exported(
     live: dict[str, Any], aspect: str, items: Any, notes: list[str] | None, complete: bool | None
 ) -> None:
-    """``items`` can be written again by a playbook, ``notes`` say why others are left out."""
+    """``items`` can be written again by a playbook, ``notes`` have why others are left out."""
     asset = stage(_clip({"title": "Film", **live})).asset("Film")
     assert asset is not None
     xmp = {name: tuple(values) for name, values in live.get("xmp", {}).items()}
