@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field, structs
 
-from msauto.model.fields import NUMBERS, SEGMENT_NAMES
+from msauto.model.fields import ATTRIBUTE_OF_CLIP, NUMBERS, SEGMENT_NAMES
 from msauto.model.live import (
     Asset,
     ClipAttributes,
@@ -31,6 +31,17 @@ Layer = Literal["clip", "xmp", "links"]
 
 _ROOT = ("title", "folder", "hires", "proxy", "archive", "link_id", "finalized")
 _ROOT_OF_ENTRY = ("title", "link_id", "finalized")
+
+
+def kind_of_fact(name: str) -> str:
+    """Return what a fact is that is never a text; empty for another one."""
+    if name == "finalized":
+        return "true or false"
+    attribute = ATTRIBUTE_OF_CLIP.get(name)
+    is_number = attribute is not None and (attribute.is_number or attribute.kind == "decimal")
+    if is_number or name in {"fps", "rate", "duration", "link_id"}:
+        return "a number"
+    return ""
 
 
 class Need(Exception):  # noqa: N818 - it is a request, not an error

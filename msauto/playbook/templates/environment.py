@@ -9,6 +9,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from itertools import chain, pairwise
 from typing import Any, Final
 
 from jinja2 import TemplateError, TemplateSyntaxError, Undefined, meta, nodes
@@ -16,7 +17,7 @@ from jinja2 import TemplateError, TemplateSyntaxError, Undefined, meta, nodes
 from msauto.documents.document import SourceNode
 from msauto.documents.value_types import MarkedTemplate
 from msauto.errors import InputError, RefusedError, did_you_mean
-from msauto.model.facts import Need, NoAssetError
+from msauto.model.facts import Need, NoAssetError, kind_of_fact
 from msauto.playbook.templates import sandbox
 from msauto.playbook.templates.budget import MAX_TEXT, MAX_VALUE, budgeted, made, size_of, spend
 from msauto.playbook.templates.filters import REMOVED
@@ -42,6 +43,7 @@ Compiled = Callable[[TemplateNames], Any]
 def _compile(text: str, expression: bool) -> Compiled:
     """Compile a template, or a bare expression (``when``, ``where``); raises ``TemplateSyntaxError``."""
     tree = _SANDBOX.parse(_as_template(text) if expression else text)
+    _check_comparisons(tree)
     alone = _expression_alone(tree, text)
     if alone is not None:
         body = nodes.Assign(nodes.Name(sandbox.RESULT, "store", lineno=1), alone, lineno=1)
@@ -57,6 +59,47 @@ def _compile(text: str, expression: bool) -> Compiled:
         return made(text) if alone is None else context.vars[sandbox.RESULT]
 
     return render
+
+
+class _NeverEqualError(TemplateSyntaxError):
+    """A fact is compared with a text, and is never one."""
+
+
+def _check_comparisons(tree: nodes.Template) -> None:
+    """Raise for a number, or true or false, that is compared with a text: such a condition never changes."""
+    compared: list[list[nodes.Expr]] = []
+    for comparison in tree.find_all(nodes.Compare):
+        compared.append([comparison.expr, *(operand.expr for operand in comparison.ops)])
+    for test in tree.find_all(nodes.Test):
+        compared.append([test.node, *(test.args or ())])
+    for sides in compared:
+        for one, other in chain(pairwise(sides), pairwise(reversed(sides))):
+            fact, text = _fact_in(one), _text_in(other)
+            kind = kind_of_fact(fact)
+            if kind and text:
+                raise _NeverEqualError(f"asset.{fact} is {kind}, and never equal to {text!r}", 1)
+
+
+def _fact_in(node: nodes.Expr) -> str:
+    """Return the name of the fact that an expression is; empty for another expression."""
+    match node:
+        case nodes.Getattr(node=nodes.Name(name="asset"), attr=name):
+            return str(name)
+        case nodes.Getitem(node=nodes.Name(name="asset"), arg=nodes.Const(value=name)):
+            return str(name)
+    return ""
+
+
+def _text_in(node: nodes.Expr) -> str:
+    """Return the text that an expression is, or the first of a list of texts alone; empty for another expression."""
+    match node:
+        case nodes.Const(value=str() as text):
+            return text
+        case nodes.List(items=items) | nodes.Tuple(items=items):
+            texts = [*map(_text_in, items)]
+            if texts and all(texts):
+                return texts[0]
+    return ""
 
 
 def _as_template(expression: str) -> str:
@@ -106,6 +149,8 @@ def compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
             why = "invalid template; it is marked as secret, so the reason is not shown"
             raise node.error(why, _CORRECT, kind="template") from None
         why, remedy = _explain_name(message)
+        if isinstance(error, _NeverEqualError):
+            why, remedy = message, "compare it with true, false or a number, without quotes"
         if not why:
             reason, remedy = _explain_syntax(message, text)
             what = "expression" if expression else "template"
