@@ -291,10 +291,20 @@ class ListAspect(Aspect):
             desired = dict(named or {})
             return is_kept(context, (self.name, called), outside, there, source, desired)
 
+        def of_others(called: str, key: str, source: TaskSource) -> bool:
+            run = max([run for _, run in left.values()])
+            outside = Outside(None, run, started(run), text_of(live[key].get("user")))
+            return is_kept(context, (self.name, called), outside, live[key], source, None)
+
         def without(going: Mapping[str, TaskSource]) -> dict[str, TaskSource]:
             remaining = {}
             for key, source in going.items():
-                if not stays(f"{self.prefix}{key}", key, None, source):
+                called = f"{self.prefix}{key}"
+                if key not in left and going is matching.surplus:
+                    is_staying = of_others(called, key, source)
+                else:
+                    is_staying = stays(called, key, None, source)
+                if not is_staying:
                     remaining[key] = source
             return remaining
 

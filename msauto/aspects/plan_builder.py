@@ -296,6 +296,8 @@ def _changed(left: Json, live: Json) -> str:
     """Describe what something is now, and what the run left; of an item, in the attributes that were left."""
     if live is None:
         return _now(live)
+    if left is None:
+        return f"{_now(live)}, and no run made it"
     if isinstance(left, dict) and isinstance(live, dict):
         live = {name: live.get(name) for name in left}
     return f"{_now(live)}, and the run left {_quoted(left)}"

@@ -37,7 +37,7 @@ TargetName = Annotated[str, Meta(description="the asset's title, the channel, or
 class Outside(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """That others have changed a thing since a run wrote it; of an item, ``left`` has what differs."""
 
-    left: Annotated[Json, Meta(description="how that run left it")]
+    left: Annotated[Json, Meta(description="how that run left it; null: no run made it")]
     run: Annotated[str, Meta(description="the last run that wrote it")]
     at: Annotated[str, Meta(description="when that run was, ISO 8601 in UTC")]
     user: Annotated[str, Meta(description="who changed it, where the server shows that")] = ""

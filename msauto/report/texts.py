@@ -351,7 +351,10 @@ def change_notes(change: Change, rate: Fraction | None = None) -> Iterator[str]:
 
 def outside_note(change: Change, outside: Outside, rate: Fraction | None) -> str:
     """Return since when others have changed a thing, who it was, and what it was, unless it becomes that again."""
-    note = f"{done_outside(change, outside)} outside since {local_time(outside.at)}"
+    done = done_outside(change, outside)
+    if done == "made":
+        return f"made outside, by user {show(outside.user)}" if outside.user else "made outside"
+    note = f"{done} outside since {local_time(outside.at)}"
     if outside.user:
         note = f"{note}, by user {show(outside.user)}"
     if change.before is None:
@@ -375,9 +378,11 @@ def _attributes(value: Json, key: str) -> Mapping[str, Json]:
 
 
 def done_outside(change: Change, outside: Outside) -> str:
-    """Return what others did to a thing: ``deleted``, ``moved`` or ``changed``."""
+    """Return what others did to a thing: ``deleted``, ``made``, ``moved`` or ``changed``."""
     if change.before is None:
         return "deleted"
+    if outside.left is None:
+        return "made"
     is_moved = isinstance(outside.left, dict) and outside.left.keys() <= set(_PLACE)
     if is_moved:
         return "moved"

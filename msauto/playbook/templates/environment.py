@@ -9,7 +9,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import permutations
 from typing import Any, Final
 
 from jinja2 import TemplateError, TemplateSyntaxError, Undefined, meta, nodes
@@ -73,7 +73,7 @@ def _check_comparisons(tree: nodes.Template) -> None:
     for test in tree.find_all(nodes.Test):
         compared.append([test.node, *(test.args or ())])
     for sides in compared:
-        for one, other in chain(pairwise(sides), pairwise(reversed(sides))):
+        for one, other in permutations(sides, 2):
             fact, text = _fact_in(one), _text_in(other)
             kind = kind_of_fact(fact)
             if kind and text:

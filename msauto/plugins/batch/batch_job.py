@@ -23,6 +23,7 @@ from msauto.api.keywords import inputs_of
 from msauto.api.loading import Loaded, load
 from msauto.api.run import Decision, Run, RunOptions, check_plan, plan_only, refuse_stale
 from msauto.applying.apply_context import Cancellation
+from msauto.aspects import deletions_of
 from msauto.aspects.comparison import mapping, text_of
 from msauto.circuit_breaker import PASSING, cause_of
 from msauto.codec import to_json
@@ -63,11 +64,21 @@ from msauto.report.layout import PLAIN, Layout
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import visible
 from msauto.report.text import render_error, render_plan, render_result
-from msauto.report.texts import done_outside, refusal_reason, show_value, target_key
+from msauto.report.texts import (
+    done_outside,
+    folder_note,
+    plural,
+    refusal_reason,
+    show_value,
+    target_heading,
+    target_key,
+)
 from msauto.secrets.redacted_plans import redact_plan
 
 _ALLOW = re.compile(r"--allow-(delete|remove) (\d+)")
 """A flag that allows what was refused; a job has a key for it."""
+_MOST_LOSING = 20
+"""How many targets of which a refused job would delete something are named."""
 _LONGEST = 60
 """Of a value that others had set: as much is in the summary."""
 
@@ -357,6 +368,9 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
         drift = _differing(changing, _named)
     elif record.check:
         would_change = _differing(changing, _with_action)
+    would_lose: tuple[str, ...] = ()
+    if code == REFUSED and record.result is None:
+        would_lose = tuple(_would_lose(changing))
     changed = Counter[str]()
     for result in outcome.targets:
         if result.outcome == "changed":
@@ -381,6 +395,7 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
         skipped=tuple(skipped),
         drift=drift,
         would_change=would_change,
+        would_lose=would_lose,
     )
 
 
@@ -420,6 +435,21 @@ def _reason(record: Attempt, plan: Plan | None, code: int) -> str:
     return reason
 
 
+def _would_lose(targets: Iterable[Target]) -> Iterator[str]:
+    """Yield what a refused job would delete or remove, each with its server and folder, and how many more."""
+    losing = [target for target in targets if target.loses]
+    for target in losing[:_MOST_LOSING]:
+        where = f"{target_heading(target)} {folder_note(target)}".rstrip()
+        if deletions_of(target):
+            yield f"would delete {where}"
+        else:
+            lost = sum([change.losses for change in target.changes])
+            yield f"would remove {plural(lost, 'item')} of {where}"
+    more = len(losing) - _MOST_LOSING
+    if more > 0:
+        yield f"and {more} more"
+
+
 def _named(change: Change) -> str:
     return f"{change.aspect} {change.key}".rstrip()
 
@@ -432,7 +462,10 @@ def _overwritten(change: Change) -> str:
     """Return what others had changed, and a value that they had set; nothing for another change."""
     if change.outside is None:
         return ""
-    if change.before is None or isinstance(change.before, dict):
+    if change.action == "delete":
+        title = text_of(mapping(change.before).get("title"))
+        shown = f"{show_value(title, limit=_LONGEST)} removed" if title else "removed"
+    elif change.before is None or isinstance(change.before, dict):
         shown = done_outside(change, change.outside)
     else:
         shown = show_value(change.before, limit=_LONGEST)

@@ -113,6 +113,10 @@ class JobResult(Struct, frozen=True, kw_only=True):
         DifferingTargets,
         Meta(description="with --check, what it would change, each with its action"),
     ] = ()
+    would_lose: Annotated[
+        tuple[str, ...],
+        Meta(description="of a refused job, what it would delete or remove: the first 20"),
+    ] = ()
     last_success: Annotated[
         Moment | None, Meta(description="the end of its last run that was ok")
     ] = None

@@ -51,7 +51,8 @@ class JobSummary(NamedTuple):
     """A job with its outcome, its duration, and why it is not ok or its counts; visible.
 
     ``causes``: why targets are not done, each as lines: the server and the reason, the names, what to do. ``changed``:
-    how many targets were changed on each server, where some are not done. ``skipped``: what was skipped, by reason.
+    how many targets were changed on each server, where some are not done. ``lines``: what it would delete if it were
+    not refused, and what was skipped, by reason.
     """
 
     result: JobResult
@@ -60,7 +61,7 @@ class JobSummary(NamedTuple):
     details: str
     causes: Sequence[tuple[str, ...]]
     changed: str
-    skipped: Sequence[str]
+    lines: Sequence[str]
 
 
 def summarize_job(job: JobResult) -> JobSummary:
@@ -72,10 +73,10 @@ def summarize_job(job: JobResult) -> JobSummary:
         changed = f"changed: {', '.join(counts)}"
     outcome = outcome_text(job.outcome, job.code)
     details = visible(_details_of(job))
-    skipped = []
+    lines = [*job.would_lose]
     for group in skipped_groups(job.skipped, whole=True):
-        skipped.append(f"skipped: {group.line}")
-    return JobSummary(job, outcome, _took(job), details, causes, changed, skipped)
+        lines.append(f"skipped: {group.line}")
+    return JobSummary(job, outcome, _took(job), details, causes, changed, lines)
 
 
 def _cause_lines(cause: Cause) -> Iterator[str]:
@@ -234,7 +235,7 @@ def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Line]:
             yield words(f"    {reason}", hang=8)
             for line in more:
                 yield words(f"        {line}", hang=10)
-        for line in (job.changed, *job.skipped):
+        for line in (job.changed, *job.lines):
             if line:
                 yield words(f"    {line}", hang=8)
 

@@ -1,0 +1,100 @@
+"""The summary of a night names what was skipped, refused, gone or removed, in each form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from msauto.plugins.simulator.embedded import Simulator
+from msauto.plugins.simulator.embedded.state import SimMarker
+from tests.cli.command_line import Desk, Said
+
+STATE = ("--state-dir", "state")
+EXACTLY: dict[str, Any] = {
+    "asset": {
+        "title": "EP001",
+        "markers": [{"at": 5, "track": "Cue Point", "title": "Ours"}],
+        "exactly": ["markers"],
+    }
+}
+
+
+@pytest.fixture
+def night(desk: Desk) -> Desk:
+    jobs = {"tonight": {"playbooks": "play.yml", "inventory": "inventory.yml"}}
+    schedule = {"at": "03:10", "tz": "Europe/Oslo"}
+    night = {"name": "nightly", "schedule": schedule, "jobs": jobs, "pages": {"dir": "pages"}}
+    desk.write("batch.yml", night)
+    return desk
+
+
+def run(desk: Desk, *arguments: str) -> Said:
+    return desk.run("batch", "run", "batch.yml", *arguments, *STATE)
+
+
+def page(desk: Desk) -> str:
+    newest = max((desk.folder / "pages").glob("nightly-*.html"))
+    return newest.read_text(encoding="utf-8")
+
+
+def test_a_refused_job_names_what_it_would_delete(night: Desk) -> None:
+    night.play(*({"asset": {"title": f"EP00{n}", "state": "absent"}} for n in (1, 2)))
+    said = run(night)
+    assert said.code == 4
+    line = "would delete studio-a · NEWS · EP001 in Raw"
+    assert line in said.out
+    assert "would delete studio-a · NEWS · EP002 in Raw" in said.out
+    assert line in page(night)
+    assert line in night.run("history", "last", *STATE).out
+    runs = night.run("history", "--format", "json", *STATE).json
+    batch = next(run["run"] for run in runs if not run["job"])
+    assert line in night.run("report", batch, *STATE).out
+
+
+def test_many_deletions_that_were_refused_are_counted(night: Desk, sim: Simulator) -> None:
+    titles = [f"Old {number}" for number in range(25)]
+    for title in titles:
+        sim.state.databases["NEWS"].add_clip(title, "Raw")
+    night.play({"asset": {"title": "{{ item }}", "state": "absent"}, "loop": titles})
+    out = run(night).out
+    assert out.count("would delete") == 20
+    assert "and 5 more" in out
+
+
+def test_a_clip_that_is_gone_is_told_each_night(night: Desk, sim: Simulator) -> None:
+    night.play({"asset": {"title": "EP001", "fields": {"comment": "x"}, "missing": "skip"}})
+    assert run(night).code == 0
+    sim.state.databases["NEWS"].remove_clip(sim.state.clip("EP001"))
+    for _ in range(2):
+        said = run(night)
+        assert said.code == 0
+        assert "skipped: 1 gone since run " in said.out
+        assert "studio-a · NEWS: EP001" in said.out
+    assert "1 gone since run" in page(night)
+    shown = night.run("history", "last", *STATE).out
+    assert "1 gone since run" in shown
+
+
+def test_what_is_skipped_as_in_the_last_run_is_only_counted(night: Desk) -> None:
+    task = {"asset": {"title": "EP001", "fields": {"comment": "x"}}, "when": "asset.frames > 10**9"}
+    night.play(task)
+    flags = ("play.yml", "-i", "inventory.yml", *STATE)
+    first = night.run("apply", *flags, "--yes").out
+    assert "1 when: studio-a · NEWS: EP001" in first
+    assert "1 when, as in the last run" in night.run("plan", *flags).out
+    assert "1 when: studio-a · NEWS: EP001" in night.run("plan", *flags, "-v").out
+    (skipped,) = night.run("plan", *flags, "--format", "json").json["skipped"]
+    assert (skipped["name"], skipped["reason"], skipped["repeated"]) == ("EP001", "when", True)
+
+
+def test_what_exactly_removed_of_others_is_named(night: Desk, sim: Simulator) -> None:
+    night.play(EXACTLY)
+    assert run(night).code == 0
+    clip = sim.state.clip("EP001")
+    theirs = {"track": "Cue Point", "title": "Theirs", "user": "anna"}
+    clip.markers.append(SimMarker(clip.new_uid(), 70, theirs))
+    said = run(night)
+    assert said.code == 0
+    assert "changed outside by anna: marker uid" in said.out
+    assert '"Theirs" removed' in " ".join(said.out.split())
