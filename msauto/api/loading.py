@@ -26,7 +26,6 @@ from msauto.model.result import RunDetails, RunSummary
 from msauto.model.server import ServerSpec
 from msauto.planning.limits import refusals
 from msauto.planning.saved_plan import refuse_differences
-from msauto.planning.undo import may_have_changed, servers_of
 from msauto.playbook.hosts import named_servers
 from msauto.playbook.resolve import resolve
 from msauto.playbook.settings import load_settings
@@ -106,7 +105,7 @@ def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
             remedy="make the plan again, or apply the targets that are the same with --keep-going",
         )
     if undone is not None:
-        servers = named_servers(inputs.resolving, names=servers_of(undone))
+        servers = named_servers(inputs.resolving, names=undone.changed_servers)
         resolved = undo_of(undone, [server.spec for server in servers])
     else:
         resolved = resolve(inputs.resolving)
@@ -192,7 +191,7 @@ def _find_run(inputs: Inputs, name: str) -> RunDetails:
             inputs.tell(
                 f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run.run}"
             )
-        if run.status == "running" or may_have_changed(details):
+        if run.status == "running" or details.changed_servers:
             return details
         remedy = "no other run changed anything"
         for other in ledger.history():
@@ -200,7 +199,7 @@ def _find_run(inputs: Inputs, name: str) -> RunDetails:
             if (
                 is_earlier
                 and _counts_changes(other)
-                and may_have_changed(ledger.run_details(other.run))
+                and ledger.run_details(other.run).changed_servers
             ):
                 remedy = f"undo the last run that did: msauto undo {other.run}"
                 break

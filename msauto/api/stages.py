@@ -31,7 +31,7 @@ from msauto.concurrency import concurrent_list
 from msauto.errors import RefusedError
 from msauto.ledger.locks import LockScope
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
-from msauto.model.events import Notify, ignore
+from msauto.model.events import Event, Notify, ignore
 from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Journal
 from msauto.model.result import Result, RunDetails
@@ -197,9 +197,14 @@ async def apply_plan(
     memory = SecretMemory(ledger.memory.by_url(specs), secrets)
     journal: Journal = ledger.journal
     redactor = Redactor(secrets)
+    observe = notify
     if secrets:
         memory.settle_salt(journal)
         journal = redacted(journal, redactor)
+
+        def observe(event: Event) -> object:
+            return notify(redactor(event))
+
     with secrets.redacted_errors():
         async with stage.workplace.applying(stage, plan, journal, frozen) as servers_of:
             result = await apply(
@@ -208,7 +213,7 @@ async def apply_plan(
                 journal,
                 memory,
                 stage.clock,
-                lambda event: notify(redactor(event)),
+                observe,
                 playbooks=playbooks,
                 cancellation=cancellation,
                 policy=stage.policy,

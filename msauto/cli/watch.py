@@ -104,10 +104,12 @@ class RunWatch:
                 self._warn(error)
 
     def notify(self, event: Event) -> None:
-        """Show an event, and write it."""
-        with suppress(Exception):
-            self._display.notify(event)
+        """Write an event, and show it."""
         self._write(event)
+        try:
+            self._display.notify(event)
+        except Exception:  # noqa: BLE001 - whatever the error, the run goes on
+            return
 
     def erase(self) -> None:
         """Erase the progress before other output."""

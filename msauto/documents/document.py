@@ -199,7 +199,8 @@ class Problems:
 
     def __init__(self, *problems: Problem) -> None:
         self._problems: dict[tuple[SourceLocation | None, str], Problem] = {}
-        self.add(*problems)
+        if problems:
+            self.add(*problems)
 
     def add(self, *problems: Problem) -> None:
         """Add problems."""

@@ -115,7 +115,7 @@ def read_run(store: Store, locks: Locks, name: str) -> RunDetails:
         summary = _summary(row, notes, count_sent(store, number))
         (summary,) = _with_status([summary], locks)
         records = PackedRecords(_read_rows(store, number, 0, _LAST))
-        return RunDetails(summary, pid, host, msauto, records, notes)
+        return RunDetails(summary, pid, host, msauto, records, records.changed_servers, notes)
 
 
 def run_id(store: Store, name: str) -> int:
@@ -262,10 +262,13 @@ class PackedRecords(Sequence[TargetRecord]):
         self._like = (
             dump(rows[0]).encode() if rows else b""
         )  # most targets of a run are changed in the same way
+        self.changed_servers: dict[str, None] = {}  # where something may have changed, in order
         self._packed = list(map(self._pack, rows))
 
     def _pack(self, row: Row) -> bytes:
-        _record(row)
+        record = _record(row)
+        if record.made:
+            self.changed_servers[record.target.server] = None
         packer = compressobj(level=1, zdict=self._like)
         return packer.compress(dump(row).encode()) + packer.flush()
 

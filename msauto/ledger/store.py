@@ -204,6 +204,9 @@ class Store(ABC):
 
         Of all that a transaction puts under one key, only the last is written.
         """
+        if self._depth:
+            self._put[table].update(rows)
+            return
         with self.together():
             self._put[table].update(rows)
 
@@ -211,10 +214,17 @@ class Store(ABC):
         """Write what was put so far: before anything that depends on it."""
         while self._put:
             table, rows = self._put.popitem()
-            self._write(table.delete, [key for key, values in rows.items() if values is None])
-            self._write(
-                table.write, [key + values for key, values in rows.items() if values is not None]
-            )
+            deleted = []
+            written = []
+            for key, values in rows.items():
+                if values is None:
+                    deleted.append(key)
+                else:
+                    written.append(key + values)
+            if deleted:
+                self._write(table.delete, deleted)
+            if written:
+                self._write(table.write, written)
 
     @contextmanager
     def together(self, *, alone: bool = False) -> Iterator[None]:

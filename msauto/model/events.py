@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Literal
 
 from msgspec import Struct
@@ -154,8 +153,10 @@ def guarded(notify: Notify | None) -> Notify:
     """Return what passes events on, if there is anything to pass them to; its errors are ignored."""
 
     def pass_on(event: Event) -> None:
-        with suppress(Exception):
+        try:
             if notify is not None:
                 notify(event)
+        except Exception:  # noqa: BLE001 - whatever the error, the run goes on
+            return
 
     return pass_on

@@ -307,9 +307,10 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
     def request_with(self, thing: Thing) -> int | None:
         """Return the index of the first request that has an effect on a thing."""
+        aspect, key = thing
         for index, request in enumerate(self.requests):
             for effect in request.effects:
-                if effect.thing == thing:
+                if effect.aspect == aspect and effect.key == key:
                     return index
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal, get_args
@@ -318,6 +318,9 @@ class RequestRecord(Struct, frozen=True):
         return RequestResult(outcome, self.status, self.message, self.tries)
 
 
+_MAYBE_DONE: Final[frozenset[RequestState]] = frozenset({"done", "unverified", "sending"})
+
+
 class TargetRecord(Struct, frozen=True):
     """One target of a run: as planned, and what came of it (``outcome`` ``None``: the run died before that).
 
@@ -332,6 +335,22 @@ class TargetRecord(Struct, frozen=True):
     differences: tuple[Difference, ...] = ()
     left: Mapping[str, Json] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def made(self) -> dict[int, set[RequestState]]:
+        """The changes of which something was sent, unless it is certain that none of it was done, by their numbers.
+
+        Each has the states of its requests.
+        """
+        states: dict[int, set[RequestState]] = {}
+        for request, known in zip(self.target.requests, self.requests, strict=False):
+            for number in request.changes:
+                states.setdefault(number, set()).add(known.state)
+        made = {}
+        for number in sorted(states):
+            if not _MAYBE_DONE.isdisjoint(states[number]):
+                made[number] = states[number]
+        return made
 
     @property
     def result(self) -> TargetResult:
@@ -376,6 +395,8 @@ class PastTarget(Struct, frozen=True):
 class RunDetails(Struct, frozen=True):
     """Everything about one run. ``pid`` and ``host`` are those of its process.
 
+    ``changed_servers``: the names of the servers on which it may have changed anything, in its order.
+
     ``notes`` is what was recorded besides the plan: ``override_freeze`` holds the reason that the user gave. ``batch``
     is the summary of a batch, as its JSON has it.
     """
@@ -385,6 +406,7 @@ class RunDetails(Struct, frozen=True):
     host: str
     msauto: str
     targets: Sequence[TargetRecord] = ()
+    changed_servers: Collection[str] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     batch: Mapping[str, Json] = field(default_factory=dict)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.aspect import UndoContext, Value
@@ -51,7 +51,7 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
     work: dict[str, list[Intent]] = {}
     warnings: list[str] = []
     for number, record in enumerate(details.targets):
-        target, made = record.target, _made(record)
+        target, made = record.target, record.made
         if not made:
             continue
         try:
@@ -76,7 +76,7 @@ def _context(record: TargetRecord, spec: ServerSpec, source: TaskSource) -> Undo
     """Return what undoes one target of a run. It is made again where it is used: a run may have very many targets."""
     target = record.target
     kept: dict[int, Change] = {}
-    for number, states in _made(record).items():
+    for number, states in record.made.items():
         change = target.changes[number]
         if _why_not(change, states) is None:
             kept[number] = change
@@ -102,36 +102,6 @@ def _check_positions(context: UndoContext, details: RunDetails) -> None:
                 f"an older msauto recorded run {details.summary.run}, with positions from the in point of each clip",
                 remedy="bring the segments and markers back with a playbook",
             )
-
-
-def may_have_changed(details: RunDetails) -> bool:
-    """Return whether a run may have changed anything."""
-    return any(map(_made, details.targets))
-
-
-def servers_of(details: RunDetails) -> tuple[str, ...]:
-    """Return the names of the servers on which a run may have changed anything, in its order."""
-    changed = [record.target.server for record in details.targets if _made(record)]
-    return tuple(dict.fromkeys(changed))
-
-
-def _made(record: TargetRecord) -> dict[int, set[RequestState]]:
-    """Return the changes of which something was sent, unless it is certain that none of it was done, by their numbers.
-
-    Each has the states of its requests.
-    """
-    states: dict[int, set[RequestState]] = {}
-    for request, known in zip(record.target.requests, record.requests, strict=False):
-        for number in request.changes:
-            states.setdefault(number, set()).add(known.state)
-    return {
-        number: states[number]
-        for number in sorted(states)
-        if not _MAYBE_DONE.isdisjoint(states[number])
-    }
-
-
-_MAYBE_DONE: Final[frozenset[RequestState]] = frozenset({"done", "unverified", "sending"})
 
 
 def _why_not(change: Change, states: Collection[RequestState]) -> str | None:
@@ -181,8 +151,12 @@ def _ref(context: UndoContext) -> Ref:
 
 
 def _parts(context: UndoContext) -> dict[str, Any]:
-    parts = {name: aspect.undo(context) for name, aspect in ASPECTS.items()}
-    return {name: part for name, part in parts.items() if part is not None}
+    parts: dict[str, Any] = {}
+    for name, aspect in ASPECTS.items():
+        part = aspect.undo(context) if name in context.things else None
+        if part is not None:
+            parts[name] = part
+    return parts
 
 
 def _undo_channel(

@@ -112,6 +112,8 @@ class _PhaseCounts(Struct):
                 self._forget(result.target)
 
     def _forget(self, target: Target) -> None:
+        if not (self.in_doubt or self.waits or self.downloads):
+            return
         key = target_key(target)
         self.in_doubt.discard(key)
         self.waits.pop(key, None)

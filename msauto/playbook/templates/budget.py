@@ -62,7 +62,9 @@ def too_large(why: str) -> TemplateFunctionError:
 
 def spend(made: int = 0) -> None:
     """Count what is made, and read the clock."""
-    budget = _BUDGET.get() or Budget()
+    budget = _BUDGET.get()
+    if budget is None:  # no template is evaluated
+        return
     budget.made -= made
     if budget.made < 0:
         raise too_large(f"a template may make at most {MAX_MADE:,} characters in all")
@@ -75,7 +77,11 @@ def spend(made: int = 0) -> None:
 def check_length(length: float, operation: str, limit: int = MAX_LENGTH) -> None:
     """Raise for a text or list that is too long, before it is made."""
     if length > limit:
-        raise too_large(f"{operation} may have at most {limit:,} characters or items")
+        raise _too_long(operation, limit)
+
+
+def _too_long(operation: str, limit: int) -> TemplateFunctionError:
+    return too_large(f"{operation} may have at most {limit:,} characters or items")
 
 
 def each(items: Iterable[Any]) -> Iterator[Any]:
@@ -95,14 +101,19 @@ def size_of(value: Any, limit: int, operation: str = "a value", depth: int = 0) 
     ):  # of Jinja2, which is not imported before the first template
         raise TemplateFunctionError("a namespace is not a value", "use its attributes")
     elif isinstance(value, list | tuple | range) or type(value) is dict:
-        check_length(depth, "lists in lists", MAX_DEPTH)
+        if depth > MAX_DEPTH:
+            raise _too_long("lists in lists", MAX_DEPTH)
         spend()
         items = (*value, *value.values()) if isinstance(value, dict) else value
         for item in items:
-            size += size_of(item, limit - size, operation, depth + 1)
+            if type(item) is str:
+                size += 20 + len(item)
+            else:
+                size += size_of(item, limit - size, operation, depth + 1)
     elif isinstance(value, Mapping):
         size = 10_000  # not read, so not known
-    check_length(size, operation, limit)
+    if size > limit:
+        raise _too_long(operation, limit)
     return size
 
 

@@ -38,7 +38,6 @@ from msauto.model.live import Asset, AssetSnapshot, Entry, Folder, Link, Listing
 from msauto.model.plan import Address, Change, Plan, Request, Target
 from msauto.model.requests import PROFILES
 from msauto.model.server import Auth, Dialect, ServerSpec, Tls
-from msauto.planning.undo import may_have_changed
 from msauto.plugins.simulator.content import channel_content, clip_content, entry_fields
 from msauto.plugins.simulator.embedded import Fault, ServerState, SimClip, SimDialect, Simulator
 from msauto.plugins.simulator.embedded.seed import clip_from_content, item_from_content
@@ -584,7 +583,7 @@ async def _undone(copy: Loaded, run: str) -> tuple[RunResult | None, Sequence[st
     """Undo a run of the copies; return what came of it, or why it is refused."""
     with Ledger.open(copy.inputs.ledger, readonly=True) as ledger:
         details = ledger.run_details(run)
-    if not may_have_changed(details):
+    if not details.changed_servers:
         return None, ()
     resolved = replace(undo_of(details, copy.resolved.specs), secrets=copy.resolved.secrets)
     undo = replace(copy, inputs=structs.replace(copy.inputs, undone=details), resolved=resolved)
