@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from msauto.model.identity import ClipIdentity
+from msauto.model.identity import is_remembered
 from msauto.model.plan import TargetId
+from msauto.model.ports import Remembered
 from msauto.model.snapshot import Json
 
 
@@ -20,7 +21,35 @@ class DictMemory:
     )  # of every target: what a case says the ledger holds
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
-        return {**self.always, **self.items.get(target, {})}
+        items = dict(self.always)
+        for record in self.records(target):
+            if record.answer == "same":
+                items |= record.items
+        return items
+
+    def records(self, target: TargetId, titles: Iterable[str] = ()) -> list[Remembered]:
+        records = [Remembered(target, self.always)] if self.always else []
+        for kept, items in self.items.items():
+            if (kept.server, kept.database, kept.kind) != (
+                target.server,
+                target.database,
+                target.kind,
+            ):
+                continue
+            names = [name for name in (target.name, *titles) if name == kept.name]
+            name = names[0] if names else target.name
+            answer = is_remembered(kept.clip, kept.name, target.clip, name)
+            if target.kind != "asset":
+                answer = "same" if names else "other"
+            if answer == "same" or (answer == "unknown" and kept.name == target.name):
+                records.append(Remembered(kept, items, "R", answer))
+        return records
+
+    def keep_clip(self, kept: TargetId, now: TargetId, run: str) -> None:
+        self.items[now] = self.items.pop(kept, {})
+
+    def forget_clip(self, kept: TargetId) -> None:
+        self.items.pop(kept, None)
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         for target, items in self.items.items():
@@ -39,14 +68,13 @@ class DictMemory:
             (target.database, target.name) for target in pending if target.server == server
         )
 
-    def clips_of(self, server: str, database: str, title: str) -> list[ClipIdentity]:
+    def clips_of(self, server: str, database: str, title: str) -> list[Remembered]:
         named = (server, database, "asset", title)
-        known = [
-            each
-            for each in self.items
+        return [
+            Remembered(each, items)
+            for each, items in self.items.items()
             if (each.server, each.database, each.kind, each.name) == named
         ]
-        return [ClipIdentity(each.link_id, each.create_time) for each in known]
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         kept = self.items.setdefault(target, {})

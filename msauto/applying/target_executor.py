@@ -407,7 +407,7 @@ class TargetExecutor:
             target, progress.results, live, can_see=can_see
         )
         if can_see:
-            self._memory.verified(progress.done, live, verified)
+            self._memory.verified(live, verified)
         else:
             self._memory.keep(verified.remembered)
         different = {difference.thing for difference in verified.differences}

@@ -19,12 +19,13 @@ from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Call
 from msauto.applying.verification import Verification, rename_of
-from msauto.aspects import ASPECTS, NUMBERED
+from msauto.aspects import ASPECTS, NUMBERED, is_of_entry
 from msauto.aspects.aspect import Operation, part_of
 from msauto.aspects.comparison import mapping
 from msauto.aspects.downloads import fetched_file
 from msauto.aspects.plan_builder import BETWEEN, LEFT, MADE, PENDING_PREFIX
-from msauto.model.plan import Request, Target, TargetId
+from msauto.model.identity import ClipIdentity
+from msauto.model.plan import Request, Target, TargetId, is_one_entry
 from msauto.model.ports import LiveTarget
 from msauto.model.result import RequestResult
 from msauto.model.snapshot import ASSET, EVERY, NEW, TITLE, Effect, Json, Thing, thing_of
@@ -33,27 +34,52 @@ Items = dict[str, Json]
 
 
 class TargetMemory:
-    """Writes what is remembered of one target, under its name after the run, and before it if it is renamed."""
+    """Writes what is remembered of one target: of an asset, to all that is surely remembered of its clip."""
 
     def __init__(self, context: ApplyContext, target: Target) -> None:
         self._context = context
         self._target = target
         self._renamed = rename_of(target)
-        self._ids: tuple[TargetId, ...] = (target.id,)
-        if self._renamed is not None and not target.address.namespace:
-            self._ids += (structs.replace(target.id, name=target.address.name),)
+        self._own: TargetId | None = None  # as it was kept, once it is looked for
+        self._others: list[TargetId] = []  # other entries of its clip, as they were kept
+        self._recalled: Mapping[str, Json] = {}
         self._handlers = tuple(_pending_handlers(target, context.run))
         self._last_made = _last_made(target)
         self._journalled: int | None = None
         self._known: Mapping[str, Json] | None = None  # what was remembered before the first write
         self._downloads: dict[int, str] = {}
-        self._verified: list[tuple[TargetId, Items]] = []
+        self._verified: list[Call] = []
 
     def keep(self, items: Items) -> None:
         """Remember items with the next commit; ``None`` forgets one."""
         if items:
-            for target in self._ids:
-                self._context.commits.note(partial(self._context.memory.remember, target, items))
+            self._context.commits.note(partial(self._remember, items))
+
+    def _remember(self, items: Items) -> None:
+        """Remember items of the entry; of other entries of the clip, forget what is not of one entry alone."""
+        own = self._kept()
+        self._context.memory.remember(own, items)
+        shared: Items = {item: None for item in items if not is_of_entry(item)}
+        if shared:
+            for other in self._others:
+                self._context.memory.remember(other, shared)
+
+    def _kept(self) -> TargetId:
+        """Return the target as it was kept: its entry, known by the ``link_id``, else by the title."""
+        if self._own is None:
+            target = self._own = self._target.id
+            known: Items = {}
+            for record in self._context.memory.records(target):
+                if record.answer != "same":
+                    continue
+                known |= record.items
+                if is_one_entry(record.target, target):
+                    self._own = record.target
+                self._others.append(record.target)
+            if self._own in self._others:
+                self._others.remove(self._own)
+            self._recalled = known
+        return self._own
 
     def before_request(self, index: int, *, first: bool) -> list[Call]:
         """Return the calls to make durable before a request is sent; ``first``: nothing was sent of the target."""
@@ -71,7 +97,7 @@ class TargetMemory:
             calls.append(self._forget_overwritten)
         calls.append(partial(self._forget_left, index))
         if items:
-            calls.append(partial(self._context.memory.remember, self._ids[0], items))
+            calls.append(partial(self._remember, items))
         return calls
 
     def _forget_overwritten(self) -> None:
@@ -89,8 +115,7 @@ class TargetMemory:
                 else:
                     names[f"{effect.aspect}:{effect.key}"] = None
         if names:
-            for name in self._ids:
-                memory.remember(name, names)
+            self._remember(names)
         for aspect in of_every_asset:
             for prefix in ("", LEFT):
                 memory.forget_assets(target.server, target.database, f"{prefix}{aspect}:")
@@ -101,12 +126,12 @@ class TargetMemory:
 
     def _forget_left(self, index: int) -> None:
         """Forget how a run left what a request writes; it is remembered again if the request is not done."""
-        memory, names = self._context.memory, self._left_items(index)
+        names = self._left_items(index)
+        self._kept()
         if self._known is None:
-            self._known = memory.recall(self._ids[-1])
+            self._known = self._recalled
         if self._known.keys() & names:
-            for target in self._ids:
-                memory.remember(target, dict.fromkeys(names))
+            self._remember(dict.fromkeys(names))
 
     def downloaded(self, index: int, sha256: str) -> None:
         """Note the content of a download; it is remembered once its request is settled."""
@@ -118,6 +143,10 @@ class TargetMemory:
         if result.outcome == "done":
             self.keep(self._items_if_done(index))
             self._keep_file(index)
+            if index == self._renamed:
+                target = self._target
+                keep = partial(self._keep_clip, target.title_after, target.clip)
+                self._context.commits.note(keep)
         elif result.outcome == "failed":
             self.keep(self._items_if_not_done(index, results))
         else:
@@ -125,31 +154,38 @@ class TargetMemory:
             if result.status is not None:
                 self.keep(self._in_doubt(index, {"status": result.status}))
 
-    def verified(self, done: int, live: LiveTarget, verification: Verification) -> None:
-        """Note what the last read of the target showed, of which the first ``done`` requests were done.
+    def verified(self, live: LiveTarget, verification: Verification) -> None:
+        """Note what the last read of the target showed.
 
         What differs is not remembered. The rest is: else a value that is not reported would be written in every run, as
-        long as another one of its target differs. A renamed asset takes its items along, if reading shows the new
-        title. A deleted asset has none.
+        long as another one of its target differs. A deleted asset has none.
         """
         self._verified = []
         for difference in verification.differences:
             if difference.thing in (ASSET, TITLE):
                 return
-        recall = self._context.memory.recall
-        if self._target.kind == "asset" and live.asset is None and not verification.differences:
-            self._verified = [(name, dict.fromkeys(recall(name))) for name in self._ids]
+        is_asset = self._target.kind == "asset"
+        if is_asset and live.asset is None and not verification.differences:
+            self._verified.append(self._forget_clip)
             return
-        items: Items = {}
-        after, *before = self._ids
-        if self._renamed is not None and self._renamed < done:
-            for former in before:
-                carried = recall(former)
-                items |= carried
-                self._verified.append((former, dict.fromkeys(carried)))
-        items |= verification.remembered
-        items |= self._items_left(live, verification)
-        self._verified.append((after, items))
+        items: Items = {**verification.remembered, **self._items_left(live, verification)}
+        if items:
+            self._verified.append(partial(self._remember, items))
+        if live.asset is not None:
+            title = live.asset.title or self._target.name
+            keep = partial(self._keep_clip, title, ClipIdentity.of(live.asset))
+            self._verified.append(keep)
+
+    def _forget_clip(self) -> None:
+        own = self._kept()
+        for kept in (own, *self._others):
+            self._context.memory.forget_clip(kept)
+
+    def _keep_clip(self, title: str, clip: ClipIdentity) -> None:
+        """Keep the title and the sighting that the clip has now."""
+        now = structs.replace(self._target.id, name=title, clip=clip)
+        self._context.memory.keep_clip(self._kept(), now, self._context.run)
+        self._own = now
 
     def another_clip(self, results: Sequence[RequestResult]) -> None:
         """Remember nothing of what may have reached another clip; what runs once may have run, or not."""
@@ -160,9 +196,7 @@ class TargetMemory:
 
     def target_finished(self, results: Sequence[RequestResult]) -> None:
         """Remember what was verified, and what a journalled request left that was not sent after all."""
-        for target, items in self._verified:
-            if items:
-                self._context.commits.note(partial(self._context.memory.remember, target, items))
+        self._context.commits.note(*self._verified)
         index = self._journalled
         if index is not None and results[index].outcome == "not sent":
             self.keep(self._items_if_not_done(index, results))

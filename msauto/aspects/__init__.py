@@ -20,6 +20,7 @@ from msauto.aspects.link import Links
 from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.marker import Markers
 from msauto.aspects.merging import Merging
+from msauto.aspects.plan_builder import LEFT
 from msauto.aspects.restore import Restore
 from msauto.aspects.rss_item import RssItems
 from msauto.aspects.segment import Segments
@@ -78,6 +79,12 @@ def operation(desired: DesiredOperation | DesiredXmpBatch) -> Operation:
     aspect = ASPECTS[desired.aspect]
     assert isinstance(aspect, Operation)
     return aspect
+
+
+def is_of_entry(item: str) -> bool:
+    """Return whether an item of the ledger is of one entry of a clip: each has its own values."""
+    name, _, _ = item.removeprefix(LEFT).partition(":")
+    return name in ASPECTS and ASPECTS[name].per_entry
 
 
 def is_deletion(change: Change) -> bool:

@@ -339,7 +339,7 @@ class Operation(Aspect):
         """Warn that something was sent and may have been done; ``unless``: when it is sent again nevertheless."""
         may, done, otherwise = self.may_have
         context.builder.warnings.append(
-            f"{what} by run {run} and {answer_told(remembered)}. It may {may}, and is not sent again {unless}\n"
+            f"{what} by run {run} {answer_told(remembered)}. It may {may}, and is not sent again {unless}\n"
             f"check the server. If it {done}, --forget-pending ends this warning. If it {otherwise}"
         )
 

@@ -303,8 +303,11 @@ def _changed(left: Json, live: Json) -> str:
     return f"{_now(live)}, and the run left {_quoted(left)}"
 
 
-def adopted(context: PlanContext, target: TargetId) -> Iterator[Settlement]:
-    """Yield what the ledger is to hold of things that others have set as desired: as a run would have left them."""
+def adopted(context: PlanContext, kept: Mapping[str, TargetId]) -> Iterator[Settlement]:
+    """Yield what the ledger is to hold of things that others have set as desired: as a run would have left them.
+
+    ``kept`` has the target of each item, as the ledger knows it.
+    """
     if not context.memory:
         return
     for effect in context.builder.holding:
@@ -318,7 +321,7 @@ def adopted(context: PlanContext, target: TargetId) -> Iterator[Settlement]:
             live = {**left, **{name: live.get(name) for name in after}}
         if live != left:
             settled: Json = None if live is None else [live, run]
-            yield Settlement(target, item, settled)
+            yield Settlement(kept[item], item, settled)
 
 
 def refuse(
@@ -350,9 +353,11 @@ def last_writer(memory: Mapping[str, Json]) -> str:
 
 
 def answer_told(remembered: Mapping[str, Json]) -> str:
-    """Describe the answer to a command that may have run."""
-    status = remembered.get("status")
-    return "its answer was lost" if status is None else f"the server answered {status}"
+    """Describe what is known of a command that may have run."""
+    clip, status = remembered.get("clip"), remembered.get("status")
+    if clip is not None:
+        return f"on {clip!r}, which may be this clip: too little is reported to know"
+    return "and its answer was lost" if status is None else f"and the server answered {status}"
 
 
 def certain(changes: Iterable[Change]) -> list[Change]:

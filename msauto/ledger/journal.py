@@ -10,21 +10,29 @@ import json
 import os
 import secrets
 import socket
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, Struct, structs
 
-from msauto.codec import dump, to_json
+from msauto.codec import dump, load, to_json
 from msauto.errors import LedgerError
 from msauto.ledger.history import count_sent, not_begun, read_targets, run_id
 from msauto.ledger.locks import Lock, Locks, this_process
 from msauto.ledger.store import ENTER, Row, Store, Upsert
-from msauto.model.identity import ClipIdentity
+from msauto.model.identity import (
+    Answer,
+    ClipIdentity,
+    compare_clips,
+    identifying_values,
+    is_remembered,
+)
 from msauto.model.plan import Plan, Target, TargetId
+from msauto.model.ports import Remembered
 from msauto.model.result import (
     RequestRecord,
     RequestResult,
@@ -311,52 +319,202 @@ def new_run_name(now: datetime) -> str:
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
 
 
+_KEY = "server, database, kind, name, link_id, create_time"
+_CLIP_KEY = "server, database, name, link_id, create_time"
 _RECALL = """
     SELECT item, value FROM memory
     WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ?"""
-_RECALL_SERVER = """
-    SELECT server, database, kind, name, link_id, create_time, item, value FROM memory WHERE server IN (?, '')"""
+_RECALL_SERVER = f"SELECT {_KEY}, item, value FROM memory WHERE server IN (?, '')"  # noqa: S608
 _RECALL_DATABASE = """
     SELECT kind, name, link_id, create_time, item, value FROM memory WHERE server = ? AND database = ? LIMIT ?"""
+_CLIPS = f"SELECT {_CLIP_KEY}, title, sighting, run FROM clip WHERE server = ?"  # noqa: S608
+_CLIPS_TITLED = f"{_CLIPS} AND database = ? AND title = ?"
+_CLIPS_OF_DATABASE = f"{_CLIPS} AND database = ?"
 _FEW = 32  # targets of a database that are read one by one
 _MOST = 100_000  # rows of a database that are read at once
-_ITEM = Upsert.of(
-    "memory", "server, database, kind, name, link_id, create_time, item", "value, written"
-)
+_MOST_ALIKE = 100  # clips of equal values: on such a server these identify nothing
+_ITEM = Upsert.of("memory", f"{_KEY}, item", "value, written")
+_CLIP = Upsert.of("clip", _CLIP_KEY, "title, sighting, run")
 _FORGET_ASSETS = "DELETE FROM memory WHERE server = ? AND database = ? AND kind = 'asset' AND substr(item, 1, ?) = ?"
+_FORGET_CLIP = """
+    DELETE FROM memory
+    WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ?"""
 _PENDING = """
-    SELECT DISTINCT database, name FROM memory
-    WHERE server = ? AND kind = 'asset' AND substr(item, 1, 8) = 'pending:'"""
-
-_CLIPS = """
-    SELECT DISTINCT link_id, create_time FROM memory
-    WHERE server = ? AND database = ? AND kind = ? AND name = ?"""
+    SELECT DISTINCT m.database, c.title FROM memory m JOIN clip c ON c.server = m.server AND c.database = m.database
+    AND c.name = m.name AND c.link_id = m.link_id AND c.create_time = m.create_time
+    WHERE m.server = ? AND m.kind = 'asset' AND substr(m.item, 1, 8) = 'pending:'"""
 
 _Key = tuple[str, ...]
-"""Server, database, kind, name, link_id and creation time of a target, as the ledger writes them."""
+"""Server, database, kind, name, link_id and creation time, under which the ledger writes what it remembers."""
 
 
-class LedgerMemory:
-    """Implements the port ``Memory``. Titles are compared as in planning: after Unicode NFC.
+class _KeptClip(Struct, frozen=True):
+    """A clip of which something is remembered: its key, and its title, sighting and run as they were kept last."""
 
-    Servers are identified by their URLs once :meth:`by_url` has named them, so that a host renamed in the inventory is
-    the same server.
+    key: _Key
+    title: str
+    clip: ClipIdentity
+    run: str
+
+    @classmethod
+    def of(cls, row: Row) -> _KeptClip:
+        """Return the clip of a row; an older ledger kept two values of the sighting, in the key."""
+        server, database, name, link_id, created, title, sighting, run = row
+        clip = ClipIdentity(int(link_id) if link_id else None, created or None)
+        if sighting:
+            clip = load(ClipIdentity, sighting)
+        return cls((server, database, "asset", name, link_id, created), title, clip, run)
+
+
+class _ClipIndex:
+    """The clips of one database, by their titles and by each value that they report."""
+
+    def __init__(self, clips: Iterable[_KeptClip]) -> None:
+        self.titled = defaultdict[str, list[_KeptClip]](list)
+        self._reporting = defaultdict[tuple[str, object], list[_KeptClip]](list)
+        self._by_key: dict[_Key, _KeptClip] = {}
+        for kept in clips:
+            self.add(kept)
+
+    def add(self, kept: _KeptClip) -> None:
+        """Add a clip, in place of what was kept of it before."""
+        self.remove(kept.key)
+        self._by_key[kept.key] = kept
+        for clips in self._lists_of(kept):
+            clips.append(kept)
+
+    def remove(self, key: _Key) -> None:
+        """Remove a clip."""
+        kept = self._by_key.pop(key, None)
+        if kept is not None:
+            for clips in self._lists_of(kept):
+                clips.remove(kept)
+
+    def _lists_of(self, kept: _KeptClip) -> Iterator[list[_KeptClip]]:
+        yield self.titled[kept.title]
+        for name, value in identifying_values(kept.clip).items():
+            yield self._reporting[name, value]
+
+    def like(self, clip: ClipIdentity) -> Sequence[_KeptClip]:
+        """Return those that agree with a clip in a value: of its values, the one that the fewest have finds them."""
+        fewest: Sequence[_KeptClip] | None = None
+        for name, value in identifying_values(clip).items():
+            is_shared = name == "frames" and fewest is not None
+            if value is None or name == "link_id" or is_shared:
+                continue
+            alike, silent = self._reporting[name, value], self._reporting[name, None]
+            if fewest is None or len(alike) + len(silent) < len(fewest):
+                fewest = [*alike, *silent]
+        if fewest is None or len(fewest) > _MOST_ALIKE:
+            fewest = ()
+        like = [kept for kept in fewest if compare_clips(kept.clip, clip).equal]
+        if clip.link_id is not None:
+            like += self._reporting["link_id", clip.link_id]
+        return like
+
+
+def _is_not_surely_same(found: tuple[_KeptClip, Answer]) -> bool:
+    _, answer = found
+    return answer != "same"
+
+
+class ClipMemory(ABC):
+    """What is remembered, wherever it is read from: of an asset by its clip, which is compared as everywhere.
+
+    Titles are compared as in planning: after Unicode NFC. Servers are identified by their URLs, so that a host renamed
+    in the inventory is the same server.
     """
+
+    def __init__(self, urls: Mapping[str, str]) -> None:
+        self._urls = urls
+        self._indexes: dict[_Key, _ClipIndex] = {}
+        self._asked: Counter[_Key] = Counter()
+        self._keys: dict[TargetId, _Key] = {}
+
+    @abstractmethod
+    def _items(self, key: _Key) -> Mapping[str, Json]: ...
+
+    @abstractmethod
+    def _clips(self, database: _Key, title: str | None = None) -> Iterable[_KeptClip]:
+        """Return the clips of a server and database, all or those of a title."""
+
+    def recall(self, target: TargetId) -> Mapping[str, Json]:
+        """Return the items remembered of a target, surely of the same clip."""
+        items: dict[str, Json] = {}
+        for record in self.records(target):
+            if record.answer == "same":
+                items |= record.items
+        return items
+
+    def records(self, target: TargetId, titles: Iterable[str] = ()) -> Sequence[Remembered]:
+        """Return what may be remembered of a target, the surest last: its title and its values find candidates."""
+        if target.kind != "asset":
+            items = self._items(self._key_of(target))
+            return [Remembered(target, items)] if items else []
+        found: dict[_Key, tuple[_KeptClip, Answer]] = {}
+        database = self._key_of(target)[:2]
+        for title in (target.name, *titles):
+            for kept in self._titled(database, normal_form(title)):
+                answer = is_remembered(kept.clip, title, target.clip, title)
+                found.setdefault(kept.key, (kept, answer))
+        if "same" not in [answer for _, answer in found.values()]:
+            for kept in self._index(database).like(target.clip):
+                answer = compare_clips(kept.clip, target.clip).answer
+                found.setdefault(kept.key, (kept, answer))
+        surest_first = sorted(found.values(), key=_is_not_surely_same)
+        records = []
+        for kept, answer in surest_first[::-1]:
+            if answer == "other":
+                continue
+            known = structs.replace(target, name=kept.title, clip=kept.clip)
+            self._keys[known] = kept.key
+            records.append(Remembered(known, self._items(kept.key), kept.run, answer))
+        return records
+
+    def _titled(self, database: _Key, title: str) -> Iterable[_KeptClip]:
+        """Return the clips of a title: for a few titles of a database one by one, then from all of its clips."""
+        self._asked[database] += 1
+        if database in self._indexes or self._asked[database] > _FEW:
+            return self._index(database).titled[title]
+        return self._clips(database, title)
+
+    def _index(self, database: _Key) -> _ClipIndex:
+        if database not in self._indexes:
+            self._indexes[database] = _ClipIndex(self._clips(database))
+        return self._indexes[database]
+
+    def clips_of(self, server: str, database: str, title: str) -> Sequence[Remembered]:
+        """Return what is remembered of each clip that had a title when it was kept last."""
+        target = TargetId(server, database, "asset", title)
+        key = self._key_of(target)
+        records = []
+        for kept in self._titled(key[:2], key[3]):
+            known = structs.replace(target, clip=kept.clip)
+            records.append(Remembered(known, self._items(kept.key), kept.run))
+        return records
+
+    def _key_of(self, target: TargetId) -> _Key:
+        server = self._urls.get(target.server, target.server)
+        return (server, target.database, target.kind, normal_form(target.name), "", "")
+
+
+class LedgerMemory(ClipMemory):
+    """Implements the port ``Memory``. :meth:`by_url` returns it for the servers of an inventory, by their URLs."""
 
     def __init__(
         self, store: Store, now: Callable[[], str], urls: Mapping[str, str] | None = None
     ) -> None:
+        super().__init__(urls or {})
         self._store = store
         self._now = now
-        self._urls = urls or {}
+        self._rollbacks = store.rollbacks
 
     def by_url(self, specs: Iterable[ServerSpec]) -> LedgerMemory:
         """Return this memory for the servers of an inventory."""
         return type(self)(self._store, self._now, {spec.name: spec.url for spec in specs})
 
-    def recall(self, target: TargetId) -> Mapping[str, Json]:
-        """Return the items remembered of a target."""
-        rows = self._rows(_key_of(target, self._urls))
+    def _items(self, key: _Key) -> Mapping[str, Json]:
+        rows = self._rows(key)
         if not rows:
             return {}
         with self._store.decoding():
@@ -365,15 +523,26 @@ class LedgerMemory:
     def _rows(self, key: _Key) -> list[Row]:
         return self._store.read(_RECALL, key)
 
+    def _clips(self, database: _Key, title: str | None = None) -> list[_KeptClip]:
+        if title is None:
+            rows = self._store.read(_CLIPS_OF_DATABASE, database)
+        else:
+            rows = self._store.read(_CLIPS_TITLED, (*database, title))
+        with self._store.decoding():
+            return list(map(_KeptClip.of, rows))
+
     def of_server(self, server: str) -> ServerMemory:
         """Return what is remembered of a server, and what is of none, as a value."""
         url = self._urls.get(server, server)
-        items: dict[_Key, dict[str, Json]] = defaultdict(dict)
-        rows = self._store.read(_RECALL_SERVER, (url,))
+        items = defaultdict[_Key, dict[str, Json]](dict)
+        remembered = self._store.read(_RECALL_SERVER, (url,))
+        clips = self._store.read(_CLIPS, (url,))
         with self._store.decoding():
-            for *key, item, value in rows:
+            for row in remembered:
+                *key, item, value = row
                 items[tuple(key)][item] = json.loads(value)
-        return ServerMemory({server: url}, dict(items))
+            kept = list(map(_KeptClip.of, clips))
+        return ServerMemory({server: url}, dict(items), kept)
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database that start with ``prefix``."""
@@ -386,14 +555,9 @@ class LedgerMemory:
         rows = self._store.read(_PENDING, (self._urls.get(server, server),))
         return frozenset((str(database), str(name)) for database, name in rows)
 
-    def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
-        """Return the clips of which something is remembered under a title."""
-        key = _key_of(TargetId(server, database, "asset", title), self._urls)
-        return [_clip(*row) for row in self._store.read(_CLIPS, key[:4])]
-
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
-        """Remember items; a value of ``None`` forgets the item."""
-        key, now = _key_of(target, self._urls), self._now()
+        """Remember items of a target, as it was kept; a value of ``None`` forgets the item."""
+        key, now = self._kept_key(target), self._now()
         rows = []
         for item, value in items.items():
             values = None
@@ -402,47 +566,82 @@ class LedgerMemory:
             rows.append(((*key, item), values))
         self._store.put(_ITEM, *rows)
 
+    def keep_clip(self, kept: TargetId, now: TargetId, run: str) -> None:
+        """Keep the title and the sighting that a clip has now, and the run that wrote to it."""
+        self._write_clip(self._kept_key(kept), now, run)
 
-def _clip(link_id: str, create_time: str) -> ClipIdentity:
-    return ClipIdentity(int(link_id) if link_id else None, create_time or None)
+    def forget_clip(self, kept: TargetId) -> None:
+        """Forget a clip: it is deleted."""
+        key = self._kept_key(kept)
+        self._store.write(_FORGET_CLIP, key)
+        self._store.put(_CLIP, (_clip_key(key), None))
+        self._keys.clear()
+        if key[:2] in self._indexes:
+            self._indexes[key[:2]].remove(key)
+
+    def _kept_key(self, target: TargetId) -> _Key:
+        """Return the key of a target as it was kept; a clip of which nothing was remembered gets a new one."""
+        key = self._key_of(target)
+        if target.kind != "asset":
+            return key
+        if self._rollbacks != self._store.rollbacks:  # a new key may be gone
+            self._rollbacks = self._store.rollbacks
+            self._keys.clear()
+            self._indexes.clear()
+        if target not in self._keys:
+            for kept in self._titled(key[:2], key[3]):
+                if kept.clip == target.clip:
+                    self._keys[target] = kept.key
+        if target not in self._keys:
+            self._write_clip((*key[:4], "", secrets.token_hex(8)), target, "")
+        return self._keys[target]
+
+    def _write_clip(self, key: _Key, clip: TargetId, run: str) -> None:
+        self._keys[clip] = key
+        kept = _KeptClip(key, normal_form(clip.name), clip.clip, run)
+        self._store.put(_CLIP, (_clip_key(key), (kept.title, dump(kept.clip), run)))
+        if key[:2] in self._indexes:
+            self._indexes[key[:2]].add(kept)
 
 
-def _key_of(target: TargetId, urls: Mapping[str, str]) -> _Key:
-    name = normal_form(target.name)
-    link_id = "" if target.link_id is None else str(target.link_id)
-    server = urls.get(target.server, target.server)
-    return (server, target.database, target.kind, name, link_id, target.create_time or "")
+def _clip_key(key: _Key) -> _Key:
+    """Return a key of the table ``clip``: without the kind."""
+    return (*key[:2], *key[3:])
 
 
-class ServerMemory:
+class ServerMemory(ClipMemory):
     """Implements the port ``Memory`` for a worker that plans one server, away from the ledger; it writes nothing."""
 
-    def __init__(self, urls: Mapping[str, str], items: Mapping[_Key, Mapping[str, Json]]) -> None:
-        self._urls = urls
-        self._items = items
-        self._clips = defaultdict[_Key, list[ClipIdentity]](list)
-        for key in items:
-            self._clips[key[:4]].append(_clip(*key[4:]))
+    def __init__(
+        self,
+        urls: Mapping[str, str],
+        items: Mapping[_Key, Mapping[str, Json]],
+        clips: Sequence[_KeptClip],
+    ) -> None:
+        super().__init__(urls)
+        self._known = items
+        self._of_server = clips
 
-    def recall(self, target: TargetId) -> Mapping[str, Json]:
-        """Return the items remembered of a target."""
-        return self._items.get(_key_of(target, self._urls), {})
+    def _items(self, key: _Key) -> Mapping[str, Json]:
+        return self._known.get(key, {})
+
+    def _clips(self, database: _Key, title: str | None = None) -> list[_KeptClip]:
+        found = []
+        for kept in self._of_server:
+            if kept.key[:2] == database and title in {None, kept.title}:
+                found.append(kept)
+        return found
 
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         """Return database and title of the assets that have a ``pending:…`` item."""
         url = self._urls.get(server, server)
         assets: set[tuple[str, str]] = set()
-        for key, items in self._items.items():
-            its_server, database, kind, name = key[:4]
-            is_asset = its_server == url and kind == "asset"
-            if is_asset and any(item.startswith("pending:") for item in items):
-                assets.add((database, name))
+        for kept in self._of_server:
+            if kept.key[0] == url and any(
+                item.startswith("pending:") for item in self._items(kept.key)
+            ):
+                assets.add((kept.key[1], kept.title))
         return frozenset(assets)
-
-    def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
-        """Return the clips of which something is remembered under a title."""
-        key = _key_of(TargetId(server, database, "asset", title), self._urls)
-        return self._clips.get(key[:4], ())
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Raise ``LedgerError``."""
@@ -451,6 +650,14 @@ class ServerMemory:
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Raise ``LedgerError``."""
         raise LedgerError(f"{server} {database} {prefix}: a worker that plans writes nothing")
+
+    def keep_clip(self, kept: TargetId, now: TargetId, run: str) -> None:
+        """Raise ``LedgerError``."""
+        raise LedgerError(f"{kept.name} {now.name} {run}: a worker that plans writes nothing")
+
+    def forget_clip(self, kept: TargetId) -> None:
+        """Raise ``LedgerError``."""
+        raise LedgerError(f"{kept.name}: a worker that plans writes nothing")
 
 
 class PlanMemory(LedgerMemory):

@@ -261,10 +261,12 @@ class Ledger:
 
     def copy_memory_to(self, target: Ledger, urls: Mapping[str, str]) -> None:
         """Copy what is remembered of some servers to another ledger, each by the URL that it has there."""
-        write = "INSERT INTO memory VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         for url, there in {**urls, "": ""}.items():  # what is of no server is of all of them
-            rows = self._store.read("SELECT * FROM memory WHERE server = ?", (url,))
-            target._store.write(write, *((there, *row[1:]) for row in rows))
+            for table, columns in (("memory", 9), ("clip", 8)):
+                rows = self._store.read(f"SELECT * FROM {table} WHERE server = ?", (url,))  # noqa: S608
+                places = ", ".join("?" * columns)
+                write = f"INSERT INTO {table} VALUES ({places})"  # noqa: S608 - our own names
+                target._store.write(write, *((there, *row[1:]) for row in rows))
 
     # Workers on other machines: with a shared ledger only --------------------------------------------------------
 

@@ -66,7 +66,7 @@ _NOTE_OF_OLDER_RUNS = (
     f"INSERT INTO note SELECT id, '{COUNTED_BY_SERVER}', 'as the server counts' FROM run"  # noqa: S608
 )
 _CLIPS_OF_OLDER_LEDGERS = """
-    INSERT INTO clip SELECT DISTINCT server, database, name, link_id, create_time, name, ''
+    INSERT INTO clip SELECT DISTINCT server, database, name, link_id, create_time, name, '', ''
     FROM memory WHERE kind = 'asset'"""
 
 
@@ -119,6 +119,7 @@ class Store(ABC):
         self.name = name
         self._readonly = readonly
         self._depth = 0
+        self.rollbacks = 0
         self._thread = ThreadPoolExecutor(
             1, thread_name_prefix="msauto ledger"
         )  # starts with the first commit
@@ -190,6 +191,7 @@ class Store(ABC):
         try:
             self._commit()
         except BaseException:
+            self.rollbacks += 1
             self._roll_back()
             raise
 
@@ -266,6 +268,7 @@ class Store(ABC):
             yield
         except BaseException:
             self._put.clear()
+            self.rollbacks += 1
             self._roll_back()
             raise
         finally:

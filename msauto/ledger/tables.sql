@@ -67,8 +67,9 @@ CREATE TABLE memory (
     PRIMARY KEY (server, database, kind, name, link_id, create_time, item)
 ) WITHOUT ROWID;
 
--- The clips of which something is remembered: the key of their rows in `memory`, which stays as it is, the title and the
--- sighting (msauto/model/identity.py) that a run kept last. The sighting of an older ledger is empty: it is in the key.
+-- The clips of which something is remembered: the key of their rows in `memory`, which stays as it is and of which
+-- create_time is any text, and the title, the sighting (msauto/model/identity.py) and the run of the last run that wrote
+-- to it. The sighting that an older ledger kept is in the key alone.
 CREATE TABLE clip (
     server TEXT NOT NULL,
     database TEXT NOT NULL,
@@ -77,6 +78,7 @@ CREATE TABLE clip (
     create_time TEXT NOT NULL,
     title TEXT NOT NULL,
     sighting TEXT NOT NULL,
+    run TEXT NOT NULL,
     PRIMARY KEY (server, database, name, link_id, create_time)
 ) WITHOUT ROWID;
 

@@ -167,6 +167,29 @@ def _may_grow(planned: Sighting, now: Sighting) -> bool:
     return isinstance(planned, Entry) or (isinstance(now, Asset | Entry) and now.finalized is None)
 
 
+def is_remembered(kept: Sighting, kept_title: str, now: Sighting, title: str) -> Answer:
+    """Whether what is remembered of a sighting is of another one: *unknown* goes by the title of the same entry."""
+    answer = compare_clips(kept, now).answer
+    is_one_title = same_text(kept_title, title)
+    is_another_entry = is_known_otherwise(kept.link_id, now.link_id)
+    if answer == "unknown" and is_one_title and not is_another_entry:
+        return "same"
+    return answer
+
+
+def is_known_otherwise(one: int | None, other: int | None) -> bool:
+    """Whether both numbers of an entry are reported, and differ."""
+    return one is not None and other is not None and one != other
+
+
+def identifying_values(clip: ClipIdentity) -> dict[str, object]:
+    """Return the values of a clip by their names, equal for equal ones; ``None``: it is not reported."""
+    values = dict(zip(_CALLED, _values(clip), strict=True))
+    values["create_time"] = _time(values["create_time"])
+    values["link_id"] = clip.link_id
+    return values
+
+
 RECORDING: Final = "recording"
 """In place of the length of a clip that is still recorded."""
 

@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from msauto.errors import SourceLocation
 from msauto.model.desired import Batch, TaskSource
-from msauto.model.identity import ClipIdentity, CreateTime, LinkId
+from msauto.model.identity import ClipIdentity, same_text
 from msauto.model.snapshot import AspectName, Effect, Json, Seen, Thing
 from msauto.secrets.redaction import Secrets
 
@@ -198,14 +198,20 @@ class TargetContext(Struct, frozen=True, gc=False, forbid_unknown_fields=True, o
 
 
 class TargetId(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """The key of a target's memories in the ledger: a clip that is recorded again is another clip."""
+    """By what the ledger finds what it remembers: of an asset, the clip is compared, and its title finds candidates."""
 
     server: ServerName
     database: DatabaseName
     kind: KindName
     name: TargetName
-    link_id: LinkId = None
-    create_time: CreateTime = None
+    clip: Annotated[ClipIdentity, Meta(description="what the asset is")] = ClipIdentity()
+
+
+def is_one_entry(one: TargetId, other: TargetId) -> bool:
+    """Whether two sightings of a clip are of one entry: by ``link_id``, else by the title."""
+    if one.clip.link_id is not None and one.clip.link_id == other.clip.link_id:
+        return True
+    return same_text(one.name, other.name)
 
 
 class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -293,12 +299,14 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
     @property
     def id(self) -> TargetId:
-        """The key of its memories in the ledger: the title after the run, even where it is read by id."""
+        """By what the ledger finds what it remembers of it, as it was planned."""
+        return TargetId(self.server, self.database, self.kind, self.name, self.clip)
+
+    @property
+    def title_after(self) -> str:
+        """Its title after the run."""
         by_title = self.address_after.name if not self.address_after.namespace else ""
-        name = by_title or self.name
-        return TargetId(
-            self.server, self.database, self.kind, name, self.clip.link_id, self.clip.create_time
-        )
+        return by_title or self.name
 
     @property
     def effects(self) -> tuple[tuple[Effect, ...], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from msgspec import Struct, field
 
 from msauto.model.desired import SelectRef
-from msauto.model.identity import ClipEntries, ClipIdentity
+from msauto.model.identity import ClipEntries
 from msauto.model.live import Asset, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
@@ -143,14 +143,38 @@ HashFile = Callable[[str], Awaitable[str | None]]
 """Returns the SHA-256 of a file in hex; ``None`` if the file does not exist, or cannot be read."""
 
 
+class Remembered(Struct, frozen=True):
+    """What is remembered of one clip, or of one entry of it, as ``target`` when a run kept it last.
+
+    ``run`` is that run, ``answer`` whether it is of the target that was asked for: *same* or *unknown*.
+    """
+
+    target: TargetId
+    items: Mapping[str, Json]
+    run: str = ""
+    answer: Literal["same", "unknown"] = "same"
+
+
 class Memory(Protocol):
     """What was last written of a target. Items are named ``aspect:key``, e.g. ``field:comment``."""
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
-        """Return the items remembered of a target."""
+        """Return the items remembered of a target, surely of the same clip."""
+
+    def records(self, target: TargetId, titles: Iterable[str] = ()) -> Sequence[Remembered]:
+        """Return what may be remembered of a target, the surest last; ``titles`` are others that it may have had.
+
+        A clip is compared as everywhere. What is surely of another clip is left out.
+        """
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
-        """Remember items; a value of ``None`` forgets the item."""
+        """Remember items of a target, as it was kept; a value of ``None`` forgets the item."""
+
+    def keep_clip(self, kept: TargetId, now: TargetId, run: str) -> None:
+        """Keep the title and the sighting that a clip has now, and the run that wrote to it."""
+
+    def forget_clip(self, kept: TargetId) -> None:
+        """Forget a clip: it is deleted."""
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database that start with ``prefix``."""
@@ -158,8 +182,8 @@ class Memory(Protocol):
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         """Return database and title of the assets that have a ``pending:…`` item: a request that a run left."""
 
-    def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
-        """Return the clips of which something is remembered under a title."""
+    def clips_of(self, server: str, database: str, title: str) -> Sequence[Remembered]:
+        """Return what is remembered of each clip that had a title when it was kept last."""
 
 
 class Journal(Protocol):

@@ -38,7 +38,7 @@ from msauto.model.desired import (
 )
 from msauto.model.events import Notify, PlannedState, ignore
 from msauto.model.facts import NoAssetError
-from msauto.model.identity import ClipEntries, ClipIdentity, plain, same_text
+from msauto.model.identity import ClipEntries, ClipIdentity, compare_clips, plain, same_text
 from msauto.model.live import Folder, show_folder
 from msauto.model.plan import (
     Address,
@@ -284,10 +284,9 @@ class AssetSurvey:
         for name in (member.title, *former_titles(member)):
             if not name:
                 continue
-            for clip in memory.clips_of(server, database, name):
-                known.append(clip)
-                named = TargetId(server, database, "asset", name, clip.link_id, clip.create_time)
-                runs.append(last_writer(memory.recall(named)))
+            for record in memory.clips_of(server, database, name):
+                known.append(record.target.clip)
+                runs.append(record.run or last_writer(record.items))
         found = SkippedTarget(
             server, database, "asset", member.title or self._group.name, "missing"
         )
@@ -352,15 +351,15 @@ class AssetSurvey:
             )
             if entries is None:
                 return SurveyedTarget("unchanged", warnings=desired.notes)
-        recalled = self._recall(clip)
+        recalled = await self._recall(clip)
         plan = await self._plan_context(clip, desired, runs, recalled.items, entries)
         builder = plan.builder
         await self._plan_changes(plan, here, declared, desired, runs)
         if not await self._plan_handlers(plan, here, desired):
             left_out = self._skipped("left out", *builder.warnings)
-            left_out.settlements = recalled.settlements
+            left_out.settlements = tuple(recalled.settlements)
             return left_out
-        settlements = (*recalled.settlements, *adopted(plan, self._id_of(clip, clip.title)))
+        settlements = (*recalled.settlements, *adopted(plan, recalled.kept))
         if not builder.changes and not here:
             unwanted = self._skipped("when", *builder.warnings)
             unwanted.settlements = settlements
@@ -415,23 +414,16 @@ class AssetSurvey:
 
     def _warn_of_another_recording(self, clip: FoundClip, builder: PlanBuilder) -> None:
         """Warn that runs knew another clip under the title: what others changed since is not known of this one."""
-        now = clip.asset.attributes.get("create_time")
-        if not now:
-            return
-        for known in self._context.memory.clips_of(
+        now = ClipIdentity.of(clip.asset)
+        for record in self._context.memory.clips_of(
             self._context.server.name, self._group.database, clip.title
         ):
-            if not known.create_time:
+            known = record.target.clip
+            if compare_clips(known, now).answer != "other":
                 continue
-            what, is_now, was = "recording", f"created {now}", f"created {known.create_time}"
-            if is_now == was:
-                what, is_now, was = (
-                    "entry",
-                    f"link_id {clip.asset.link_id}",
-                    f"link_id {known.link_id}",
-                )
             builder.warnings.append(
-                f"{clip.title}: this is another {what} ({is_now}) than the one that earlier runs wrote to ({was})"
+                f"{clip.title}: this is another recording (created {now.create_time}) than the one that earlier runs "
+                f"wrote to (created {known.create_time})"
             )
             return
 
@@ -456,21 +448,22 @@ class AssetSurvey:
             self._layers.depends_on.add("asset folder")
         return True
 
-    def _recall(self, clip: FoundClip) -> RecalledItems:
-        """Return what the ledger remembers of a clip under its title and its former ones, and of its other entries."""
-        names: list[TargetId] = []
-        for name in reversed(self._group.names):
-            if not same_text(name, clip.title):
-                names.append(self._id_of(clip, name))
-        names.append(self._id_of(clip, clip.title))
-        aliases = [self._id_of(alias, alias.title) for alias in self._finder.aliases]
-        return recall(self._context.memory, names, aliases, forget=self._context.forget)
-
-    def _id_of(self, clip: FoundClip, title: str) -> TargetId:
-        link_id, created = clip.asset.link_id, clip.asset.attributes.get("create_time")
-        return TargetId(
-            self._context.server.name, self._group.database, "asset", title, link_id, created
+    async def _recall(self, clip: FoundClip) -> RecalledItems:
+        """Return what the ledger remembers of a clip, whatever its title was then."""
+        database, asset = self._group.database, clip.asset
+        target = TargetId(
+            self._context.server.name, database, "asset", clip.title, ClipIdentity.of(asset)
         )
+
+        async def is_gone(kept: TargetId) -> bool:
+            """Whether a title leads no longer to what may be the clip that had it: it may be this one."""
+            if same_text(kept.name, clip.title):
+                return True
+            answer = await self._reader.read_asset(database, Address(kept.name))
+            return answer is None or compare_clips(kept.clip, answer).answer == "other"
+
+        forget = self._context.forget
+        return await recall(self._context.memory, target, self._group.names, is_gone, forget=forget)
 
     async def _plan_context(
         self,

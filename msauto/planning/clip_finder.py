@@ -68,13 +68,6 @@ class ClipFinder:
         self._group.clip = None if key is None else hash((self._group.database, key))
         return self._main.clip
 
-    @property
-    def aliases(self) -> tuple[FoundClip, ...]:
-        """The entries found under the other names of the clip."""
-        if self._main is None or len(self._clips) < 2:
-            return ()
-        return tuple([clip for _, clip in self._clips if clip is not self._main.clip])
-
     async def _main_name(self, clips: Sequence[NamedClip]) -> NamedClip:
         """Return the main name of a clip with several names: an id, a name to be changed, the entry in its home folder.
 

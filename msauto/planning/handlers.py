@@ -7,47 +7,89 @@ declare parts of one change, it belongs to all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from msauto.aspects import is_of_entry
 from msauto.aspects.comparison import mapping
-from msauto.aspects.plan_builder import PENDING_PREFIX, answer_told, certain
+from msauto.aspects.plan_builder import LEFT, PENDING_PREFIX, answer_told, certain
 from msauto.model.desired import Desired, DesiredAsset, Handler
-from msauto.model.plan import Change, Settlement, TargetId
-from msauto.model.ports import Memory
+from msauto.model.plan import Change, Settlement, TargetId, is_one_entry
+from msauto.model.ports import Memory, Remembered
 from msauto.model.snapshot import Json
 
-
-class RecalledItems(Struct, frozen=True):
-    """The items by ``aspect:key``, and the settlements of items that are dropped."""
-
-    items: Mapping[str, Json]
-    settlements: tuple[Settlement, ...] = ()
+IsGone = Callable[[TargetId], Awaitable[bool]]
 
 
-def recall(
-    memory: Memory, names: Sequence[TargetId], aliases: Iterable[TargetId] = (), *, forget: bool
+class RecalledItems(Struct):
+    """The items by ``aspect:key``, with the target of each as the ledger knows it; and the settlements of items.
+
+    ``run`` is the last that is known to have written to the target.
+    """
+
+    items: dict[str, Json] = field(default_factory=dict)
+    kept: dict[str, TargetId] = field(default_factory=dict)
+    settlements: list[Settlement] = field(default_factory=list)
+    run: str = ""
+
+
+async def recall(
+    memory: Memory,
+    target: TargetId,
+    titles: Iterable[str] = (),
+    is_gone: IsGone | None = None,
+    *,
+    forget: bool,
 ) -> RecalledItems:
-    """Return what is remembered of a target under its names, the last of which counts most.
+    """Return what is remembered of a target; of an asset, its title or one of ``titles`` may have been another entry's.
 
-    ``aliases`` are other entries of the clip: commands that ran under their names count. ``forget`` settles what is
+    ``is_gone``: the title of what is remembered no longer leads to what may be its clip. ``forget`` settles what is
     pending or in doubt: pending items are dropped, and what was sent has run.
     """
-    items: dict[str, Json] = {}
-    settlements: list[Settlement] = []
-    for target in (*aliases, *names):
-        for item, value in memory.recall(target).items():
-            if target not in names and not item.startswith("command:"):
+    recalled = RecalledItems()
+    for record in memory.records(target, titles):
+        kept = record.target
+        is_sure = record.answer == "same"
+        is_its_entry = is_sure and is_one_entry(kept, target)
+        items = record.items
+        if not is_its_entry and is_gone is not None:
+            is_of_others = not await is_gone(kept)
+            if is_sure and is_of_others:
+                items = _of_every_entry(items)
+            elif not is_sure:
+                items = {} if is_of_others else _in_doubt_of(record)
+        for item, value in items.items():
+            owner = kept if is_sure else target
+            if forget and item.startswith("pending:"):
+                recalled.settlements.append(Settlement(kept, item, None))
                 continue
+            if forget and mapping(value).get("unverified"):
+                value = True
+                recalled.settlements.append(Settlement(owner, item, value))
+            recalled.items[item] = value
+            recalled.kept[item] = owner
+        recalled.run = record.run or recalled.run
+    return recalled
+
+
+def _of_every_entry(items: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return what is remembered of another entry, and is not of that entry alone."""
+    return {item: value for item, value in items.items() if not is_of_entry(item)}
+
+
+def _in_doubt_of(record: Remembered) -> Mapping[str, Json]:
+    """Return what counts of a clip that may be the target: what ran may have run on it, and no value is known."""
+    doubt = {"clip": record.target.name}
+    items: dict[str, Json] = {}
+    for item, value in record.items.items():
+        if item.startswith(LEFT):
             items[item] = value
-            is_pending = item.startswith("pending:")
-            if forget and (is_pending or mapping(value).get("unverified")):
-                items[item] = None if is_pending else True
-                settlements.append(Settlement(target, item, items[item]))
-    return RecalledItems(
-        {name: value for name, value in items.items() if value is not None}, tuple(settlements)
-    )
+        elif item.startswith("pending:"):
+            items[item] = {**mapping(value), **doubt, "unknown": True}
+        elif item.startswith("command:"):
+            items[item] = {"unverified": record.run, **mapping(value), **doubt}
+    return items
 
 
 class DueHandlers(Struct, frozen=True):
@@ -169,5 +211,7 @@ def _not_notified(name: str, sent: Mapping[str, Json]) -> str:
 
 
 def _in_doubt(name: str, sent: Mapping[str, Json], then: str) -> str:
-    sent_by = f"was sent by run {sent.get('run')} and {answer_told(sent)}"
+    sent_by = f"was sent by run {sent.get('run')} {answer_told(sent)}"
+    if "clip" in sent:
+        sent_by = f"is pending since run {sent.get('run')} {answer_told(sent)}"
     return f"the handler {name!r} {sent_by}: it may have run, and {then}"

@@ -460,7 +460,8 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
     target = Target(
         server.name, "", "rss_channel", channel.name, address=address, address_after=address
     )
-    memory = context.memory.recall(target.id)
+    recalled = await recall(context.memory, target.id, forget=False)
+    memory = recalled.items
     title, live = f"channel {channel.name}", LiveTarget(channel=channel)
 
     def planned(channels: Sequence[DesiredChannel]) -> PlanBuilder:
@@ -492,7 +493,7 @@ async def _plan_database(context: SurveyContext, group: IntentGroup) -> Surveyed
     server, name, live = context.server, group.database, LiveTarget()
     address = Address(name)
     target = Target(server.name, name, "database", name, address=address, address_after=address)
-    recalled = recall(context.memory, [target.id], forget=context.forget)
+    recalled = await recall(context.memory, target.id, forget=context.forget)
     builder = PlanBuilder()
     plan = PlanContext(server, name, "", "", name, name, Asset(None), live, builder, recalled.items)
     distinct: dict[tuple[str, bytes], DesiredXmpBatch] = {}
@@ -500,7 +501,7 @@ async def _plan_database(context: SurveyContext, group: IntentGroup) -> Surveyed
         distinct.setdefault((batch.connector, batch.content), batch)
     for batch in distinct.values():
         operation(batch).run(plan, batch, TASK)
-    outcome = finished(context, target, builder, live, recalled.settlements)
+    outcome = finished(context, target, builder, live, tuple(recalled.settlements))
     if outcome.target is not None and not await context.reader.has_database(name):
         raise await not_found(context.reader, server, "database", name, batches[0].source)
     return outcome

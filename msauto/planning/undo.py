@@ -140,7 +140,7 @@ def _ref(context: UndoContext) -> Ref:
         return IdRef(target.database, target.address.namespace, target.address.name)
     renamed = context.things.get(TITLE[0], {}).get(TITLE[1])
     if renamed is None:
-        return TitleRef(target.database, target.id.name)
+        return TitleRef(target.database, target.title_after)
     return TitleRef(
         target.database,
         str(renamed.before),

@@ -10,14 +10,13 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
 from msgspec import UNSET, Struct, structs
 
-from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Body, Change, Plan, Request, Target, TargetId
-from msauto.model.ports import Journal, Memory
+from msauto.model.ports import Journal, Memory, Remembered
 from msauto.model.result import Difference
 from msauto.model.snapshot import Effect, Json, Seen
 from msauto.secrets.redaction import HIDDEN, Secrets
@@ -242,7 +241,14 @@ class SecretMemory:
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         """Return the stored items; those with a secret that is not known any more are left out."""
-        items = self._memory.recall(target)
+        return self._revealed(self._memory.recall(target))
+
+    def records(self, target: TargetId, titles: Iterable[str] = ()) -> Sequence[Remembered]:
+        """Return what may be remembered of a target, as :meth:`recall` returns the items."""
+        records = self._memory.records(target, titles)
+        return [structs.replace(record, items=self._revealed(record.items)) for record in records]
+
+    def _revealed(self, items: Mapping[str, Json]) -> Mapping[str, Json]:
         if not items or not _has_hash(items):
             return items
         texts = {self._hash(text): text for text in self._known.texts}
@@ -261,6 +267,14 @@ class SecretMemory:
         stored = {item: map_texts(value, self._without_secret) for item, value in items.items()}
         self._memory.remember(target, stored)
 
+    def keep_clip(self, kept: TargetId, now: TargetId, run: str) -> None:
+        """Keep what a clip is now."""
+        self._memory.keep_clip(kept, now, run)
+
+    def forget_clip(self, kept: TargetId) -> None:
+        """Forget a clip."""
+        self._memory.forget_clip(kept)
+
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget items of all assets of a database."""
         self._memory.forget_assets(server, database, prefix)
@@ -269,8 +283,8 @@ class SecretMemory:
         """Return the assets of a server that have something pending."""
         return self._memory.pending(server)
 
-    def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
-        """Return the clips of which something is remembered under a title."""
+    def clips_of(self, server: str, database: str, title: str) -> Sequence[Remembered]:
+        """Return what is remembered of each clip that had a title; secrets in it stay hashes."""
         return self._memory.clips_of(server, database, title)
 
     def settle_salt(self, journal: Journal) -> None:

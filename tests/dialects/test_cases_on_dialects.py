@@ -18,6 +18,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
+from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Plan, TargetId
 from msauto.model.result import Result
 from msauto.plugins.simulator.embedded import LogEntry, SimDialect, Simulator
@@ -84,7 +85,7 @@ class Play:
         url = self.stage.sim.url
         with Ledger.open(self.stage.place) as ledger:
             for target in (
-                TargetId(url, "NEWS", "asset", "Film", 1, CREATED),
+                TargetId(url, "NEWS", "asset", "Film", ClipIdentity(1, CREATED)),
                 TargetId(url, "NEWS", "database", "NEWS"),
                 TargetId(url, "", "rss_channel", "ticker"),
             ):

@@ -183,11 +183,13 @@ def test_another_clip_with_the_new_title_is_not_taken_for_ours() -> None:
 def test_memories_move_with_a_renamed_asset() -> None:
     stage = Stage()
     target = rename_target(stage.world)
-    old = structs.replace(target.id, name="Raw")
-    stage.memory.remember(old, {"field:layer": "3", "field:comment": "older", "marker:Cue@1": 4})
+    stage.memory.remember(
+        target.id, {"field:layer": "3", "field:comment": "older", "marker:Cue@1": 4}
+    )
     assert stage.run(target).ok
-    kept = stage.memory.recall(target.id)
-    assert stage.memory.recall(old) == {}
+    (now,) = stage.memory.items
+    assert now.name == target.title_after != target.name
+    kept = stage.memory.recall(now)
     assert (kept["field:layer"], kept["marker:Cue@1"]) == ("3", 4)
     assert "field:comment" not in kept  # the server reports it
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -15,6 +16,7 @@ from msgspec import structs
 from msauto.codec import dump, load, to_json
 from msauto.errors import LedgerError
 from msauto.ledger.ledger import FILE, Ledger, count_rows
+from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Target, TargetId
 from msauto.model.result import (
     COUNTED_BY_SERVER,
@@ -27,6 +29,7 @@ from msauto.model.result import (
     format_time,
 )
 from msauto.model.snapshot import Json
+from tests.tables import table
 from tests.unit.ledger.ledger_plans import channel, plan, target
 
 
@@ -306,7 +309,8 @@ def test_a_note_belongs_to_the_next_run_alone(place: Path | str) -> None:
 # What is remembered of a target, and of nothing else
 
 
-CLIP = TargetId("studio-a", "NEWS", "asset", "Новости дня й", 7, "2026-11-20T10:00:00")
+SIGHTING = ClipIdentity(7, "2026-11-20T10:00:00", 250, "news.mxf")
+CLIP = TargetId("studio-a", "NEWS", "asset", "Новости дня й", SIGHTING)
 
 
 def test_items_come_back(place: Path | str) -> None:
@@ -331,11 +335,11 @@ def test_none_forgets(place: Path | str) -> None:
 
 
 def test_a_kind_of_item_is_forgotten_of_all_assets_of_a_database(place: Path | str) -> None:
-    clips = [CLIP, structs.replace(CLIP, name="News", link_id=None)]
+    clips = [CLIP, structs.replace(CLIP, name="News", clip=ClipIdentity(8))]
     others = [
         structs.replace(CLIP, server="studio-b"),
         structs.replace(CLIP, database="OLD"),
-        structs.replace(CLIP, name="NEWS", kind="database", link_id=None),
+        structs.replace(CLIP, name="NEWS", kind="database"),
     ]
     with Ledger.open(place) as ledger:
         for target in (*clips, *others):
@@ -349,20 +353,76 @@ def test_a_kind_of_item_is_forgotten_of_all_assets_of_a_database(place: Path | s
         assert all("xmp:dc:title" in ledger.memory.recall(other) for other in others)
 
 
-def test_another_clip_is_another_clip(place: Path | str) -> None:
+@table("ledger/remembered_clips", "other", "answer")
+def test_a_clip_is_known_by_what_it_is(
+    place: Path | str, other: dict[str, Any], answer: str | None
+) -> None:
+    """Its title finds candidates; what is unknown is its own under its title alone."""
+    values = dict(other)
+    name = values.pop("name", CLIP.name)
+    now = structs.replace(CLIP, name=name, clip=structs.replace(SIGHTING, **values))
+    with Ledger.open(place) as ledger:
+        ledger.memory.remember(CLIP, {"a": 1})
+        ledger.memory.remember(structs.replace(CLIP, name="X", clip=ClipIdentity(1)), {"b": 1})
+    with Ledger.open(place, readonly=True) as ledger:
+        records = ledger.memory.records(now)
+        assert [record.answer for record in records] == ([answer] if answer else [])
+        assert ledger.memory.recall(now) == ({"a": 1} if answer == "same" else {})
+
+
+def test_nothing_is_remembered_of_another_server_database_or_kind(place: Path | str) -> None:
     others = [
         structs.replace(CLIP, server="studio-b"),
         structs.replace(CLIP, database="OLD"),
-        structs.replace(CLIP, name="Новости"),
-        structs.replace(CLIP, link_id=8),
-        structs.replace(CLIP, link_id=None),
-        structs.replace(CLIP, create_time="2026-11-21T10:00:00"),
-        structs.replace(CLIP, create_time=None),
         structs.replace(CLIP, kind="rss_channel"),
     ]
     with Ledger.open(place) as ledger:
         ledger.memory.remember(CLIP, {"a": 1})
         assert [ledger.memory.recall(other) for other in others] == [{}] * len(others)
+
+
+def test_clips_that_exchange_their_titles_keep_what_is_remembered(place: Path | str) -> None:
+    one, two = (ClipIdentity(frames=frames, orig_name=f"{frames}.mxf") for frames in (100, 200))
+    with Ledger.open(place) as ledger:
+        for name, clip in (("One", one), ("Two", two)):
+            ledger.memory.remember(structs.replace(CLIP, name=name, clip=clip), {"is": name})
+        for name, clip in (("Two", one), ("One", two)):
+            now = structs.replace(CLIP, name=name, clip=clip)
+            (record,) = ledger.memory.records(now)
+            ledger.memory.keep_clip(record.target, now, "R")
+            ledger.memory.remember(now, {"now": name})
+    with Ledger.open(place, readonly=True) as ledger:
+        for was, name, clip in (("One", "Two", one), ("Two", "One", two)):
+            (record,) = ledger.memory.records(structs.replace(CLIP, name=name, clip=clip))
+            assert (record.items, record.run) == ({"is": was, "now": name}, "R")
+
+
+def test_a_clip_that_is_gone_is_forgotten(place: Path | str) -> None:
+    with Ledger.open(place) as ledger:
+        ledger.memory.remember(CLIP, {"a": 1})
+        ledger.memory.forget_clip(CLIP)
+        assert ledger.memory.records(CLIP) == []
+        assert count_rows(ledger._store)["clip"] == count_rows(ledger._store)["memory"] == 0
+
+
+def test_what_an_older_ledger_remembers_is_found_and_goes_on(tmp_path: Path) -> None:
+    """It kept a clip by its title, link_id and creation time."""
+    with Ledger.open(tmp_path) as ledger:
+        row = ("studio-a", "NEWS", "asset", CLIP.name, "7", "2026-11-20T10:00:00", "a", "1", "")
+        ledger._store.write("INSERT INTO memory VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+        for table_name in ("clip", "entered"):
+            connection.execute(f"DROP TABLE {table_name}")
+        connection.execute("PRAGMA user_version = 7")
+    with Ledger.open(tmp_path, readonly=True) as ledger:
+        assert ledger.memory.recall(CLIP) == {"a": 1}
+    renamed = structs.replace(CLIP, name="News, final")
+    with Ledger.open(tmp_path) as ledger:
+        assert [record.answer for record in ledger.memory.records(renamed)] == ["unknown"]
+        (record,) = ledger.memory.records(CLIP)
+        ledger.memory.keep_clip(record.target, CLIP, "R")
+        ledger.memory.remember(CLIP, {"b": 2})
+        assert ledger.memory.recall(renamed) == {"a": 1, "b": 2}
 
 
 def test_one_title_in_two_spellings_of_unicode(place: Path | str) -> None:
@@ -494,11 +554,11 @@ def test_nothing_is_left_of_a_forgotten_run_but_what_is_remembered(
     old, last = run_on(ledger, days, 90), run_on(ledger, days, 1)
     assert ledger.prune(keep_runs=1) == 1
     store = ledger._store
-    for table in ("target", "record", "request", "note"):
-        left = store.read(f"SELECT DISTINCT r.name FROM {table} t JOIN run r ON r.id = t.run")
-        assert {row[0] for row in left} <= {last}, (table, old)
-        assert store.read(
-            f"SELECT count(*) FROM {table} WHERE run NOT IN (SELECT id FROM run)"
-        ) == [(0,)]
+    for name in ("target", "record", "request", "note"):
+        left = store.read(f"SELECT DISTINCT r.name FROM {name} t JOIN run r ON r.id = t.run")
+        assert {row[0] for row in left} <= {last}, (name, old)
+        assert store.read(f"SELECT count(*) FROM {name} WHERE run NOT IN (SELECT id FROM run)") == [
+            (0,)
+        ]
     remembered = ledger.memory.recall(plan().targets[0].id)
     assert {"field:90", "field:1"} <= set(remembered)

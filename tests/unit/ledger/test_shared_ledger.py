@@ -282,9 +282,8 @@ def test_a_commit_notices_that_the_session_is_lost(shared_place: str) -> None:
             end_sessions(shared_place)
 
         ledger._store._begin = begin  # type: ignore[method-assign]
-        committing = ledger.journal.commit([lambda: ledger.memory.remember(target().id, {"a": 1})])
         with pytest.raises(LedgerError, match="is lost"):
-            committing.result()
+            ledger.journal.commit([lambda: ledger.memory.remember(target().id, {"a": 1})]).result()
     with Ledger.open(shared_place) as ledger:
         assert ledger.memory.recall(target().id) == {}
 

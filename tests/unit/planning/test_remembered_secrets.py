@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from msauto.ledger.ledger import Ledger
-from msauto.model.identity import ClipIdentity
 from msauto.model.plan import TargetId
+from msauto.model.ports import Remembered
 from msauto.model.snapshot import Json
 from msauto.secrets.redacted_plans import SALT, SecretMemory
 from msauto.secrets.redaction import Secrets
@@ -37,7 +37,16 @@ class Kept:
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         return frozenset({(server, "x")})
 
-    def clips_of(self, server: str, database: str, title: str) -> Sequence[ClipIdentity]:
+    def records(self, target: TargetId, titles: Iterable[str] = ()) -> Sequence[Remembered]:
+        raise NotImplementedError
+
+    def keep_clip(self, kept: TargetId, now: TargetId, run: str) -> None:
+        raise NotImplementedError
+
+    def forget_clip(self, kept: TargetId) -> None:
+        raise NotImplementedError
+
+    def clips_of(self, server: str, database: str, title: str) -> Sequence[Remembered]:
         raise NotImplementedError
 
 
