@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import PurePath
 from typing import Any, Self
@@ -222,13 +223,32 @@ class Problems:
         return bool(self._problems)
 
     def ordered(self) -> list[Problem]:
-        """Return all problems in order of place."""
-        return sorted(self._problems.values(), key=_by_place)
+        """Return all problems in order of place; what a file has of another tool is named once, with all its lines."""
+        ordered = sorted(self._problems.values(), key=_by_place)
+        lines: dict[tuple[str, str], list[str]] = {}
+        firsts: list[Problem] = []
+        for problem in ordered:
+            key = (problem.message, problem.place.file if problem.place else "")
+            if problem.kind != "not-supported" or key not in lines:
+                firsts.append(problem)
+                lines[key] = []
+            elif problem.place is not None:
+                lines[key].append(str(problem.place.line))
+        return [_with_lines(problem, lines) for problem in firsts]
 
     def check(self) -> None:
         """Raise all problems, if there are any."""
         if self._problems:
             raise InputError(self.ordered())
+
+
+def _with_lines(problem: Problem, lines: Mapping[tuple[str, str], Sequence[str]]) -> Problem:
+    """Return a problem with the lines of the others of its message and file."""
+    others = lines[problem.message, problem.place.file if problem.place else ""]
+    if not others:
+        return problem
+    word = "lines" if len(others) > 1 else "line"
+    return replace(problem, message=f"{problem.message} (also on {word} {', '.join(others)})")
 
 
 def _by_place(problem: Problem) -> tuple[SourceLocation, str]:

@@ -299,13 +299,25 @@ def shown_value(value: Any) -> str:
     return kind_of(value)
 
 
+_QUOTED_TEMPLATE = re.compile(r"""(['"])\{\{([^{}]*)\}\}\1""")
+
+
+def _without_braces(expression: str) -> str:
+    """Return the remedy for braces in an expression; those in quotes are a text without them."""
+    bare = _QUOTED_TEMPLATE.sub(lambda match: match[2].strip(), expression)
+    if re.search(r"""['"][^'"{]*\{\{|\{%""", bare):
+        return "remove the braces {{ }}, and join texts with ~, as in 'EP' ~ number"
+    bare = re.sub(r"\{\{\s*(.*?)\s*\}\}", r"\1", bare)
+    return f"remove the braces {{{{ }}}}: {bare[:100]}"
+
+
 def _expression(value: Any) -> str:
     if isinstance(value, bool):
         if value:
             return "true"
         return "false"
     if isinstance(value, str) and is_template(value):
-        raise invalid("is already an expression", "remove the braces {{ }}")
+        raise invalid("is already an expression", _without_braces(value))
     if isinstance(value, str) and value.strip():
         return str(value)
     what = "empty" if value == "" else kind_of(value)
@@ -349,6 +361,8 @@ Expressions = Annotated[
 ]
 Texts = Annotated[Then[list[Value[Text]]] | Else[Text], IF_LIST]
 """A text, or a list of texts: :func:`as_list` makes a list of either."""
+TextsOrLists = Annotated[Then[list[Value[Texts]]] | Else[Text], IF_LIST]
+"""As :data:`Texts`; an item of the list may be a list of texts."""
 NsName = Annotated[
     str,
     matching(

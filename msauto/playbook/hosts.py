@@ -38,7 +38,16 @@ from msauto.model.server import (
     with_scheme,
 )
 from msauto.playbook.input_files import Files, LookupContext, beside
-from msauto.playbook.inventory import Host, Inventory, inventory_files, load_inventory, match_hosts
+from msauto.playbook.inventory import (
+    Host,
+    Inventory,
+    VarsFolders,
+    folder_of,
+    inventory_files,
+    load_inventory,
+    match_hosts,
+    read_vars_folders,
+)
 from msauto.playbook.schema.inventory import AuthArgs, HostArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView, TemplateFunctionError
@@ -105,6 +114,8 @@ def open_hosts(options: ResolveOptions, files: Files) -> Hosts:
         files.problems.add(*problems.ordered())
         files.problems.check()
     hosts = Hosts(inventory, extra, options, files)
+    for playbook in options.playbooks:
+        hosts.variables_in(str(Path(playbook).parent))
     if options.server_url is not None:
         hosts = _only_server(hosts, options.server_url)
     hosts.know_secrets()
@@ -172,13 +183,42 @@ class Hosts(Struct):
     options: ResolveOptions
     files: Files
     _scopes: dict[str, dict[str, TemplateScope]] = field(default_factory=dict)
+    _server_scopes: dict[str, dict[str, TemplateScope]] = field(default_factory=dict)
     _servers: dict[str, ServerSpec] = field(default_factory=dict)
-    _variables: dict[str, Variables] = field(default_factory=dict)
+    _variables: dict[str, dict[str, Variables]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
     _blocks: dict[str, tuple[dict[str, Any], MergedNode]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         hosts = self.inventory.hosts.items()
-        self._variables = {name: Variables((*host.variables, *self.extra)) for name, host in hosts}
+        own = {name: Variables((*host.variables, *self.extra)) for name, host in hosts}
+        self._variables = {"": own}
+        self.warnings = list(self.inventory.warnings)
+
+    def variables_in(self, folder: str) -> Mapping[str, Variables]:
+        """Return the variables of all hosts, with those beside playbooks of a folder; raises :class:`InputError`."""
+        if folder not in self._variables:
+            self._variables[folder] = self._with_vars_folders(Path(folder))
+        return self._variables[folder]
+
+    def _with_vars_folders(self, folder: Path) -> dict[str, Variables]:
+        """Return the variables with those of ``group_vars/`` and ``host_vars/`` of a folder that no inventory is in."""
+        own = self._variables[""]
+        given = self.options.documents
+        read = {folder_of(path).resolve() for path in self.options.inventories if path not in given}
+        if folder.resolve() in read or not given.keys().isdisjoint(self.options.playbooks):
+            return own
+        inventory = self.inventory
+        beside = read_vars_folders(folder, inventory.hosts, inventory.groups, self.files)
+        _refuse_servers(beside)
+        self.warnings += beside.warnings
+        more: dict[str, list[Variable]] = {host: [] for host in own}
+        for group, members in inventory.groups.items():
+            for host in members:
+                more[host] += beside.of_groups.get(group, ())
+        for host, variables in beside.of_hosts.items():
+            more[host] += variables
+        return {host: variables.plus(more[host]) for host, variables in own.items()}
 
     def match(self, pattern: str, node: SourceNode) -> list[str]:
         """Return the hosts of a pattern; raises :class:`InputError` if it matches none.
@@ -207,10 +247,20 @@ class Hosts(Struct):
     def scope(self, name: str, folder: str) -> TemplateScope:
         """Return the template names of a host, for playbooks of a folder."""
         if folder not in self._scopes:
-            self._scopes[folder] = self._scopes_of(Path(folder or "."))
+            variables = self.variables_in(folder)
+            self._scopes[folder] = self._scopes_of(Path(folder or "."), variables)
         return self._scopes[folder][name]
 
-    def _scopes_of(self, folder: Path) -> dict[str, TemplateScope]:
+    def _server_scope(self, name: str, folder: str) -> TemplateScope:
+        """Return the names for the server of a host, of which files beside a playbook set nothing."""
+        if folder not in self._server_scopes:
+            variables = self._variables[""]
+            self._server_scopes[folder] = self._scopes_of(Path(folder or "."), variables)
+        return self._server_scopes[folder][name]
+
+    def _scopes_of(
+        self, folder: Path, variables_of_hosts: Mapping[str, Variables]
+    ) -> dict[str, TemplateScope]:
         """Return the template names of all hosts, each of which sees those of all others."""
         options = self.options
         reserved = set(options.reserved)
@@ -239,11 +289,11 @@ class Hosts(Struct):
             "asset": AssetView(None),
             "omit": OMIT,
         }
-        groups_of_host: dict[str, list[str]] = {host: [] for host in self._variables}
+        groups_of_host: dict[str, list[str]] = {host: [] for host in variables_of_hosts}
         for group in sorted(groups.keys() - {"all"}):
             for host in groups[group]:
                 groups_of_host[host].append(group)
-        for host, variables in self._variables.items():
+        for host, variables in variables_of_hosts.items():
             own = {"inventory_hostname": host, "group_names": groups_of_host[host]}
             scopes[host] = TemplateScope(variables, {**shared, **own}, context)
             host_variables[host] = HostVars(scopes[host])
@@ -252,7 +302,7 @@ class Hosts(Struct):
     def server(self, name: str, folder: str) -> ServerSpec:
         """Return the server of a host; raises :class:`InputError` with all problems of its block."""
         if name not in self._servers:
-            scope = self.scope(name, folder)
+            scope = self._server_scope(name, folder)
             spec = _build_server(name, *self._block(name, scope), scope)
             self._servers[name] = replace(spec, transport=self.options.transport)
         return self._servers[name]
@@ -282,7 +332,7 @@ class Hosts(Struct):
 
         Raises :class:`InputError`. A key that a stronger block sets as well is not evaluated.
         """
-        blocks = self._variables[name].all_of("server")
+        blocks = self._variables[""][name].all_of("server")
         if not blocks:
             why = f"the host {name!r} has no server"
             remedy = "add server: {url: http://host:7901}"
@@ -311,7 +361,7 @@ class Hosts(Struct):
         return self._blocks[name]
 
     def _offline(self, name: str) -> TemplateScope:
-        return self.scope(name, "").offline()
+        return self._server_scope(name, "").offline()
 
     def same_servers(self, names: Iterable[str]) -> Iterator[Problem]:
         """Yield a problem for each host whose server another host has as well: its targets would be planned twice.
@@ -378,7 +428,7 @@ class Hosts(Struct):
 
     def know_secrets(self) -> None:
         """Let every output hide the secrets of all servers, whatever reads them: a variable, or a file as a text."""
-        for name, variables in self._variables.items():
+        for name, variables in self._variables[""].items():
             scope = self._offline(name)
             with suppress(InputError):  # reported for the host that needs it
                 for key in server_keys(variables.all_of("server"), scope, keep=True):
@@ -387,6 +437,20 @@ class Hosts(Struct):
                         if key.name in {"auth", "tls"}:
                             for text in _server_secrets(value, key.node):
                                 self.files.tracker.secrets.add(text)
+
+
+def _refuse_servers(beside: VarsFolders) -> None:
+    """Raise :class:`InputError` for a server that files beside a playbook set: a playbook may be untrusted."""
+    problems = Problems()
+    for variables in (*beside.of_groups.values(), *beside.of_hosts.values()):
+        for variable in variables:
+            if variable.name == "server":
+                why = "files beside a playbook set no server"
+                remedy = (
+                    "move it into the inventory, or group_vars or host_vars beside the inventory"
+                )
+                problems.add(variable.node.problem(why, remedy, key=True, kind="host"))
+    problems.check()
 
 
 def _is_known_text(value: Any) -> TypeGuard[str]:

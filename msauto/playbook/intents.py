@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -35,6 +36,7 @@ MAX_LOOP = 100_000
 _LOOP_SECONDS: Final = 10
 """The most time that a loop may take of the processor, besides that of each of its items."""
 _ITEM_SECONDS: Final = 0.005
+_WORD: Final = re.compile(r"\w+")
 
 
 Order = tuple[int, ...]
@@ -127,9 +129,8 @@ def _scopes(
     end = time.thread_time() + _LOOP_SECONDS
     inner = inherited.variables[len(loop.around.variables) :]
     for order, outer in _scopes(loop.around, scope, problems):
-        with suppress(InputError):  # reported for the task, whose own variables it may need
-            if rendering.undecided(loop.guard, outer) is None:
-                continue
+        if _is_guarded(loop, outer):
+            continue
         items: list[Any] = []
         with problems.gather():
             items = _items(loop, outer)
@@ -150,6 +151,18 @@ def _scopes(
             yield (*order, loop.number, index), outer.with_variables(names, inherited.role)
         if _is_too_slow(written, end, problems):
             return
+
+
+def _is_guarded(loop: Loop, scope: TemplateScope) -> bool:
+    """Return whether a condition that needs no item is false: the loop is not evaluated then."""
+    names = {name for name, _ in loop.variables()}
+    for condition in loop.around.conditions:
+        if not names.isdisjoint(_WORD.findall(condition.text)):
+            continue
+        with suppress(InputError):  # reported for the task
+            if rendering.undecided((condition,), scope) is None:
+                return True
+    return False
 
 
 def _is_too_slow(loop: SourceNode, end: float, problems: Problems) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -77,7 +77,7 @@ def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
     for path in paths:
         if path not in files.given:
             with problems.gather():
-                builder.add_vars_folders(path, files)
+                builder.add_vars_folders(folder_of(path), files)
     problems.check()
     return builder.finish()
 
@@ -154,31 +154,14 @@ class _InventoryBuilder:
             remedy = "remove one of them from `children`"
             raise self.groups[first].node.error(why, remedy, key=True, kind="host") from None
 
-    def add_vars_folders(self, path: str, files: Files) -> None:
+    def add_vars_folders(self, folder: Path, files: Files) -> None:
         """Read ``group_vars/`` and ``host_vars/`` beside an inventory."""
-        folder = Path(path) if Path(path).is_dir() else Path(path).parent
-        problems = Problems()
-        for kind, name, file in vars_files_of(folder):
-            is_of_host = kind == "host_vars"
-            known: Iterable[str] = self.hosts if is_of_host else self.groups
-            if Path(file).suffix not in _VARS_ENDINGS and name not in known:
-                continue  # the name of a file may have a dot because that of its host has one
-            with problems.gather():
-                files.check_inside(file, folder)
-                document = files.document(file)
-                if name not in known:
-                    hint = nearest(name, known)
-                    what = kind.removesuffix("_vars")
-                    warning = f"{document.file}: unknown {what} {name!r}"
-                    if hint:
-                        warning += f" ({hint})"
-                    self.warnings.append(warning)
-                elif is_of_host:
-                    self.host_variables[name] += _variables_in(document, Level.HOST_VARS)
-                else:
-                    level = Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS
-                    self.group_variables[name] += _variables_in(document, level)
-        problems.check()
+        beside = read_vars_folders(folder, self.hosts, self.groups, files)
+        self.warnings += beside.warnings
+        for name, variables in beside.of_hosts.items():
+            self.host_variables[name] += variables
+        for name, variables in beside.of_groups.items():
+            self.group_variables[name] += variables
 
     def finish(self) -> Inventory:
         """Return the inventory. Variables of groups that are further from ``all`` are stronger."""
@@ -224,6 +207,51 @@ class _InventoryBuilder:
 
     def _of_group(self, name: str) -> tuple[Variable, ...]:
         return (*self.groups[name].variables, *self.group_variables[name])
+
+
+class VarsFolders(Struct):
+    """The variables in ``group_vars/`` and ``host_vars/`` of a folder, by group and by host."""
+
+    of_groups: dict[str, list[Variable]] = field(default_factory=dict)
+    of_hosts: dict[str, list[Variable]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def folder_of(path: str) -> Path:
+    """Return the folder of an inventory, which may be a folder itself."""
+    return Path(path) if Path(path).is_dir() else Path(path).parent
+
+
+def read_vars_folders(
+    folder: Path, hosts: Collection[str], groups: Collection[str], files: Files
+) -> VarsFolders:
+    """Read ``group_vars/`` and ``host_vars/`` of a folder; raises :class:`InputError` with all problems."""
+    beside = VarsFolders()
+    problems = Problems()
+    for kind, name, file in vars_files_of(folder):
+        is_of_host = kind == "host_vars"
+        known = hosts if is_of_host else groups
+        if Path(file).suffix not in _VARS_ENDINGS and name not in known:
+            continue  # the name of a file may have a dot because that of its host has one
+        with problems.gather():
+            files.check_inside(file, folder)
+            document = files.document(file)
+            if name not in known:
+                hint = nearest(name, known)
+                what = kind.removesuffix("_vars")
+                warning = f"{document.file}: unknown {what} {name!r}"
+                if hint:
+                    warning += f" ({hint})"
+                beside.warnings.append(warning)
+            elif is_of_host:
+                read = _variables_in(document, Level.HOST_VARS)
+                beside.of_hosts.setdefault(name, []).extend(read)
+            else:
+                level = Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS
+                read = _variables_in(document, level)
+                beside.of_groups.setdefault(name, []).extend(read)
+    problems.check()
+    return beside
 
 
 def _variables_in(document: Document, level: Level) -> list[Variable]:

@@ -56,14 +56,12 @@ class InheritedKeys(Struct, frozen=True):
 class Loop(Struct, frozen=True):
     """A loop of a task, or of what holds tasks: ``data`` is its mapping.
 
-    ``around`` are the keys that hold for the loop itself, and ``guard`` the conditions of what holds it. ``number``
-    counts loops and tasks of a playbook.
+    ``around`` are the keys that hold for the loop itself. ``number`` counts loops and tasks of a playbook.
     """
 
     node: SourceNode
     data: dict[str, Any]
     around: InheritedKeys
-    guard: tuple[SourceText, ...]
     number: int
 
     @property
@@ -285,9 +283,8 @@ class Loader:
             if entry.is_broken():
                 continue
             if isinstance(entry.data, dict):
-                yield from self._role(
-                    entry.child("role"), self._inner(entry, inherited, Level.BLOCK)
-                )
+                name = "role" if "role" in entry.data else "name"
+                yield from self._role(entry.child(name), self._inner(entry, inherited, Level.BLOCK))
             else:
                 yield from self._role(entry, inherited)
 
@@ -462,7 +459,7 @@ class Loader:
         )
         if "loop" not in part.data:
             return inner
-        loop = Loop(part.node, part.data, inner, inherited.conditions, next(self._numbers))
+        loop = Loop(part.node, part.data, inner, next(self._numbers))
         self._check_loop(loop, inherited.loop)
         return structs.replace(inner, loop=loop)
 

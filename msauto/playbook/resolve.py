@@ -102,7 +102,7 @@ def resolve_plays(
             problems.add(_unused_limit(options))
         problems.add(*tag_problems(options, plays))
     hosts_with_work = [name for name in hosts_in_order if name in run.intents]
-    warnings = hosts.inventory.warnings
+    warnings = tuple(dict.fromkeys(hosts.warnings))
     if options.transport is None and not check_only:
         for problem in hosts.sent_openly(hosts_with_work):
             warnings += (f"{problem.place}: {problem.message}; {problem.remedy}",)
@@ -323,9 +323,10 @@ class _Resolver(Struct):
         scope = scope.with_variables(play.inherited.variables)
         names = render_shown(play.data.get("vars_files", []), scope, play.node.child("vars_files"))
         variables: list[Variable] = []
-        for index, name in enumerate(as_list(names)):
-            path = beside(play.file, str(name))
-            variables += self._vars_file(path, play, play.node.child("vars_files", index))
+        for index, entry in enumerate(as_list(names)):
+            node = play.node.child("vars_files", index)
+            paths = [beside(play.file, str(name)) for name in as_list(entry)]
+            variables += self._vars_file(paths, play, node)
         scope = scope.with_variables(variables)
         if "database" not in play.data:
             return scope
@@ -337,11 +338,17 @@ class _Resolver(Struct):
             )  # it may use a weaker variable of the same name
         return scope.with_variables([Variable("database", database, Level.PLAY_KEY, node)])
 
-    def _vars_file(self, path: str, play: Play, node: SourceNode) -> list[Variable]:
+    def _vars_file(self, paths: Sequence[str], play: Play, node: SourceNode) -> list[Variable]:
+        """Return the variables of the first file that exists; raises :class:`InputError` without one."""
         files = self.hosts.files
-        files.check_named(path, play.inherited.files[0], node)
-        if not Path(path).is_file():
-            raise node.error(f"{path}: file not found", how_to_find(path), kind="file")
+        for path in paths:
+            files.check_named(path, play.inherited.files[0], node)
+        path = next((path for path in paths if Path(path).is_file()), "")
+        if not path:
+            first = next(iter(paths), "")
+            raise node.error(
+                f"{' or '.join(paths)}: file not found", how_to_find(first), kind="file"
+            )
         document = files.document(path)
         return read_variables(document.data, Level.VARS_FILES, SourceNode(document))
 

@@ -207,6 +207,7 @@ def _checked_hosts(
     inventories = tuple(dict.fromkeys([*options.inventories, *by_kind["inventory"]]))
     if not inventories and options.server_url is None:
         return None
+    options = structs.replace(options, playbooks=tuple(by_kind["playbook"]))
     if inventories:
         options = structs.replace(options, inventories=inventories, server_url=None)
     problems = files.problems

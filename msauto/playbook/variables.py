@@ -129,7 +129,7 @@ def check_name(name: str, node: SourceNode) -> None:
         raise node.error(
             f"{name!r} is {why}", "give the variable another name", key=True, kind="variable"
         )
-    if not name.isidentifier() or name.startswith("_"):
+    if not name.isidentifier():
         why = f"{name!r} is not a valid name of a variable"
         raise node.error(why, "use letters, digits and _ only", key=True, kind="variable")
 

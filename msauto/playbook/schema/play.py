@@ -27,6 +27,7 @@ from msauto.documents.value_types import (
     Plain,
     Text,
     Texts,
+    TextsOrLists,
     Then,
     Value,
 )
@@ -223,7 +224,16 @@ _HANDLERS_TOO = "the handlers of a role come with its tasks: list it under roles
 class RoleArgs(Model):
     """A role under ``roles:``, with what holds for all of its tasks."""
 
-    role: Plain[RoleName] = need("name of the role")
+    rules: ClassVar = (
+        rule.one_of(
+            ("role", "name"),
+            ("{0} and {1} are the same", "write one of them"),
+            ("the role has no name", "write role: NAME"),
+        ),
+    )
+
+    role: Plain[RoleName] = key("name of the role")
+    name: Plain[RoleName] = key("the same as role")
     vars: Plain[dict[str, Any]] = key(
         "variables of the tasks of the role", json_schema_extra=VARIABLES
     )
@@ -259,6 +269,15 @@ class LoopControl(Model):
 
 OUTSIDE_MSAUTO = "run shell commands outside of msauto, or by the CI job"
 KEEP_IN_ANSIBLE = "keep it in Ansible: msauto changes media servers only"
+_KEPT_IN_ANSIBLE = (
+    "add_host apt apt_key apt_repository assemble async_status authorized_key blockinfile copy cron",
+    "deb822_repository debconf dnf dnf5 docker_container dpkg_selections fetch file find firewalld",
+    "gather_facts get_url getent git group hostname iptables known_hosts lineinfile mail mount",
+    "mount_facts package package_facts pip reboot replace rpm_key seboolean selinux",
+    "service service_facts set_stats setup slurp stat subversion synchronize sysctl systemd",
+    "systemd_service sysvinit tempfile template timezone unarchive user wait_for wait_for_connection yum",
+    "yum_repository",
+)
 FOREIGN_MODULES = {
     "include_tasks": "use import_tasks",
     "include": "use import_tasks",
@@ -272,18 +291,12 @@ FOREIGN_MODULES = {
     "meta": "remove it: handlers run after the changes of their target",
     "ansible.builtin.command": OUTSIDE_MSAUTO,
     **dict.fromkeys(("shell", "raw", "script"), OUTSIDE_MSAUTO),
-    **dict.fromkeys(
-        ("copy", "template", "file", "stat", "slurp", "fetch", "lineinfile", "get_url"),
-        KEEP_IN_ANSIBLE,
-    ),
-    **dict.fromkeys(
-        ("apt", "yum", "dnf", "package", "pip", "git", "user", "cron", "mail"), KEEP_IN_ANSIBLE
-    ),
-    **dict.fromkeys(
-        ("service", "systemd", "unarchive", "wait_for", "setup", "add_host"), KEEP_IN_ANSIBLE
-    ),
+    "ping": "remove it: msauto plan reads each server",
+    "group_by": "write the hosts into groups of the inventory",
+    "validate_argument_spec": "use assert",
+    **dict.fromkeys(" ".join(_KEPT_IN_ANSIBLE).split(), KEEP_IN_ANSIBLE),
 }
-"""The modules of Ansible that many playbooks have, each with what replaces it."""
+"""The modules of ``ansible.builtin``, and a few that many playbooks have, each with what replaces it."""
 
 _UNSUPPORTED_OF_TASKS = {
     **FOREIGN_MODULES,
@@ -518,7 +531,9 @@ class PlayArgs(BatchKeys):
     )
     database: Opt[Name] = key("media database; default: the host variable database")
     vars: Plain[dict[str, Any]] = key("variables of this play", json_schema_extra=VARIABLES)
-    vars_files: Opt[Texts] = key("files with variables, relative to the playbook")
+    vars_files: Opt[TextsOrLists] = key(
+        "files with variables, relative to the playbook; of a list in the list, the first that exists"
+    )
     tags: Opt[Texts] = key("tags of all tasks of the play")
     outside: Plain[OutsidePolicy] = key(OUTSIDE)
     when: Plain[Expressions] = key("condition for all plays of an imported playbook")

@@ -133,7 +133,20 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Fi
         case _:
             field = _fields_of(owner, mappings).get(str(path[-1])) if path else None
             message, remedy, kind = _refused(error, path, node.child(*path), field)
-    return path, node.child(*path).problem(message, remedy, key=on_key, kind=kind)
+    place = node.child(*path)
+    if remedy.startswith("quote it") and _is_written_as_template(place):
+        remedy = "make it a text in the template: | string"
+    return path, place.problem(message, remedy, key=on_key, kind=kind)
+
+
+def _is_written_as_template(node: SourceNode) -> bool:
+    """Return whether the file has a template where a value was rendered."""
+    written = node.document.data
+    for part in node.path:
+        if not _leads_on(written, part):
+            return False
+        written = written[part]
+    return isinstance(written, str) and "{{" in written
 
 
 def _leads_on(value: Any, part: str | int) -> bool:

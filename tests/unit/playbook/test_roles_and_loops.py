@@ -223,7 +223,7 @@ def test_validate_finds_what_a_role_imports_beside_it(monkeypatch: pytest.Monkey
 
 
 LOOPS = "tasks: [{loop: '{{ range(40000) }}', loop_control: {loop_var: n}, block: ["
-ENDLESS = LOOPS + "{asset: {title: x}, when: false, loop: '{{ range(60000) }}'}]}]"
+ENDLESS = LOOPS + "{asset: {title: x}, when: item < 0, loop: '{{ range(60000) }}'}]}]"
 
 
 def test_a_loop_with_too_many_items_ends_those_around_it() -> None:
