@@ -165,7 +165,10 @@ def duplicates(
     for index, item in items:
         name = identity(item)
         parts = name if isinstance(name, tuple) else (name,)
-        if name is None or any(isinstance(part, UnrenderedTemplate) for part in parts):
+        is_known = name is not None
+        for part in parts:
+            is_known = is_known and not isinstance(part, UnrenderedTemplate)
+        if not is_known:
             continue
         first = seen.setdefault(name, index)
         if first != index:

@@ -65,7 +65,8 @@ def to_frames(position: Position, asset: Asset, source: TaskSource) -> int:
 def to_point(position: Position, asset: Asset, source: TaskSource) -> int:
     """Return the frame of a position that must lie within the clip."""
     frame = to_frames(position, asset, source)
-    if asset.frames is not None and frame >= asset.frames:
+    length = asset.frames
+    if length is not None and frame >= length:
         shown = f"frame {frame}"
         if position.timecode.kind != "frames":
             shown = f"{position} ({shown})"

@@ -135,7 +135,8 @@ class Segments(SegmentArguments):
             raise refuse(
                 f"segment {item.label} has no length", source, "give it a duration above 0"
             )
-        if asset.frames is not None and end > asset.frames:
+        length = asset.frames
+        if length is not None and end > length:
             raise beyond(f"segment {item.label} ends at frame {end}, beyond the end", asset, source)
         if "start" in named and "duration" in named:
             last = end - 1

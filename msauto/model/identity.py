@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import Meta, Struct
@@ -273,7 +274,7 @@ def plain(text: str) -> str:
     r"""Return the form in which texts are compared: Unicode NFC, line ends as ``\n``, no layout around it."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if text[:1] <= " ":
+    if "" < text[:1] <= " ":
         text = unindented(text)
     return text if text.isascii() else normal_form(text)
 
@@ -330,6 +331,7 @@ def _are_comparable(one: object, other: object) -> bool:
     return not is_a_zone or bool(offset % timedelta(minutes=15))
 
 
+@lru_cache(maxsize=1024)  # a clip is compared several times in a row
 def _text(value: str | None) -> str | None:
     return plain((value or "").strip()) or None
 

@@ -12,6 +12,7 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, json, structs
@@ -110,10 +111,7 @@ class Effect(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
         bool, Meta(description="false where before is not all that reading shows of it")
     ] = True
 
-    @property
-    def thing(self) -> Thing:
-        """The thing."""
-        return self.aspect, self.key
+    thing = property(attrgetter("aspect", "key"), doc="The thing.")
 
 
 # Digests ------------------------------------------------------------------------------------------------------------

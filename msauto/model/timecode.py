@@ -149,6 +149,7 @@ def _rate_of(frame_time: str) -> Fraction:
     return (1 / period).limit_denominator(1001)
 
 
+@lru_cache(maxsize=64)
 def nominal_rate(rate: Fraction) -> int:
     """Return the frames per second that a time code counts: 30 for 30000/1001."""
     return -(-rate.numerator // rate.denominator)

@@ -228,8 +228,8 @@ class TemplateScope:
     def __getitem__(self, name: str) -> Any:
         if name in self._given:
             return self._given[name]
-        variable = self.variables.winner(name) if name in self else None
-        if variable is None:
+        variable = self.variables.winner(name)
+        if variable is None or (name == "server" and name not in self):
             raise KeyError(name)
         if name in self._failed:
             raise self._failed[name]

@@ -94,6 +94,8 @@ _LEVELS: Final = {
 
 Level = Literal["alone", "alike", "table"]
 PlannedChange = tuple[Target, Change]
+_Kinds = Mapping[int, "ChangeKind"]
+"""The kinds of changes, by their ids."""
 _Key = TypeVar("_Key")
 _Shown = TypeVar("_Shown", Target, SkippedTarget)
 _NamesThere = tuple[str, tuple[NameRange, ...]]
@@ -570,8 +572,12 @@ def _blocks(targets: Sequence[Target], *, short: bool) -> list[Block]:
     """Return the blocks of targets that change, in the order of the plan."""
     order = {id(target): place for place, target in enumerate(targets)}
     alike_key = partial(_alike_key, {})
+    kinds: dict[int, ChangeKind] = {}
+    for target in targets:
+        for change in target.changes:
+            kinds[id(change)] = kind_of(change)
     blocks: list[Block] = []
-    for group in _of_the_same_things(targets):
+    for group in _of_the_same_things(targets, kinds):
         folded = []
         others = []
         for alike in _grouped(group, alike_key).values():
@@ -580,7 +586,7 @@ def _blocks(targets: Sequence[Target], *, short: bool) -> list[Block]:
                 folded.append(alike)
             else:
                 others.append(alike)
-        tables = _tables(others, order, short)
+        tables = _tables(others, order, kinds, short)
         blocks += tables
         for alike in folded if tables else [*folded, *others]:
             if len(alike) >= FEWEST_ALIKE:
@@ -597,11 +603,11 @@ def _grouped(targets: Iterable[_Shown], key: Callable[[_Shown], _Key]) -> dict[_
     return groups
 
 
-def _of_the_same_things(targets: Sequence[Target]) -> list[list[Target]]:
+def _of_the_same_things(targets: Sequence[Target], kinds: _Kinds) -> list[list[Target]]:
     """Return the targets that may be one table, together: those that change one thing at least that others change."""
     groups: list[list[Target]] = []
     homes: dict[object, list[Target]] = {}
-    by_things = _grouped(targets, _things)
+    by_things = _grouped(targets, partial(_things, kinds))
     for things in sorted(by_things, key=len, reverse=True):
         home = next((homes[thing] for thing in things if thing in homes), None)
         if home is None:
@@ -613,21 +619,23 @@ def _of_the_same_things(targets: Sequence[Target]) -> list[list[Target]]:
     return groups
 
 
-def _things(target: Target) -> tuple[object, ...]:
+def _things(kinds: _Kinds, target: Target) -> tuple[object, ...]:
     """Return what a target changes: each thing, or all in one where it changes list items, or something is removed."""
     kept = _kept(target)
     about = target.kind, frozenset(emptied.aspect for emptied in target.emptied)
-    kinds = [kind_of(change) for change in kept]
+    kept_kinds = [kinds[id(change)] for change in kept]
     is_lossy = changes_an_item = False
     for change in kept:
         is_lossy = is_lossy or _is_lossy(change)
         changes_an_item = changes_an_item or isinstance(change.after, dict)
     if is_lossy or changes_an_item:
-        return ((*about, is_lossy, *kinds),)
-    return tuple(dict.fromkeys([(*about, kind) for kind in kinds]))
+        return ((*about, is_lossy, *kept_kinds),)
+    return tuple(dict.fromkeys([(*about, kind) for kind in kept_kinds]))
 
 
-def _tables(alike: Sequence[list[Target]], order: Mapping[int, int], short: bool) -> list[Block]:
+def _tables(
+    alike: Sequence[list[Target]], order: Mapping[int, int], kinds: _Kinds, short: bool
+) -> list[Block]:
     """Return the tables of targets that change the same things; ``alike``: those that change them alike.
 
     Empty if there are fewer than three of them, something is removed, or more than one list item differs.
@@ -635,7 +643,7 @@ def _tables(alike: Sequence[list[Target]], order: Mapping[int, int], short: bool
     if len(alike) < FEWEST_ALIKE or any(map(_is_lossy, _kept(alike[0][0]))):
         return []
     lines = _table_lines(alike, order)
-    rows = _rows_of_table([*chain(*lines)])
+    rows = _rows_of_table([*chain(*lines)], kinds)
     items = 0
     for row in rows:
         if not row.same and isinstance(row.example[1].after, dict):
@@ -651,7 +659,7 @@ def _tables(alike: Sequence[list[Target]], order: Mapping[int, int], short: bool
     for part in parts:
         targets = tuple(chain(*part))
         if len(parts) > 1:
-            rows = _rows_of_table(targets)
+            rows = _rows_of_table(targets, kinds)
         tables.append(Block(targets, "table", rows, whole, tuple(part)))
     return tables
 
@@ -667,15 +675,15 @@ def _table_lines(
     return lines
 
 
-def _rows_of_table(targets: Sequence[Target]) -> tuple[Row, ...]:
+def _rows_of_table(targets: Sequence[Target], kinds: _Kinds) -> tuple[Row, ...]:
     """Return a row for each thing that targets change; a second one of the same kind is a thing of its own."""
     things: dict[tuple[ChangeKind, int], list[PlannedChange]] = {}
     for target in targets:
-        counts: Counter[ChangeKind] = Counter()
+        counts: dict[ChangeKind, int] = {}
         for change in _kept(target):
-            kind = kind_of(change)
-            counts[kind] += 1
-            things.setdefault((kind, counts[kind]), []).append((target, change))
+            kind = kinds[id(change)]
+            number = counts[kind] = counts.get(kind, 0) + 1
+            things.setdefault((kind, number), []).append((target, change))
     rows = []
     for changes in things.values():
         same = len(changes) == len(targets) and _are_same(changes)
@@ -745,7 +753,7 @@ def _are_same(pairs: Sequence[PlannedChange]) -> bool:
             first = content
         elif content != first:
             return False
-    rates = {target.rate: (target, change) for target, change in pairs}
+    rates = {id(target.rate): (target, change) for target, change in pairs}  # equal ones may be two
     positions = {_positions(change, target) for target, change in rates.values()}
     return len(positions) == 1
 
@@ -762,7 +770,9 @@ def _shared(change: Change, target: Target) -> Change:
     if ASPECTS[change.aspect].deletes == "link" and key.endswith(f"/{name}"):
         key = key.removesuffix(name) + OWN_TITLE
 
-    before, after = _without_own_title(change.before, name), _without_own_title(change.after, name)
+    before, after = change.before, _without_own_title(change.after, name)
+    if before is not None:
+        before = _without_own_title(before, name)
     return structs.replace(change, key=key, before=before, after=after, source=_NO_SOURCE)
 
 

@@ -146,9 +146,12 @@ def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
     """
     in_quotes = quoted or _needs_quotes(text)
     has_escapes = in_quotes and _ESCAPED.intersection(text)
-    if has_escapes or not _fits_as_it_is(text, limit):
+    is_long = limit is not None and len(text) > limit
+    if has_escapes or is_long or not _is_plain(text):
         text = _cut(text, limit, in_quotes=in_quotes)
-    return _wrap(text, in_quotes)
+    if in_quotes:
+        return f'"{text}"'
+    return text
 
 
 def _fits_as_it_is(text: str, limit: int | None) -> bool:

@@ -252,8 +252,8 @@ def _plain(value: Any) -> Any:
     """Return plain data; a list or mapping that is plain is returned as it is."""
     if isinstance(value, Undefined):
         str(value)  # raises, with the name
-    spend()
     if isinstance(value, dict):
+        spend()
         size_of([*value], MAX_TEXT, "the keys of a mapping")
         items: Any = {str(key): _plain(item) for key, item in value.items()}
         is_plain = all(items.get(key, items) is item for key, item in value.items())
@@ -262,6 +262,7 @@ def _plain(value: Any) -> Any:
             raise TypeError("its value is a function: are () missing?")
         return value
     else:
+        spend()
         items = [_plain(item) for item in value]
         is_plain = all(map(operator.is_, items, value))
     if is_plain and type(value) is type(items):

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from msauto.documents.document import Path, Problems, SourceNode, SourceText
 from msauto.documents.value_types import UnrenderedTemplate, pending_templates
+from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.playbook.templates.budget import MAX_VALUE, size_of
 from msauto.playbook.templates.names import (
@@ -81,8 +82,9 @@ def _render(
         return data
     node = root.child(*path)
     try:
-        with problems.gather():
-            return _engine().render_text(data, names, node)
+        return _engine().render_text(data, names, node)
+    except InputError as error:
+        problems.add(*error.problems)
     except UsesAssetError:
         if not keep:
             raise

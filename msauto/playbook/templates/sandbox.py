@@ -129,9 +129,10 @@ class ScopeContext(Context):
         """Return the value of a name, or Jinja's ``missing``."""
         if key in self.vars:
             return self.vars[key]
-        if key in self.scope:
+        try:
             return self.scope[key]
-        return self.parent.get(key, missing)
+        except KeyError:
+            return self.parent.get(key, missing)
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -188,7 +189,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """Look up an attribute."""
         if isinstance(obj, _VIEWS):
             return self._look(obj, attribute)
-        if isinstance(obj, Mapping) and attribute in obj and not hasattr(type(obj), attribute):
+        if (
+            isinstance(obj, dict | Mapping)
+            and attribute in obj
+            and not hasattr(type(obj), attribute)
+        ):
             return obj[attribute]
         return super().getattr(obj, attribute)
 
