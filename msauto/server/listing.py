@@ -56,6 +56,10 @@ class ListingReading(xml.StreamedDocument):
     def close(self) -> Listing:
         """Return the listing. Raises ``UnreadableError``, also for an answer that ended too early."""
         self.end()
+        return self.listing()
+
+    def listing(self) -> Listing:
+        """Return what has been read, after the end of the document."""
         if self._top is None:
             raise xml.unreadable("the answer is not a listing: it has no <StoredTree>")
         return _collected(_asked_node(self._top, self._database, self._asked), self._asked)
@@ -263,7 +267,8 @@ async def read_arriving(
             for start in range(0, len(chunk), xml.PIECE):
                 reading.feed(chunk[start : start + xml.PIECE])
                 await asyncio.sleep(0)
-        return await asyncio.to_thread(reading.close)  # of 900,000 entries, that takes a second
+        reading.end()  # here: a tree of lxml that grows in two threads destroys the memory of the process
+        return await asyncio.to_thread(reading.listing)  # of 900,000 entries, that takes a second
     except UnreadableError:
         while len(head) < ERROR_BYTES and (chunk := await read()):
             head += chunk

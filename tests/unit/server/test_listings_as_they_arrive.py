@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -16,8 +18,8 @@ from msauto.errors import UnreadableError
 from msauto.model.clip_entries import LinkIndex, entries_of
 from msauto.model.identity import compare_clips
 from msauto.model.live import Asset, Entry, Listing, parse_folder, show_folder
-from msauto.server.listing import ListingReading, parse_databases
-from msauto.server.xml import parse_document
+from msauto.server.listing import ListingReading, parse_databases, read_arriving
+from msauto.server.xml import Element, parse_document
 from tests.entries import listed_entry
 from tests.listing_bytes import parse_listing
 
@@ -54,6 +56,29 @@ def test_every_answer_of_the_corpus_in_pieces(path: Path, size: int) -> None:
     listing = read(parts, charset, asked=asked, piece=200)
     assert [[show_folder(e.folder), e.title, e.link_id] for e in listing.entries] == case["entries"]
     assert [show_folder(folder) for folder in listing.folders] == case["folders"]
+
+
+class Watched(ListingReading):
+    """Notes the threads in which its tree grows."""
+
+    def __init__(self) -> None:
+        super().__init__("NEWS", ())
+        self.threads: set[int] = set()
+
+    def take(self, root: Element, size: int, *, has_ended: bool) -> None:
+        self.threads.add(get_ident())
+        super().take(root, size, has_ended=has_ended)
+
+
+def test_a_tree_grows_in_one_thread() -> None:
+    """Memory of lxml that two threads have written to is freed in a way that ends the process."""
+    reading, chunks = Watched(), [HEAD + TAIL, b""]
+
+    async def read_next() -> bytes:
+        return chunks.pop(0)
+
+    asyncio.run(read_arriving(read_next, reading, lambda _: None))
+    assert reading.threads == {get_ident()}
 
 
 # Against the tree ----------------------------------------------------------------------------------------------
