@@ -77,9 +77,8 @@ class Attempt(Struct):
             yield
         except Exception as error:
             self.reason = reason_of(error)
-            if not isinstance(
-                error, LedgerError
-            ):  # if the ledger cannot be used, nothing is recorded
+            # If the ledger cannot be used, nothing is recorded, nor is a file that does not exist.
+            if not (isinstance(error, LedgerError) or self._is_missing(error)):
                 self.record(exit_code_of(error))
             raise
         except BaseException as interrupt:
@@ -88,6 +87,13 @@ class Attempt(Struct):
                 self.record(INTERRUPTED)
             raise
         self.record(self.code)
+
+    def _is_missing(self, error: Exception) -> bool:
+        """Return whether a playbook or plan does not exist."""
+        for problem in error.problems if isinstance(error, InputError) else ():
+            if problem.place and problem.place.file in self.playbooks:
+                return not Path(problem.place.file).exists()
+        return False
 
     def code_of(self, result: Result) -> int:
         """Return the exit code of the result; if no target could begin, ``reason`` is why."""

@@ -167,7 +167,8 @@ class Ledger:
 
     def record_batch(self, summary: RunSummary, record: str, *, ran: bool) -> None:
         """Record a batch, or what has become of it; ``ran``: its jobs were started."""
-        row = (summary.batch, summary.started, int(ran), dump(summary), record)
+        batch = f"{summary.batch} {summary.repository}"
+        row = (batch, summary.started, int(ran), dump(summary), record)
         with self._store.together():
             self._store.put(_BATCH, ((summary.run,), row))
             self._store.write(ENTER, (summary.run,))
@@ -177,17 +178,19 @@ class Ledger:
         return history.read_batches(self._store, self._locks)
 
     @contextmanager
-    def running_batch(self, batch: str, run: str) -> Iterator[None]:
-        """Hold the lock of a batch, which only one of its runs can, and that of this run; raises ``LockedError``.
+    def running_batch(self, batch: tuple[str, str], run: str) -> Iterator[None]:
+        """Hold the lock of a batch, by its name and repository, and that of this run; raises ``LockedError``.
 
-        The locks of a shared ledger end with its session, so the ledger must stay open.
+        Only one run of a batch can. The locks of a shared ledger end with its session, so the ledger must stay open.
         """
         me = this_process(run, self._time())
-        lock, alive = self._locks.batch(batch), self._locks.run(run)
+        name, repository = batch
+        place = hashlib.sha256(repository.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        lock, alive = self._locks.batch(f"{name}-{place}"), self._locks.run(run)
         if not lock.try_hold(me):
             remedy = "wait until it has ended"
             raise LockedError(
-                f"the batch {batch} is running already: {lock.holder()}", remedy=remedy
+                f"the batch {name} is running already: {lock.holder()}", remedy=remedy
             )
         with ExitStack() as held:
             held.callback(lock.release)

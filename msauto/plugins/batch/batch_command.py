@@ -36,8 +36,8 @@ from msauto.plugins.batch.batch_file import BatchFile, check_batch, load_batch
 from msauto.plugins.batch.batch_job import BatchLog, BatchSignals
 from msauto.plugins.batch.batch_result import (
     JobStatus,
+    id_of,
     last_result,
-    past_results,
     show_status,
     status_of,
 )
@@ -180,11 +180,11 @@ def status(
     rows: list[JobStatus] = []
     with Ledger.open(place, readonly=True) as ledger:
         if batch is not None:
-            names = {batch.name: None}
+            batches = {batch.id: None}
         else:
-            names = dict.fromkeys(result.batch for result in past_results(ledger))
-        for name in names:
-            rows += status_of(last_result(ledger, name), batch, now, max_age)
+            batches = dict.fromkeys(id_of(summary) for summary, _ in ledger.batches())
+        for known in batches:
+            rows += status_of(last_result(ledger, known), batch, now, max_age)
     if form == "json":
         print_result(dump([to_json(row) for row in rows]))
     elif not rows:

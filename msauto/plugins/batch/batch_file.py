@@ -23,7 +23,7 @@ from msauto.documents.document import Problems, SourceNode
 from msauto.documents.value_types import as_list
 from msauto.documents.writer import flow
 from msauto.errors import InputError, MsautoError, Problem, nearest
-from msauto.file_access import REPORT, WriteAccess
+from msauto.file_access import REPORT, WriteAccess, find_repository
 from msauto.planning.saved_plan import plan_from_json
 from msauto.playbook.change_windows import DAYS, DatedFreeze, Window, freezes_between
 from msauto.playbook.file_kinds import check_kind
@@ -111,6 +111,12 @@ class BatchFile(Struct, frozen=True):
     def name(self) -> str:
         """The name of the batch."""
         return self.args.name
+
+    @property
+    def id(self) -> tuple[str, str]:
+        """The name, and the repository of the file, or else its folder: two stations do not share nights."""
+        folder = Path(self.file).absolute().parent
+        return self.name, str(find_repository(folder) or folder)
 
     @property
     def pages(self) -> PagesArgs | None:

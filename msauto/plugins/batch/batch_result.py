@@ -18,6 +18,7 @@ from msauto.model.result import RunSummary, format_time, key_of, parse_time
 from msauto.playbook.change_windows import freeze_at
 from msauto.plugins.batch.batch_file import BatchFile, Job
 from msauto.plugins.batch.causes import Causes
+from msauto.plugins.batch.schedule import due_starts
 from msauto.report.layout import Style, aligned, paint
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import display_width, parts_of_width, visible
@@ -65,6 +66,9 @@ class DifferingTarget(Struct, frozen=True, kw_only=True):
     by: Annotated[
         tuple[str, ...], Meta(description="the users that the server names in what differs")
     ] = ()
+    night: Annotated[
+        str, Meta(description="the start of the last of these nights: a rerun is the same night")
+    ] = ""
 
     @property
     def id(self) -> tuple[str, str, str, str]:
@@ -272,10 +276,19 @@ def record_result(ledger: Ledger, result: BatchResult, folder: str, repository: 
     ledger.record_batch(summary, codec.dump(result), ran=bool(result.jobs))
 
 
-def past_results(ledger: Ledger, batch: str | None = None) -> Iterator[BatchResult]:
+BatchId = tuple[str, str]
+"""The name of a batch, and its repository."""
+
+
+def id_of(summary: RunSummary) -> BatchId:
+    """Return to which batch a run belongs."""
+    return summary.batch, summary.repository
+
+
+def past_results(ledger: Ledger, batch: BatchId | None = None) -> Iterator[BatchResult]:
     """Yield the results of a batch, or of all, newest first; one whose process died is interrupted."""
     for summary, record in ledger.batches():
-        if batch is not None and summary.batch != batch:
+        if batch is not None and id_of(summary) != batch:
             continue
         try:
             result = codec.load(BatchResult, record)
@@ -292,20 +305,21 @@ def past_results(ledger: Ledger, batch: str | None = None) -> Iterator[BatchResu
 def read_result(place: LedgerPlace, summary: RunSummary) -> BatchResult:
     """Return the result of a batch of the ledger."""
     with Ledger.open(place, readonly=True) as ledger:
-        results = past_results(ledger, summary.batch)
+        results = past_results(ledger, id_of(summary))
         return next(result for result in results if result.run == summary.run)
 
 
 def last_job(place: LedgerPlace, attempt: RunSummary) -> JobResult | None:
     """Return what came of the job to which an attempt belongs, in the batch that made the attempt."""
     with Ledger.open(place, readonly=True) as ledger:
-        for batch in past_results(ledger, attempt.batch):
-            if batch.started <= attempt.started <= (batch.ended or attempt.started):
+        for batch in past_results(ledger):
+            is_during = batch.started <= attempt.started <= (batch.ended or attempt.started)
+            if is_during and batch.batch == attempt.batch:
                 return batch.last_of(attempt.job)
     return None
 
 
-def last_result(ledger: Ledger, batch: str) -> BatchResult | None:
+def last_result(ledger: Ledger, batch: BatchId) -> BatchResult | None:
     """Return the newest result, with the jobs of the one before as ``earlier`` if it ran none."""
     results = list(past_results(ledger, batch))
     if not results:
@@ -329,7 +343,8 @@ class JobStatus(Struct, frozen=True, kw_only=True):
     """The keys of ``msauto batch status --format json``. Times are ISO 8601 in UTC.
 
     ``outcome`` is the last one; in a batch that runs, ``running`` or ``waiting`` of a job that has not ended.
-    ``frozen`` is the freeze at the next start; ``late``: there is no recent success, or its time is in the future.
+    ``frozen`` is the freeze at the next start, ``missed`` the newest start, if no job was run; ``late``: there is no
+    recent success, or its time is in the future.
     """
 
     batch: str
@@ -341,6 +356,7 @@ class JobStatus(Struct, frozen=True, kw_only=True):
     late: bool
     next_start: str | None = None
     frozen: str | None = None
+    missed: str | None = None
     causes: Causes = ()
 
 
@@ -354,6 +370,7 @@ def status_of(
         name = last.batch
         jobs = dict.fromkeys(result.job for result in (*last.jobs, *last.earlier))
     next_start = None
+    missed = _missed(last, batch, now)
     if batch is not None:
         name = batch.name
         jobs = {job.name: job for job in batch.jobs}
@@ -382,7 +399,21 @@ def status_of(
             late=not is_recent,
             next_start=next_start,
             frozen=frozen,
+            missed=missed,
         )
+
+
+def _missed(last: BatchResult | None, batch: BatchFile | None, now: datetime) -> str | None:
+    """Return the newest start of the schedule, if it was missed: none was made, or it was outside of the window."""
+    if last is None:
+        return None
+    if batch is not None and last.handled is not None:
+        due = due_starts(batch.schedule, batch.window, parse_time(last.handled), now)
+        if due.missed and due.now is None:
+            return format_time(due.missed[-1])
+    if last.outcome == "missed":
+        return max(last.missed, default=last.started)
+    return None
 
 
 def _waiting(last: BatchResult | None) -> list[str]:
@@ -422,6 +453,8 @@ def show_status(
         if status.next_start:
             start = f"next {local_time(status.next_start)}"
         yield f"  {_last_ok(status, now)}, {start}"
+        if status.missed:
+            yield paint(f"  missed: {local_time(status.missed)}", "yellow", colour=colour)
         if status.frozen:
             yield f"  frozen: {visible(status.frozen)}"
 

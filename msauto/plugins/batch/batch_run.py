@@ -26,7 +26,7 @@ from msauto.api.inputs import Tell, ledger_place
 from msauto.concurrency import SystemClock
 from msauto.errors import InputError, MsautoError, bug_text, exit_code_of
 from msauto.exit_codes import ERROR, INTERRUPTED, OK, REFUSED
-from msauto.ledger.history import FOLDER, REPOSITORY, USER
+from msauto.ledger.history import FOLDER, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.ports import Clock
@@ -64,6 +64,8 @@ def open_batch(file: str, state_dir: str | None, tell: Tell, *, check: bool) -> 
     try:
         return load_batch(file)
     except InputError as error:
+        if not Path(file).exists():
+            raise
         with suppress(MsautoError):
             place = ledger_place(state_dir, load_settings(None, Path(file).parent))
             Attempt(place, (file,), reason=reason_of(error), check=check, tell=tell).record(ERROR)
@@ -175,7 +177,7 @@ class BatchSession:
         if not self.choice.check:
             self._keeps = not settings.require_state or Ledger.exists(self._ledger)
         with Ledger.open(self._ledger, readonly=True) as ledger:
-            last = self._last = last_result(ledger, self.batch.name)
+            last = self._last = last_result(ledger, self.batch.id)
         if last is not None:
             self.result = structs.replace(self.result, earlier=(*last.jobs, *last.earlier))
         if self.choice.scheduled:
@@ -200,7 +202,7 @@ class BatchSession:
             return
         with (
             Ledger.open(self._ledger) as ledger,
-            ledger.running_batch(self.batch.name, self.result.run),
+            ledger.running_batch(self.batch.id, self.result.run),
         ):
             yield
 
@@ -281,8 +283,8 @@ class BatchSession:
             return
         try:
             with Ledger.open(self._ledger) as ledger:
-                origin = origin_of((result.file,))
-                record_result(ledger, result, origin[FOLDER], origin[REPOSITORY])
+                folder = origin_of((result.file,))[FOLDER]
+                record_result(ledger, result, folder, self.batch.id[1])
         except MsautoError as error:
             if first and result.ended is None:
                 raise
@@ -408,7 +410,7 @@ class BatchRun:
             ended=now,
             runs=tuple(runs),
             outside=tuple(outside.values()),
-            drift=_drift(job, result, pending.drift),
+            drift=_drift(job, result, pending.drift, self.batch.schedule.last_start(started)),
             last_success=last_success,
         )
 
@@ -445,18 +447,26 @@ def _unmet_need(job: Job, results: dict[str, JobResult]) -> str | None:
 # Drift ------------------------------------------------------------------------------------------------------------
 
 
-def _drift(job: Job, result: JobResult, before: DifferingTargets) -> DifferingTargets:
+def _drift(
+    job: Job, result: JobResult, before: DifferingTargets, start: datetime
+) -> DifferingTargets:
     """Return what differs, with the number of nights; a target is reported once it differs long enough.
+
+    ``start`` is that of this night.
 
     Where a job could not plan all targets of a server, it did not see all that differs there: what is known from the
     night before is kept.
     """
-    nights = {target.id: target.nights for target in before}
+    known = {target.id: target for target in before}
     after = job.args.drift.after if job.args.drift else 1
+    night = format_time(start)
     drift = []
     for target in result.drift:
-        in_a_row = nights.get(target.id, 0) + 1
-        drift.append(structs.replace(target, nights=in_a_row, reported=in_a_row >= after))
+        nights = 1
+        if target.id in known:
+            earlier = known[target.id]
+            nights = earlier.nights + (earlier.night != night)
+        drift.append(structs.replace(target, nights=nights, night=night, reported=nights >= after))
     found = {target.id for target in drift}
     saw_nothing = result.code != OK and not result.causes
     unseen_servers = {cause.server for cause in result.causes}

@@ -252,10 +252,10 @@ class Monitor(Struct):
         nights = [result]
         if self.ledger is not None:
             with Ledger.open(self.ledger, readonly=True) as ledger:
-                past = past_results(ledger, self.batch.name)
+                past = past_results(ledger, self.batch.id)
                 nights += [night for night in past if night.run != result.run]
         pages = {file.name for file in folder.iterdir()}
-        index = render_index(nights, self.batch.schedule.zone, pages)
+        index = render_index(nights, self.batch.schedule, pages)
         check_replaced(folder / "index.html", PAGE)
         write_file(folder / "index.html", index, _REPORT_MODE)
 

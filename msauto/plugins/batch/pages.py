@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from msauto.api.forms import page_writer
 from msauto.model.result import parse_time
 from msauto.plugins.batch.batch_result import BatchResult, JobResult
+from msauto.plugins.batch.schedule import Schedule
 from msauto.report.page_parts import PageHead
 from msauto.report.sanitizing import show, visible
 from msauto.report.texts import local_time, plural
@@ -52,13 +53,15 @@ def page_name(result: BatchResult, zone: ZoneInfo) -> str:
 
 
 def render_index(
-    results: Sequence[BatchResult], zone: ZoneInfo, pages: Collection[str]
+    results: Sequence[BatchResult], schedule: Schedule, pages: Collection[str]
 ) -> Iterable[str]:
     """Return the index of runs, the newest first; ``pages`` are the files that exist."""
+    starts = set()
     nights = []
     tallest = Counter[str]()
     for result in results[:MOST_NIGHTS]:
-        page = f"{page_name(result, zone)}.html"
+        starts.add(schedule.last_start(parse_time(result.started)))
+        page = f"{page_name(result, schedule.zone)}.html"
         if page not in pages:
             page = ""
         night = _night(result, page)
@@ -66,7 +69,7 @@ def render_index(
         for server, bars in night.counts.items():
             tallest[server] = max(tallest[server], *bars.values())
     newest = results[0]
-    facts = (nights[0].started, plural(len(nights), "night"), f"msauto {newest.msauto}")
+    facts = (nights[0].started, plural(len(starts), "night"), f"msauto {newest.msauto}")
     render_page = page_writer()
     return render_page(
         PageHead(newest.batch, newest.outcome, newest.sentence, facts),

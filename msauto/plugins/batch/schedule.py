@@ -47,6 +47,11 @@ class Schedule(Struct, frozen=True):
                 moment = start  # the start of a day that is skipped as a whole may be that of the next day
             day += timedelta(days=1)
 
+    def last_start(self, moment: datetime) -> datetime:
+        """Return the start of the night to which a moment (in UTC) belongs: the last one that is not later."""
+        *_, last = self.starts_between(moment - timedelta(days=9), moment)
+        return last
+
     def next_start(self, moment: datetime) -> datetime:
         """Return the first start later than ``moment`` (in UTC)."""
         return next(self.starts_after(moment))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -98,3 +99,50 @@ def test_what_exactly_removed_of_others_is_named(night: Desk, sim: Simulator) ->
     assert said.code == 0
     assert "changed outside by anna: marker uid" in said.out
     assert '"Theirs" removed' in " ".join(said.out.split())
+
+
+# A night belongs to its batch file
+
+
+def test_two_stations_of_one_ledger_do_not_share_nights(
+    sim: Simulator, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    state = ("--state-dir", str(tmp_path_factory.mktemp("ledger")))
+    codes = []
+    for title in ("EP001", "Nobody"):
+        desk = Desk(tmp_path_factory.mktemp("station"), sim.url)
+        jobs = {"tonight": {"playbooks": "play.yml", "inventory": "inventory.yml"}}
+        schedule = {"at": "03:10", "tz": "Europe/Oslo"}
+        desk.write("batch.yml", {"name": "nightly", "schedule": schedule, "jobs": jobs})
+        desk.comment("x", title)
+        codes.append(desk.run("batch", "run", "batch.yml", *state).code)
+        status = desk.run("batch", "status", "batch.yml", "--format", "json", *state).json
+        assert [job["code"] for job in status] == codes[-1:]
+    assert codes == [0, 1]
+    both = desk.run("batch", "status", "--format", "json", *state).json
+    assert [job["code"] for job in both] == [1, 0]
+
+
+def test_a_missed_window_shows_in_the_status(night: Desk) -> None:
+    night.comment("x")
+    half_a_day_away = datetime.now(UTC) + timedelta(hours=12)
+    window = {"from": f"{half_a_day_away:%H}:00", "to": f"{half_a_day_away:%H}:59"}
+    schedule = {"at": window["from"], "tz": "UTC"}
+    jobs = {"tonight": {"playbooks": "play.yml", "inventory": "inventory.yml"}}
+    batch = {"name": "nightly", "schedule": schedule, "window": window, "jobs": jobs}
+    night.write("batch.yml", batch)
+    assert run(night).code == 4
+    assert "  missed: " in night.run("batch", "status", "batch.yml", *STATE).out
+
+
+def test_a_file_that_does_not_exist_is_no_run(night: Desk) -> None:
+    night.comment("x")
+    assert night.run("apply", "play.yml", "-i", "inventory.yml", "--yes", *STATE).code == 0
+    before = night.run("history", "--format", "json", *STATE).json
+    for arguments in (
+        ("apply", "nosuch.yml", "-i", "inventory.yml", "--yes"),
+        ("apply", "nosuch.json", "--yes"),
+        ("batch", "run", "nosuch.yml"),
+    ):
+        assert night.run(*arguments, *STATE).code == 1
+    assert night.run("history", "--format", "json", *STATE).json == before

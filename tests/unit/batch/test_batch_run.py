@@ -55,11 +55,15 @@ class Night:
     attempts: dict[str, list[JobAttempt]]
     minutes: int = 0
     now_: datetime = START
+    nights_later: int = 0
     stop_in: str = ""
     ran: list[tuple[str, int]] = field(default_factory=list)
     until: dict[str, datetime | None] = field(default_factory=dict)
     requested: bool = False
     recorded: list[BatchResult] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.now_ += timedelta(days=self.nights_later)
 
     def now(self) -> datetime:
         return self.now_
@@ -236,8 +240,8 @@ def test_drift_is_reported_once_until_other_targets_differ(
     nights = [("A",), ("A",), ("A",), ("A", "B"), ("A", "B"), ("B",), (), ("A",)]
     last: BatchResult | None = None
     reported, changed = [], []
-    for names in nights:
-        last = run(batch, Night({"a": [drifting(*names)]}), last)
+    for later, names in enumerate(nights):
+        last = run(batch, Night({"a": [drifting(*names)]}, nights_later=later), last)
         reported.append("".join(each.name for each in last.jobs[0].reported_drift))
         changed.append("drift" in events_of(last))
     assert reported == ["", "A", "A", "A", "AB", "B", "", ""]
@@ -249,7 +253,7 @@ def test_a_night_without_a_plan_does_not_interrupt_drift(load: Callable[[str], B
     first = run(batch, Night({"a": [drifting("A")]}))
     second = run(batch, Night({"a": [UNREACHABLE]}), first)
     assert not second.drift_changed
-    third = run(batch, Night({"a": [drifting("A")]}), second)
+    third = run(batch, Night({"a": [drifting("A")]}, nights_later=2), second)
     assert [(each.name, each.nights) for each in third.jobs[0].reported_drift] == [("A", 2)]
 
 
@@ -259,7 +263,7 @@ def test_a_night_without_a_plan_shows_no_drift_of_the_night_before(
     batch = load("jobs: {a: {playbooks: p.yml, do: plan}}")
     first = run(batch, Night({"a": [drifting("A")]}))
     second = run(batch, Night({"a": [UNREACHABLE]}), first)
-    third = run(batch, Night({"a": [drifting("A")]}), second)
+    third = run(batch, Night({"a": [drifting("A")]}, nights_later=2), second)
     nights = [structs.replace(each, started=f"{START}") for each in (first, second, third)]
     shown = [render_text(each) for each in nights]
     assert ["s/N: A differs" in text for text in shown] == [True, False, True]
@@ -278,8 +282,8 @@ def test_a_night_in_which_the_job_is_skipped_does_not_interrupt_drift(
     )
     last: BatchResult | None = None
     changed = []
-    for a in (OK, OK, FAILED, OK):
-        last = run(batch, Night({"a": [a], "b": [drifting("A")]}), last)
+    for later, a in enumerate((OK, OK, FAILED, OK)):
+        last = run(batch, Night({"a": [a], "b": [drifting("A")]}, nights_later=later), last)
         changed.append("drift" in events_of(last))
     assert changed == [False, True, False, False]
 
@@ -292,14 +296,26 @@ def test_drift_is_told_beside_a_target_in_error(load: Callable[[str], BatchFile]
     second = run(
         batch,
         Night(
-            {"a": [JobAttempt(structs.replace(partly, code=1, outcome="failed", causes=(lost,)))]}
+            {"a": [JobAttempt(structs.replace(partly, code=1, outcome="failed", causes=(lost,)))]},
+            nights_later=1,
         ),
         first,
     )
     assert [(each.name, each.nights) for each in second.jobs[0].reported_drift] == [("B", 2)]
     assert not second.drift_changed, "A is still known"
-    third = run(batch, Night({"a": [drifting("A", "B")]}), second)
+    third = run(batch, Night({"a": [drifting("A", "B")]}, nights_later=2), second)
     assert {each.name: each.nights for each in third.jobs[0].reported_drift} == {"A": 2, "B": 3}
+
+
+def test_a_rerun_is_the_same_night(load: Callable[[str], BatchFile]) -> None:
+    batch = load("jobs: {a: {playbooks: p.yml, do: plan}}")
+    last: BatchResult | None = None
+    nights = []
+    for hours in (0, 3, 23, 24, 30, 48):
+        again = Night({"a": [drifting("A")]}, now_=START + timedelta(hours=hours))
+        last = run(batch, again, last)
+        nights.append(last.jobs[0].drift[0].nights)
+    assert nights == [1, 1, 1, 2, 2, 3]
 
 
 def test_after_a_start_that_ran_no_job_all_are_left(load: Callable[[str], BatchFile]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -16,8 +16,10 @@ from msauto.plugins.batch.batch_result import BatchResult, DifferingTarget, JobR
 from msauto.plugins.batch.causes import Cause
 from msauto.plugins.batch.monitoring import Monitor
 from msauto.plugins.batch.pages import page_name, render_index
+from msauto.plugins.batch.schedule import Schedule
 
 OSLO = ZoneInfo("Europe/Oslo")
+SCHEDULE = Schedule(time(3, 10), "Europe/Oslo")
 LAST = datetime(2026, 11, 26, 2, 10, tzinfo=UTC)
 PAGES = 'name: nightly\nschedule: {at: "03:10", tz: Europe/Oslo}\npages: %s\njobs: {news: {playbooks: p.yml}}\n'
 
@@ -61,7 +63,7 @@ def bad_night(days_ago: int) -> BatchResult:
 
 def index_of(results: Sequence[BatchResult], without: int = 0) -> str:
     pages = {f"{page_name(each, OSLO)}.html" for each in results[: len(results) - without]}
-    return "".join(render_index(results, OSLO, pages))
+    return "".join(render_index(results, SCHEDULE, pages))
 
 
 def test_the_index_has_the_last_90_nights_each_with_its_page() -> None:
@@ -154,7 +156,7 @@ def test_each_night_is_kept_and_old_ones_go(tmp_path: Path) -> None:
     batch = load_batch(str(path))
     with Ledger.open(tmp_path / "state") as ledger:
         for each in (night(25), night(1), bad_night(0)):
-            record_result(ledger, each, str(tmp_path))
+            record_result(ledger, each, str(tmp_path), batch.id[1])
     (sent,) = Monitor(batch, {}, ledger=tmp_path / "state").ended(bad_night(0))
     assert (sent.kind, sent.error) == ("report", "")
     kept = [
