@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from msgspec import Struct, structs
@@ -63,15 +64,19 @@ def poisoned(value: Any, text: str) -> Any:
 
 
 def _poisoned_fields(value: Struct, text: str) -> dict[str, Any]:
-    hints = get_type_hints(type(value))
-    changed = {}
-    for name in value.__struct_fields__:
-        own = getattr(value, name)
-        is_any_text = name not in _KEPT and not _is_literal(hints[name])
-        is_counts_or_secrets = name in {"summary", "secrets"}
-        if is_any_text and not is_counts_or_secrets:
-            changed[name] = poisoned(own, text)
-    return changed
+    return {name: poisoned(getattr(value, name), text) for name in _names_of_texts(type(value))}
+
+
+@cache
+def _names_of_texts(kind: type[Struct]) -> tuple[str, ...]:
+    """The fields that may hold any text."""
+    hints = get_type_hints(kind)
+    others = _KEPT | {"summary", "secrets"}
+    return tuple(
+        name
+        for name in kind.__struct_fields__
+        if name not in others and not _is_literal(hints[name])
+    )
 
 
 def _is_literal(hint: object) -> bool:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from msauto.plugins.simulator.embedded import (
     Item,
@@ -22,6 +21,7 @@ from msauto.plugins.simulator.embedded.faults import parse_change
 from msauto.plugins.simulator.embedded.rss import put_item
 from msauto.plugins.simulator.embedded.state import SimDatabase, SimEntry
 from tests.dialects.fitting import some_rows
+from tests.tables import load
 
 Given = dict[str, Any]
 
@@ -37,18 +37,28 @@ def stories(folder: str, *parts: str) -> list[Any]:
 
 
 def _of_file(path: Path, parts: tuple[str, ...]) -> Iterator[Any]:
-    shared = yaml.safe_load(path.read_text(encoding="utf-8"))
+    shared = load(path)
     for story, common in product(shared["stories"], shared.get("each", [{}])):
+        whole = {"steps": story["steps"], "row": {}}
+        for part in parts:
+            whole[part] = {**shared.get(part, {}), **story.get(part, {})}
+        marks = [pytest.mark.scale] if story.get("slow") else []
         for row in story.get("each", [{}]):
-            whole = {name: {**shared.get(name, {}), **story.get(name, {})} for name in parts}
-            ways = " ".join(str(value) for value in (common | row).values())
-            name = f"{path.stem}: {story['about']}" + (f" ({ways})" if ways else "")
-            marks = [pytest.mark.scale] if story.get("slow") else []
-            given = filled({**whole, "steps": story["steps"], "row": {}}, common | row)
+            values = common | row
+            name = f"{path.stem}: {story['about']}"
+            if values:
+                name += f" ({' '.join(map(str, values.values()))})"
+            given = filled(whole, values)
             yield pytest.param(given, id=name, marks=marks)
-            for number, habits in some_rows(name) if shared.get("rows") else ():
-                other = {**given, "row": habits | story.get("keeps", {})}
-                yield pytest.param(other, id=f"{name} row{number}", marks=pytest.mark.scale)
+            if shared.get("rows"):
+                yield from _on_other_servers(given, name, story.get("keeps", {}))
+
+
+def _on_other_servers(given: Given, name: str, keeps: Mapping[str, str]) -> Iterator[Any]:
+    """The same story on some servers with other habits, but those that it keeps."""
+    for number, habits in some_rows(name):
+        other = {**given, "row": {**habits, **keeps}}
+        yield pytest.param(other, id=f"{name} row{number}", marks=pytest.mark.scale)
 
 
 def filled(value: Any, row: Mapping[str, Any]) -> Any:

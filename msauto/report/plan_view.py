@@ -467,7 +467,7 @@ def skipped_groups(
 def _skip_order(target: SkippedTarget) -> tuple[int, str]:
     """Return the place of a reason in a list that begins with the worst, and the reason in words."""
     reason: str = target.reason
-    if target.run:
+    if target.at:
         reason = f"gone since run {visible(target.run)} ({local_time(target.at)})"
     elif target.title:
         reason = f"renamed to {show(target.title)}"

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-
 from msauto.plugins.simulator.embedded import (
     Item,
     ServerState,
@@ -20,7 +18,7 @@ from msauto.plugins.simulator.embedded import (
 )
 from msauto.retry_policy import RetryPolicy
 from tests.stories import Others
-from tests.tables import CASES
+from tests.tables import CASES, load
 
 PATIENCE = RetryPolicy(
     tries=3,
@@ -116,7 +114,7 @@ class Write:
         return True
 
 
-ROWS = yaml.safe_load((CASES / "crash" / "writes.yml").read_text(encoding="utf-8"))
+ROWS = load(CASES / "crash" / "writes.yml")
 WRITES = {row["about"]: Write(**row) for row in ROWS}
 
 

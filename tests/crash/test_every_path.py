@@ -1,6 +1,7 @@
 """Every path through the state machine, with every response at every step, and a crash after each of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 
 from msgspec.structs import replace
 
@@ -93,10 +94,15 @@ ANSWERS: dict[State, tuple[Event, ...]] = {
 """Everything that can happen in a state."""
 
 
-def all_transitions() -> Iterator[tuple[TargetProgress, Event, TargetProgress]]:
+Transition = tuple[TargetProgress, Event, TargetProgress]
+
+
+@cache
+def all_transitions() -> tuple[Transition, ...]:
     """Every progress that can be reached, the event after it, and the progress that follows."""
     todo = [begin(REQUESTS, wait=10)]
     known: set[TargetProgress] = set()
+    transitions: list[Transition] = []
     while todo:
         progress = todo.pop()
         if progress in known:
@@ -104,28 +110,27 @@ def all_transitions() -> Iterator[tuple[TargetProgress, Event, TargetProgress]]:
         known.add(progress)
         for event in ANSWERS[progress.state]:
             following = step(progress, event, POLICY)
-            yield progress, event, following
+            transitions.append((progress, event, following))
             # How often a restore was looked for does not matter: it is bounded by time, which the events give.
             todo.append(_without_restore_reads(following))
+    return tuple(transitions)
 
 
 def _without_restore_reads(progress: TargetProgress) -> TargetProgress:
     return replace(progress, restore_reads=0)
 
 
-ALL = list(all_transitions())
-
-
 def test_there_are_many_paths(record_property: Callable[[str, object], None]) -> None:
     record_property(
-        COUNTED, f"transitions of the state machine, each also followed by a crash: {len(ALL)}"
+        COUNTED,
+        f"transitions of the state machine, each also followed by a crash: {len(all_transitions())}",
     )
-    assert len(ALL) > 5_000
-    assert {progress.state for progress, _, _ in ALL} == set(State) - {State.FINISHED}
+    assert len(all_transitions()) > 5_000
+    assert {progress.state for progress, _, _ in all_transitions()} == set(State) - {State.FINISHED}
 
 
 def test_nothing_is_sent_without_being_journalled_first() -> None:
-    for progress, event, following in ALL:
+    for progress, event, following in all_transitions():
         if following.state is State.SENT:
             assert progress.state is State.READY
             assert event == Journalled()
@@ -137,7 +142,7 @@ def test_what_was_possibly_done_is_never_sent_again() -> None:
 
     If doing it twice is not the same, nothing of it may be seen for as long as verification waits.
     """
-    for progress, event, following in ALL:
+    for progress, event, following in all_transitions():
         again = (
             following.state is State.READY
             and following.tries > 0
@@ -160,7 +165,7 @@ def test_what_was_possibly_done_is_never_sent_again() -> None:
 
 
 def test_a_lost_write_leaves_its_request_only_settled() -> None:
-    for progress, _, following in ALL:
+    for progress, _, following in all_transitions():
         if isinstance(progress.failure, InDoubt) and progress.state is not State.FINISHED:
             same = following.failure == progress.failure
             assert same or following.index == progress.index + 1
@@ -171,7 +176,7 @@ def test_a_lost_write_leaves_its_request_only_settled() -> None:
 def test_every_path_ends() -> None:
     """Without restores there is no way in a circle."""
     after: dict[TargetProgress, set[TargetProgress]] = {}
-    for progress, _, following in ALL:
+    for progress, _, following in all_transitions():
         if following.state is not State.WAITING_FOR_RESTORE:
             after.setdefault(progress, set()).add(_without_restore_reads(following))
     depth: dict[TargetProgress, int] = {}
@@ -187,7 +192,7 @@ def test_every_path_ends() -> None:
 
 
 def test_the_outcome_is_true() -> None:
-    for _, event, progress in ALL:
+    for _, event, progress in all_transitions():
         if progress.state is not State.FINISHED:
             continue
         outcome, why = conclude(progress)
@@ -206,7 +211,7 @@ def test_the_outcome_is_true() -> None:
 
 def test_a_crash_at_every_transition_sends_nothing_twice() -> None:
     """What the ledger knows after a crash: the settled requests, and whether one more may have been sent."""
-    for progress, _, _ in ALL:
+    for progress, _, _ in all_transitions():
         if progress.state in {State.VERIFYING, State.WAITING_TO_VERIFY, State.WAITING_FOR_RESTORE}:
             continue
         settled = TargetProgress(REQUESTS, results=progress.results)
@@ -225,7 +230,7 @@ def test_a_crash_at_every_transition_sends_nothing_twice() -> None:
 
 
 def test_abandoning_at_every_transition_reports_the_truth() -> None:
-    for progress, _, _ in ALL:
+    for progress, _, _ in all_transitions():
         left = abandon(progress, "stopped at once")
         assert left.state is State.FINISHED
         outcome, why = conclude(left)

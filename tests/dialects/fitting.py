@@ -92,6 +92,7 @@ APART = frozenset({"marker_uid", "xmp_update"})
 """Switches that the pairwise set does not have: the generated worlds turn them on one by one."""
 
 
+@cache
 def parameters() -> dict[str, tuple[str, ...]]:
     """Return every switch of the simulator with its values, and every key of ours with its own.
 

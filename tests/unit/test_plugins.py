@@ -94,7 +94,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of msauto without its plugins but the embedded server."""
     folder = tmp_path_factory.mktemp("kernel")
     whole = Path(msauto.__file__).parent
-    shutil.copytree(whole, folder / "msauto", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(whole, folder / "msauto")  # with its bytecode, so that it need not be compiled
     for plugin in sockets.our_plugins():
         if plugin.name != "simulator":
             shutil.rmtree(folder / "msauto/plugins" / plugin.name)

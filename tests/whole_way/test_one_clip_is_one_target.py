@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from msauto.model import clip_entries
+from msauto.planning import deletion, survey
 from msauto.plugins.simulator.embedded import SimDialect, Simulator, sample_state
 from msauto.plugins.simulator.embedded.state import SimMarker
 from tests.stage import BOLD, Stage, errors
@@ -169,10 +171,15 @@ def test_links_of_one_file_count_although_all_other_values_are_the_same(
         assert [refusal.code for refusal in deleted.refusals] == ["protected"]
 
 
-def test_a_link_among_many_clips_of_equal_values_counts_before_a_deletion(stage: Stage) -> None:
-    """Sixty spots of one length, ingested together: more than 50 equal entries hold links, too."""
+def test_a_link_among_many_clips_of_equal_values_counts_before_a_deletion(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spots of one length, ingested together: more equal entries than links of one clip hold links, too."""
+    for module in (clip_entries, deletion, survey):
+        assert module.MOST_LINKS == 50
+        monkeypatch.setattr(module, "MOST_LINKS", 8)
     news = stage.sim.state.databases["NEWS"]
-    for number in range(60):
+    for number in range(12):
         spot = news.add_clip(
             f"Spot {number:02}", "Spots", create_time="2026-11-14T10:00:00", frames=750
         )
@@ -181,7 +188,7 @@ def test_a_link_among_many_clips_of_equal_values_counts_before_a_deletion(stage:
     (error,) = errors(stage.plan(asset("Spot 07", state="absent")))
     assert "has several entries" in error
     assert "Playout/Late/Spot on air" in error
-    others = [asset(f"Spot {number:02}", state="absent") for number in range(60) if number != 7]
+    others = [asset(f"Spot {number:02}", state="absent") for number in range(12) if number != 7]
     assert stage.apply(
         *others
     ).ok  # none of them is taken for a link because another one is deleted meanwhile

@@ -13,7 +13,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
 from msauto.documents.document import Document, SourceNode
 from msauto.documents.strict_model import Model
@@ -23,10 +22,10 @@ from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.play import AssetArgs, CommandArgs, TaskArgs
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.plugins.batch import schema as batch_schema  # noqa: F401 - as above
-from tests.tables import CASES
+from tests.tables import CASES, load
 
 FILE = CASES / "playbook" / "values_of_keys.yml"
-VALUES: dict[str, dict[str, list[Any]]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+VALUES: dict[str, dict[str, list[Any]]] = load(FILE)
 
 
 def models() -> set[type[Model]]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from msgspec import structs
 
 from msauto.errors import InputError, Problem
@@ -32,7 +31,7 @@ from msauto.model.server import Secret
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
 from msauto.playbook.validate import validate
-from tests.tables import CASES
+from tests.tables import CASES, load
 
 FACTS = Facts(asset=Asset("A", attributes={"frames": "300", "frame_time": "0.04"}))
 INVENTORY = 'all: {hosts: {h: {server: {url: "http://h"}, database: D}}}\n'
@@ -42,7 +41,7 @@ def cases() -> list[Any]:
     return [
         pytest.param(case, id=f"{path.stem}: {case['about']}")
         for path in sorted((CASES / "repositories").glob("*.yml"))
-        for case in yaml.safe_load(path.read_text(encoding="utf-8"))
+        for case in load(path)
     ]
 
 

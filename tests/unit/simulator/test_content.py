@@ -5,14 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-import yaml
 
 from msauto import MediaServer
 from msauto.plugins.simulator.embedded import Simulator
 from msauto.plugins.simulator.embedded.seed import state_from_content
-from tests.tables import CASES, table
+from tests.tables import CASES, load, table
 
-CONTENT = yaml.safe_load((CASES / "simulator" / "content.yml").read_text(encoding="utf-8"))
+CONTENT = load(CASES / "simulator" / "content.yml")
 
 
 def test_content_is_what_the_server_reports() -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import yaml
 
 from msauto.documents.text_files import TextFileError
 from msauto.errors import nearest
@@ -25,7 +24,7 @@ from msauto.plugins.timelines.timeline import (
     joined,
     parse_origin,
 )
-from tests.tables import CASES, table
+from tests.tables import CASES, load, table
 
 FOLDER = CASES / "timelines"
 
@@ -222,7 +221,7 @@ def test_encodings() -> None:
 
 # Spreadsheets --------------------------------------------------------------------------------------------------------
 
-PARTS = yaml.safe_load((CASES / "timelines" / "spreadsheet.yml").read_text(encoding="utf-8"))
+PARTS = load(CASES / "timelines" / "spreadsheet.yml")
 
 
 def xlsx(*rows: str) -> bytes:
