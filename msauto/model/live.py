@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from msauto.errors import UnreadableError
 from msauto.model.fields import ATTRIBUTE_OF_CLIP, NUMBER_OF_CLIP
-from msauto.model.timecode import TimecodeError, rate_of
+from msauto.model.timecode import FrameRates, TimecodeError, rate_of
 from msauto.primitives.decimals import read_whole, show_cut
 from msauto.primitives.iso_times import parse_datetime
 
@@ -135,6 +135,11 @@ class ClipAttributes:
         raise NotImplementedError
 
     @property
+    def frame_rates(self) -> FrameRates:
+        """What the inventory says of rates that a ``frame_time`` leaves open."""
+        return ()
+
+    @property
     def unread(self) -> tuple[UnreadNumber, ...]:
         """The numbers that cannot be read, as far as an answer was looked through for them."""
         return ()
@@ -146,7 +151,7 @@ class ClipAttributes:
         if not text.strip():
             return None
         try:
-            return rate_of(text)
+            return rate_of(text, self.frame_rates)
         except TimecodeError:
             return None
 
@@ -182,7 +187,7 @@ def why_no_rate(clip: ClipAttributes) -> str:
         return str(unread)
     text = clip.attributes.get("frame_time", "")
     try:
-        return f"the clip reports {rate_of(text) if text.strip() else 'no frame_time'}"
+        return f"the clip reports {rate_of(text, clip.frame_rates) if text.strip() else 'no frame_time'}"
     except TimecodeError as error:
         return f"the clip reports {error}"
 
@@ -200,6 +205,7 @@ class Entry(ClipAttributes, Struct, frozen=True, gc=False):
     finalized: bool | None
     names: tuple[str, ...]
     packed: bytes
+    frame_rates: FrameRates = ()
 
     def __repr__(self) -> str:
         return f"Entry({show_folder(self.folder)!r}, link_id {self.link_id}, {self.attributes})"
@@ -268,6 +274,7 @@ class Asset(ClipAttributes, Struct, frozen=True, gc=False):
     folder_otherwise: Folder | None = None
     unread: tuple[UnreadNumber, ...] = ()
     unread_items: tuple[UnreadItem, ...] = ()
+    frame_rates: FrameRates = ()
 
     @property
     def first_frame(self) -> int | None:

@@ -12,6 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from msauto.model.timecode import FrameRates
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -333,8 +335,9 @@ class ServerSpec:
 
     ``url``: scheme, host and port without a path; ``version``: the product version as numbers, ``None``: newest;
     ``timezone``: an IANA name for times without a time zone; ``request_line``: the limit in bytes.
-    ``requests_per_second``: ``None``: unlimited. ``worker``: the resources of the Dask workers that
-    may reach it, each with its amount. ``transport`` replaces the network; who made it closes it.
+    ``requests_per_second``: ``None``: unlimited. ``frame_rates``: what a ``frame_time`` of few digits stands for.
+    ``worker``: the resources of the Dask workers that may reach it, each with its amount. ``transport`` replaces the
+    network; who made it closes it.
     """
 
     name: str
@@ -347,6 +350,7 @@ class ServerSpec:
     connections: int = 16
     requests_per_second: float | None = None
     request_line: int = 8000
+    frame_rates: FrameRates = ()
     dialect: Dialect = Dialect()
     worker: Mapping[str, float] = field(default_factory=dict)
     transport: Transport | None = field(default=None, compare=False, repr=False)

@@ -24,8 +24,8 @@ _TIMECODE = re.compile(
 )
 _PARTS = re.compile(r"\d{2,6}:(?P<minutes>\d\d):(?P<seconds>\d\d)(?:[:;.]\d{1,12})?", re.ASCII)
 _FRAMES = re.compile(r"\d{1,9}", re.ASCII)
-_SLOWEST, _FASTEST = 1, 1000  # frames per second
 _LONGEST = 100
+_MOST_SHOWN = 3
 
 
 class TimecodeError(ValueError):
@@ -124,31 +124,6 @@ def _why_invalid(text: str) -> str:
     return f"{text[:60]!r} is not a valid time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames"
 
 
-def rate_of(frame_time: str) -> Fraction:
-    """Return the exact rate of a ``frame_time`` (decimal seconds per frame, ten digits).
-
-    Raises :class:`TimecodeError`, whose message follows *the clip reports*.
-
-    >>> rate_of("0.0333666667")
-    Fraction(30000, 1001)
-    """
-    return _rate_of(frame_time.strip()[:_LONGEST])  # a longer text is not a decimal number either
-
-
-@lru_cache(maxsize=64)
-def _rate_of(frame_time: str) -> Fraction:
-    period, shown = read_decimal(frame_time), f"frame_time {show_cut(frame_time)}"
-    if period is None:
-        raise TimecodeError(f"{shown}, which is not a decimal number")
-    if period <= 0:
-        raise TimecodeError(f"{shown}, which is not above 0")
-    if not _SLOWEST <= 1 / period <= _FASTEST:
-        raise TimecodeError(
-            f"{shown}, which is not a rate of {_SLOWEST} to {_FASTEST} frames per second"
-        )
-    return (1 / period).limit_denominator(1001)
-
-
 @lru_cache(maxsize=64)
 def nominal_rate(rate: Fraction) -> int:
     """Return the frames per second that a time code counts: 30 for 30000/1001."""
@@ -182,30 +157,128 @@ def show_timecode(frames: int, rate: Fraction, *, drop: bool = False) -> str:
 
 # Rates ---------------------------------------------------------------------------------------------------------
 
-NTSC: Final = (24, 30, 48, 60, 120)
+KNOWN_RATES: Final = (
+    Fraction(24000, 1001),
+    Fraction(24),
+    Fraction(25),
+    Fraction(30000, 1001),
+    Fraction(30),
+    Fraction(48000, 1001),
+    Fraction(48),
+    Fraction(50),
+    Fraction(60000, 1001),
+    Fraction(60),
+    Fraction(100),
+    Fraction(120000, 1001),
+    Fraction(120),
+)
 MOST_FRAMES_PER_SECOND: Final = 1000
+
+FrameRates = tuple[tuple[str, Fraction], ...]
+"""What an inventory says of rates that digits leave open: by ``frame_time``, or for all of a server under ``""``."""
+
+
+def rate_of(frame_time: str, given: FrameRates = ()) -> Fraction:
+    """Return the rate that a ``frame_time`` (decimal seconds per frame) stands for.
+
+    The digits leave one known rate, or ``given`` says which. Raises :class:`TimecodeError`, whose message follows *the
+    clip reports*.
+
+    >>> rate_of("0.0333666667"), rate_of("0.0333", (("", Fraction(30)),))
+    (Fraction(30000, 1001), Fraction(30, 1))
+    """
+    # A longer text is not a decimal number either.
+    return _rate_of(frame_time.strip()[:_LONGEST], given)
+
+
+@lru_cache(maxsize=64)
+def _rate_of(frame_time: str, given: FrameRates) -> Fraction:
+    text = _as_decimal(frame_time)
+    said = dict(given)
+    if text in said:
+        return said[text]
+    possible = possible_rates(text)
+    if len(possible) == 1:
+        return possible[0]
+    of_server = said.get("")
+    if of_server is not None and _stands_for(text, 1 / of_server):
+        return of_server
+    shown = f"frame_time {show_cut(frame_time)}"
+    if read_decimal(text) is None:
+        raise TimecodeError(f"{shown}, which is not a decimal number")
+    which = "is none of the known rates"
+    if possible:
+        which = f"may be {' or '.join(map(show_rate, possible))}"
+    if len(possible) > _MOST_SHOWN:
+        which = f"may be {show_rate(possible[0])} to {show_rate(possible[-1])}"
+    raise TimecodeError(f"{shown}, which {which}: set `frame_rate` of the server")
+
+
+def _as_decimal(text: str) -> str:
+    """Return a decimal with a point."""
+    return text.strip().replace(",", ".")
+
+
+def possible_rates(frame_time: str) -> tuple[Fraction, ...]:
+    """Return the known rates that the digits of a ``frame_time`` can stand for.
+
+    >>> possible_rates("0.0416"), possible_rates("0.0333")
+    ((Fraction(24, 1),), (Fraction(30000, 1001), Fraction(30, 1)))
+    """
+    text = _as_decimal(frame_time)
+    return tuple([rate for rate in KNOWN_RATES if _stands_for(text, 1 / rate)])
+
+
+def _stands_for(text: str, exact: Fraction) -> bool:
+    """Return whether the digits of a decimal are those of an exact number, rounded or cut."""
+    written = read_decimal(text)
+    if written is None:
+        return False
+    unit = Fraction(1, 10 ** len(text.partition(".")[2]))
+    missing = exact - written
+    return 0 <= missing < unit or abs(missing) <= unit / 2
+
+
+def frame_rates(value: object) -> FrameRates:
+    """Return what an inventory says of rates: one, or a mapping of each ``frame_time`` to one."""
+    given = value if isinstance(value, dict) else {"": value}
+    if not given:
+        raise TimecodeError("the mapping is empty", 'write a rate, or {"0.0333": 29.97}')
+    rates: dict[str, Fraction] = {}
+    for frame_time, rate in given.items():
+        text = _as_decimal(str(frame_time))
+        if text and read_decimal(text) is None:
+            what = f"{show_cut(text)} is not a frame_time"
+            raise TimecodeError(what, 'write the decimal that the server reports, such as "0.0333"')
+        rates[text] = parse_rate(rate)
+    return tuple(rates.items())
 
 
 def parse_rate(value: object) -> Fraction:
-    """Return frames per second, exact; 29.97 and the like are 30000/1001.
+    """Return frames per second, exact; 29.97 and the like are the known rate whose digits they are.
 
     >>> parse_rate("29.97"), parse_rate(25)
     (Fraction(30000, 1001), Fraction(25, 1))
     """
-    written = f"{value:.12f}" if isinstance(value, float) else str(value)
-    text = written.strip().removesuffix("fps").strip()
-    rate = read_ratio(text)
+    rate = exact_rate(value)
     if rate is None or not 1 <= rate <= MOST_FRAMES_PER_SECOND:
         remedy = "write rate=asset.rate, 25, '29.97' or '30000/1001'"
-        raise TimecodeError(f"{text[:40]!r} is not a frame rate", remedy)
-    return exact_rate(rate)
+        raise TimecodeError(f"{str(value)[:40]!r} is not a frame rate", remedy)
+    return rate
 
 
-def exact_rate(rate: Fraction) -> Fraction:
-    """Return the rate that a rounded one stands for.
+def exact_rate(value: object) -> Fraction | None:
+    """Return the rate that a written one stands for: the known one with its digits, else itself; ``None``: no number.
 
-    >>> exact_rate(Fraction("23.98"))
-    Fraction(24000, 1001)
+    >>> exact_rate("23.98"), exact_rate(48000)
+    (Fraction(24000, 1001), Fraction(48000, 1))
     """
-    exact = (Fraction(nominal * 1000, 1001) for nominal in NTSC)
-    return next((each for each in exact if abs(each - rate) < Fraction(1, 200)), rate)
+    written = f"{value:.12f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    text = _as_decimal(written.strip().removesuffix("fps"))
+    rate = read_ratio(text)
+    if rate is None or rate.denominator == 1 or "/" in text:
+        return rate
+    for known in KNOWN_RATES:
+        if _stands_for(text, known):
+            return known
+    return rate

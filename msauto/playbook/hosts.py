@@ -559,6 +559,7 @@ def _build_server(
         auth=_auth(args.auth, name, node.child("auth"), scope.surroundings),
         tls=_tls(args.tls, node.child("tls")),
         timeouts=Timeouts(**_named(args.timeouts)),
+        frame_rates=args.frame_rate or (),
         dialect=Dialect(**_named(args.dialect)),
         worker=_worker(scope),
         **limits,

@@ -26,6 +26,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar, get_args
 
+from msgspec import structs
+
 from msauto.errors import AddressError, nearest
 from msauto.model import requests
 from msauto.model.fields import (
@@ -163,7 +165,9 @@ class AsyncMediaServer(HttpClient):
     async def asset(self, database: str, asset: AssetName) -> Asset:
         """Describe one asset; raises ``NotFoundError``."""
         request = requests.get_asset(self.path(database, asset))
-        return await self.read(request, _parsed_by(partial(parse_clip, database=database)))
+        clip = await self.read(request, _parsed_by(partial(parse_clip, database=database)))
+        rates = self.spec.frame_rates
+        return structs.replace(clip, frame_rates=rates) if rates else clip
 
     async def xmp(self, database: str, asset: AssetName, field: str | None = None) -> Xmp | None:
         """Read XMP fields, or one; ``None`` if the answer cannot be read."""
@@ -436,6 +440,10 @@ class AsyncMediaServer(HttpClient):
     ) -> Listing:
         """Return the listing, without what is below the folder unless that is asked for."""
         listing = await self.read_listing(request, partial(ListingReading, database, folder))
+        rates = self.spec.frame_rates
+        if rates:
+            known = [structs.replace(entry, frame_rates=rates) for entry in listing.entries]
+            listing = structs.replace(listing, entries=tuple(known))
         if _is_deep(folder, recursive):
             return listing
         entries = tuple(entry for entry in listing.entries if entry.folder == folder)

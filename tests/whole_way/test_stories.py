@@ -8,8 +8,9 @@ With ``rows`` of a file, its slow tests are the same stories on other servers, w
 
 A step can ``apply`` or ``plan`` tasks; the keys of ``asset:`` are enough, and ``the plan`` is that of the step
 before. It can ``undo`` or ``plan_undo`` a run: the ``last`` one, or one by its number. ``others`` is what other users
-do, see :class:`tests.stories.Others`; ``wait`` are seconds that pass; ``server``, ``version`` and ``dialect`` change.
-``file`` writes one, ``playbook`` tasks, and ``command`` is one of the command line with its exit ``code``.
+do, see :class:`tests.stories.Others`; ``wait`` are seconds that pass; ``server``, ``version``, ``dialect`` and
+``frame_rate`` change. ``file`` writes one, ``playbook`` tasks, and ``command`` is one of the command line with its
+exit ``code``.
 ``options`` are those of planning. ``faults`` hold while a plan is applied, and others do something ``meanwhile``:
 once, ``before`` or ``after`` a request.
 
@@ -141,6 +142,8 @@ class _Steps:
                 said["shows"] = given
             case "file":
                 (self._stage.folder / given).write_text(said.pop("content"), encoding="utf-8")
+            case "frame_rate":
+                self._stage.block = {"frame_rate": given}
             case "version":
                 self._stage.version = given
             case "playbook":

@@ -129,9 +129,9 @@ def test_hostile_clips_are_shown_and_exported(desk: Desk, news: SimDatabase) -> 
 @pytest.mark.parametrize(
     ("frame_time", "reason"),
     [
-        ("3600", "not a rate of 1 to 1000 frames per second"),
-        ("0.0001", "not a rate of 1 to 1000 frames per second"),
-        ("0", "not above 0"),
+        ("3600", "none of the known rates: set `frame_rate`"),
+        ("0.0001", "none of the known rates: set `frame_rate`"),
+        ("0", "may be 23.98 fps to 120 fps: set `frame_rate`"),
         ("-1", "not a number that msauto can read"),
         ("1e-400000000", "not a number that msauto can read"),
     ],

@@ -20,6 +20,7 @@ from msauto.documents.value_types import (
     matching,
 )
 from msauto.model.server import Dialect, UrlError, parse_server_url
+from msauto.model.timecode import FrameRates, TimecodeError, frame_rates
 
 
 def _url(value: Any) -> str:
@@ -133,6 +134,22 @@ class TimeoutArgs(Model):
     proxy: Opt[Seconds] = key("a viewing copy that the server creates; default 3600")
 
 
+def _frame_rates(value: Any) -> FrameRates:
+    try:
+        return frame_rates(value)
+    except TimecodeError as error:
+        raise invalid(str(error), error.remedy) from error
+
+
+_RATE = {"type": ["number", "string"]}
+_FrameRates = Annotated[
+    FrameRates,
+    Read(
+        _frame_rates,
+        "a rate, or a mapping to rates",
+        anyOf=[_RATE, {"type": "object", "minProperties": 1, "additionalProperties": _RATE}],
+    ),
+]
 _URL = "http://host or https://host; default port 7901"
 
 
@@ -157,6 +174,9 @@ class ServerKeys(Model):
     )
     request_line: Opt[_RequestLine] = key(
         "maximum length of a request line in bytes, 256 to 1048576; default 8000"
+    )
+    frame_rate: Opt[_FrameRates] = key(
+        "frames per second, where a frame_time fits several rates or none; or a mapping from each frame_time"
     )
     dialect: Opt[DialectArgs] = key("server behavior that the interface does not specify")
 

@@ -146,6 +146,14 @@ class AssetView:
             raise UsesAssetError(name)
         return self._facts.get(name)
 
+    def why_not(self, name: str) -> str:
+        """Return why a fact that follows from others is not known; empty where the server does not report it."""
+        try:
+            self.look(name)
+        except AttributeError as error:
+            return str(error).partition(": ")[2]
+        return ""
+
     def names(self) -> Iterable[str]:
         """Return the names of the facts read so far."""
         return self._facts.names() if self._facts is not None else ()

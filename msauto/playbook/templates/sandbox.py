@@ -490,6 +490,8 @@ def explain(error: MissingNameError, names: TemplateNames) -> tuple[str, str]:
         remedy = f"set it where msauto runs, or write env.{name} | default('')"
         hint = did_you_mean(name, owner.names(), remedy, cutoff=0.75)
         return f"the environment variable {name} is not set", hint
+    if isinstance(owner, AssetView) and (why := owner.why_not(name)):
+        return f"{name!r} is not known: {why}", "count in frames, or test it with `is defined`"
     if isinstance(owner, AssetView):
         meant = _FACTS.get(nearest_name(name, (*owner.names(), *_FACTS)))
         hint = (

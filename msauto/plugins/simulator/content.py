@@ -62,6 +62,8 @@ def clip_content(snapshot: AssetSnapshot) -> GivenClip:
         del own["orig_name"]  # the default
     if asset.rate is not None:
         own["fps"] = asset.fps if isinstance(asset.fps, int) else str(asset.fps)
+    else:  # what stands for no known rate counts as no rate
+        attributes.pop("frame_time", None)
     links = []
     for link in snapshot.links or ():
         links.append(GivenLink(show_folder(link.folder), link.title, link.link_id))

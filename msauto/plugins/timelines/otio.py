@@ -248,7 +248,7 @@ class _Reading:
                 raise time.error(
                     "rate", f"is one more than the {_MOST_RATES} rates that a file may have"
                 )
-            self.rates[written] = exact_rate(Fraction(str(written)))
+            self.rates[written] = exact_rate(written) or Fraction(written)
         return self.rates[written]
 
     # What is read of each item

@@ -53,7 +53,7 @@ def token_mutated(text: str) -> st.SearchStrategy[str]:
 
 def live() -> Facts:
     return Facts(
-        asset=Asset("Evening News", attributes={"frames": "300", "frame_time": "0.04"}),
+        asset=Asset("Evening News", attributes={"frames": "300", "frame_time": "0.0400"}),
         xmp={},
         links=(),
     )

@@ -65,7 +65,11 @@ def test_markers_and_segments_have_the_names_of_playbooks() -> None:
 
 def test_a_listing_answers_what_it_can() -> None:
     entry = listed_entry(
-        ("Raw",), "A", 3, True, {"frames": "10", "frame_time": "0.04", "create_time": "2026-11-13"}
+        ("Raw",),
+        "A",
+        3,
+        True,
+        {"frames": "10", "frame_time": "0.0400", "create_time": "2026-11-13"},
     )
     facts = Facts(entry=entry)
     assert [facts.get(name) for name in ("title", "frames", "fps", "duration", "link_id", "finalized")] == [

@@ -33,7 +33,7 @@ from msauto.playbook.resolve import resolve
 from msauto.playbook.validate import validate
 from tests.tables import CASES, load
 
-FACTS = Facts(asset=Asset("A", attributes={"frames": "300", "frame_time": "0.04"}))
+FACTS = Facts(asset=Asset("A", attributes={"frames": "300", "frame_time": "0.0400"}))
 INVENTORY = 'all: {hosts: {h: {server: {url: "http://h"}, database: D}}}\n'
 
 

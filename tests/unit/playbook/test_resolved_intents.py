@@ -26,7 +26,7 @@ from tests.entries import listed_entry
 from tests.tables import CASES, table
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
-FACTS = Facts(asset=Asset("News", attributes={"frames": "300", "frame_time": "0.04"}))
+FACTS = Facts(asset=Asset("News", attributes={"frames": "300", "frame_time": "0.0400"}))
 
 
 def intents(folder: Path, tasks: str, head: str = "", **more: object) -> tuple[Intent, ...]:

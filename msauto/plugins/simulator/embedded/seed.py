@@ -462,6 +462,7 @@ def item_from_content(given: GivenItem) -> Item:
     return item if given.guid is None else replace(item, guid=given.guid)
 
 
+_SLOWEST_BROADCAST = 23
 _FPS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,12}|/[1-9][0-9]{0,8})?")
 _SAME_IN_BOTH = (
     "frames", "mime_type", "width", "height", "channels", "sample_rate", "bps", "orig_type", "derived_from",
@@ -476,7 +477,10 @@ def clip_from_content(database: SimDatabase, given: GivenClip) -> SimClip:
         raise ValueError(
             f"fps must be a number such as 25 or 30000/1001, not {str(given.fps)[:40]}"
         )
-    rate = Fraction(given.fps)
+    rate = Fraction(str(given.fps))
+    broadcast = Fraction(round(rate) * 1000, 1001)
+    if abs(broadcast - rate) < Fraction(1, 200) and rate > _SLOWEST_BROADCAST:
+        rate = broadcast  # 29.97 is 30000/1001
     if not 1 <= rate <= 1000:
         raise ValueError(f"fps must be 1 to 1000, not {given.fps}")
     xmp = {}
