@@ -257,7 +257,9 @@ class LookupContext(Struct, frozen=True):
             path = self._path(name)
             root = root_of(path, (self.root, *map(Path, self.opened)))
         except NO_PATH as error:
-            raise TemplateFunctionError(f"cannot read the file {name!r}") from error
+            raise TemplateFunctionError(
+                f"cannot read the file {name!r}", "name a file of the repository"
+            ) from error
         if root is None:
             remedy = "copy it there, or open its folder in msauto.toml: [lookup] folders"
             raise TemplateFunctionError(

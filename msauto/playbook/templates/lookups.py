@@ -36,7 +36,9 @@ def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
     surroundings: LookupContext = context.scope.surroundings  # type: ignore[attr-defined] # a ScopeContext
     reader = reader_of(str(kind))
     if not names:
-        raise TemplateFunctionError(f"lookup({kind!r}) needs a name")
+        raise TemplateFunctionError(
+            f"lookup({kind!r}) needs a name", f"write lookup({kind!r}, 'NAME')"
+        )
     known = list(inspect.signature(reader).parameters)[2:]
     for option in options:
         if option not in known:
@@ -146,7 +148,8 @@ def lookup_json(context: LookupContext, name: str) -> Any:
     except TextFileError as error:
         raise TemplateFunctionError(f"{name!r}: {error}", error.remedy) from error
     except (ValueError, RecursionError) as error:
-        raise TemplateFunctionError(f"the file {name!r} is not valid JSON: {error}") from error
+        why = f"the file {name!r} is not valid JSON: {error}"
+        raise TemplateFunctionError(why, "correct it, or export it again") from error
 
 
 @template_lookup
@@ -170,7 +173,9 @@ def lookup_yaml(context: LookupContext, name: str) -> Any:
     try:
         data = load_yaml(context.read(name), name).data
     except InputError as error:
-        raise TemplateFunctionError(str(error.problems[0])) from error
+        problem = error.problems[0]
+        remedy = problem.remedy or "correct the file"
+        raise TemplateFunctionError(f"{problem.place}: {problem.message}", remedy) from error
     if any(text.startswith(NAMED) for _, text in secret_paths(data)):
         why = f"the file {name!r} names a secret, and what a lookup reads is not evaluated"
         raise TemplateFunctionError(why, "read it as variables: vars_files", kind="secret")

@@ -71,8 +71,9 @@ def _read_block(
         above = above[:-1]
     for place, line in enumerate(above):
         if line.strip() and not is_header:
-            remedy = "add its times above it: 00:00:00.000 --> …"
-            timeline.unknown(number + place, line, remedy)
+            timeline.unknown(
+                number + place, line, "add its times above it: 00:00:01.000 --> 00:00:02.000"
+            )
             break
     for start, end in pairwise([*starts, len(lines)]):
         words = lines[start + 1 : end]
@@ -92,7 +93,7 @@ def _add_cue(
     times = _TIMES.fullmatch(line.strip())
     if times is None:
         raise TimelineError(
-            f"invalid times of a cue: {line[:60]!r}", "write 00:00:00.000 --> …", number
+            f"invalid times of a cue: {line[:60]!r}", "write 00:00:01.000 --> 00:00:02.000", number
         )
     frame, duration = clock.lasting(times["start"], times["end"], number)
     title = one_line(html.unescape(_TAG.sub("", " ".join(words))))

@@ -62,7 +62,10 @@ _NO_NAME = re.compile(r"AX|BL|\d*")
 _EXTRA_PART = re.compile(r".{0,159}\S|.+")
 """A line of further values; a space at its end would be lost."""
 _HEADER = re.compile(r"(?:^|[\r\n])(?:TITLE:|FCM:|\*[ \t]*LOC:)")
-_EXPORT_AGAIN = "begin it with * if it is a comment, else export the EDL again as CMX3600"
+_AS_CMX3600 = (
+    "begin it with * if it is a comment; CMX3600 has a number, reel, track and edit, "
+    "and four time codes such as 01:00:00:00"
+)
 
 
 def is_edl(text: str) -> bool:
@@ -174,7 +177,7 @@ def _add_event(timeline: EditTimeline, event: _Event, clock: TimelineClock) -> N
 
 def _check_known(timeline: EditTimeline, number: int, line: str) -> None:
     if line and not _KNOWN.match(line):
-        timeline.unknown(number, line, _EXPORT_AGAIN)
+        timeline.unknown(number, line, _AS_CMX3600)
 
 
 def _is_drop(text: str) -> bool:
@@ -187,13 +190,12 @@ def _is_drop(text: str) -> bool:
 def _entries(text: str, timeline: EditTimeline, clock: TimelineClock) -> list[_Locator | _Event]:
     """Return events and locators in their order, and add the rows of a table of markers."""
     last: _Event | None = None
-    above = ""
+    has_table = False
     is_comment = False
     entries: list[_Locator | _Event] = []
     for number, raw in lines_of(text):
         line = raw.strip()
-        if "Marker Name" in line:
-            above = line
+        has_table = has_table or "Marker Name" in line
         continues_comment = is_comment and raw[:1].isspace()
         is_comment = line.startswith("*") or continues_comment
         event = _event(line, number)
@@ -201,9 +203,7 @@ def _entries(text: str, timeline: EditTimeline, clock: TimelineClock) -> list[_L
             last = event
             entries.append(event)
         elif _LIKE_EVENT.match(line):
-            raise TimelineError(
-                f"invalid event: {line[:60]!r}", "export the EDL again as CMX3600", number
-            )
+            raise TimelineError(f"invalid event: {line[:60]!r}", _AS_CMX3600, number)
         elif _LIKE_LOCATOR.match(line):
             entries.append(_locator(line, number, clock))
         elif (match := _EXTRA.fullmatch(line)) and entries:
@@ -211,8 +211,8 @@ def _entries(text: str, timeline: EditTimeline, clock: TimelineClock) -> list[_L
         elif row := _MARKER_ROW.fullmatch(line):
             cells = {name: cell.strip() for name, cell in row.groupdict(default="").items()}
             add_row(timeline, cells, number, clock)
-        elif "Start TC" in above and re.match(r"\*\s+\d", line):
-            timeline.unknown(number, line, _EXPORT_AGAIN)
+        elif has_table and re.match(r"\*\s+\d", line):
+            timeline.unknown(number, line, _AS_CMX3600)
         elif last is not None:
             last.add_line(number, line)
         elif not continues_comment:

@@ -29,6 +29,7 @@ from msauto.plugins.timelines.timeline import (
     WrittenTimeline,
     color_of,
 )
+from msauto.primitives.decimals import read_whole
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "start": ("start", "in", "timecode in", "tc in", "timecode", "tc", "at", "position", "time", "start time",
@@ -136,7 +137,7 @@ def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
         shown = ", ".join(cells[:12])
         raise TimelineError(
             f"the header has no column for the start: {shown}",
-            "name it Start, or set columns={'start': 'its name'}",
+            "add a header with Start, or set columns={'start': 'its name'}",
             line,
         )
     return places
@@ -164,11 +165,10 @@ def add_row(
 
 def _number(row: Mapping[str, str], column: str, line: int) -> int | None:
     text = row[column].strip()
-    if not text:
-        return None
-    if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
+    number = read_whole(text)
+    if text and number is None:
         raise TimelineError(f"{column} {text[:40]!r} is not a whole number", "write digits", line)
-    return int(text)
+    return number
 
 
 # Cue sheets as XLSX ---------------------------------------------------------------------------------------------
