@@ -39,11 +39,10 @@ _TC = r"\d{1,4}[:;]\d{2}[:;]\d{2}[:;]\d{2,3}"
 _TIMES = re.compile(rf"(?<!\S){_TC}\s+{_TC}\s+(?P<start>{_TC})\s+(?P<end>{_TC})(?!\S)")
 _NUMBER = re.compile(r"\d{1,6}")
 _TRACK_AND_EDIT = re.compile(
-    r"\s(?P<track>\S+)\s+(?:(?P<edit>C|D|W\d*|K\S*)(?:\s+[BO])?(?:\s+\d{1,4})?|\d{1,4})$"
+    r"\s(?P<track>\S+)\s+(?:(?P<edit>C|D|W\d*|K\S*)(?:\s+[BO])?(?:\s+\(F\))?(?:\s+\d{1,4})?|\d{1,4})$"
 )
 """``K B`` is the background of a key. Avid leaves out the ``D`` of some dissolves, not their frames."""
-_LIKE_TC = r"\d{1,4}[:;.,]\d{2}[:;.,]\d{2}[:;.,]\d{2}"
-_LIKE_EVENT = re.compile(rf"\d{{1,6}}\s.*{_LIKE_TC}\s+{_LIKE_TC}")
+_LIKE_EVENT = re.compile(r"\d{1,6}\s.*\d{1,4}(?:[:;.,]\d{2}){3}\s+\d{1,4}(?:[:;.,]\d{2}){3}")
 _LIKE_LOCATOR = re.compile(rf"\*?\s*LOC:|\*\s*{_TC}(?!\S)")
 """The line of a locator; without ``LOC:``, of a bookmark of Nucoda."""
 _LOCATOR = re.compile(r"(?:LOC:\s*)?(\d\S*)(?:\s+(\S+))?(?:\s+(.*))?")

@@ -33,8 +33,9 @@ from msauto.primitives.decimals import read_whole
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "start": ("start", "in", "timecode in", "tc in", "timecode", "tc", "at", "position", "time", "start time",
+              "start tc", "start timecode",
               "timecode source", "frame"),
-    "end": ("end", "out", "timecode out", "tc out", "end time"),
+    "end": ("end", "out", "timecode out", "tc out", "end time", "end tc", "end timecode"),
     "duration": ("duration", "length"),
     "title": ("title", "name", "marker name", "label", "clip name", "chapter", "cue"),
     "comment": ("comment", "comments", "description", "note", "notes", "text"),
@@ -71,7 +72,7 @@ def separator_of(text: str, starts: Sequence[str] = COLUMNS["start"]) -> str:
     for _, line in islice(lines_of(text), _MOST_TITLES):
         separator = header_delimiter(line)
         for cell in line.split(separator):
-            if cell.strip(' "').casefold() in starts:
+            if cell.strip(' "').casefold() in starts and ":" not in line:  # as in SubStation
                 return separator
     return ""
 

@@ -19,7 +19,7 @@ from msauto.playbook.variables import TemplateScope, Variables
 from tests.tables import table
 
 SPOT = SourceNode(Document("test"))
-ASSET = Asset("A", attributes={"frames": "300", "frame_time": "0.04"})
+ASSET = Asset("A", attributes={"frames": "300", "frame_time": "0.0400000000"})
 
 
 def read(folder: Path, lookup: str, file: str, options: str) -> Any:
