@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from msgspec import UNSET, Struct, structs
+from msgspec.json import decode
 
 from msauto.codec import dump, load, to_json
 from msauto.errors import LedgerError
@@ -518,7 +519,7 @@ class LedgerMemory(ClipMemory):
         if not rows:
             return {}
         with self._store.decoding():
-            return {str(item): json.loads(str(value)) for item, value in rows}
+            return {str(item): decode(str(value)) for item, value in rows}
 
     def _rows(self, key: _Key) -> list[Row]:
         return self._store.read(_RECALL, key)
@@ -540,7 +541,7 @@ class LedgerMemory(ClipMemory):
         with self._store.decoding():
             for row in remembered:
                 *key, item, value = row
-                items[tuple(key)][item] = json.loads(value)
+                items[tuple(key)][item] = decode(value)
             kept = list(map(_KeptClip.of, clips))
         return ServerMemory({server: url}, dict(items), kept)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from itertools import chain
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any
 
 from msauto.errors import LedgerError
 from msauto.ledger.own_files import require_known_home, require_own_file, require_own_folder
@@ -26,9 +26,6 @@ from msauto.ledger.store import (
     check_version,
     upgrade,
 )
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 APPLICATION = 0x6D736175  # "msau": the mark of our files
 BUSY = 10.0  # seconds to wait for another msauto that is writing
@@ -50,9 +47,12 @@ class SqliteStore(Store):
         super().__init__(str(path), readonly=readonly)
         self.path = path
         connect = connect_to_read if readonly else connect_to_write
-        self._connection: sqlite3.Connection | None = self._translated(connect, path)
+        try:
+            self._connection = connect(path)
+            self._file = None if readonly else self.identity()
+        except (sqlite3.Error, ForeignError, OSError) as error:
+            raise self._lost(error) from error
         self.exists = self._connection is not None
-        self._file = None if readonly else self._translated(self.identity)
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -86,8 +86,7 @@ class SqliteStore(Store):
         )
 
     def _read(self, query: str, values: Row) -> list[Row]:
-        connection = self._usable()
-        rows = self._translated(lambda: connection.execute(query, values).fetchall())
+        rows, _ = self._execute(query, values)
         kinds = set(map(type, chain.from_iterable(rows)))
         if not kinds <= _KINDS:  # SQLite keeps a value of any type in a column
             with self.decoding():
@@ -95,14 +94,13 @@ class SqliteStore(Store):
         return rows
 
     def _count(self, statement: str, values: Row) -> int:
-        return self._translated(self._usable().execute, statement, values).rowcount
+        return self._execute(statement, values)[1]
 
     def _write(self, statement: str, rows: Sequence[Row]) -> None:
-        connection = self._usable()
         if len(rows) == 1:  # a quarter faster than executemany
-            self._translated(connection.execute, statement, rows[0])
+            self._execute(statement, rows[0])
         elif rows:
-            self._translated(connection.executemany, statement, rows)
+            self._execute(statement, rows, many=True)
 
     def _begin(self, *, alone: bool) -> None:  # noqa: ARG002 - only one process writes at a time
         try:
@@ -114,10 +112,10 @@ class SqliteStore(Store):
                 f"the ledger {self.path} was removed or replaced while it was in use",
                 remedy="do not remove or restore files there while msauto runs; restore a backup if there is one",
             )
-        self._translated(self._usable().execute, "BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE")
 
     def _commit(self) -> None:
-        self._translated(self._usable().execute, "COMMIT")
+        self._execute("COMMIT")
 
     def _roll_back(self) -> None:
         if self._connection is not None:
@@ -131,19 +129,25 @@ class SqliteStore(Store):
         status = self.path.stat()
         return status.st_dev, status.st_ino
 
-    def _usable(self) -> sqlite3.Connection:
-        if self._connection is None:
+    def _execute(
+        self, statement: str, values: Sequence[Any] = (), *, many: bool = False
+    ) -> tuple[list[Row], int]:
+        """Return the rows that a statement finds, and the number of those that it changes; ``many``: values of each."""
+        connection = self._connection
+        if connection is None:
             raise LedgerError(
                 f"the ledger {self.path} is closed", remedy="this is an error in msauto"
             )
-        return self._connection
-
-    def _translated(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        execute = connection.executemany if many else connection.execute
         try:
-            return work(*args, **kwargs)
-        except (sqlite3.Error, ForeignError, OSError) as error:
-            cause, remedy = _cause(error)
-            raise LedgerError(f"the ledger {self.path} {cause}", remedy=remedy) from error
+            cursor = execute(statement, values)
+            return cursor.fetchall(), cursor.rowcount
+        except sqlite3.Error as error:
+            raise self._lost(error) from error
+
+    def _lost(self, error: Exception) -> LedgerError:
+        cause, remedy = _cause(error)
+        return LedgerError(f"the ledger {self.path} {cause}", remedy=remedy)
 
 
 # Opening --------------------------------------------------------------------------------------------------------------

@@ -138,8 +138,10 @@ class Store(ABC):
         """Return the rows of a SELECT, which sees the writes before it."""
         if not self.exists:
             return []
-        self._wait()
-        self._write_put()
+        if self._committing is not None:
+            self._wait()
+        if self._put:
+            self._write_put()
         return self._read(query, tuple(values))
 
     def count(self, statement: str, values: Row) -> int:

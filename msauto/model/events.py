@@ -151,11 +151,12 @@ def ignore(event: Event) -> None:
 
 def guarded(notify: Notify | None) -> Notify:
     """Return what passes events on, if there is anything to pass them to; its errors are ignored."""
+    if notify is None:
+        return ignore
 
     def pass_on(event: Event) -> None:
         try:
-            if notify is not None:
-                notify(event)
+            notify(event)
         except Exception:  # noqa: BLE001 - whatever the error, the run goes on
             return
 
