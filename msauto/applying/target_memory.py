@@ -59,6 +59,8 @@ class TargetMemory:
         """Remember items of the entry; of other entries of the clip, forget what is not of one entry alone."""
         own = self._kept()
         self._context.memory.remember(own, items)
+        if not self._others:
+            return
         shared: Items = {item: None for item in items if not is_of_entry(item)}
         if shared:
             for other in self._others:

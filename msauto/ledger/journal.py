@@ -12,7 +12,7 @@ import secrets
 import socket
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -391,10 +391,9 @@ class _ClipIndex:
             for clips in self._lists_of(kept):
                 clips.remove(kept)
 
-    def _lists_of(self, kept: _KeptClip) -> Iterator[list[_KeptClip]]:
-        yield self.titled[kept.title]
-        for name, value in identifying_values(kept.clip).items():
-            yield self._reporting[name, value]
+    def _lists_of(self, kept: _KeptClip) -> list[list[_KeptClip]]:
+        values = identifying_values(kept.clip)
+        return [self.titled[kept.title], *map(self._reporting.__getitem__, values.items())]
 
     def like(self, clip: ClipIdentity) -> Sequence[_KeptClip]:
         """Return those that agree with a clip in a value: of its values, the one that the fewest have finds them."""
@@ -582,17 +581,18 @@ class LedgerMemory(ClipMemory):
 
     def _kept_key(self, target: TargetId) -> _Key:
         """Return the key of a target as it was kept; a clip of which nothing was remembered gets a new one."""
-        key = self._key_of(target)
-        if target.kind != "asset":
-            return key
         if self._rollbacks != self._store.rollbacks:  # a new key may be gone
             self._rollbacks = self._store.rollbacks
             self._keys.clear()
             self._indexes.clear()
-        if target not in self._keys:
-            for kept in self._titled(key[:2], key[3]):
-                if kept.clip == target.clip:
-                    self._keys[target] = kept.key
+        if target in self._keys:
+            return self._keys[target]
+        key = self._key_of(target)
+        if target.kind != "asset":
+            return key
+        for kept in self._titled(key[:2], key[3]):
+            if kept.clip == target.clip:
+                self._keys[target] = kept.key
         if target not in self._keys:
             self._write_clip((*key[:4], "", secrets.token_hex(8)), target, "")
         return self._keys[target]
