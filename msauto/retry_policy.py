@@ -12,11 +12,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from msauto.concurrency import is_over
+
 LONGEST_PAUSE: Final = 60.0
 """The longest ``Retry-After`` that is waited for, in seconds: with a longer one, a request fails at once."""
 READ_RETRIES: Final = 3
 """How often a read is tried again."""
 _FIRST_READ_PAUSE: Final = 0.2
+_LONGEST_LOOK: Final = 10.0
 
 
 def pause_before_read(asked: float, attempt: int) -> float:
@@ -43,6 +46,13 @@ class RetryPolicy(Struct, frozen=True):
     read_pauses: tuple[float, ...] = (0.2, 0.8, 2.0, 4.0)
     restore_pauses: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 15.0)
     half_open_pauses: tuple[float, ...] = (2.0, 10.0)
+
+    def showing_after(self, seconds: float) -> RetryPolicy:
+        """The policy for a server that may show only after so many seconds what was done: reads go on for so long."""
+        pauses = list(self.read_pauses)
+        while not is_over(left := seconds - sum(pauses)):
+            pauses.append(min(_LONGEST_LOOK, left))
+        return replace(self, read_pauses=tuple(pauses))
 
     @property
     def half_open(self) -> RetryPolicy:

@@ -22,6 +22,7 @@ from msauto.model.desired import ResolvedPlaybooks, ServerIntents
 from msauto.model.events import Event, Notify, TargetPlanned, ignore
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock, HashFile, Journal, Memory
+from msauto.model.result import format_time
 from msauto.model.server import ServerSpec
 from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.limits import Protection
@@ -114,6 +115,8 @@ async def plan_server(
             event = structs.replace(event, error=secrets.redact_message(event.error))
         notify(event)
 
+    delay = spec.dialect.longest_delay
+    overdue = format_time(given.clock.now() - delay) if delay else ""
     try:
         async with connect(spec, read_only=True, clock=given.clock, gives_up=True) as client:
             context = SurveyContext(
@@ -123,6 +126,7 @@ async def plan_server(
                 protection=given.protection,
                 hash_file=hash_file,
                 forget=given.forget,
+                overdue=overdue,
                 secrets=secrets,
                 choice=given.choice,
                 left_out=given.work.left_out,
@@ -231,6 +235,9 @@ async def _connected(
             client = await stack.enter_async_context(connect(spec, clock=stage.clock, **options))
             slots = of_all or asyncio.Semaphore(spec.connections)
             servers[spec.name] = ServerConnection(
-                ServerReader(client, clock=stage.clock), client, slots
+                ServerReader(client, clock=stage.clock),
+                client,
+                slots,
+                spec.dialect.longest_delay.total_seconds(),
             )
         yield servers

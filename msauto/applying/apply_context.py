@@ -23,12 +23,13 @@ class ServerConnection(Struct, frozen=True):
     """The ports of one server, and the readings that its targets share.
 
     ``slots`` bound the targets that are applied at a time, of this server or of all, without those that wait for a
-    restore.
+    restore. ``shows_after``: the seconds after which the server shows at last what was done, by its dialect.
     """
 
     reader: Reader
     sender: Sender
     slots: asyncio.Semaphore
+    shows_after: float = 0.0
     shared: SharedReads = field(default_factory=SharedReads)
 
 

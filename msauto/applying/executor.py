@@ -25,6 +25,7 @@ from msgspec import Struct, field, structs
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.states import TargetProgress, resume
 from msauto.applying.target_executor import TargetExecutor
+from msauto.aspects.plan_builder import LEFT
 from msauto.circuit_breaker import CircuitBreaker, TargetContact
 from msauto.concurrency import ConcurrencySlot, concurrent_list, run_unless
 from msauto.errors import MsautoError, one_line
@@ -85,6 +86,9 @@ async def apply(
         with journal.together():
             for settlement in plan.settlements:
                 memory.remember(settlement.target, {settlement.item: settlement.value})
+                if settlement.thing:
+                    _, _, key = settlement.item.removeprefix(LEFT).partition(":")
+                    journal.adopt(settlement.target, settlement.thing, key, settlement.value)
     run = journal.start(plan, playbooks)
     cancellation, policy = cancellation or Cancellation(), policy or RetryPolicy()
     commits = GroupCommit(journal)
@@ -293,6 +297,10 @@ class ServerExecution(Struct):
     records: Records = field(default_factory=dict)
     probe: ConcurrencySlot | None = None
 
+    def __post_init__(self) -> None:
+        policy = self.context.policy.showing_after(self.connection.shows_after)
+        self.context = structs.replace(self.context, policy=policy)
+
     async def run(self, targets: Targets) -> None:
         """Apply the targets that may start. Those that were begun before are settled in any case."""
         async with asyncio.TaskGroup() as group:
@@ -443,11 +451,12 @@ def _settling(context: ApplyContext, record: TargetRecord) -> ApplyContext:
     """Return the context to settle a target by reading: once, if the server has done long ago what it does."""
     if not context.cancellation.requested:
         return context
+    waited = timedelta(seconds=sum(context.policy.read_pauses))
+    settled_after = max(_SETTLED_AFTER, waited)
     for request in record.requests:
-        if (
-            request.sent is not None
-            and context.clock.now() - parse_datetime(request.sent) < _SETTLED_AFTER
-        ):
+        if request.sent is None:
+            continue
+        if context.clock.now() - parse_datetime(request.sent) < settled_after:
             return context
     return structs.replace(context, policy=structs.replace(context.policy, read_pauses=()))
 

@@ -18,16 +18,16 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Call
-from msauto.applying.verification import Verification, rename_of
+from msauto.applying.verification import Verification, accepted_new, rename_of
 from msauto.aspects import ASPECTS, NUMBERED, is_of_entry
 from msauto.aspects.aspect import Operation, part_of
 from msauto.aspects.comparison import mapping
 from msauto.aspects.downloads import fetched_file
-from msauto.aspects.plan_builder import BETWEEN, LEFT, MADE, PENDING_PREFIX
+from msauto.aspects.plan_builder import BETWEEN, DOUBT, LEFT, MADE, PENDING_PREFIX
 from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Request, Target, TargetId, is_one_entry
 from msauto.model.ports import LiveTarget
-from msauto.model.result import RequestResult
+from msauto.model.result import RequestResult, format_time
 from msauto.model.snapshot import ASSET, EVERY, NEW, TITLE, Effect, Json, Thing, thing_of
 
 Items = dict[str, Json]
@@ -49,6 +49,7 @@ class TargetMemory:
         self._known: Mapping[str, Json] | None = None  # what was remembered before the first write
         self._downloads: dict[int, str] = {}
         self._verified: list[Call] = []
+        self._awaited: Mapping[Thing, Json] | None = None  # nothing was read after the requests
 
     def keep(self, items: Items) -> None:
         """Remember items with the next commit; ``None`` forgets one."""
@@ -162,7 +163,7 @@ class TargetMemory:
         What differs is not remembered. The rest is: else a value that is not reported would be written in every run, as
         long as another one of its target differs. A deleted asset has none.
         """
-        self._verified = []
+        self._verified, self._awaited = [], verification.awaited
         for difference in verification.differences:
             if difference.thing in (ASSET, TITLE):
                 return
@@ -191,7 +192,7 @@ class TargetMemory:
 
     def another_clip(self, results: Sequence[RequestResult]) -> None:
         """Remember nothing of what may have reached another clip; what runs once may have run, or not."""
-        self._verified = []
+        self._verified, self._awaited = [], {}
         for index, result in enumerate(results):
             if result.outcome in {"done", "unverified"}:
                 self.keep(self._in_doubt(index))
@@ -199,9 +200,22 @@ class TargetMemory:
     def target_finished(self, results: Sequence[RequestResult]) -> None:
         """Remember what was verified, and what a journalled request left that was not sent after all."""
         self._context.commits.note(*self._verified)
+        self.keep(self._doubts(results))
         index = self._journalled
         if index is not None and results[index].outcome == "not sent":
             self.keep(self._items_if_not_done(index, results))
+
+    def _doubts(self, results: Sequence[RequestResult]) -> Items:
+        """Return what accepted requests made and reading has not shown: the next plan looks for it."""
+        awaited = self._awaited
+        if awaited is None:
+            awaited = accepted_new(self._target, results)
+        items: Items = {}
+        run, now = self._context.run, format_time(self._context.clock.now())
+        for number, ((aspect, key), value) in enumerate(awaited.items()):
+            doubt: Items = {"key": key, "run": run, "at": now, "value": value}
+            items[f"{DOUBT}{aspect}:{run} {number}"] = doubt
+        return items
 
     def _items_left(self, live: LiveTarget, verification: Verification) -> Items:
         """Return how the run left what it wrote, unless its key holds a secret; what it made itself is ours."""

@@ -38,6 +38,7 @@ from msauto.model.snapshot import (
     is_equal,
     lost_attributes,
     name_of,
+    overlay,
     predict,
     predict_one,
     thing_of,
@@ -200,7 +201,8 @@ class Verification(Struct, frozen=True):
 
     ``left`` is how the run left what it made and changed: live key and value by aspect and key. ``remembered`` are the
     items that the ledger keeps of what reading does not show, ``None`` forgets one. ``seen`` counts what reading shows;
-    ``unseen`` are the aspects of what it does not show, or not the whole of.
+    ``unseen`` are the aspects of what it does not show, or not the whole of. ``awaited`` is what accepted requests made
+    and reading does not show, or shows more than once, with its value.
     """
 
     differences: tuple[Difference, ...] = ()
@@ -209,6 +211,7 @@ class Verification(Struct, frozen=True):
     seen: int = 0
     unseen: tuple[AspectName, ...] = ()
     notes: tuple[str, ...] = ()
+    awaited: dict[Thing, Json] = field(default_factory=dict)
 
 
 def things_to_verify(target: Target, effects: Sequence[Effect]) -> list[Thing]:
@@ -253,9 +256,18 @@ def verify(
         expected, read = named, {}
         comparison = compare(named, (), read, ASPECTS)
     differences: list[Difference] = []
+    missing: list[Thing] = []
     for thing, expectation in expected.items():
         if expectation.done and comparison.verdicts[thing] in ("before", "else"):
-            differences.append(_difference(thing, expectation, comparison))
+            difference = _difference(thing, expectation, comparison)
+            differences.append(difference)
+            is_missing = difference.live in (None, False) and not difference.shown_as
+            if is_missing or thing in comparison.twice:
+                missing.append(thing)
+    awaited: dict[Thing, Json] = {}
+    if missing:
+        made = accepted_new(target, results)
+        awaited = {thing: made[thing] for thing in missing if thing in made}
     beside = _beside(target, comparison, named, read, differences)
     differences += beside.differences
     if where := elsewhere(target, live):
@@ -269,7 +281,29 @@ def verify(
         len(shown),
         tuple([ASPECTS[thing[0]].name for thing in comparison.unseen if thing in named]),
         tuple(beside.notes),
+        awaited,
     )
+
+
+def accepted_new(target: Target, results: Sequence[RequestResult]) -> dict[Thing, Json]:
+    """Return what accepted requests made, with its value: items of lists, and what shows slowly."""
+    made: dict[Thing, Json] = {}
+    for request, result in zip(target.requests, results, strict=False):
+        for effect in request.effects:
+            thing = effect.thing
+            if effect.after is None:
+                made.pop(thing, None)
+            elif thing in made:
+                made[thing] = overlay(made[thing], effect.after)
+            elif _was_accepted(result) and not effect.secret:
+                is_new = effect.before is None and isinstance(ASPECTS[thing[0]], ListAspect)
+                if is_new or effect.slow:
+                    made[thing] = effect.after
+    return made
+
+
+def _was_accepted(result: RequestResult) -> bool:
+    return result.outcome == "done" and result.status is not None and result.status < 400
 
 
 class _Beside(NamedTuple):
@@ -410,7 +444,7 @@ def _left(
     """Return how the run left each thing, and the clip. What was made is ours only if its request was accepted."""
     is_ours: dict[Thing, bool] = {}
     for request, result in zip(target.requests, results, strict=False):
-        was_accepted = result.status is not None and result.status < 400
+        was_accepted = _was_accepted(result)
         for effect in request.effects:
             existed = effect.before is not None or effect.after is None
             is_ours[effect.thing] = was_accepted or existed

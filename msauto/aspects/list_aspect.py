@@ -16,7 +16,17 @@ from msgspec import structs
 from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, Item, Items, mapping, text_of
 from msauto.aspects.matching import ListItem, Matching, match
-from msauto.aspects.plan_builder import LEFT, MADE, PlanContext, is_kept, left_alone, refuse
+from msauto.aspects.plan_builder import (
+    LEFT,
+    MADE,
+    Doubt,
+    PlanContext,
+    doubts_of,
+    is_kept,
+    left_alone,
+    refuse,
+    tell_doubt,
+)
 from msauto.aspects.positions import check_in_point_stays
 from msauto.model.desired import DesiredList, Sourced, TaskSource
 from msauto.model.live import Asset
@@ -34,9 +44,11 @@ from msauto.model.snapshot import (
     Part,
     Thing,
     is_equal,
+    name_of,
 )
 from msauto.secrets.redaction import HIDDEN
 
+_MOST_TOLD = 10
 CORRECT_NUMBER = "correct the number on the server, or take the task out"
 
 
@@ -137,6 +149,7 @@ class ListAspect(Aspect):
         if self.positions:
             check_in_point_stays(context)
         everything = self.live(context)
+        unseen = self.unseen(context, everything)
         items = self._resolved(context, desired, everything)
         absent = [item for item in items if not item.present]
         matching = self._matched(context, desired, items, everything)
@@ -150,9 +163,74 @@ class ListAspect(Aspect):
             self._expect_no_others(context, desired, absent, everything)
         if context.memory:
             matching = self.without_kept(context, matching)
+        if unseen:
+            matching = self._without_unseen(context, matching, unseen)
         self.write(context, matching)
         if matching.surplus:
             self._note_emptied(context, desired, matching)
+
+    def unseen(self, context: PlanContext, live: dict[str, Item]) -> list[Doubt]:
+        """Return what accepted requests made and is still in doubt: a warning. What is seen alone is ours."""
+        unseen: list[Doubt] = []
+        for doubt in doubts_of(context, self.name):
+            keys = self._keys_of_doubt(context, doubt, live)
+            if len(keys) == 1:
+                self._settle(context, doubt, keys[0], live)
+                continue
+            shown = "it does not show"
+            if keys:
+                shown = f"it shows as {' and '.join([f'{self.prefix}{key}' for key in keys])}"
+            if len(unseen) < _MOST_TOLD:
+                tell_doubt(context, self._called(doubt.key, doubt.value), doubt, shown)
+            unseen.append(doubt)
+        return unseen
+
+    def _keys_of_doubt(self, context: PlanContext, doubt: Doubt, live: Items) -> list[str]:
+        """Return the live items that what is in doubt may be: by its key, else at its place."""
+        if doubt.key in live and self.tells_by_key(context):
+            return [doubt.key]
+        place = self.place(doubt.value)
+        keys: list[str] = []
+        for key, value in live.items():
+            if place is not None and self.place(value) == place:
+                keys.append(key)
+        return keys
+
+    def _settle(self, context: PlanContext, doubt: Doubt, key: str, live: dict[str, Item]) -> None:
+        """Note that what was in doubt is seen, and ours if it is as the request made it."""
+        value, settled = live[key], context.builder.settled
+        settled.append((doubt.item, None, ""))
+        if self.misses(doubt.value, value):
+            return
+        made = mapping(doubt.value)
+        hidden = {name: made[name] for name in self.hidden(doubt.value, value)}
+        if hidden:
+            live[key] = {**hidden, **value}
+            settled.append((f"{self.name}:{key}", hidden, ""))
+        if doubt.key.startswith(NEW):
+            settled.append((f"{MADE}{self.name}:{key}", True, ""))
+        thing = name_of((self.name, doubt.key))
+        settled.append((f"{LEFT}{self.name}:{key}", [live[key], doubt.run], thing))
+
+    def _without_unseen(
+        self, context: PlanContext, matching: Matching, unseen: Sequence[Doubt]
+    ) -> Matching:
+        """Return what is to be written, without new items that may be what is in doubt; it may show at any time.
+
+        None may take the number that it has.
+        """
+        keys = {doubt.key for doubt in unseen}
+        handles: set[Hashable] = set()
+        for doubt in unseen:
+            handles.update(self.handles(mapping(doubt.value)))
+        present = []
+        for item, key in matching.present:
+            may_be_made = item.key in keys or not handles.isdisjoint(item.handles)
+            if key is not None or not (may_be_made or self.numbered):
+                present.append((item, key))
+        unwanted = context.builder.unwanted
+        unwanted[:] = [(name, kind) for name, kind in unwanted if name != self.name]
+        return structs.replace(matching, present=present)
 
     def _resolved(
         self, context: PlanContext, desired: DesiredList[Any], live: Items
@@ -654,13 +732,16 @@ class ListAspect(Aspect):
 
     def _left_alone(self, key: str, effect: Expected) -> str:
         """Return the note on an item of which it is not known whether it is still as the run left it."""
-        what = f"{self.called} {self.prefix}{key}"
-        if key.startswith(NEW):
-            what = f"the new {self.called} {effect.after}"
         why = "how the run left it"
         if effect.before is None:
             why = "whether the run made it"
-        return f"{what} is left alone: it is not known {why}"
+        return f"{self._called(key, effect.after)} is left alone: it is not known {why}"
+
+    def _called(self, key: str, value: Json) -> str:
+        """Return how a thing of a run is called in messages; one without a key yet by its value."""
+        if key.startswith(NEW):
+            return f"the new {self.called} {value}"
+        return f"{self.called} {self.prefix}{key}"
 
     # Shown -----------------------------------------------------------------------------------------------------------
 

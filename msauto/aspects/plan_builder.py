@@ -102,6 +102,10 @@ class PlanBuilder:
         """What was changed outside, by the aspect and how the change of it is called."""
         self.is_keeping = False
         """Something that others changed stays as it is."""
+        self.is_in_doubt = False
+        """Something that an accepted request made does not show, and is not made again."""
+        self.settled: list[tuple[str, Json, str]] = []
+        """Items that the ledger is to hold, and the thing of the run that an item shows to have made it."""
         self.news = 0
         self.wait = 0.0
         self._requests: list[tuple[int, Request]] = []
@@ -303,6 +307,46 @@ def _changed(left: Json, live: Json) -> str:
     return f"{_now(live)}, and the run left {_quoted(left)}"
 
 
+class Doubt(Struct, frozen=True):
+    """What an accepted request made, while reading does not show it, or shows it more than once.
+
+    ``item`` is where the ledger has it. ``key`` is that of its thing in ``run``, and ``value`` what it is to be.
+    """
+
+    item: str
+    key: str
+    run: str
+    value: Json
+
+
+def doubts_of(context: PlanContext, name: AspectName) -> list[Doubt]:
+    """Return what is in doubt of an aspect until it is seen."""
+    doubts: list[Doubt] = []
+    prefix = f"{DOUBT}{name}:"
+    for item, known in context.memory.items():
+        if item.startswith(prefix) and isinstance(known, dict):
+            doubts.append(Doubt(item, str(known["key"]), str(known["run"]), known["value"]))
+    return doubts
+
+
+def tell_doubt(context: PlanContext, what: str, doubt: Doubt, shown: str) -> None:
+    """Warn of what is in doubt: it is not made again, and the run ends with 3."""
+    context.builder.is_in_doubt = True
+    context.warn(
+        f"run {doubt.run} made {what}, which the server accepted: {shown}, and it is not made again\n"
+        "check the server, and set `shows_after` in its dialect; --forget-pending ends this warning"
+    )
+
+
+def settlements_of(builder: PlanBuilder, kept: Mapping[str, TargetId]) -> Iterator[Settlement]:
+    """Yield what the ledger is to hold of what was in doubt and is seen. ``kept`` has the target of each item."""
+    owner: TargetId | None = None
+    for item, value, thing in builder.settled:
+        owner = kept.get(item, owner)
+        if owner is not None:
+            yield Settlement(owner, item, value, thing)
+
+
 def adopted(context: PlanContext, kept: Mapping[str, TargetId]) -> Iterator[Settlement]:
     """Yield what the ledger is to hold of things that others have set as desired: as a run would have left them.
 
@@ -310,6 +354,7 @@ def adopted(context: PlanContext, kept: Mapping[str, TargetId]) -> Iterator[Sett
     """
     if not context.memory:
         return
+    yield from settlements_of(context.builder, kept)
     for effect in context.builder.holding:
         item = f"{LEFT}{effect.aspect}:{effect.key}"
         known = context.memory.get(item)
@@ -337,6 +382,8 @@ PENDING_PREFIX = "pending:handler:"
 """Prefix of the item of a handler that has not run since a run changed its target."""
 LEFT = "left:"
 """Prefix of the item of a thing as the last run left it: its value, and the run."""
+DOUBT = "pending:doubt:"
+"""Prefix of the item of what an accepted request made, and reading has not shown."""
 MADE = "made:"
 """Prefix of the item of a thing that a run made and the server gave a key."""
 BETWEEN = "segment-between:"

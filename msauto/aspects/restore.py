@@ -8,7 +8,13 @@ from typing import Annotated, ClassVar
 from msauto.aspects.arguments import TaskArguments, asset_key
 from msauto.aspects.aspect import Aspect, Detail
 from msauto.aspects.merging import Merging
-from msauto.aspects.plan_builder import Phase, PlanContext, refuse
+from msauto.aspects.plan_builder import (
+    Phase,
+    PlanContext,
+    doubts_of,
+    refuse,
+    tell_doubt,
+)
 from msauto.documents.strict_model import Model, key
 from msauto.documents.value_types import IF_MAP, Else, Opt, Span, Then
 from msauto.model import requests
@@ -59,8 +65,14 @@ class Restore(Aspect):
         """Bring the file back where it is not on disk."""
         is_there = bool(context.asset.hires)
         effect = Effect(self.name, "hires", is_there, True, slow=True)
+        doubts = doubts_of(context, self.name)
         if is_there:
             context.builder.hold(effect)
+            context.builder.settled += [(doubt.item, None, "") for doubt in doubts]
+        for doubt in doubts:
+            if not is_there:
+                tell_doubt(context, "the high-resolution file", doubt, "it is not on disk")
+        if is_there or doubts:
             return
         if context.asset.archive == "":
             raise refuse(

@@ -97,7 +97,8 @@ class Segments(SegmentArguments):
     def plan(self, context: PlanContext, part: DesiredSegments) -> None:
         """Make the segments as desired, one by one or as a segmentation."""
         if part.segmentation is not None:
-            plan_segmentation(self, context, part)
+            if not self.unseen(context, self.live(context)):
+                plan_segmentation(self, context, part)
             return
         has_no_number = any(sourced.value.number is ABSENT for sourced in part.items)
         if has_no_number or context.server.dialect.numbers_by_start:

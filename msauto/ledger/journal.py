@@ -20,7 +20,7 @@ from datetime import datetime
 from msgspec import UNSET, Struct, structs
 from msgspec.json import decode
 
-from msauto.codec import dump, load, to_json
+from msauto.codec import dump, from_json, load, to_json
 from msauto.errors import LedgerError
 from msauto.ledger.history import count_sent, not_begun, read_targets, run_id
 from msauto.ledger.locks import Lock, Locks, this_process
@@ -50,6 +50,12 @@ _TARGETS = 500  # targets that are written at a time
 _RECORD = Upsert.of(
     "record", "run, target", "begun, sent, requests, outcome, message, differences, left_as, notes"
 )
+_RECORD_OF = """
+    SELECT r.run, r.target, r.left_as FROM record r
+    JOIN target t ON t.run = r.run AND t.position = r.target
+    WHERE r.run IN (SELECT id FROM run WHERE name = ?)
+    AND t.server = ? AND t.database = ? AND t.kind = ? AND t.name = ?"""
+_COMPLETE = "UPDATE record SET left_as = ? WHERE run = ? AND target = ?"
 _REQUEST = Upsert.of("request", "run, target, position", "known")
 
 
@@ -104,6 +110,14 @@ class LedgerJournal:
                     return lock
                 lock.release()
             self.next_run = new_run_name(self._now())
+
+    def adopt(self, target: TargetId, thing: str, key: str, left: Json) -> None:
+        """Complete the record of an earlier run: a thing that it made is seen. ``left``: the value, and that run."""
+        value, run = from_json(tuple[Json, str], left)
+        names = (target.server, target.database, target.kind, target.name)
+        for number, position, text in self._store.read(_RECORD_OF, (run, *names)):
+            known = {**json.loads(text or "{}"), thing: [key, value]}
+            self._store.write(_COMPLETE, (dump(known), number, position))
 
     def reopen(self, run: str, targets: Sequence[Target]) -> bool:
         """Continue the record of a run that died; no other process can until it is ended, or left."""

@@ -364,6 +364,10 @@ class Settlement(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     target: Annotated[TargetId, Meta(description="the target that it belongs to")]
     item: Annotated[str, Meta(description="what is settled")]
     value: Annotated[Json, Meta(description="its value")]
+    thing: Annotated[
+        str,
+        Meta(description="what an earlier run made, and is seen only now: its name in that run"),
+    ] = ""
 
 
 class Refusal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -208,6 +208,9 @@ class Journal(Protocol):
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan; return the run's name."""
 
+    def adopt(self, target: TargetId, thing: str, key: str, left: Json) -> None:
+        """Complete the record of an earlier run: a thing that it made is seen. ``left``: the value, and that run."""
+
     def reopen(self, run: str, targets: Sequence[Target]) -> bool:
         """Continue the record of a run that died, with all its ``targets``; ``False`` if it is still alive."""
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -105,6 +106,14 @@ class Dialect:
         "name. `text`, `item`: always so. An item that is sent as a text is compared as a text; a link or date, "
         "which no text carries, is refused when planning unless the channel shows it already",
     )
+    shows_after: int = field(
+        default=0,
+        metadata={
+            "description": "After how many seconds the server surely shows what was done, such as those between two "
+            "versions of a feed. Applying waits so long. What an accepted request made and does not show is made again "
+            "only after that time; with `0`, applying waits a few seconds, and it is not made again by itself"
+        },
+    )
     position_origin: Literal["file", "in"] = _switch(
         "file",
         "Where positions count from. The first frame of the file, or the IN point (`first_frame`). Playbooks "
@@ -117,6 +126,11 @@ class Dialect:
     )
 
     # Questions that several packages ask. Every other key is used in one module (tests/lint/dialect_keys.py).
+
+    @property
+    def longest_delay(self) -> timedelta:
+        """After what time the server surely shows what was done; none: that is not known."""
+        return timedelta(seconds=self.shows_after)
 
     @property
     def removes_links(self) -> bool:

@@ -81,7 +81,8 @@ class SurveyContext(Struct, frozen=True):
 
     ``protection`` also takes the links of assets that are deleted or lose something: folders are protected, too.
     ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
-    left something pending for; ``forget`` treats that as settled. ``answers`` is how this server reports XMP fields.
+    left something pending for; ``forget`` treats that as settled. What was made before ``overdue``
+    would show by now. ``answers`` is how this server reports XMP fields.
     ``left_out`` is what tasks ask of this server that the plan leaves out.
     ``secrets`` are those known so far. ``choice`` narrows the run to some targets. ``similar`` finds live
     titles for errors. ``notify`` receives the progress.
@@ -94,6 +95,7 @@ class SurveyContext(Struct, frozen=True):
     hash_file: HashFile | None = None
     pending: frozenset[tuple[str, str]] = frozenset()
     forget: bool = False
+    overdue: str = ""
     answers: XmpAnswers = field(default_factory=XmpAnswers)
     secrets: Secrets = field(default_factory=Secrets)
     similar: SimilarTitles = field(default_factory=SimilarTitles)
@@ -360,14 +362,15 @@ class AssetSurvey:
             left_out.settlements = tuple(recalled.settlements)
             return left_out
         settlements = (*recalled.settlements, *adopted(plan, recalled.kept))
-        if not builder.changes and not here:
-            unwanted = self._skipped("when", *builder.warnings)
+        if not builder.changes and (builder.is_in_doubt or not here):
+            reason: SkipReason = "left out" if builder.is_in_doubt else "when"
+            unwanted = self._skipped(reason, *builder.warnings)
             unwanted.settlements = settlements
             return unwanted
         if not builder.changes:
             state: PlannedState = "kept" if builder.is_keeping else "unchanged"
             return SurveyedTarget(state, None, tuple(builder.warnings), settlements)
-        if not recalled.items:
+        if not recalled.items and not recalled.settlements:
             self._warn_of_another_recording(clip, builder)
         builder.look(*self._layers.depends_on)
         target = _target_of(plan, clip, deletes=entries is not None)
@@ -462,8 +465,15 @@ class AssetSurvey:
             answer = await self._reader.read_asset(database, Address(kept.name))
             return answer is None or compare_clips(kept.clip, answer).answer == "other"
 
-        forget = self._context.forget
-        return await recall(self._context.memory, target, self._group.names, is_gone, forget=forget)
+        context = self._context
+        return await recall(
+            context.memory,
+            target,
+            self._group.names,
+            is_gone,
+            forget=context.forget,
+            overdue=context.overdue,
+        )
 
     async def _plan_context(
         self,
@@ -705,9 +715,16 @@ def finished(
     half-way.
     """
     warnings = tuple(builder.warnings)
+    left_out = None
+    if builder.is_in_doubt:
+        left_out = SkippedTarget(
+            target.server, target.database, target.kind, target.name, "left out"
+        )
     if not builder.changes:
         state: PlannedState = "kept" if builder.is_keeping else "unchanged"
-        return SurveyedTarget(state, None, warnings, settlements)
+        if left_out is not None:
+            state = "skipped"
+        return SurveyedTarget(state, None, warnings, settlements, skipped=left_out)
     sent = builder.requests()
     most = context.server.request_line
     for request in sent:
@@ -731,7 +748,8 @@ def finished(
         holding=tuple(builder.holding) or UNSET,
     )
     target = with_digests(target, live, builder.depends_on, context.secrets)
-    return SurveyedTarget("changed", target, warnings, settlements, tuple(builder.claimed_places))
+    claimed = tuple(builder.claimed_places)
+    return SurveyedTarget("changed", target, warnings, settlements, claimed, left_out)
 
 
 def shown_context(live: LiveTarget, sent: Sequence[Request]) -> TargetContext | None:

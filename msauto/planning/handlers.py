@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from msauto.aspects import is_of_entry
 from msauto.aspects.comparison import mapping
-from msauto.aspects.plan_builder import LEFT, PENDING_PREFIX, answer_told, certain
+from msauto.aspects.plan_builder import DOUBT, LEFT, PENDING_PREFIX, answer_told, certain
 from msauto.model.desired import Desired, DesiredAsset, Handler
 from msauto.model.plan import Change, Settlement, TargetId, is_one_entry
 from msauto.model.ports import Memory, Remembered
@@ -41,11 +41,13 @@ async def recall(
     is_gone: IsGone | None = None,
     *,
     forget: bool,
+    overdue: str = "",
 ) -> RecalledItems:
     """Return what is remembered of a target; of an asset, its title or one of ``titles`` may have been another entry's.
 
     ``is_gone``: the title of what is remembered no longer leads to what may be its clip. ``forget`` settles what is
-    pending or in doubt: pending items are dropped, and what was sent has run.
+    pending or in doubt: pending items are dropped, and what was sent has run. What was made before ``overdue`` would
+    show by now.
     """
     recalled = RecalledItems()
     for record in memory.records(target, titles):
@@ -60,8 +62,10 @@ async def recall(
             elif not is_sure:
                 items = {} if is_of_others else _in_doubt_of(record)
         for item, value in items.items():
-            owner = kept if is_sure else target
-            if forget and item.startswith("pending:"):
+            is_pending = item.startswith("pending:")
+            owner = kept if is_sure or is_pending else target
+            is_overdue = item.startswith(DOUBT) and str(mapping(value).get("at")) < overdue
+            if is_overdue or (forget and is_pending):
                 recalled.settlements.append(Settlement(kept, item, None))
                 continue
             if forget and mapping(value).get("unverified"):

@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from msauto.aspects import CHANNEL_ITEMS, DELETION, operation
 from msauto.aspects.merging import Merging
-from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, refuse
+from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, refuse, settlements_of
 from msauto.concurrency import concurrent_list
 from msauto.errors import PlanningError, UnreachableError, described
 from msauto.model import events
@@ -460,8 +460,8 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
     target = Target(
         server.name, "", "rss_channel", channel.name, address=address, address_after=address
     )
-    recalled = await recall(context.memory, target.id, forget=False)
-    memory = recalled.items
+    forget, overdue = context.forget, context.overdue
+    recalled = await recall(context.memory, target.id, forget=forget, overdue=overdue)
     title, live = f"channel {channel.name}", LiveTarget(channel=channel)
 
     def planned(channels: Sequence[DesiredChannel]) -> PlanBuilder:
@@ -471,7 +471,7 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
         builder = PlanBuilder()
         builder.warnings += desired.notes
         plan = PlanContext(
-            server, "", "", "", title, channel.name, Asset(None), live, builder, memory
+            server, "", "", "", title, channel.name, Asset(None), live, builder, recalled.items
         )
         CHANNEL_ITEMS.plan(
             structs.replace(plan, required_live=desired.required_live, hide=context.secrets.mask),
@@ -483,7 +483,8 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
     for member in group.protecting:
         for kept in _evaluate([member], DesiredChannel):
             check_items(declared, kept, lambda channels: planned(channels).changes, kept.source)
-    return finished(context, target, builder, live)
+    settlements = (*recalled.settlements, *settlements_of(builder, recalled.kept))
+    return finished(context, target, builder, live, settlements)
 
 
 async def _plan_database(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:

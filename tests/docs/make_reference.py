@@ -195,9 +195,9 @@ def dialect_keys() -> str:
     hints = get_type_hints(Dialect)
     rows = []
     for key in fields(Dialect):
-        choices = [f"`{value}`" for value in get_args(hints[key.name])] or [
-            f"a text; `{key.default}`"
-        ]
+        kind = "a number" if hints[key.name] is int else "a text"
+        choices = [f"`{value}`" for value in get_args(hints[key.name])]
+        choices = choices or [f"{kind}; `{key.default}`"]
         rows.append(f"| `{key.name}` | {', '.join(choices)} | {key.metadata['description']} |\n")
     return "| key | values | means |\n|---|---|---|\n" + "".join(rows)
 

@@ -12,7 +12,7 @@ do, see :class:`tests.stories.Others`; ``wait`` are seconds that pass; ``server`
 ``frame_rate`` change. ``file`` writes one, ``playbook`` tasks, and ``command`` is one of the command line with its
 exit ``code``.
 ``options`` are those of planning. ``faults`` hold while a plan is applied, and others do something ``meanwhile``:
-once, ``before`` or ``after`` a request.
+once, ``before`` or ``after`` a request. What a fault puts off is done at the end, with ``late`` in a step ``late``.
 
 An applied plan is ok, unless ``outcome``, ``outcomes`` or ``ok`` declares otherwise. A plan has no errors but
 ``errors``, or is ``refused`` as a whole. ``warnings``, ``message``, ``text`` (of the plan) and ``says`` (of the
@@ -140,6 +140,8 @@ class _Steps:
                 self._stage.dialect = {**self._stage.dialect, **given}
             case "shows":
                 said["shows"] = given
+            case "late":
+                self._stage.sim.deferred.finish()
             case "file":
                 (self._stage.folder / given).write_text(said.pop("content"), encoding="utf-8")
             case "frame_rate":
@@ -210,7 +212,8 @@ class _Steps:
         self._stage.sim.clear_log()
         result: Result = run()
         self._known[f"RUN{len(self._known) + 1}"] = result.run
-        self._stage.sim.deferred.finish()
+        if not said.pop("late", False):
+            self._stage.sim.deferred.finish()
         faults.clear()
         return result
 

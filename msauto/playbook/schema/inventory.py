@@ -54,6 +54,9 @@ _Version = Annotated[
 ]
 
 
+_LONGEST_DELAY = 3600
+
+
 def _dialect_fields() -> dict[str, Any]:
     hints = get_type_hints(Dialect)
     fields: dict[str, Any] = {}
@@ -61,6 +64,8 @@ def _dialect_fields() -> dict[str, Any]:
         kind: Any = hints[option.name]
         if kind is str:
             kind = Annotated[str, Field(min_length=1)]
+        elif kind is int:
+            kind = Annotated[int, between(0, _LONGEST_DELAY)]
         description = f"{option.metadata['description']}; default {option.default}"
         fields[option.name] = (Annotated[kind | None, types.TEMPLATED], key(description))
     return fields

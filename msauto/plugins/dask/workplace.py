@@ -296,7 +296,9 @@ async def _execute(
     admit = context.journal.check
     async with AsyncMediaServer(spec, admit=admit, read_only=shared.settles) as client:
         slots = asyncio.Semaphore(shared.forks or spec.connections)
-        connection = ServerConnection(ServerReader(client, clock=context.clock), client, slots)
+        reader = ServerReader(client, clock=context.clock)
+        delay = spec.dialect.longest_delay.total_seconds()
+        connection = ServerConnection(reader, client, slots, delay)
         execution = ServerExecution(
             context,
             connection,

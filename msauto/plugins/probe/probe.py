@@ -537,6 +537,7 @@ _NEVER_TRIED = {
     "folder_missing": "the trial would create a folder, which the interface cannot delete",
     "link_title": "the trial would make a link, which the interface cannot remove",
     "link_delete": "trying could delete the clip instead of its link",
+    "shows_after": "one trial does not show how long it takes at most",
     "rss_update": "the trial would change a channel that is on air",
     "rss_body": "the trial would change a channel that is on air",
 }

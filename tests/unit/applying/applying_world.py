@@ -29,7 +29,7 @@ from msauto.model.desired import SelectRef, TaskSource
 from msauto.model.events import Event
 from msauto.model.identity import ClipEntries, ClipIdentity
 from msauto.model.live import Asset, Entry, Folder, Link, Listing, Marker, RssChannel, Xmp
-from msauto.model.plan import Address, Change, Plan, Request, Target
+from msauto.model.plan import Address, Change, Plan, Request, Target, TargetId
 from msauto.model.ports import Answer, DownloadObserver, NamedKind, Reader
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.model.snapshot import Effect, Json, Seen, digest
@@ -271,6 +271,9 @@ class DictJournal:
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         self.lines.append(("start",))
         return "run-1"
+
+    def adopt(self, target: TargetId, thing: str, key: str, left: Json) -> None:
+        self.lines.append(("adopt", target.name, thing, key, str(left)))
 
     def reopen(self, run: str, targets: Sequence[Target]) -> bool:
         self.lines.append(("reopen", run))
