@@ -440,9 +440,9 @@ class AssetSurvey:
         if clip.asset.finalized is False and desired.unfinalized == "error":
             strictest = next(task for task in declared if task.unfinalized == "error")
             raise refuse(
-                f"{clip.title!r} is still being recorded: the server does not report finalized as true",
+                f"{clip.title!r} is still being recorded",
                 strictest.source,
-                "wait until it is finalized, or write `unfinalized: skip` or `unfinalized: allow`",
+                "wait until it is finalized, or write `unfinalized: skip` or `allow`",
             )
         if clip.asset.finalized is False and desired.unfinalized == "skip":
             return False

@@ -119,7 +119,10 @@ def wrap(line: Line, width: int) -> list[tuple[TextSpan, ...]]:
 
 
 def _unbroken(span: TextSpan, space: int, rest: int) -> Iterator[str]:
-    """Yield what stays on one row: all of a span, its two sides of an arrow, or words, cut where a row is too short."""
+    """Yield what stays on one row: all of a span, its two sides of an arrow, or words, cut where a row is too short.
+
+    A path is not: it is copied whole.
+    """
     if span.together and display_width(span.text.rstrip()) <= max(space, rest):
         yield span.text
         return
@@ -129,7 +132,8 @@ def _unbroken(span: TextSpan, space: int, rest: int) -> Iterator[str]:
         return
     for word in _WORD.findall(span.text) or [span.text]:
         bare = word.rstrip()
-        if display_width(bare) <= space:
+        is_path = bare.startswith("/") and bare.isascii()
+        if is_path or display_width(bare) <= space:
             yield word
             continue
         *parts, last = parts_of_width(bare, space)

@@ -150,7 +150,8 @@ def _print_runs(found: PastRuns, flags: Flags) -> None:
 def _show_batch(summary: RunSummary, flags: Flags) -> None:
     """Show a batch: its summary, and what was delivered to other systems."""
     past_batches = sockets.find("records", "batch")
-    print_result(past_batches.render_history(flags.inputs.ledger, summary, flags.format))
+    layout = layout_of(flags)
+    print_result(past_batches.render_history(flags.inputs.ledger, summary, flags.format, layout))
 
 
 def _show_attempt(summary: RunSummary, flags: Flags) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 import click
+from msgspec import structs
 
 from msauto.api.inputs import ledger_place
 from msauto.cli.flags import Display, flag, layout_of, no_color_flag, parse_age
@@ -68,6 +69,7 @@ def command() -> None:
 @click.option(
     "--failed", is_flag=True, help="Run only jobs that failed, were skipped or were not attempted."
 )
+@click.option("--now", is_flag=True, help="Also outside the window.")
 @click.option("--check", is_flag=True, help="Plan only: write nothing anywhere.")
 @click.option(
     "--format",
@@ -85,6 +87,7 @@ def run(
     file: str,
     names: tuple[str, ...],
     failed: bool,
+    now: bool,
     check: bool,
     form: str,
     state_dir: str | None,
@@ -102,6 +105,8 @@ def run(
         stderr = JournalStream(stderr)
     with redirect_stderr(stderr):
         batch = open_batch(file, state_dir, print_message, check=check)
+        if now:
+            batch = structs.replace(batch, window=None)
         job_names = [job.name for job in batch.jobs]
         for name in names:
             if name not in job_names:
@@ -117,7 +122,7 @@ def run(
     if form == "json":
         summary = render_json(result)
     else:
-        summary = render_text(result, colour=use_colour(sys.stdout, no_color=no_color))
+        summary = render_text(result, layout=layout_of(Display(no_color=no_color)))
     try:
         print_result(summary)
     except OutputError as error:

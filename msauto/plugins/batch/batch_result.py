@@ -166,6 +166,7 @@ class BatchResult(Struct, frozen=True, kw_only=True):
     outcome: Annotated[BatchOutcome, Meta(description="how it ended")] = "running"
     code: Annotated[int | None, Meta(description="its exit code; null while it runs")] = None
     reason: Annotated[str, Meta(description="why no job was run")] = ""
+    window: Annotated[str, Meta(description="the window of the batch; empty without one")] = ""
     scheduled: Annotated[
         Moment | None, Meta(description="the start of the schedule; null: by hand")
     ] = None

@@ -122,6 +122,7 @@ class BatchSession:
             file=self.batch.file,
             started=now,
             handled=handled,
+            window=str(self.batch.window or ""),
             check=self.choice.check,
             msauto=__version__,
             user=origin_of(())[USER],
@@ -219,7 +220,7 @@ class BatchSession:
             may_run = self.choice.check or window.is_open(now)
             if not may_run:
                 why = outside_of(window, now)
-                self.log.tell(f"Refused: {why}\n  → run it within the window")
+                self.log.tell(f"Refused: {why}\n  → run it within the window, or add --now")
                 return self._ended(REFUSED, why)
         jobs = self._chosen_jobs()
         if not jobs:

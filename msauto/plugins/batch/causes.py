@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Annotated, Final
 
@@ -20,6 +20,13 @@ from msauto.report.texts import target_key
 _ALL_NAMED: Final = 10
 _NAMED: Final = 5
 """Up to 10 names are all given; of more, the first 5."""
+RECIPES: Final[Mapping[CauseKind | None, str]] = {
+    "no connection": "start the server, or correct its `url`",
+    "no answer": "restart the server, or raise `timeouts`",
+    "busy": "let the server finish its work, or lower `connections`",
+    "account rejected": "correct `auth` of the server, or the rights of the account",
+}
+"""What to do where the server is the cause: all its targets are one cause."""
 _MOST_REASONS: Final = 20
 """How many reasons of one server, outcome and kind are shown separately."""
 
@@ -42,7 +49,7 @@ class Cause(Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The number, the outcome and the reason, in one line."""
-        text = f"{self.count} {self.outcome}"
+        text = f"{self.count} {self.kind if self.kind in RECIPES else self.outcome}"
         if self.message:
             text += f": {self.message}"
         return text
@@ -89,8 +96,8 @@ def is_settled(result: TargetResult) -> bool:
     return any(request.outcome == "unverified" for request in result.requests)
 
 
-Group = tuple[str, Outcome, CauseKind | None]
-"""A server, what came of targets on it, and the kind of the cause."""
+Group = tuple[str, Outcome | None, CauseKind | None]
+"""A server, what came of targets on it (``None``: not done, for a cause with a recipe), and the kind of the cause."""
 Reasons = dict[tuple[str, str], list[TargetResult]]
 """Targets by why they are not done (without their titles), and what to do."""
 
@@ -107,8 +114,11 @@ def causes_of(results: Iterable[TargetResult], lost: Collection[str]) -> Causes:
         target = result.target
         message, remedy = _reason(result)
         reason = without_titles(message, target), without_titles(remedy, target)
-        group = target.server, result.outcome, _kind_of(result, lost, busy)
-        groups[group][reason].append(result)
+        kind = _kind_of(result, lost, busy)
+        outcome: Outcome | None = result.outcome
+        if kind in RECIPES and outcome in {"failed", "not attempted"}:
+            outcome, reason = None, ("", RECIPES[kind])
+        groups[target.server, outcome, kind][reason].append(result)
     causes: list[Cause] = []
     for group, reasons in groups.items():
         causes += _causes(group, reasons)
@@ -153,13 +163,16 @@ def _causes(group: Group, reasons: Reasons) -> Iterator[Cause]:
         message = f"{message} (and {len(reasons) - 1} other reasons)"
         reasons = {(message, remedy): list(chain.from_iterable(reasons.values()))}
     for (message, remedy), results in reasons.items():
-        if len(results) == 1:
+        results.sort(key=lambda result: severity(result.outcome))
+        if not outcome:
+            message = _reason(results[0])[0].removeprefix(f"{kind}: ")
+        elif len(results) == 1:
             message, remedy = _reason(results[0])
         names = tuple(result.target.name for result in results)
         shown = names if len(names) <= _ALL_NAMED else names[:_NAMED]
         yield Cause(
             server=server,
-            outcome=outcome,
+            outcome=results[0].outcome,
             kind=kind,
             count=len(names),
             names=shown,

@@ -9,15 +9,18 @@ from msauto.model.result import RunSummary
 from msauto.plugins.batch.batch_result import last_job, read_result
 from msauto.plugins.batch.summary import SUMMARY_FORMS, render_job, render_text
 from msauto.report.json import dump
+from msauto.report.layout import PLAIN, Layout
 from msauto.report.sanitizing import visible
 
 
-def render_history(place: LedgerPlace, summary: RunSummary, form: str) -> str:
+def render_history(
+    place: LedgerPlace, summary: RunSummary, form: str, layout: Layout = PLAIN
+) -> str:
     """Return the summary of a batch, and what was delivered to other systems."""
     result = read_result(place, summary)
     if form == "json":
         return dump({**codec.to_json(result), "status": summary.status})
-    shown = render_text(result)
+    shown = render_text(result, layout=layout)
     for message in result.deliveries:
         shown += visible(f"{message.kind} {message.to}: {message.error or 'delivered'}") + "\n"
     return shown

@@ -24,7 +24,7 @@ from msauto.plugins.batch.batch_result import (
 )
 from msauto.plugins.batch.causes import Cause, TargetResults, results_so_far
 from msauto.report.json import dump
-from msauto.report.layout import PLAIN, Line, Style, aligned, paint, render_lines, words
+from msauto.report.layout import PLAIN, Layout, Line, Style, aligned, render_lines, words
 from msauto.report.page_parts import PageHead, PagePart, run_part
 from msauto.report.plan_view import skipped_groups
 from msauto.report.sanitizing import (
@@ -34,7 +34,6 @@ from msauto.report.sanitizing import (
     show,
     show_range,
     visible,
-    without_command,
 )
 from msauto.report.templates import template
 from msauto.report.texts import count_outcomes, count_outside, local_time, plural, show_seconds
@@ -66,10 +65,15 @@ class JobSummary(NamedTuple):
 
 def summarize_job(job: JobResult) -> JobSummary:
     """Return the summary of a job."""
-    causes = [tuple(_cause_lines(cause)) for cause in job.causes]
+    alike = defaultdict[tuple[str, str], list[Cause]](list)
+    for cause in job.causes:
+        alike[cause.text, cause.named].append(cause)
+    causes = [tuple(_cause_lines(causes)) for causes in alike.values()]
     changed = ""
     if job.changed and causes:
-        counts = [f"{number} on {show(server)}" for server, number in job.changed.items()]
+        counts = []
+        for server, number in job.changed.items():
+            counts.append(f"{number} on {show(server)}")
         changed = f"changed: {', '.join(counts)}"
     outcome = outcome_text(job.outcome, job.code)
     details = visible(_details_of(job))
@@ -79,8 +83,11 @@ def summarize_job(job: JobResult) -> JobSummary:
     return JobSummary(job, outcome, _took(job), details, causes, changed, lines)
 
 
-def _cause_lines(cause: Cause) -> Iterator[str]:
-    yield f"{show(cause.server)}: {visible(cause.text)}"
+def _cause_lines(alike: Sequence[Cause]) -> Iterator[str]:
+    """Yield the lines of a cause, which several servers may have."""
+    cause = alike[0]
+    servers = ", ".join([show(each.server) for each in alike])
+    yield f"{servers}: {visible(cause.text)}"
     if cause.named:
         yield cause.named
     if cause.remedy:
@@ -199,22 +206,25 @@ def _notes(result: BatchResult) -> Iterator[str]:
         yield f"→ for details: {', '.join(commands)}"
     is_done = all(job.done for job in result.jobs)
     if not is_done and not result.check:  # a check is not recorded
-        yield f"→ to run these jobs again: msauto batch run {result.file} --failed"
+        now = " --now" if result.window else ""
+        yield f"→ to run these jobs again: msauto batch run {result.file} --failed{now}"
 
 
 # Forms ----------------------------------------------------------------------------------------------------------------
 
 
-def render_text(result: BatchResult, _: LedgerPlace | None = None, *, colour: bool = False) -> str:
+def render_text(
+    result: BatchResult, _: LedgerPlace | None = None, *, layout: Layout = PLAIN
+) -> str:
     """Return the summary for a terminal or a mail."""
     summary = summarize(result)
     style: Style = "red" if result.code else "green"
-    heading = paint(without_command(summary.heading), style, colour=colour)
-    lines = [*_job_lines(summary.jobs), *map(words, summary.differing)]
+    lines = [words(summary.heading, style)]
+    lines += [*_job_lines(summary.jobs), *map(words, summary.differing)]
     lines += [
         structs.replace(words(note), wrapped=False) for note in summary.notes
     ]  # commands are copied whole
-    return "".join((f"{heading}\n", *render_lines(lines, PLAIN)))
+    return "".join(render_lines(lines, layout))
 
 
 def render_job(job: JobResult) -> str:

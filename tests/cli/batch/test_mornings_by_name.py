@@ -146,3 +146,46 @@ def test_a_file_that_does_not_exist_is_no_run(night: Desk) -> None:
     ):
         assert night.run(*arguments, *STATE).code == 1
     assert night.run("history", "--format", "json", *STATE).json == before
+
+
+# One cause is one entry
+
+
+def test_one_recording_clip_on_three_servers_in_two_jobs(
+    night: Desk, sim: Simulator, other_sim: Simulator
+) -> None:
+    with Simulator() as third:
+        servers = {"oslo": sim, "bergen": other_sim, "tromso": third}
+        hosts = {}
+        for name, server in servers.items():
+            server.state.clip("EP001").finalized = False
+            hosts[name] = {"server": {"url": server.url}, "database": "NEWS"}
+        night.inventory(hosts)
+        night.comment("x")
+        job = {"playbooks": "play.yml", "inventory": "inventory.yml"}
+        schedule = {"at": "03:10", "tz": "Europe/Oslo"}
+        night.environment["COLUMNS"] = "80"
+        batch = {"name": "nightly", "schedule": schedule, "jobs": {"first": job, "second": job}}
+        night.write("batch.yml", batch)
+        said = run(night)
+        told = [line for line in said.out.splitlines() if line.startswith("  ")]
+        assert len(told) <= 6, said.out
+        assert "oslo, bergen, tromso: 1 not attempted: 'EP001' is still being recorded" in said.out
+        assert max(map(len, said.out.splitlines())) <= 80
+        for server in servers.values():
+            server.state.clip("EP001").finalized = True
+        assert run(night, "--failed", "--now").code == 0
+        status = night.run("batch", "status", "batch.yml", "--format", "json", *STATE).json
+        assert [job["outcome"] for job in status] == ["ok", "ok"]
+
+
+def test_the_width_holds_for_batches(night: Desk) -> None:
+    night.comment("x", "Nobody is called like this one")
+    rows = []
+    for columns in (60, 200):
+        night.environment["COLUMNS"] = str(columns)
+        lines = run(night).out.splitlines()  # commands are copied whole
+        widest = max(len(line) for line in lines if not line.startswith("→"))
+        assert widest <= columns
+        rows.append(len(lines))
+    assert rows[0] > rows[1]

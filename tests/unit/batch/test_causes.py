@@ -8,7 +8,7 @@ import pytest
 
 from msauto.model.plan import CauseKind, Request, Target
 from msauto.model.result import Outcome, RequestResult, TargetResult
-from msauto.plugins.batch.causes import Cause, causes_of, may_get_better
+from msauto.plugins.batch.causes import RECIPES, Cause, causes_of, may_get_better
 
 POST = Request("POST", "/storage/NEWS@X?command=SETFIELD&name=comment&val=x")
 
@@ -36,7 +36,7 @@ def shown(causes: Sequence[Cause]) -> list[str]:
     return [f"{each.server}: {each.text} [{each.named}] → {each.remedy}" for each in causes]
 
 
-AGAIN = "fix the cause and run again: what is done is not sent again"
+FIVE = "PROMO 001…PROMO 005 (5)"
 GONE = "server bergen at http://h:7901: no connection: refused\n  → check that it runs"
 
 
@@ -53,8 +53,8 @@ def test_no_cause_hides_another_and_the_worst_is_first() -> None:
     busy = applied("PROMO 003", "failed", "the server answered 503: busy", 503)
     lost = [unplanned(f"PROMO {number:03}", GONE, "no connection") for number in range(1, 40)]
     assert shown(causes_of([*lost, missing("PROMO 007"), busy], ())) == [
-        f"hamar: 1 failed: the server answered 503: busy [PROMO 003] → {AGAIN}",
-        "bergen: 39 not attempted: no connection: refused [PROMO 001…PROMO 005 (5) and 34 more] → check that it runs",
+        f"hamar: 1 busy: the server answered 503: busy [PROMO 003] → {RECIPES['busy']}",
+        f"bergen: 39 no connection: refused [{FIVE} and 34 more] → {RECIPES['no connection']}",
         "tromso: 1 not attempted: asset 'PROMO 007' not found [] → correct the title",
     ]
 
