@@ -157,21 +157,9 @@ def show_timecode(frames: int, rate: Fraction, *, drop: bool = False) -> str:
 
 # Rates ---------------------------------------------------------------------------------------------------------
 
-KNOWN_RATES: Final = (
-    Fraction(24000, 1001),
-    Fraction(24),
-    Fraction(25),
-    Fraction(30000, 1001),
-    Fraction(30),
-    Fraction(48000, 1001),
-    Fraction(48),
-    Fraction(50),
-    Fraction(60000, 1001),
-    Fraction(60),
-    Fraction(100),
-    Fraction(120000, 1001),
-    Fraction(120),
-)
+_WHOLE_RATES = [Fraction(nominal) for nominal in (24, 25, 30, 48, 50, 60, 100, 120)]
+_NTSC_RATES = [Fraction(nominal * 1000, 1001) for nominal in (24, 30, 48, 60, 120)]
+KNOWN_RATES: Final = tuple(sorted([*_WHOLE_RATES, *_NTSC_RATES]))
 MOST_FRAMES_PER_SECOND: Final = 1000
 
 FrameRates = tuple[tuple[str, Fraction], ...]
@@ -242,8 +230,6 @@ def _stands_for(text: str, exact: Fraction) -> bool:
 def frame_rates(value: object) -> FrameRates:
     """Return what an inventory says of rates: one, or a mapping of each ``frame_time`` to one."""
     given = value if isinstance(value, dict) else {"": value}
-    if not given:
-        raise TimecodeError("the mapping is empty", 'write a rate, or {"0.0333": 29.97}')
     rates: dict[str, Fraction] = {}
     for frame_time, rate in given.items():
         text = _as_decimal(str(frame_time))

@@ -152,7 +152,7 @@ _FrameRates = Annotated[
     Read(
         _frame_rates,
         "a rate, or a mapping to rates",
-        anyOf=[_RATE, {"type": "object", "minProperties": 1, "additionalProperties": _RATE}],
+        anyOf=[_RATE, {"type": "object", "additionalProperties": _RATE}],
     ),
 ]
 _URL = "http://host or https://host; default port 7901"

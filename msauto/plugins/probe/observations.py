@@ -23,7 +23,7 @@ from msauto.errors import (
     ServerError,
 )
 from msauto.model import requests
-from msauto.model.identity import compare_clips, lives_in, same_text
+from msauto.model.identity import lives_in, same_text
 from msauto.model.live import Entry, Folder, escape_name, show_folder
 from msauto.model.plan import Address, Request
 from msauto.model.requests import asset_path, channel_path, encode, folder_path
@@ -99,7 +99,6 @@ _FOLDERS: Final = 12
 _CHANNELS: Final = 3
 _BY_FOLDER: Final = 2
 """Entries of a folder whose titles are asked for: one of them may be a link."""
-_NOTHING: Final = -1
 _BY_NAME: Final = 8
 """Clips asked for XMP fields by name, if the server reports none without a name."""
 
@@ -266,35 +265,27 @@ class ReadOnlyProbe:
     # Links -----------------------------------------------------------------------------------------------------
 
     async def _link_title(self, folders: Sequence[Folder]) -> None:
-        """Learn from the first entry of a listing that is surely a link."""
+        """Learn from the first entry of a listing that shows it."""
         for folder in sorted(folders, key=len, reverse=True)[:_FOLDERS]:
             for entry in (await self._entries(folder))[:_BY_FOLDER]:
-                leads_to = await self._leads_to(entry)
-                if leads_to is None:
-                    continue
-                value = "address" if leads_to == entry.link_id else "none"
-                shown = "nothing" if leads_to == _NOTHING else f"link_id {leads_to}"
-                place = show_folder((*folder, entry.title))
-                evidence = f"the link {place} has link_id {entry.link_id}; its title: {shown}"
-                self._notes.learn("link_title", value, evidence)
-                return
+                value = await self._leads_to(entry)
+                if value:
+                    place = show_folder((*folder, entry.title))
+                    where = "nowhere" if value == "none" else f"to its link_id {entry.link_id}"
+                    self._notes.learn("link_title", value, f"the title of {place} leads {where}")
+                    return
         self._notes.miss("no link was found to ask for", "link_title")
 
-    async def _leads_to(self, entry: Entry) -> int | None:
-        """Return the ``link_id`` that the title of a link leads to; ``None`` if the entry may be no link."""
-        if entry.link_id is None or not entry.title or ":" in entry.title:
-            return None
+    async def _leads_to(self, entry: Entry) -> str:
+        """Return what the title of an entry leads to; empty where it may be no link, or that of its clip, too."""
+        if not entry.title or ":" in entry.title:
+            return ""
         try:
             answer = await self._client.asset(self._database, entry.title)
         except NotFoundError:
-            return _NOTHING
-        if compare_clips(entry, answer).answer != "same" or answer.folder is None:
-            return None
-        is_link = lives_in(answer, entry.folder) is False
-        if answer.link_id != entry.link_id:
-            at_home = await self._entries(answer.folder)
-            is_link = not any(same_text(other.title, entry.title) for other in at_home)
-        return answer.link_id if is_link else None
+            return "none"
+        is_entry = entry.link_id is not None and answer.link_id == entry.link_id
+        return "address" if is_entry and lives_in(answer, entry.folder) is False else ""
 
     # XMP fields ------------------------------------------------------------------------------------------------
 
