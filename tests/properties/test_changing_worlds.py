@@ -26,6 +26,7 @@ MORE = {
     "renumbering": (3, 6),
     "what_holds_already": (3, 4),
     "moved_before_its_deletion": (3, 10),
+    "titles_of_links_that_lead_elsewhere": (3, 9, 13),
 }
 """Seeds beside the first few, so that each kind finds what it found while it was open."""
 DOUBTFUL = {1441}

@@ -166,7 +166,7 @@ def _title(world: Picture, clip: int) -> str:
 
 def _titled(title: str, world: Picture, server: SimDialect) -> list[int]:
     names = {clip: {_title(world, clip)} for clip in clips(world)}
-    if server.link_titles == "found":
+    if server.link_titles in ("found", "clip"):
         names = {clip: {name for _, name in entries(world, clip).values()} for clip in names}
     exact = [clip for clip, known in names.items() if title in known]
     return exact or [
@@ -190,7 +190,8 @@ def declares(wish: Wish, effect: Effect, planned: Picture) -> bool:
         return True
     match thing.what:
         case "title":
-            return bool(wish.former) and new in wish.titles
+            is_own = any(same(former, old) for former in wish.former)  # not the title of a link
+            return is_own and new in wish.titles
         case "calls":
             return wish.notify
         case "field":

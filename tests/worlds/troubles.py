@@ -243,6 +243,24 @@ def equal_things_of_others(world: World) -> None:
     world.undo = random.choice((None, nothing))
 
 
+@kind
+def titles_of_links_that_lead_elsewhere(world: World) -> None:
+    """The title of a link answers with its clip, or with nothing, whatever the inventory says of it."""
+    random, clip = world.random, world.alpha
+    world.server["link_titles"] = random.choice(("clip", "nowhere", "found"))
+    world.server["link_folder"] = "home"
+    world.ours["link_title"] = random.choice(("address", "address", "none", "unknown"))
+    clip.home.fields["comment"] = "LEGAL HOLD"
+    news = world.state.databases["NEWS"]
+    if random.random() < 0.5:
+        news.add_entry(clip, "Playout", "Alpha tonight")
+    if random.random() < 0.3:
+        world.tasks.append({"asset": {"title": "New", "was": ["Alpha tonight"]}})
+        return
+    world.ask(links=[{"folder": "Playout", "title": "Alpha tonight", "comment": "On air"}])
+    world.undo = random.choice((None, nothing))
+
+
 # Items of the channel ---------------------------------------------------------------------------------------------
 
 _DOCUMENT = (

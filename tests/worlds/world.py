@@ -193,7 +193,7 @@ def _dialect(random: Random) -> tuple[dict[str, str], dict[str, str]]:
         *("orig_name", "link_fields", "segment_delete", "marker_update", "link_delete"),
         *("rss_update", "rss_delete", "rss_guid", "segment_update"),
     )
-    choices["link_titles"] = ("found", "nowhere")
+    choices["link_titles"] = ("found", "nowhere", "clip")
     some = {name: random.choice(choices[name]) for name in names if random.random() < 0.25}
     server = SimDialect().with_values(some)
     ours: dict[str, str] = {}
