@@ -2,7 +2,8 @@
 
 A case gives ``files``, and the options of a run (``given``). ``tasks`` are those of the only play. Expectations are
 ``intents`` with their comments, those that tags leave out, ``servers`` with some attributes, and ``warnings``. Problems
-are ``refused`` (by planning), ``problems`` (of ``validate``), or ``wrong`` (both). They may omit the remedy.
+are ``refused`` (by planning), ``problems`` (of ``validate``), or ``wrong`` (both). They may omit the remedy. ``then``
+are the files of a user who followed the remedies, which are read.
 """
 
 from __future__ import annotations
@@ -123,6 +124,10 @@ def test_what_a_repository_comes_to(
         with pytest.raises(InputError) as caught:
             intents(resolve(options))
         check(list(caught.value.problems), case.pop("refused"))
+    if "then" in case:
+        for name, text in case.pop("then").items():
+            Path(name).write_text(text, encoding="utf-8")
+        assert intents(resolve(options))
     if not case:
         return
     resolved = resolve(options)
