@@ -88,7 +88,7 @@ async def make_plan(
     handlers, and commands in doubt. ``notify`` receives the progress, without secrets.
     """
     resolved, specs, choice = stage.resolved, stage.resolved.specs, TargetChoice(targets)
-    protection = Protection(limits.protected)
+    protection = Protection(limits.protected, limits.read_only)
     read_since, memory = stage.clock.now(), stage.ledger.plan_memory().by_url(specs)
 
     async def plan_one(work: ServerIntents) -> Survey:

@@ -20,7 +20,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "inventory", "server", "limit", "database", "host", "port", "state_file", "on", "config", "state_dir",
     ),
     "Limits": (
-        "scratch", "scratch_channel", "check", "yes", "allow_delete", "allow_remove", "allow_requests", "window",
+        "scratch", "scratch_channel", "check", "now", "yes", "allow_delete", "allow_remove", "allow_requests", "window",
         "override_freeze", "secret_commands", "lock_timeout", "forks",
     ),
     "Output": (

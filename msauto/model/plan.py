@@ -388,7 +388,7 @@ class Limits(Struct, frozen=True):
     ``delete_assets``: how many assets may be deleted (``--allow-delete``). ``remove_items``: how many list
     items the run may lose without a flag. ``allow_remove`` (``--allow-remove``): how many it may lose, also if that
     empties a list. ``requests``: how many requests a run may send; ``None`` means unlimited. ``protected``: globs of
-    ``folder/title`` of which no run may delete or lose anything.
+    ``folder/title`` of which no run may delete or lose anything. ``read_only``: those to which no run may write.
     """
 
     delete_assets: int = 0
@@ -396,6 +396,7 @@ class Limits(Struct, frozen=True):
     allow_remove: int | None = None
     requests: int | None = None
     protected: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
 
 
 class InputHash(Struct, frozen=True, forbid_unknown_fields=True):

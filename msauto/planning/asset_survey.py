@@ -377,8 +377,12 @@ class AssetSurvey:
         outcome = finished(
             self._context, target, builder, self._layers.added_to(plan.live), settlements
         )
-        if outcome.target is not None and self._context.protection and entries is None:
-            outcome.target = await with_places(outcome.target, clip.asset, self._reader)
+        protection = self._context.protection
+        if outcome.target is not None and protection and entries is None:
+            always = bool(protection.read_only)
+            outcome.target = await with_places(
+                outcome.target, clip.asset, self._reader, always=always
+            )
         return outcome
 
     async def _plan_changes(

@@ -41,9 +41,9 @@ from msauto.planning.fact_layers import FoundClip
 _MOST_LISTED: Final = 10
 
 
-async def with_places(target: Target, asset: Asset, reader: Reader) -> Target:
-    """Return a target that loses something with the entries that show it; any other target is not changed."""
-    if not target.loses:
+async def with_places(target: Target, asset: Asset, reader: Reader, *, always: bool) -> Target:
+    """Return a target that loses something, or ``always``, with the entries that show it."""
+    if not (target.loses or always):
         return target
     places = (await entries_in_doubt(reader, target.database, asset)).places
     return structs.replace(target, places=tuple(map(show_folder, places)))

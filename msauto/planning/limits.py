@@ -38,27 +38,41 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
         exceeded.append(
             Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}")
         )
-    if limits.protected:
-        exceeded += _protected(plan, limits.protected)
+    for target in plan.targets:
+        if target.loses:
+            exceeded += _forbidden("protected", limits.protected, target)
+        if writes(target):
+            exceeded += _forbidden("read_only", limits.read_only, target)
     return tuple(exceeded)
 
 
-def _protected(plan: Plan, globs: Sequence[str]) -> Iterator[Refusal]:
-    """Yield each target that loses something, and that a glob protects."""
-    for target in plan.targets:
-        if not target.loses:
-            continue
-        names = _names_of(target)
-        glob = next((glob for glob in globs if matches(glob, names)), None)
-        if glob is not None:
-            remedy = f"remove the task, or remove {glob!r} from `protected` in msauto.toml"
+def writes(target: Target) -> bool:
+    """Return whether a target is written to, and not only downloaded from."""
+    only_downloads = bool(target.requests)
+    for request in target.requests:
+        only_downloads = only_downloads and request.dest is not None
+    return bool(target.changes) and not only_downloads
+
+
+def _forbidden(code: str, globs: Sequence[str], target: Target) -> Iterator[Refusal]:
+    """Yield the refusal of a target that a glob of the settings names, if one does."""
+    names = _names_of(target) if globs else []
+    for glob in globs:
+        if matches(glob, names):
+            remedy = f"remove the task, or remove {glob!r} from `{code}` in msauto.toml"
             called = f"{target.server} {target.database} {target.name}".strip()
-            yield Refusal("protected", glob, called, remedy)
+            yield Refusal(code, glob, called, remedy)
+            return
 
 
 def _names_of(target: Target) -> list[str]:
     """Return the titles of a target and the folders that contain it: its home folder, and those of its links."""
     names = [target.name]
+    if not target.address_after.namespace:
+        names.append(target.address_after.name)
+    for change in target.changes:
+        if ASPECTS[change.aspect].deletes == "link":
+            names += place_names(parse_folder(change.key), target.database)
     if target.folder is not None:
         names += place_names((*parse_folder(target.folder), target.name), target.database)
     for shown in target.places:
@@ -83,15 +97,18 @@ def place_names(place: Folder, database: str) -> Iterator[str]:
 class Protection:
     """The globs that protect what they match; it remembers which of them match anything, on any server.
 
+    ``read_only`` are those to which nothing may be written: of what changes, all links are looked at.
+
     That is looked for only where something is lost, of whose database all entries are listed anyway.
     """
 
-    def __init__(self, globs: Sequence[str] = ()) -> None:
+    def __init__(self, globs: Sequence[str] = (), read_only: Sequence[str] = ()) -> None:
         self._globs = globs
+        self.read_only = read_only
         self._unmatched: set[str] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._globs)
+        return bool(self._globs or self.read_only)
 
     async def look_at(self, places: Iterable[Folder], database: str) -> None:
         """Note which globs match one of the places of a database, or a folder that contains it."""

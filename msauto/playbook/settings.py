@@ -91,7 +91,9 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         ledger_url=_ledger_url(file, state),
         timezone=args.tz,
         limits=Limits(
-            **limits.model_dump(exclude_none=True), protected=tuple(args.protected or ())
+            **limits.model_dump(exclude_none=True),
+            protected=tuple(args.protected or ()),
+            read_only=tuple(args.read_only or ()),
         ),
         freezes=tuple(_freezes(args, node.child("freeze"))),
         require_state=bool(state.require),

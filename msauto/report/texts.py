@@ -43,6 +43,7 @@ _REASONS: Final = {
         "",
         "{count} is protected by '{limit}': nothing there may be deleted, removed or overwritten",
     ),
+    "read_only": ("", "{count} is read-only by '{limit}': nothing may be written there"),
     "freeze": ("", "msauto.toml has a freeze from {limit}"),
     "window": ("", "it is {count}, outside the window {limit}"),
     "max_time": ("", "the time of the job is over: max_time ended at {limit}"),

@@ -47,7 +47,8 @@ class LimitArgs(Model):
     """What a run may do without a flag."""
 
     hints: ClassVar = {
-        "protected": ("protected is not one of the limits", "move it above the first [section]")
+        "protected": ("protected is not one of the limits", "move it above the first [section]"),
+        "read_only": ("read_only is not one of the limits", "move it above the first [section]"),
     }
 
     delete_assets: Plain[Count] = key("assets that a run may delete; default 0")
@@ -200,6 +201,7 @@ class SettingsArgs(Model):
     protected: Plain[list[Name]] = key(
         "globs of titles or folders that no run may delete or remove from"
     )
+    read_only: Plain[list[Name]] = key("globs of titles or folders that no run may write to")
     freeze: Plain[list[_AnyFreeze]] = key("periods in which nothing may be changed")
     state: Plain[StateArgs] = key("the ledger")
     secrets: Plain[dict[Name, SecretArgs]] = key("secrets that programs print, by name")

@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Iterator
 from typing import Any
 
 import click
-from msgspec import structs, to_builtins
+from msgspec import to_builtins
 
 from msauto.api.inputs import require_database
 from msauto.api.run import RunOptions
@@ -128,7 +128,7 @@ def _asset_trial(
         clock=SystemClock(),
         report=print_message,
         refuse=lambda asset, links: _refuse_protected(asset, links, server, trial, limits),
-        all_links=bool(limits.protected),
+        all_links=bool(limits.protected or limits.read_only),
     )
 
 
@@ -191,12 +191,12 @@ def _refuse_protected(
     target = Target(
         server.spec.name, "", "asset", trial.title, folder=home, changes=(change,), places=places
     )
-    only_protected = structs.replace(Limits(), protected=limits.protected)
+    only_protected = Limits(protected=limits.protected, read_only=limits.read_only)
     for refusal in refusals(Plan("", "", targets=(target,)), only_protected):
-        if refusal.code == "protected":
+        if refusal.code in {"protected", "read_only"}:
             raise RefusedError(
                 f"{trial.title!r} is protected by {refusal.limit!r}: no trial is run on it",
-                remedy="name a scratch asset that `protected` in msauto.toml does not match",
+                remedy=f"name a scratch asset that `{refusal.code}` in msauto.toml does not match",
             )
 
 
