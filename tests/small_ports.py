@@ -42,10 +42,10 @@ class DictMemory:
             if target.kind != "asset":
                 answer = "same" if names else "other"
             if answer == "same" or (answer == "unknown" and kept.name == target.name):
-                records.append(Remembered(kept, items, "R", answer))
+                records.append(Remembered(kept, items, "R", answer=answer))
         return records
 
-    def keep_clip(self, kept: TargetId, now: TargetId, run: str) -> None:
+    def keep_clip(self, kept: TargetId, now: TargetId, run: str, seen: Mapping[str, str]) -> None:
         self.items[now] = self.items.pop(kept, {})
 
     def forget_clip(self, kept: TargetId) -> None:

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct, field, structs
 
@@ -26,6 +26,7 @@ from msauto.api.stages import apply_plan, recover_runs, scopes_of
 from msauto.codec import to_json
 from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, PlanningError, RefusedError
+from msauto.exit_codes import INCOMPLETE, OK
 from msauto.ledger.ledger import Ledger
 from msauto.model.events import Notify, PlanningEnded, PlanningStarted, ignore
 from msauto.model.plan import Limits, Plan, Refusal, SkippedTarget
@@ -239,6 +240,8 @@ def check_plan(
         raise refusal_error(refused)
 
 
+NOTHING_UNDONE: Final = "nothing was taken back"
+
 # Apply ---------------------------------------------------------------------------------------------------------------
 
 Decision = Literal["apply", "plan again", "leave"]
@@ -283,6 +286,10 @@ class Run(Struct, frozen=True):
                 )  # what cancelled the task before ends it here: nothing is sent
                 result = await self._apply(ledger, plan, stop)
         attempt.code = attempt.code_of(result)
+        is_told_why = len(result.plan.warnings) > len(ledger.warnings)
+        has_sent_nothing = not result.plan.requests and is_told_why
+        if self.loaded.inputs.given.undo and attempt.code == OK and has_sent_nothing:
+            attempt.code, attempt.reason = INCOMPLETE, NOTHING_UNDONE
         return result
 
     @asynccontextmanager

@@ -19,16 +19,26 @@ from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Call
 from msauto.applying.verification import Verification, accepted_new, rename_of
-from msauto.aspects import ASPECTS, NUMBERED, is_of_entry
+from msauto.aspects import ASPECTS, NUMBERED, SHOWN_WHOLE, is_of_entry
 from msauto.aspects.aspect import Operation, part_of
 from msauto.aspects.comparison import mapping
 from msauto.aspects.downloads import fetched_file
-from msauto.aspects.plan_builder import BETWEEN, DOUBT, LEFT, MADE, PENDING_PREFIX
+from msauto.aspects.plan_builder import BETWEEN, DOUBT, LEFT, MADE, PENDING_PREFIX, WHOLE
 from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Request, Target, TargetId, is_one_entry
 from msauto.model.ports import LiveTarget
 from msauto.model.result import RequestResult, format_time
-from msauto.model.snapshot import ASSET, EVERY, NEW, TITLE, Effect, Json, Thing, thing_of
+from msauto.model.snapshot import (
+    ASSET,
+    EVERY,
+    NEW,
+    TITLE,
+    Effect,
+    Json,
+    Thing,
+    part_digest,
+    thing_of,
+)
 
 Items = dict[str, Json]
 
@@ -148,7 +158,7 @@ class TargetMemory:
             self._keep_file(index)
             if index == self._renamed:
                 target = self._target
-                keep = partial(self._keep_clip, target.title_after, target.clip)
+                keep = partial(self._keep_clip, target.title_after, target.clip, {})
                 self._context.commits.note(keep)
         elif result.outcome == "failed":
             self.keep(self._items_if_not_done(index, results))
@@ -176,7 +186,7 @@ class TargetMemory:
             self._verified.append(partial(self._remember, items))
         if live.asset is not None:
             title = live.asset.title or self._target.name
-            keep = partial(self._keep_clip, title, ClipIdentity.of(live.asset))
+            keep = partial(self._keep_clip, title, ClipIdentity.of(live.asset), self._seen(live))
             self._verified.append(keep)
 
     def _forget_clip(self) -> None:
@@ -184,10 +194,20 @@ class TargetMemory:
         for kept in (own, *self._others):
             self._context.memory.forget_clip(kept)
 
-    def _keep_clip(self, title: str, clip: ClipIdentity) -> None:
-        """Keep the title and the sighting that the clip has now."""
+    def _seen(self, live: LiveTarget) -> Mapping[str, str]:
+        """Return digests of what the run leaves of what others edit, unless it holds a secret."""
+        secrets = self._context.secrets
+        seen: dict[str, str] = {}
+        for name in SHOWN_WHOLE:
+            part = part_of(ASPECTS[name], live)
+            if part is not None and not (secrets and secrets.occurs_in(str(part))):
+                seen[name] = part_digest(part)
+        return seen
+
+    def _keep_clip(self, title: str, clip: ClipIdentity, seen: Mapping[str, str]) -> None:
+        """Keep what the clip is now, and what the run leaves of it."""
         now = structs.replace(self._target.id, name=title, clip=clip)
-        self._context.memory.keep_clip(self._kept(), now, self._context.run)
+        self._context.memory.keep_clip(self._kept(), now, self._context.run, seen)
         self._own = now
 
     def another_clip(self, results: Sequence[RequestResult]) -> None:
@@ -222,6 +242,10 @@ class TargetMemory:
         made: dict[tuple[str, Hashable], str] = {}
         items: Items = {}
         secrets = self._context.secrets
+        for unwanted, kind in self._target.unwanted:
+            is_whole_list = mapping(kind).keys() <= {"track"}
+            if is_whole_list:
+                items[f"{WHOLE}{unwanted}"] = self._context.run
         for name, known in verification.left.items():
             if not isinstance(known, list) or (secrets and secrets.occurs_in(str(known[0]))):
                 continue

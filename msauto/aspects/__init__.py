@@ -55,6 +55,12 @@ NUMBERED: Final = frozenset(
     aspect.name for aspect in _ALL if isinstance(aspect, ListAspect) and aspect.numbered
 )
 """The lists whose items may get other numbers from the server."""
+SHOWN_WHOLE: Final = [
+    aspect.name
+    for aspect in _ALL
+    if aspect.per_entry or (isinstance(aspect, ListAspect) and aspect.positions)
+]
+"""The aspects of which the answer for a clip shows all that others edit."""
 CHECKED: Final = [aspect for aspect in _ALL if type(aspect).check is not Aspect.check]
 """The aspects that check the arguments of a task."""
 _READ: Final = [aspect.name for aspect in _ALL if type(aspect).things is not Aspect.things]

@@ -72,4 +72,6 @@ class AssetDeletion(Aspect):
             details.append(Detail("created", created))
         if target.places:
             details.append(Detail("also shown as", list(target.places)))
+        if change.outside is not None:
+            details.append(Detail("changed outside", change.outside.left))
         return details

@@ -19,6 +19,7 @@ from msauto.aspects.matching import ListItem, Matching, match
 from msauto.aspects.plan_builder import (
     LEFT,
     MADE,
+    WHOLE,
     Doubt,
     PlanContext,
     doubts_of,
@@ -350,7 +351,8 @@ class ListAspect(Aspect):
     def without_kept(self, context: PlanContext, matching: Matching) -> Matching:
         """Return what is to be written, without what was changed outside and is kept."""
         left, live = self.left(context), matching.live
-        if not left or not self.tells_by_key(context):
+        whole_since = context.memory.get(f"{WHOLE}{self.name}")
+        if not (left or whole_since) or not self.tells_by_key(context):
             return matching
         gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
 
@@ -370,7 +372,7 @@ class ListAspect(Aspect):
             return is_kept(context, (self.name, called), outside, there, source, desired)
 
         def of_others(called: str, key: str, source: TaskSource) -> bool:
-            run = max([run for _, run in left.values()])
+            run = max([run for _, run in left.values()], default=str(whole_since))
             outside = Outside(None, run, started(run), text_of(live[key].get("user")))
             return is_kept(context, (self.name, called), outside, live[key], source, None)
 

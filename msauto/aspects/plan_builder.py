@@ -298,6 +298,8 @@ def _is_secret(context: PlanContext, desired: Json) -> bool:
 
 def _changed(left: Json, live: Json) -> str:
     """Describe what something is now, and what the run left; of an item, in the attributes that were left."""
+    if isinstance(left, list):
+        return ", ".join(map(str, left))
     if live is None:
         return _now(live)
     if left is None:
@@ -386,6 +388,8 @@ DOUBT = "pending:doubt:"
 """Prefix of the item of what an accepted request made, and reading has not shown."""
 MADE = "made:"
 """Prefix of the item of a thing that a run made and the server gave a key."""
+WHOLE = "whole:"
+"""Prefix of the item of a list that a run left without what others had made: the run."""
 BETWEEN = "segment-between:"
 """Prefix of the item of a segment that was deleted to be created again, until it is."""
 

@@ -19,7 +19,16 @@ from msauto.api.forms import report_form
 from msauto.api.inputs import Inputs
 from msauto.api.loading import Loaded, load
 from msauto.api.options import OPTIONS
-from msauto.api.run import Agree, Decision, Run, RunOptions, check_plan, plan_only, refuse_stale
+from msauto.api.run import (
+    NOTHING_UNDONE,
+    Agree,
+    Decision,
+    Run,
+    RunOptions,
+    check_plan,
+    plan_only,
+    refuse_stale,
+)
 from msauto.api.saved_plans import write_plan_file
 from msauto.aspects import ASPECTS, is_deletion
 from msauto.cli.flags import Flags, layout_of
@@ -259,6 +268,8 @@ class RunDialog(Struct, frozen=True):
             return code or INCOMPLETE
         if code == REFUSED:
             print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")
+        elif attempt.reason == NOTHING_UNDONE:
+            print_message(f"Error: {attempt.reason}\n  → the warnings of the plan say why")
         elif any(map(_is_continued, result.targets)):
             context = click.get_current_context()
             command = loaded.resolved.secrets.redact_message(_continuing(context, loaded.inputs))

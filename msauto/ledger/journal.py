@@ -342,14 +342,14 @@ _RECALL = """
 _RECALL_SERVER = f"SELECT {_KEY}, item, value FROM memory WHERE server IN (?, '')"  # noqa: S608
 _RECALL_DATABASE = """
     SELECT kind, name, link_id, create_time, item, value FROM memory WHERE server = ? AND database = ? LIMIT ?"""
-_CLIPS = f"SELECT {_CLIP_KEY}, title, sighting, run FROM clip WHERE server = ?"  # noqa: S608
+_CLIPS = f"SELECT {_CLIP_KEY}, title, sighting, run, seen FROM clip WHERE server = ?"  # noqa: S608
 _CLIPS_TITLED = f"{_CLIPS} AND database = ? AND title = ?"
 _CLIPS_OF_DATABASE = f"{_CLIPS} AND database = ?"
 _FEW = 32  # targets of a database that are read one by one
 _MOST = 100_000  # rows of a database that are read at once
 _MOST_ALIKE = 100  # clips of equal values: on such a server these identify nothing
 _ITEM = Upsert.of("memory", f"{_KEY}, item", "value, written")
-_CLIP = Upsert.of("clip", _CLIP_KEY, "title, sighting, run")
+_CLIP = Upsert.of("clip", _CLIP_KEY, "title, sighting, run, seen")
 _FORGET_ASSETS = "DELETE FROM memory WHERE server = ? AND database = ? AND kind = 'asset' AND substr(item, 1, ?) = ?"
 _FORGET_CLIP = """
     DELETE FROM memory
@@ -364,21 +364,23 @@ _Key = tuple[str, ...]
 
 
 class _KeptClip(Struct, frozen=True):
-    """A clip of which something is remembered: its key, and its title, sighting and run as they were kept last."""
+    """A clip of which something is remembered: its key, and what of it was kept last (``Remembered``)."""
 
     key: _Key
     title: str
     clip: ClipIdentity
     run: str
+    seen: Mapping[str, str]
 
     @classmethod
     def of(cls, row: Row) -> _KeptClip:
         """Return the clip of a row; an older ledger kept two values of the sighting, in the key."""
-        server, database, name, link_id, created, title, sighting, run = row
+        server, database, name, link_id, created, title, sighting, run, seen = row
         clip = ClipIdentity(int(link_id) if link_id else None, created or None)
         if sighting:
             clip = load(ClipIdentity, sighting)
-        return cls((server, database, "asset", name, link_id, created), title, clip, run)
+        key = (server, database, "asset", name, link_id, created)
+        return cls(key, title, clip, run, load(dict[str, str], seen))
 
 
 class _ClipIndex:
@@ -482,7 +484,8 @@ class ClipMemory(ABC):
                 continue
             known = structs.replace(target, name=kept.title, clip=kept.clip)
             self._keys[known] = kept.key
-            records.append(Remembered(known, self._items(kept.key), kept.run, answer))
+            items = self._items(kept.key)
+            records.append(Remembered(known, items, kept.run, kept.seen, answer))
         return records
 
     def _titled(self, database: _Key, title: str) -> Iterable[_KeptClip]:
@@ -580,9 +583,9 @@ class LedgerMemory(ClipMemory):
             rows.append(((*key, item), values))
         self._store.put(_ITEM, *rows)
 
-    def keep_clip(self, kept: TargetId, now: TargetId, run: str) -> None:
-        """Keep the title and the sighting that a clip has now, and the run that wrote to it."""
-        self._write_clip(self._kept_key(kept), now, run)
+    def keep_clip(self, kept: TargetId, now: TargetId, run: str, seen: Mapping[str, str]) -> None:
+        """Keep what a clip is now, the run that wrote to it, and digests of what it shows."""
+        self._write_clip(self._kept_key(kept), now, run, seen)
 
     def forget_clip(self, kept: TargetId) -> None:
         """Forget a clip: it is deleted."""
@@ -608,13 +611,14 @@ class LedgerMemory(ClipMemory):
             if kept.clip == target.clip:
                 self._keys[target] = kept.key
         if target not in self._keys:
-            self._write_clip((*key[:4], "", secrets.token_hex(8)), target, "")
+            self._write_clip((*key[:4], "", secrets.token_hex(8)), target, "", {})
         return self._keys[target]
 
-    def _write_clip(self, key: _Key, clip: TargetId, run: str) -> None:
+    def _write_clip(self, key: _Key, clip: TargetId, run: str, seen: Mapping[str, str]) -> None:
         self._keys[clip] = key
-        kept = _KeptClip(key, normal_form(clip.name), clip.clip, run)
-        self._store.put(_CLIP, (_clip_key(key), (kept.title, dump(kept.clip), run)))
+        kept = _KeptClip(key, normal_form(clip.name), clip.clip, run, seen)
+        values = (kept.title, dump(kept.clip), run, dump(seen))
+        self._store.put(_CLIP, (_clip_key(key), values))
         if key[:2] in self._indexes:
             self._indexes[key[:2]].add(kept)
 
@@ -666,9 +670,11 @@ class ServerMemory(ClipMemory):
         """Raise ``LedgerError``."""
         raise LedgerError(f"{server} {database} {prefix}: a worker that plans writes nothing")
 
-    def keep_clip(self, kept: TargetId, now: TargetId, run: str) -> None:
+    def keep_clip(self, kept: TargetId, now: TargetId, run: str, seen: Mapping[str, str]) -> None:
         """Raise ``LedgerError``."""
-        raise LedgerError(f"{kept.name} {now.name} {run}: a worker that plans writes nothing")
+        raise LedgerError(
+            f"{kept.name} {now.name} {run} {seen}: a worker that plans writes nothing"
+        )
 
     def forget_clip(self, kept: TargetId) -> None:
         """Raise ``LedgerError``."""

@@ -265,7 +265,7 @@ class Ledger:
     def copy_memory_to(self, target: Ledger, urls: Mapping[str, str]) -> None:
         """Copy what is remembered of some servers to another ledger, each by the URL that it has there."""
         for url, there in {**urls, "": ""}.items():  # what is of no server is of all of them
-            for table, columns in (("memory", 9), ("clip", 8)):
+            for table, columns in (("memory", 9), ("clip", 9)):
                 rows = self._store.read(f"SELECT * FROM {table} WHERE server = ?", (url,))  # noqa: S608
                 places = ", ".join("?" * columns)
                 write = f"INSERT INTO {table} VALUES ({places})"  # noqa: S608 - our own names

@@ -66,7 +66,7 @@ _NOTE_OF_OLDER_RUNS = (
     f"INSERT INTO note SELECT id, '{COUNTED_BY_SERVER}', 'as the server counts' FROM run"  # noqa: S608
 )
 _CLIPS_OF_OLDER_LEDGERS = """
-    INSERT INTO clip SELECT DISTINCT server, database, name, link_id, create_time, name, '', ''
+    INSERT INTO clip SELECT DISTINCT server, database, name, link_id, create_time, name, '', '', '{}'
     FROM memory WHERE kind = 'asset'"""
 
 

@@ -68,8 +68,8 @@ CREATE TABLE memory (
 ) WITHOUT ROWID;
 
 -- The clips of which something is remembered: the key of their rows in `memory`, which stays as it is and of which
--- create_time is any text, and the title, the sighting (msauto/model/identity.py) and the run of the last run that wrote
--- to it. The sighting that an older ledger kept is in the key alone.
+-- create_time is any text; and the title and the sighting (msauto/model/identity.py) as the last run that wrote to it left
+-- them, with digests of what it showed. The sighting that an older ledger kept is in the key alone.
 CREATE TABLE clip (
     server TEXT NOT NULL,
     database TEXT NOT NULL,
@@ -79,6 +79,7 @@ CREATE TABLE clip (
     title TEXT NOT NULL,
     sighting TEXT NOT NULL,
     run TEXT NOT NULL,
+    seen TEXT NOT NULL,
     PRIMARY KEY (server, database, name, link_id, create_time)
 ) WITHOUT ROWID;
 

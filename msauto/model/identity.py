@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -68,16 +69,23 @@ Sighting = Asset | Entry | ClipIdentity
 
 
 class ClipComparison(NamedTuple):
-    """The names of the values that two sightings of a clip both report, ``link_id`` apart: that is of the entry."""
+    """The names of the values that two sightings of a clip both report, ``link_id`` apart: that is of the entry.
+
+    ``is_near``: all else is equal, and the lengths differ by less than a second: a restored file may be some frames
+    shorter, and others may have moved the IN or OUT point.
+    """
 
     equal: tuple[str, ...]
     different: tuple[str, ...]
+    is_near: bool = False
 
     @property
     def answer(self) -> Answer:
         """Whether they are of one clip: of another if a value differs, of the same if two values are equal."""
         if self.different:
             return "other"
+        if self.is_near:
+            return "unknown"
         both_files = "hires" in self.equal and "archive" in self.equal  # which count as one value
         return "same" if len(self.equal) - both_files > 1 else "unknown"
 
@@ -85,12 +93,15 @@ class ClipComparison(NamedTuple):
     def evidence(self) -> str:
         """What the two show, for a message: ``the same length; not reported by both: file``."""
         known = {*self.equal, *self.different}
+        if self.is_near:
+            known.add("frames")
         known.add("hires" if "archive" in known else "archive")  # either of them is a file
         unknown = [name for name in _CALLED if name not in known]
         shown: list[str] = []
         for what, names in (
             ("the same", self.equal),
             ("another", self.different),
+            ("nearly the same", ["frames"] if self.is_near else ()),
             ("not reported by both:", unknown),
         ):
             if names:
@@ -127,7 +138,24 @@ def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
             equal.append(name)
         else:
             different.append(name)
+    if equal and different == ["frames"] and _are_near(one, other):
+        return ClipComparison(tuple(equal), (), is_near=True)
     return ClipComparison(tuple(equal), tuple(different))
+
+
+_LOWEST_RATE: Final = 24
+"""Frames that are less than a second at any rate, where none is known."""
+
+
+def _are_near(one: Sighting, other: Sighting) -> bool:
+    """Whether two lengths, which both are known, differ by less than a second."""
+    rate: Fraction | int | None = None
+    lengths: list[int] = []
+    for sighting in (one, other):
+        lengths.append(sighting.frames or 0)
+        if not isinstance(sighting, ClipIdentity):
+            rate = rate or sighting.rate
+    return abs(lengths[0] - lengths[1]) < (rate or _LOWEST_RATE)
 
 
 def _values(sighting: Sighting) -> tuple[Any, ...]:

@@ -146,12 +146,14 @@ HashFile = Callable[[str], Awaitable[str | None]]
 class Remembered(Struct, frozen=True):
     """What is remembered of one clip, or of one entry of it, as ``target`` when a run kept it last.
 
-    ``run`` is that run, ``answer`` whether it is of the target that was asked for: *same* or *unknown*.
+    ``run`` is that run, ``seen`` has digests of what it left of some aspects. ``answer``: whether it is of the target
+    that was asked for, *same* or *unknown*.
     """
 
     target: TargetId
     items: Mapping[str, Json]
     run: str = ""
+    seen: Mapping[str, str] = field(default_factory=dict)
     answer: Literal["same", "unknown"] = "same"
 
 
@@ -170,8 +172,8 @@ class Memory(Protocol):
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items of a target, as it was kept; a value of ``None`` forgets the item."""
 
-    def keep_clip(self, kept: TargetId, now: TargetId, run: str) -> None:
-        """Keep the title and the sighting that a clip has now, and the run that wrote to it."""
+    def keep_clip(self, kept: TargetId, now: TargetId, run: str, seen: Mapping[str, str]) -> None:
+        """Keep what a clip is now, the run that wrote to it, and digests of what it shows."""
 
     def forget_clip(self, kept: TargetId) -> None:
         """Forget a clip: it is deleted."""

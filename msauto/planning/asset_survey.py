@@ -15,11 +15,13 @@ from msauto.aspects.aspect import Reads
 from msauto.aspects.downloads import fetched_file
 from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.plan_builder import (
+    LEFT,
     TASK,
     PlanBuilder,
     PlanContext,
     Trigger,
     adopted,
+    is_kept,
     last_writer,
     refuse,
 )
@@ -43,6 +45,7 @@ from msauto.model.live import Folder, show_folder
 from msauto.model.plan import (
     Address,
     EmptiedList,
+    Outside,
     Request,
     Settlement,
     ShownItem,
@@ -60,6 +63,7 @@ from msauto.model.snapshot import TITLE, Effect, Json, Snapshot, Thing, thing_of
 from msauto.model.snapshot import after as snapshot_after
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import (
+    changed_by_others,
     check_deletion,
     check_link_titles,
     check_renaming,
@@ -356,6 +360,9 @@ class AssetSurvey:
         recalled = await self._recall(clip)
         plan = await self._plan_context(clip, desired, runs, recalled.items, entries)
         builder = plan.builder
+        deletion = None if entries is None or desired is None else desired.source
+        if deletion is not None and self._stays(plan, recalled, deletion):
+            return SurveyedTarget("kept", warnings=tuple(builder.warnings))
         await self._plan_changes(plan, here, declared, desired, runs)
         if not await self._plan_handlers(plan, here, desired):
             left_out = self._skipped("left out", *builder.warnings)
@@ -384,6 +391,15 @@ class AssetSurvey:
                 outcome.target, clip.asset, self._reader, always=always
             )
         return outcome
+
+    def _stays(self, plan: PlanContext, recalled: RecalledItems, source: TaskSource) -> bool:
+        """Return whether a clip is not deleted because others have changed it since a run wrote to it."""
+        changed = changed_by_others(recalled, plan.live, plan.live_title)
+        run = recalled.run or last_writer(recalled.items)
+        if not changed or not run:
+            return False
+        outside = Outside(changed, run, started(run))
+        return is_kept(plan, (DELETION.name, plan.title), outside, None, source, None)
 
     async def _plan_changes(
         self,
@@ -499,7 +515,7 @@ class AssetSurvey:
             after = asset_path(database, address_after, dialect=server.dialect)
         files: dict[str, str | None] = {}
         fetched: dict[str, str] = {}
-        live = await self._read_rest(clip, desired, title)
+        live = await self._read_rest(clip, desired, title, memory)
         for run in runs:
             if not isinstance(run, DesiredDownload):
                 continue
@@ -530,7 +546,7 @@ class AssetSurvey:
         return plan
 
     async def _read_rest(
-        self, clip: FoundClip, desired: DesiredAsset | None, title: str
+        self, clip: FoundClip, desired: DesiredAsset | None, title: str, memory: Mapping[str, Json]
     ) -> LiveTarget:
         """Read what only the comparison needs: XMP fields, what is where links are to be, all links."""
         known = LiveTarget(asset=clip.asset, xmp=self._layers.xmp, links=self._layers.links)
@@ -545,6 +561,8 @@ class AssetSurvey:
             needed = [reads._replace(xmp=frozenset()) for reads in needed]
         if not desired.present:
             needed.append(Reads(links=True))
+            if desired.source.outside not in (UNSET, "overwrite"):
+                needed += _left_things(memory)
         return await read_needed(reader, reader.read_folder, database, clip.address, known, needed)
 
     def _asked_by_where(self) -> list[Reads]:
@@ -596,6 +614,16 @@ class AssetSurvey:
 def _gone(found: SkippedTarget) -> str:
     at = found.at.replace("T", " ")[:16]
     return f"gone: run {found.run} wrote it last, on {at} UTC"
+
+
+def _left_things(memory: Mapping[str, Json]) -> list[Reads]:
+    """Return the reads of what runs have left of a clip."""
+    left: dict[str, set[str]] = {}
+    for item in memory:
+        if item.startswith(LEFT):
+            aspect, _, key = item.removeprefix(LEFT).partition(":")
+            left.setdefault(aspect, set()).add(key)
+    return [ASPECTS[aspect].needs(keys) for aspect, keys in left.items()]
 
 
 def _target_of(plan: PlanContext, clip: FoundClip, *, deletes: bool) -> Target:

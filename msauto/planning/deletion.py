@@ -11,10 +11,10 @@ from typing import Final
 
 from msgspec import structs
 
-from msauto.aspects import ASPECTS
+from msauto.aspects import ASPECTS, snapshot_of
 from msauto.aspects.comparison import entry_called
 from msauto.aspects.link import cannot_be_set, why_ambiguous
-from msauto.aspects.plan_builder import refuse
+from msauto.aspects.plan_builder import LEFT, refuse
 from msauto.errors import PlanningError
 from msauto.model.clip_entries import (
     MOST_LINKS,
@@ -35,8 +35,10 @@ from msauto.model.identity import (
 )
 from msauto.model.live import Asset, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Request, Target
-from msauto.model.ports import Reader
+from msauto.model.ports import LiveTarget, Reader
+from msauto.model.snapshot import Json, part_digest
 from msauto.planning.fact_layers import FoundClip
+from msauto.planning.handlers import RecalledItems
 
 _MOST_LISTED: Final = 10
 
@@ -89,6 +91,27 @@ async def why_not_deleted(
     if again and not target.clip.is_known:
         return "the server reports nothing that distinguishes it from another clip of this title"
     return None
+
+
+def changed_by_others(recalled: RecalledItems, live: LiveTarget, title: str) -> list[Json]:
+    """Return what others have changed of a clip, or made, since a run wrote to it last; not what they removed."""
+    changed: dict[str, None] = {}
+    if recalled.title and not same_text(recalled.title, title):
+        changed["title"] = None
+    snapshot = snapshot_of(live)
+    for item, known in recalled.items.items():
+        if not item.startswith(LEFT) or not isinstance(known, list):
+            continue
+        name, _, key = item.removeprefix(LEFT).partition(":")
+        value = snapshot.get(name, {}).get(key)
+        if value is not None and ASPECTS[name].misses(known[0], value):
+            changed[f"{name} {key}".strip()] = None
+    touched = {name.partition(" ")[0] for name in changed}
+    for name, digest in recalled.seen.items():
+        part = snapshot.get(name)
+        if part and name not in touched and part_digest(part) != digest:
+            changed[name] = None
+    return list(changed)
 
 
 async def check_deletion(

@@ -25,13 +25,16 @@ IsGone = Callable[[TargetId], Awaitable[bool]]
 class RecalledItems(Struct):
     """The items by ``aspect:key``, with the target of each as the ledger knows it; and the settlements of items.
 
-    ``run`` is the last that is known to have written to the target.
+    ``run`` is the last that is known to have written to the target; ``seen`` has digests of what it left, ``title`` is
+    the one that its entry had then.
     """
 
     items: dict[str, Json] = field(default_factory=dict)
     kept: dict[str, TargetId] = field(default_factory=dict)
     settlements: list[Settlement] = field(default_factory=list)
     run: str = ""
+    seen: Mapping[str, str] = field(default_factory=dict)
+    title: str = ""
 
 
 async def recall(
@@ -73,7 +76,8 @@ async def recall(
                 recalled.settlements.append(Settlement(owner, item, value))
             recalled.items[item] = value
             recalled.kept[item] = owner
-        recalled.run = record.run or recalled.run
+        if is_its_entry and record.run:
+            recalled.run, recalled.seen, recalled.title = record.run, record.seen, kept.name
     return recalled
 
 

@@ -360,6 +360,8 @@ def outside_note(change: Change, outside: Outside, rate: Fraction | None) -> str
         note = f"{note}, by user {show(outside.user)}"
     if change.before is None:
         return note
+    if isinstance(outside.left, list):
+        return f"{note}: {', '.join(map(visible, map(str, outside.left)))}"
     after = _attributes(change.after, change.key)
     earlier = []
     for name, value in _attributes(outside.left, change.key).items():

@@ -267,9 +267,9 @@ class SecretMemory:
         stored = {item: map_texts(value, self._without_secret) for item, value in items.items()}
         self._memory.remember(target, stored)
 
-    def keep_clip(self, kept: TargetId, now: TargetId, run: str) -> None:
+    def keep_clip(self, kept: TargetId, now: TargetId, run: str, seen: Mapping[str, str]) -> None:
         """Keep what a clip is now."""
-        self._memory.keep_clip(kept, now, run)
+        self._memory.keep_clip(kept, now, run, seen)
 
     def forget_clip(self, kept: TargetId) -> None:
         """Forget a clip."""

@@ -370,6 +370,8 @@ class Bounds(Struct, frozen=True):
 def bounds_of(select: SelectRef, now: datetime, zone: str | None) -> Bounds:
     """Return the bounds of a select: ``created_after`` or ``now - created_within``, the later, and ``created_before``.
 
+    What is to be created within a time before now is not created later.
+
     ``zone`` is the server's IANA time zone; without one, the zone of this machine is used.
     """
     place = ZoneInfo(zone) if zone else None
@@ -379,8 +381,10 @@ def bounds_of(select: SelectRef, now: datetime, zone: str | None) -> Bounds:
         after.append(_on_server(select.created_after, place))
     if select.created_within is not None:
         after.append(_on_server(now.astimezone(UTC) - select.created_within, place))
+        before = _on_server(now.astimezone(UTC), place)  # no later time is within it
     if select.created_before is not None:
-        before = _on_server(select.created_before, place)
+        earliest = _on_server(select.created_before, place)
+        before = earliest if before is None else min(before, earliest)
     return Bounds(max(after, default=None), before, place)
 
 

@@ -389,12 +389,13 @@ def test_clips_that_exchange_their_titles_keep_what_is_remembered(place: Path | 
         for name, clip in (("Two", one), ("One", two)):
             now = structs.replace(CLIP, name=name, clip=clip)
             (record,) = ledger.memory.records(now)
-            ledger.memory.keep_clip(record.target, now, "R")
+            ledger.memory.keep_clip(record.target, now, "R", {"marker": "m"})
             ledger.memory.remember(now, {"now": name})
     with Ledger.open(place, readonly=True) as ledger:
         for was, name, clip in (("One", "Two", one), ("Two", "One", two)):
             (record,) = ledger.memory.records(structs.replace(CLIP, name=name, clip=clip))
-            assert (record.items, record.run) == ({"is": was, "now": name}, "R")
+            assert record.items == {"is": was, "now": name}
+            assert (record.run, record.seen) == ("R", {"marker": "m"})
 
 
 def test_a_clip_that_is_gone_is_forgotten(place: Path | str) -> None:
@@ -420,7 +421,7 @@ def test_what_an_older_ledger_remembers_is_found_and_goes_on(tmp_path: Path) -> 
     with Ledger.open(tmp_path) as ledger:
         assert [record.answer for record in ledger.memory.records(renamed)] == ["unknown"]
         (record,) = ledger.memory.records(CLIP)
-        ledger.memory.keep_clip(record.target, CLIP, "R")
+        ledger.memory.keep_clip(record.target, CLIP, "R", {})
         ledger.memory.remember(CLIP, {"b": 2})
         assert ledger.memory.recall(renamed) == {"a": 1, "b": 2}
 

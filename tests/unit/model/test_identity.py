@@ -34,7 +34,8 @@ def test_two_sightings_are_of_one_clip_or_of_two_or_it_is_unknown(
 
 def test_the_proxy_shows_nothing() -> None:
     for proxy in ("a.mp4", "b.mp4"):
-        assert compare_clips(Asset("Film", proxy="a.mp4"), Asset("Film", proxy=proxy)) == ((), ())
+        compared = compare_clips(Asset("Film", proxy="a.mp4"), Asset("Film", proxy=proxy))
+        assert compared == ((), (), False)
 
 
 @pytest.mark.parametrize("finalized", [True, False, None])
@@ -42,6 +43,35 @@ def test_the_length_of_a_clip_that_is_recorded_shows_nothing(finalized: bool | N
     entry = listed_entry((), "Film", attributes=WHOLE)
     longer = Asset("Film", finalized=finalized, attributes=WHOLE | {"frames": "200"})
     assert compare_clips(entry, longer).answer == ("same" if finalized is False else "other")
+
+
+@pytest.mark.parametrize(
+    ("rate", "frames", "answer"),
+    [
+        ("0.0400000000", "124", "unknown"),
+        ("0.0400000000", "76", "unknown"),
+        ("0.0400000000", "125", "other"),
+        ("0.0200000000", "149", "unknown"),
+        ("0.0200000000", "150", "other"),
+        ("", "123", "unknown"),
+        ("", "124", "other"),
+    ],
+)
+def test_a_length_that_differs_by_less_than_a_second_leaves_it_unknown(
+    rate: str, frames: str, answer: str
+) -> None:
+    """All else must be equal; what is kept of a clip has no rate of its own."""
+    shown = WHOLE | {"frame_time": rate}
+    clip, other = (
+        Asset("Film", link_id=7, finalized=True, attributes=shown),
+        Asset("Film", link_id=7, finalized=True, attributes=shown | {"frames": frames}),
+    )
+    for one in (clip, ClipIdentity.of(clip)):
+        assert compare_clips(one, other).answer == compare_clips(other, one).answer == answer
+        assert is_another_clip(one, other) is (answer == "other")
+    bare = {"frames": "100", "frame_time": rate}
+    alone = Asset("Film", attributes=bare), Asset("Film", attributes=bare | {"frames": frames})
+    assert compare_clips(*alone).answer == "other"
 
 
 def test_a_clip_and_its_links_count_once() -> None:

@@ -40,7 +40,7 @@ class Kept:
     def records(self, target: TargetId, titles: Iterable[str] = ()) -> Sequence[Remembered]:
         raise NotImplementedError
 
-    def keep_clip(self, kept: TargetId, now: TargetId, run: str) -> None:
+    def keep_clip(self, kept: TargetId, now: TargetId, run: str, seen: Mapping[str, str]) -> None:
         raise NotImplementedError
 
     def forget_clip(self, kept: TargetId) -> None:

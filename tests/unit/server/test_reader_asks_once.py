@@ -217,6 +217,7 @@ CREATED = {
     "in elsewhere": "2026-11-14T22:00:00+12:00",
     "late elsewhere": "2026-11-14T08:00:00-05:00",
     "beyond all clocks": "0001-01-01T00:00:00+14:00",
+    "after now": "2026-11-20T13:00:01",
 }
 
 
