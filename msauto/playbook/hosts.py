@@ -182,8 +182,7 @@ class Hosts(Struct):
     extra: Sequence[Variable]
     options: ResolveOptions
     files: Files
-    _scopes: dict[str, dict[str, TemplateScope]] = field(default_factory=dict)
-    _server_scopes: dict[str, dict[str, TemplateScope]] = field(default_factory=dict)
+    _scopes: dict[tuple[str, str], dict[str, TemplateScope]] = field(default_factory=dict)
     _servers: dict[str, ServerSpec] = field(default_factory=dict)
     _variables: dict[str, dict[str, Variables]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -244,19 +243,15 @@ class Hosts(Struct):
             raise node.error(why, "remove the limit, or --server", kind="host")
         return hosts
 
-    def scope(self, name: str, folder: str) -> TemplateScope:
-        """Return the template names of a host, for playbooks of a folder."""
-        if folder not in self._scopes:
-            variables = self.variables_in(folder)
-            self._scopes[folder] = self._scopes_of(Path(folder or "."), variables)
-        return self._scopes[folder][name]
+    def scope(self, name: str, folder: str, top: str = "") -> TemplateScope:
+        """Return the template names of a host, for playbooks of a folder.
 
-    def _server_scope(self, name: str, folder: str) -> TemplateScope:
-        """Return the names for the server of a host, of which files beside a playbook set nothing."""
-        if folder not in self._server_scopes:
-            variables = self._variables[""]
-            self._server_scopes[folder] = self._scopes_of(Path(folder or "."), variables)
-        return self._server_scopes[folder][name]
+        ``top`` is the folder of the playbook that was given, beside which are ``group_vars``; they set no server.
+        """
+        if (folder, top) not in self._scopes:
+            variables = self.variables_in(top)
+            self._scopes[folder, top] = self._scopes_of(Path(folder or "."), variables)
+        return self._scopes[folder, top][name]
 
     def _scopes_of(
         self, folder: Path, variables_of_hosts: Mapping[str, Variables]
@@ -302,7 +297,7 @@ class Hosts(Struct):
     def server(self, name: str, folder: str) -> ServerSpec:
         """Return the server of a host; raises :class:`InputError` with all problems of its block."""
         if name not in self._servers:
-            scope = self._server_scope(name, folder)
+            scope = self.scope(name, folder)
             spec = _build_server(name, *self._block(name, scope), scope)
             self._servers[name] = replace(spec, transport=self.options.transport)
         return self._servers[name]
@@ -361,7 +356,7 @@ class Hosts(Struct):
         return self._blocks[name]
 
     def _offline(self, name: str) -> TemplateScope:
-        return self._server_scope(name, "").offline()
+        return self.scope(name, "").offline()
 
     def same_servers(self, names: Iterable[str]) -> Iterator[Problem]:
         """Yield a problem for each host whose server another host has as well: its targets would be planned twice.

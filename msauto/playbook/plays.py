@@ -128,6 +128,11 @@ class Play(Struct, frozen=True):
         """The folder of the playbook."""
         return str(Path(self.file).parent)
 
+    @property
+    def top_folder(self) -> str:
+        """The folder of the playbook that was given, and that may import this one."""
+        return str(Path(self.inherited.files[0]).parent)
+
 
 MAX_IMPORTS = 32
 _MOST_IMPORTS = 2000

@@ -253,7 +253,9 @@ class _Resolver(Struct):
         if "hosts" not in play.data:
             return []
         node = play.node.child("hosts")
-        any_scope = self.hosts.scope(next(iter(self.hosts.inventory.hosts)), play.folder)
+        any_scope = self.hosts.scope(
+            next(iter(self.hosts.inventory.hosts)), play.folder, play.top_folder
+        )
         patterns = as_list(render_shown(play.data["hosts"], any_scope, node))
         matched = self.hosts.match(",".join(map(str, patterns)), node)
         return [name for name in matched if name in self.limit]
@@ -261,7 +263,7 @@ class _Resolver(Struct):
     def _batches_of(self, play: Play, hosts: list[str]) -> dict[str, int]:
         """Return the number of each host's batch; problems are collected, and the tasks are still checked."""
         node = play.node
-        scope = self._play_scope(play, self.hosts.scope(hosts[0], play.folder))
+        scope = self._play_scope(play, self.hosts.scope(hosts[0], play.folder, play.top_folder))
         name = str(render_shown(play.data.get("name", ""), scope, node.child("name")))
         with self.problems.gather():
             written: dict[str, Any] = {}
@@ -293,7 +295,7 @@ class _Resolver(Struct):
         server = (
             self.hosts.stand_in(name) if self.check_only else self.hosts.server(name, play.folder)
         )
-        scope = self._play_scope(play, self.hosts.scope(name, play.folder))
+        scope = self._play_scope(play, self.hosts.scope(name, play.folder, play.top_folder))
         self.servers.setdefault(name, server)
         context = TaskContext(server, scope, play, [[] for _ in play.handlers], batch)
         for index, task in enumerate(play.handlers):  # handlers ignore tags

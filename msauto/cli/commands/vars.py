@@ -112,7 +112,7 @@ def report_variables(
         if host not in hosts_by_name:
             node = outside_node("HOST", host)
             raise node.error(f"unknown host {host!r}", nearest(host, hosts_by_name), kind="host")
-        scope = hosts.scope(host, ".")
+        scope = hosts.scope(host, ".", ".")
         if role is not None:
             scope = _with_role(scope, role, options, files)
         definitions = [_rendered(variable, scope) for variable in _chosen(scope, name)]
