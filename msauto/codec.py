@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -134,9 +135,16 @@ def _encode(value: object) -> object:
 
 
 def _decode(kind: type, value: object) -> object:
-    if kind is not Fraction or not isinstance(value, str) or not re.search(RATE, value):
+    if kind is not Fraction or not isinstance(value, str):
         raise ValueError(f"invalid rate {value!r}")
-    return Fraction(value)
+    return _rate(value)
+
+
+@lru_cache(maxsize=64)
+def _rate(text: str) -> Fraction:
+    if not re.search(RATE, text):
+        raise ValueError(f"invalid rate {text!r}")
+    return Fraction(text)
 
 
 def _schema(kind: type) -> dict[str, Any]:

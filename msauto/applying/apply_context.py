@@ -166,6 +166,7 @@ class Cancellation:
     """Passed to :func:`~msauto.applying.executor.apply`; a signal handler of the same event loop calls it."""
 
     def __init__(self) -> None:
+        self.requested = False
         self._requested = asyncio.Event()
         self.at_once = asyncio.Event()
 
@@ -173,12 +174,8 @@ class Cancellation:
         """Cancel: the first call starts no new request, the second abandons those in progress."""
         if self.requested:
             self.at_once.set()
+        self.requested = True
         self._requested.set()
-
-    @property
-    def requested(self) -> bool:
-        """Whether the run was cancelled."""
-        return self._requested.is_set()
 
     async def sleep(self, clock: Clock, seconds: float) -> bool:
         """Sleep until the time is over or the run is cancelled; return whether the time is over."""

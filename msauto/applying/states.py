@@ -193,7 +193,10 @@ class TargetProgress(Struct, frozen=True):
     @property
     def done(self) -> int:
         """How many requests were done; they are the first ones."""
-        return [result.outcome for result in self.results].count("done")
+        done = 0
+        for result in self.results:
+            done += result.outcome == "done"
+        return done
 
     @property
     def complete(self) -> bool:

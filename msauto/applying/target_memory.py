@@ -462,4 +462,8 @@ def _values_written(request: Request) -> list[Effect]:
 
 def _items_run(request: Request, *often: str) -> list[str]:
     """Return the items of what a request runs so often: ``once``, ``always``, ``changed``."""
-    return [f"{effect.aspect}:{effect.key}" for effect in _runs(request) if effect.after in often]
+    items = []
+    for effect in request.effects:
+        if effect.aspect in _OPERATIONS and effect.after in often:
+            items.append(f"{effect.aspect}:{effect.key}")
+    return items

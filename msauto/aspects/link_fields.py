@@ -69,9 +69,9 @@ def shown_fields(attributes: Mapping[str, str]) -> dict[str, Json]:
     for name, text in attributes.items():
         if name not in LINK_FIELD:
             continue
-        value: Json = text
-        if name in NUMBERS:
-            value = shown_field(name, text)
+        value: Json = read_whole(text) if name in NUMBERS else None
+        if value is None:
+            value = text
         if value not in _NEVER_SET and name in _SETTABLE:
             some_is_set = True
         shown[name] = value

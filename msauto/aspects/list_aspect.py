@@ -125,11 +125,12 @@ class ListAspect(Aspect):
             return () if one == other else (TWINS,)
         if not isinstance(shown, dict):
             return tuple(one) or ("",)
-        unknown = self.hidden(named, shown)
         missed = []
         for name, value in one.items():
             now = other.get(name)
-            if value != now and name not in unknown and not self.same(name, value, now):
+            if value == now or name in self.hidden(named, shown):
+                continue
+            if not self.same(name, value, now):
                 missed.append(name)
         return missed
 

@@ -105,7 +105,8 @@ class RunWatch:
 
     def notify(self, event: Event) -> None:
         """Write an event, and show it."""
-        self._write(event)
+        if self._file is not None:
+            self._write(event)
         try:
             self._display.notify(event)
         except Exception:  # noqa: BLE001 - whatever the error, the run goes on

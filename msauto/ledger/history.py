@@ -13,6 +13,7 @@ from typing import Any, overload
 from zlib import compressobj, decompressobj
 
 from msgspec import structs
+from msgspec.json import decode
 
 from msauto.codec import dump, from_json, load
 from msauto.errors import LedgerError
@@ -285,7 +286,7 @@ class PackedRecords(Sequence[TargetRecord]):
         if isinstance(index, slice):
             return [self[number] for number in range(len(self))[index]]
         text = decompressobj(zdict=self._like).decompress(self._packed[index])
-        return _record(load(tuple[Any, ...], text.decode()))
+        return _record(decode(text))
 
 
 def _record(row: Row) -> TargetRecord:

@@ -109,7 +109,11 @@ def _without(texts: Mapping[str, str], names: Collection[str]) -> dict[str, str]
 
 
 def _of_kind(items: Iterable[object], kind: type[T]) -> tuple[T, ...]:
-    return tuple(item for item in items if isinstance(item, kind))
+    chosen = []
+    for item in items:
+        if isinstance(item, kind):
+            chosen.append(item)
+    return tuple(chosen)
 
 
 def _folders(text: str | None, database: str) -> tuple[Folder | None, Folder | None]:
