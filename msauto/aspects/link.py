@@ -440,7 +440,7 @@ def _why_unknown(dialect: Dialect) -> str:
     """Return why nothing shows that the title of a new link will lead to it."""
     if dialect.link_title == "none":
         return "by the server's dialect, the title of a link does not lead to it"
-    return "the server's dialect does not say what the title of a link leads to"
+    return "the server's dialect does not declare what the title of a link leads to"
 
 
 def _unknown_title(key: str, dialect: Dialect, source: TaskSource) -> PlanningError:
@@ -453,7 +453,7 @@ def _unknown_title(key: str, dialect: Dialect, source: TaskSource) -> PlanningEr
 
 
 def cannot_be_set(key: str, why: str) -> str:
-    """Return what is told, before and after a link is made, where its fields cannot be set."""
+    """Return the message where the fields of a link cannot be set: the same before and after it is made."""
     return f"the fields of the link {key} cannot be set: {why}"
 
 

@@ -136,7 +136,7 @@ class ClipAttributes:
 
     @property
     def frame_rates(self) -> FrameRates:
-        """What the inventory says of rates that a ``frame_time`` leaves open."""
+        """What the inventory declares of rates that a ``frame_time`` leaves open."""
         return ()
 
     @property

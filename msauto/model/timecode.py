@@ -163,14 +163,14 @@ KNOWN_RATES: Final = tuple(sorted([*_WHOLE_RATES, *_NTSC_RATES]))
 MOST_FRAMES_PER_SECOND: Final = 1000
 
 FrameRates = tuple[tuple[str, Fraction], ...]
-"""What an inventory says of rates that digits leave open: by ``frame_time``, or for all of a server under ``""``."""
+"""The rates that an inventory declares where digits leave them open: by ``frame_time``, or for all under ``""``."""
 
 
 def rate_of(frame_time: str, given: FrameRates = ()) -> Fraction:
     """Return the rate that a ``frame_time`` (decimal seconds per frame) stands for.
 
-    The digits leave one known rate, or ``given`` says which. Raises :class:`TimecodeError`, whose message follows *the
-    clip reports*.
+    The digits leave one known rate, or ``given`` declares which. Raises :class:`TimecodeError`, whose message follows
+    *the clip reports*.
 
     >>> rate_of("0.0333666667"), rate_of("0.0333", (("", Fraction(30)),))
     (Fraction(30000, 1001), Fraction(30, 1))
@@ -194,7 +194,7 @@ def _rate_of(frame_time: str, given: FrameRates) -> Fraction:
     shown = f"frame_time {show_cut(frame_time)}"
     if read_decimal(text) is None:
         raise TimecodeError(f"{shown}, which is not a decimal number")
-    which = "is none of the known rates"
+    which = "is not one of the known rates"
     if possible:
         which = f"may be {' or '.join(map(show_rate, possible))}"
     if len(possible) > _MOST_SHOWN:
@@ -228,7 +228,7 @@ def _stands_for(text: str, exact: Fraction) -> bool:
 
 
 def frame_rates(value: object) -> FrameRates:
-    """Return what an inventory says of rates: one, or a mapping of each ``frame_time`` to one."""
+    """Return what an inventory declares of rates: one, or a mapping of each ``frame_time`` to one."""
     given = value if isinstance(value, dict) else {"": value}
     rates: dict[str, Fraction] = {}
     for frame_time, rate in given.items():

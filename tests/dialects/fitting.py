@@ -96,7 +96,7 @@ APART = frozenset({"marker_uid", "xmp_update"})
 def parameters() -> dict[str, tuple[str, ...]]:
     """Return every switch of the simulator with its values, and every key of ours with its own.
 
-    Titles of links that find their clip, or another one, are told by no rule of most stories: link_titles.yml has them.
+    Most stories do not know titles of links that find their clip, or another one: link_titles.yml has them.
     """
     switches = {
         name: values

@@ -129,8 +129,8 @@ def test_hostile_clips_are_shown_and_exported(desk: Desk, news: SimDatabase) -> 
 @pytest.mark.parametrize(
     ("frame_time", "reason"),
     [
-        ("3600", "none of the known rates: set `frame_rate`"),
-        ("0.0001", "none of the known rates: set `frame_rate`"),
+        ("3600", "not one of the known rates: set `frame_rate`"),
+        ("0.0001", "not one of the known rates: set `frame_rate`"),
         ("0", "may be 23.98 fps to 120 fps: set `frame_rate`"),
         ("-1", "not a number that msauto can read"),
         ("1e-400000000", "not a number that msauto can read"),

@@ -190,7 +190,9 @@ def declares(wish: Wish, effect: Effect, planned: Picture) -> bool:
         return True
     match thing.what:
         case "title":
-            is_own = any(same(former, old) for former in wish.former)  # not the title of a link
+            is_own = any(
+                same(former, str(old)) for former in wish.former
+            )  # not the title of a link
             return is_own and new in wish.titles
         case "calls":
             return wish.notify

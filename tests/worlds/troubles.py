@@ -245,7 +245,7 @@ def equal_things_of_others(world: World) -> None:
 
 @kind
 def titles_of_links_that_lead_elsewhere(world: World) -> None:
-    """The title of a link answers with its clip, or with nothing, whatever the inventory says of it."""
+    """The title of a link answers with its clip, or with nothing, whatever the inventory declares."""
     random, clip = world.random, world.alpha
     world.server["link_titles"] = random.choice(("clip", "nowhere", "found"))
     world.server["link_folder"] = "home"

@@ -277,7 +277,7 @@ class ReadOnlyProbe:
         self._notes.miss("no link was found to ask for", "link_title")
 
     async def _leads_to(self, entry: Entry) -> str:
-        """Return what the title of an entry leads to; empty where it may be no link, or that of its clip, too."""
+        """Return what the title of an entry leads to; empty where it may not be a link."""
         if not entry.title or ":" in entry.title:
             return ""
         try:

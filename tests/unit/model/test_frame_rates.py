@@ -90,7 +90,7 @@ def test_what_is_not_known_is_told() -> None:
     )
     asset = Asset("A", attributes={"frame_time": "0.08"})
     assert why_no_rate(asset) == (
-        "the clip reports frame_time '0.08', which is none of the known rates: set `frame_rate` of the server"
+        "the clip reports frame_time '0.08', which is not one of the known rates: set `frame_rate` of the server"
     )
 
 
