@@ -50,7 +50,10 @@ _CLIP_NAME = re.compile(r"\*?\s*(?P<which>FROM|TO) CLIP NAME:\s*(?P<name>.*)")
 _RESOLVE_MARKER = re.compile(r"(.*?)\|C:(?:ResolveColor)?(\S*)\s*(?:\|M:(.*?))?(?:\|D:(\d{1,9}))?")
 """``note |C:color |M:name |D:frames``; the frames may be left out."""
 _EXTRA = re.compile(r"\*\s*MSAUTO:\s?(?P<json>.*)")
-_KNOWN = re.compile(r"[*>=]|(?:M2|REM|AUD|GPI|EFFECTS? NAME IS)\b|[A-Z][A-Z0-9 _./-]*:")
+_KNOWN = re.compile(
+    r"[*>=]|[A-Z][A-Z0-9 _./-]*:|(?:M2|REM|AUD|TRK|GPI|DUR|SPLIT|BLEND|FREEZE FRAME|EFFECTS? NAME IS)\b"
+    r"|(?:FROM|TO|KEY) CLIP\b"
+)
 """What begins lines without markers and segments; a comment may lack its asterisk."""
 _MARKER_ROW = re.compile(
     rf"\*\s+\d+\s+(?P<color>[A-Za-z]+)\s(?P<user>.*?)(?<!\S)(?P<start>{_TC})(?:\s+(?P<end>{_TC}))?"
