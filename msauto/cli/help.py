@@ -13,7 +13,7 @@ from msauto.errors import did_you_mean
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "What": (
         "titles", "folders", "channels", "in_folder", "recursive", "links", "mam", "title", "xmp_field", "view",
-        "batch", "since", "every", "max_age", "failed", "target", "tags", "skip_tags", "extra_vars",
+        "batch", "number", "since", "every", "max_age", "failed", "target", "tags", "skip_tags", "extra_vars",
         "origin", "keep_going", "role", "forget_pending", "listed", "seed", "dialect", "faults",
     ),
     "Where": (

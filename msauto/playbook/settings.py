@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
 from msgspec import UNSET, Struct, UnsetType, field, structs
@@ -28,6 +28,10 @@ from msauto.secrets.redaction import redact_lines
 
 if TYPE_CHECKING:
     from msauto.playbook.schema.settings import DatedFreezeArgs, FreezeArgs, SettingsArgs, StateArgs
+
+
+_KEPT_DAYS: Final = 400
+"""For how long the ledger keeps runs, if no key says it: a year, and the season before."""
 
 
 class Settings(Struct, frozen=True):
@@ -98,7 +102,7 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         freezes=tuple(_freezes(args, node.child("freeze"))),
         require_state=bool(state.require),
         keep_runs=state.keep_runs,
-        keep_days=state.keep_days,
+        keep_days=_KEPT_DAYS if state.keep_runs is state.keep_days is None else state.keep_days,
         role_folders=role_folders,
         lookup_folders=(*role_folders, *all_beside(lookup.folders)),
         download_folders=all_beside(download.folders),

@@ -9,10 +9,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec import structs
 
 from msauto import sockets
 from msauto.api.history import PastRuns, list_changes, list_runs, read_attempt
-from msauto.cli.flags import Flags, layout_of, parse_age, shared_flags_of
+from msauto.cli.flags import Flags, WholeNumber, layout_of, parse_age, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message, print_result, print_table, terminal_width
 from msauto.codec import to_json
@@ -64,6 +65,14 @@ _MOST_OUTSIDE: Final = 10
 
 @click.command("history", cls=HelpCommand)
 @click.argument("run", required=False)
+@click.option(
+    "-n",
+    "number",
+    metavar="N",
+    type=WholeNumber(1, 10**6),
+    default=20,
+    help="So many runs; default 20.",
+)
 @click.option("--batch", metavar="NAME", help="Only this batch and its runs.")
 @click.option(
     "--since",
@@ -80,6 +89,7 @@ def command(
     *,
     flags: Flags,
     run: str | None,
+    number: int,
     every: bool,
     batch: str | None,
     since: timedelta | None,
@@ -104,7 +114,7 @@ def command(
         limit = flags.inputs.given.limit
         _show_journal(list_changes(ledger, title, limit=limit, since=since, every=every), flags)
     elif run is None:
-        _list_runs(list_runs(ledger, batch=batch, since=since, every=every), flags)
+        _list_runs(list_runs(ledger, batch=batch, since=since, every=every), flags, number)
     else:
         summary, details = read_attempt(ledger, run)
         if summary.is_batch:
@@ -115,8 +125,14 @@ def command(
             _show_attempt(summary, flags)
 
 
-def _list_runs(found: PastRuns, flags: Flags) -> None:
-    """List the runs, and print how many others there are."""
+def _list_runs(found: PastRuns, flags: Flags, number: int) -> None:
+    """List the newest runs, and print how many others there are."""
+    earlier = len(found.runs) - number
+    if earlier > 0:
+        found = structs.replace(found, runs=found.runs[:number])
+        print_message(
+            f"{plural(earlier, 'earlier run')} not shown\n  → show more: msauto history -n {2 * number}"
+        )
     if found.others:
         others = plural(found.others, "run")
         print_message(

@@ -148,8 +148,10 @@ class StateArgs(Model):
     require: Plain[bool] = key(
         "refuse an empty ledger, for example in a container without its volume"
     )
-    keep_runs: Plain[Count] = key("runs that the ledger keeps; default all")
-    keep_days: Plain[Count] = key("days for which the ledger keeps its runs; default unlimited")
+    keep_runs: Plain[Count] = key("runs that the ledger keeps")
+    keep_days: Plain[Count] = key(
+        "days for which the ledger keeps its runs; default 400, without keep_runs"
+    )
 
 
 class PlanArgs(Model):

@@ -12,6 +12,7 @@ from msauto.cli.flags import WholeNumber
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message
 from msauto.errors import MsautoError
+from msauto.plugins.simulator.embedded.dialect import SimDialect
 
 _KINDS = """\b
 Kinds of faults:
@@ -34,7 +35,16 @@ CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE,
 """
 
 
-@click.command("simulate", cls=HelpCommand, epilog=_KINDS)
+def _switches() -> str:
+    """Return the keys of the dialect, each with its values, the default first."""
+    lines = ["\b", "Keys of --dialect, and their values:"]
+    for key, values in SimDialect.choices().items():
+        listed = ", ".join(values) or "any text"
+        lines.append(f"  {key:<17} {listed}")
+    return "\n".join(lines)
+
+
+@click.command("simulate", cls=HelpCommand, epilog=f"{_KINDS}\n{_switches()}")
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -54,13 +64,13 @@ CHANGE: rename:OLD:NEW, swap:ONE:OTHER, rerecord:TITLE,
     "state_file",
     type=click.Path(dir_okay=False),
     metavar="FILE",
-    help="Keep the state in FILE; a .yml file is the content at the start, and stays as it is.",
+    help="Keep the state in FILE; what a .yml file becomes is kept beside it, in FILE.json.",
 )
 @click.option(
     "--dialect",
     multiple=True,
     metavar="K=V",
-    help="Behaviour of the server, such as segment_update=overwrite (repeatable).",
+    help="Behaviour of the server, such as segment_update=overwrite (repeatable). Keys and values: see below.",
 )
 @click.option(
     "--fault",
@@ -98,7 +108,11 @@ def command(
     content: ServerState | str = seed
     try:
         if state_file is not None and state_file.lower().endswith((".yml", ".yaml")):
-            content, state_file = load_content(Path(state_file)), None
+            content, state_file = load_content(Path(state_file)), f"{state_file}.json"
+            if Path(state_file).exists():
+                print_message(
+                    f"{state_file} has what it became; without it, the content begins anew."
+                )
         simulator = Simulator(
             content, dialect, faults, state_file=state_file, restore_seconds=10, **options
         )
