@@ -67,6 +67,7 @@ _MOST_OUTSIDE: Final = 10
 @click.argument("run", required=False)
 @click.option(
     "-n",
+    "--number",
     "number",
     metavar="N",
     type=WholeNumber(1, 10**6),
