@@ -211,6 +211,8 @@ class Hosts(Struct):
         beside = read_vars_folders(folder, inventory.hosts, inventory.groups, self.files)
         _refuse_servers(beside)
         self.warnings += beside.warnings
+        if not beside.of_groups and not beside.of_hosts:
+            return own
         more: dict[str, list[Variable]] = {host: [] for host in own}
         for group, members in inventory.groups.items():
             for host in members:
@@ -248,8 +250,10 @@ class Hosts(Struct):
 
         ``top`` is the folder of the playbook that was given, beside which are ``group_vars``; they set no server.
         """
+        variables = self.variables_in(top)
+        if variables is self._variables[""]:
+            top = ""
         if (folder, top) not in self._scopes:
-            variables = self.variables_in(top)
             self._scopes[folder, top] = self._scopes_of(Path(folder or "."), variables)
         return self._scopes[folder, top][name]
 
