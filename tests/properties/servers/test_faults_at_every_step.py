@@ -1,6 +1,6 @@
 """A server with faults at random steps, over real HTTP: the report is true, nothing is duplicated.
 
-Once the faults are over, one more apply reaches the desired state. Runs may be undone in between.
+Once the faults are over, one more apply, which forgets what is in doubt, reaches the desired state. Runs may be undone in between.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class FaultyServer(RuleBasedStateMachine):
         for target in result.targets:
             told = (target.outcome, target.message, target.requests, target.differences)
             assert target.outcome in {"changed", "failed", "unverified", "not attempted"}, told
-            if target.outcome == "changed":
+            if target.outcome == "changed" and not result.plan.left_out:
                 assert seen(self.clip) == expected(desired), told
             if target.outcome == "failed":
                 assert seen(self.clip) != expected(desired), told
@@ -149,7 +149,7 @@ class FaultyServer(RuleBasedStateMachine):
         try:
             if self.desired is not None:
                 asked = task(self.desired, {"segments", "markers"})
-                again = self.stage.apply(asked)
+                again = self.stage.apply(asked, forget_pending=True)
                 assert again.ok, [
                     (each.outcome, each.message, each.differences) for each in again.targets
                 ]
