@@ -125,14 +125,18 @@ class _Steps:
         else:
             self._desk.write(name, content)
 
+    def _desk_at(self, folder: str) -> Desk:
+        """A desk in a folder below, which has the same state."""
+        desk = Desk.__new__(Desk)
+        desk.folder, desk.url = self._desk.folder / folder, self._desk.url
+        desk.environment = {"XDG_STATE_HOME": str(self._desk.state), **self._desk.environment}
+        return desk
+
     def _run(self, words: str, more: Given) -> None:
         self._sim.clear_log()
         desk = self._desk
         if "at" in more:
-            desk = Desk.__new__(Desk)
-            state = {"XDG_STATE_HOME": str(self._desk.state)}
-            desk.folder, desk.url = self._desk.folder / more.pop("at"), self._desk.url
-            desk.environment = state | self._desk.environment
+            desk = self._desk_at(more.pop("at"))
         said = desk.run(*shlex.split(words), typed=more.pop("typed", None))
         assert said.code == more.pop("code", 0), said
         if "into" in more:

@@ -185,26 +185,28 @@ class _AssetEnd:
         twins = [each for each in clip["segments"] if counts[each["number"]] > 1]
         live = {each["number"]: each for each in clip["segments"] if counts[each["number"]] == 1}
         end: list[Store] = []
-        for sourced in (each for each in desired if each.get("state") == "absent"):
-            gone = [Loose(self._segment(clip, sourced))]
-            live = {
-                number: each
-                for number, each in live.items()
-                if each | {"titles": each["titles"][:1]} not in gone
-            }
-        for sourced in (each for each in desired if each.get("state") != "absent"):
+        absent = [each for each in desired if each.get("state") == "absent"]
+        for sourced in absent:
+            gone = Loose(self._segment(clip, sourced))
+            for number, each in [*live.items()]:
+                if gone == each | {"titles": each["titles"][:1]}:
+                    del live[number]
+        for sourced in desired:
+            if sourced in absent:
+                continue
             want = self._segment(clip, sourced)
-            found = live.pop(self._match(want, live) or self._moved(want, live), None)
+            number = self._match(want, live) or self._moved(want, live)
+            found = live.pop(number, None)
             base = self._interrupted(want) if found is None else found
             made: Store = base | want
             if found is not None and made != found:
                 made |= {"titles": made["titles"][:1], "track": "", "rating": 0}
             end.append({"name": "", "track": "", "rating": 0} | made)
-        clip["segments"] = end + twins + ([] if only and desired else list(live.values()))
+        stays = [] if only and desired else list(live.values())
+        clip["segments"] = end + twins + stays
         if self.server.segment_numbers == "by_start":
-            for number, each in enumerate(
-                sorted(clip["segments"], key=lambda each: each["start"]), 1
-            ):
+            in_order = sorted(clip["segments"], key=lambda each: each["start"])
+            for number, each in enumerate(in_order, 1):
                 each["number"] = number
 
     def _segment(self, clip: Store, sourced: Store) -> Store:
@@ -220,12 +222,14 @@ class _AssetEnd:
         """Return what a new segment had, if an interrupted run deleted it and did not create it again."""
         names = ("number",) if "number" in want else ("start", "duration")
         place = Loose({name: want[name] for name in names})
-        between = (
-            had for name, had in self.case.ledger.items() if name.startswith("segment-between:")
-        )
-        had = next((each for each in between if place == each), {"number": ANY})
+        had: Store = {"number": ANY}
+        for name, between in self.case.ledger.items():
+            if name.startswith("segment-between:") and place == between:
+                had = between
+                break
         titles = [had["title"]] if had.get("title") else []
-        return {"number": had["number"], "titles": titles, "keywords": had.get("keywords") or ""}
+        keywords = had.get("keywords") or ""
+        return {"number": had["number"], "titles": titles, "keywords": keywords}
 
     def _match(self, want: Store, live: Mapping[int, Store]) -> int | None:
         if "number" in want:
@@ -335,14 +339,21 @@ class _AssetEnd:
         clip["markers"] = end + live
 
     def _marker(self, clip: Store, sourced: Store) -> Store:
-        want: Store = {"pos": frames(sourced["at"], clip)} if "at" in sourced else {}
-        want |= {"track": track_of(sourced["track"])} if "track" in sourced else {}
-        want |= {name: text_of(sourced[name]) for name in MARKER_FIELDS if name in sourced}
-        want |= {"rating": rating_of(want["rating"])} if "rating" in want else {}
-        want |= {
-            name: text_of(value) or ANY for name, value in sourced.get("attributes", {}).items()
-        }  # empty: or not there
-        return want | {name: sourced[name] for name in ("uid",) if name in sourced}
+        want: Store = {}
+        if "at" in sourced:
+            want["pos"] = frames(sourced["at"], clip)
+        if "track" in sourced:
+            want["track"] = track_of(sourced["track"])
+        for name in MARKER_FIELDS:
+            if name in sourced:
+                want[name] = text_of(sourced[name])
+        if "rating" in want:
+            want["rating"] = rating_of(want["rating"])
+        for name, value in sourced.get("attributes", {}).items():
+            want[name] = text_of(value) or ANY  # empty: or not there
+        if "uid" in sourced:
+            want["uid"] = sourced["uid"]
+        return want
 
     # Links: folder and title.
 

@@ -178,17 +178,21 @@ def _check_film(sim: Simulator) -> None:
     assert sorted(links) == sorted([(("Playout", "AC/DC"), FILM), (("Playout", "Tonight"), LINK)])
 
 
+LOOSE = [(0, 100, "A"), (100, 50, "B"), (300, 50, "D"), (900, 100, "Z")]
+
+
 def _check_lists(sim: Simulator) -> None:
     loose = sim.state.clip("Loose")
-    assert sorted(told[1:] for told in _segments(loose)) == [
-        (0, 100, "A"), (100, 50, "B"), (300, 50, "D"), (900, 100, "Z"),
-    ]  # fmt: skip
-    assert len({segment.number for segment in loose.segments}) == 4
-    assert [(m.pos, m.fields["title"]) for m in loose.markers] == [(10, "Kept"), (20, "New")]
+    numbers, *placed = zip(*_segments(loose), strict=True)
+    assert sorted(zip(*placed, strict=True)) == LOOSE
+    assert len(set(numbers)) == 4
+    titles = {marker.pos: marker.fields["title"] for marker in loose.markers}
+    assert titles == {10: "Kept", 20: "New"}
     grid = sim.state.clip("Grid")
-    pieces = [(start, duration) for _, start, duration, _ in _segments(grid)]
-    assert sorted(pieces) == [(0, 300), (300, 300), (600, 300), (900, 100)]
-    assert all(segment.titles[0].startswith("Part") for segment in grid.segments)
+    lengths = {start: duration for _, start, duration, _ in _segments(grid)}
+    assert lengths == {0: 300, 300: 300, 600: 300, 900: 100}
+    for segment in grid.segments:
+        assert segment.titles[0].startswith("Part")
 
 
 def check_ticker(sim: Simulator) -> None:

@@ -82,15 +82,18 @@ def terminal_svg(text: str, title: str) -> str:
     """Draw a text with escape sequences for colours as a terminal shows it; its last lines may not be blank."""
     lines = text.splitlines()
     columns = max(display_width(click.unstyle(line)) for line in lines)
-    width, height = round(columns * _COLUMN + 2 * _MARGIN), len(lines) * _LINE + _BAR + _MARGIN
+    width = round(columns * _COLUMN + 2 * _MARGIN)
+    height = len(lines) * _LINE + _BAR + _MARGIN
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         f' role="img" aria-labelledby="title">\n<title id="title">{escape(title)}</title>\n<style>{_STYLE}</style>\n'
         f'<rect width="{width}" height="{height}" rx="8" fill="#1b1f24"/>\n'
     )
     dots = "".join(f'<circle cx="{20 + 18 * n}" cy="17" r="5" fill="#4a525c"/>' for n in range(3))
-    drawn = (_drawn_line(line, _BAR + _LINE * (n + 0.7)) for n, line in enumerate(lines))
-    return f"{head}{dots}\n{''.join(drawn)}</svg>\n"
+    drawn = ""
+    for number, line in enumerate(lines):
+        drawn += _drawn_line(line, _BAR + _LINE * (number + 0.7))
+    return f"{head}{dots}\n{drawn}</svg>\n"
 
 
 def _drawn_line(line: str, y: float) -> str:

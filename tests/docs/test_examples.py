@@ -107,13 +107,16 @@ def test_the_plan_from_a_database_query(studio: Simulator, tmp_path: Path) -> No
 
 @pytest.mark.scale
 def test_the_notebook(studio: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
     monkeypatch.setenv("MEDIA_SERVER", studio.url)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     notebook = nbformat.read(EXAMPLES / "look_at_a_plan.ipynb", as_version=4)
     nbclient.NotebookClient(notebook, timeout=60).execute()
-    shown = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    shown = []
+    for cell in notebook.cells:
+        shown += [output.data for output in cell.get("outputs", [])]
     html, text = "text/html", "text/plain"
-    assert [sorted(output.data) for output in shown] == [[html, text], [html, text], [text]]
-    assert "Evening News" in shown[0].data["text/html"]
-    assert shown[0].data["text/plain"].startswith("<Plan: 3 changes")
+    assert list(map(sorted, shown)) == [[html, text], [html, text], [text]]
+    assert "Evening News" in shown[0][html]
+    assert shown[0][text].startswith("<Plan: 3 changes")

@@ -139,19 +139,29 @@ def within(sourced: dict[str, Any], live: dict[str, Any]) -> bool:
 
 
 def check_end(clip: SimClip, live: State, desired: State, only: set[str]) -> None:
+    fields = live.fields | desired.fields
+    xmp = live.xmp | desired.xmp
     for name in NAMES:
-        assert clip.home.fields.get(name, "") == desired.fields.get(name, live.fields.get(name, ""))
+        assert clip.home.fields.get(name, "") == fields.get(name, "")
     for name in XMP_NAMES:
-        assert clip.xmp.get(name, []) == desired.xmp.get(name, live.xmp.get(name, []))
-    check_list(
-        {s.number: {"start": s.start, "duration": s.duration, "title": "".join(s.titles)} for s in clip.segments},
-        live.segments, desired.segments, everything="segments" in only,
-    )  # fmt: skip
-    found = {(m.fields["track"], m.pos): m.fields for m in clip.markers}
-    assert len(found) == len(clip.markers), "a twin"
-    check_list(found, live.markers, desired.markers, everything="markers" in only)
-    entries = sorted((clip_entry.folder, clip_entry.title) for clip_entry in clip.entries[1:])
-    assert len(entries) == len(set(entries)) == len(live.links | desired.links)
+        assert clip.xmp.get(name, []) == xmp.get(name, [])
+    segments = {segment.number: _shown(segment) for segment in clip.segments}
+    everything = "segments" in only
+    check_list(segments, live.segments, desired.segments, everything=everything)
+    markers = {}
+    for marker in clip.markers:
+        markers[marker.fields["track"], marker.pos] = marker.fields
+    assert len(markers) == len(clip.markers), "a twin"
+    everything = "markers" in only
+    check_list(markers, live.markers, desired.markers, everything=everything)
+    links = [(link.folder, link.title) for link in clip.entries[1:]]
+    names = live.links | desired.links
+    assert len(links) == len(set(links)) == len(names)
+
+
+def _shown(segment: SimSegment) -> dict[str, Any]:
+    title = "".join(segment.titles)
+    return {"start": segment.start, "duration": segment.duration, "title": title}
 
 
 def check_list(

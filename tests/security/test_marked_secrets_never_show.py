@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.plugins.simulator.embedded import Simulator
+from msauto.plugins.simulator.embedded import SimClip, Simulator
 from tests.cli.command_line import Desk, Said
 from tests.security.canaries import (
     OURS,
@@ -52,31 +52,41 @@ def check(desk: Desk, *sourced: Said) -> None:
     assert {name: leaks(data) for name, data in kept.items() if leaks(data)} == {}
 
 
+def check_lists(clip: SimClip) -> None:
+    assert clip.xmp["dc:title"] == [canary("xmp")]
+    assert clip.xmp["dc:subject"] == ["news", canary("xmplist")]
+    (titles,) = (segment.titles for segment in clip.segments if segment.number == 1)
+    assert titles == [canary("segment")]
+    markers = [marker.fields for marker in clip.markers]
+    assert canary("marker") in [marker["title"] for marker in markers]
+    assert canary("mcomment") in [marker.get("comment") for marker in markers]
+
+
+OF_FIELDS = {
+    "comment": "comment",
+    "user_2": "extra",
+    "user_3": "host",
+    "user_4": "filevar",
+    "user_5": "literal",
+}
+
+
 def check_arrived(sim: Simulator) -> None:
     """The server has the real values."""
     clip = sim.state.clip("EP001")
     fields = clip.home.fields
-    assert fields["comment"] == canary("comment")
+    for name, about in OF_FIELDS.items():
+        assert fields[name] == canary(about)
     assert fields["user_1"] == f"BEARER {canary('derived').upper()}"
-    assert fields["user_2"] == canary("extra")
-    assert fields["user_3"] == canary("host")
-    assert fields["user_4"] == canary("filevar")
-    assert fields["user_5"] == canary("literal")
     assert base64.b64decode(fields["user_6"]).decode() == canary("lookup")
-    assert clip.xmp["dc:title"] == [canary("xmp")]
-    assert clip.xmp["dc:subject"] == ["news", canary("xmplist")]
-    assert [segment.titles for segment in clip.segments if segment.number == 1] == [
-        [canary("segment")]
-    ]
-    assert canary("marker") in [marker.fields["title"] for marker in clip.markers]
-    assert canary("mcomment") in [marker.fields.get("comment") for marker in clip.markers]
-    assert {"house_number": canary("handler")}.items() <= clip.partner[-1].items()
-    assert sim.state.clip("EP002").home.fields["comment"] == f"x {canary('loop')}"
-    assert sim.state.clip("EP003").partner[-1]["house_number"] == canary("command")
-    assert sim.state.clip("EP004").partner[-1]["house_number"] == canary("once")
-    items = {item.guid: item for item in sim.state.channels["ticker"].items}
-    assert canary("text") in {item.title for item in items.values()}
-    assert canary("rsstitle") in {item.title for item in items.values()}
+    check_lists(clip)
+    other = sim.state.clip("EP002").home
+    assert other.fields["comment"] == f"x {canary('loop')}"
+    for title, about in (("EP001", "handler"), ("EP003", "command"), ("EP004", "once")):
+        sent = sim.state.clip(title).partner[-1]
+        assert sent["house_number"] == canary(about)
+    items = {item.title for item in sim.state.channels["ticker"].items}
+    assert {canary("text"), canary("rsstitle")} <= items
 
 
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])

@@ -38,13 +38,17 @@ def test_they_are_known_before_any_template(
     desk: Desk, template: str, refused: bool | None, form: str
 ) -> None:
     desk.play({"asset": {"title": "EP001", "fields": {"comment": template}}}, hosts="studio-a")
+    forms = ["Y29ycmVjdCBob3Jz"]
+    for secret in (PASSWORD, BEARER, HEADER):
+        forms += [secret, secret.upper(), secret[::-1]]
     for verb in (("plan",), ("apply", "--yes")):
-        shown = desk.run(*verb, *INV, "play.yml", "--format", form)
-        assert (shown.code, "msauto itself" in shown.err) == (1 if refused else 0, False), shown
-        assert ("lookup does not read 'inventory.yml'" in shown.out + shown.err) == bool(refused)
-        for secret in (PASSWORD, BEARER, HEADER):
-            for derived in (secret, secret.upper(), secret[::-1], "Y29ycmVjdCBob3Jz"):
-                assert derived not in shown.out + shown.err
+        said = desk.run(*verb, *INV, "play.yml", "--format", form)
+        assert said.code == (1 if refused else 0), said
+        shown = said.out + said.err
+        assert "msauto itself" not in shown
+        assert ("lookup does not read 'inventory.yml'" in shown) == bool(refused)
+        for derived in forms:
+            assert derived not in shown
 
 
 def test_a_plan_that_sends_none_is_kept_and_applied(desk: Desk) -> None:

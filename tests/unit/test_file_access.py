@@ -51,14 +51,17 @@ def test_media_go_into_the_repository(folder: Path, name: str) -> None:
 
 
 def test_a_folder_and_an_ending_of_the_settings(folder: Path) -> None:
-    (folder.parent / "media").mkdir()
-    outside = str(folder.parent / "media" / "film.gxf")
-    opened = WriteAccess((folder, folder.parent / "media"), endings=frozenset({".gxf"}))
-    assert opened.path(outside, DOWNLOAD) == Path(outside)
+    media, endings = folder.parent / "media", frozenset({".gxf"})
+    media.mkdir()
+    outside = media / "film.gxf"
+    opened = WriteAccess((folder, media), endings=endings)
+    assert opened.path(str(outside), DOWNLOAD) == outside
+    of_the_folder = WriteAccess((folder, media))
     with pytest.raises(MsautoError, match=r"an ending of a download"):
-        WriteAccess((folder, folder.parent / "media")).path(outside, DOWNLOAD)
+        of_the_folder.path(str(outside), DOWNLOAD)
+    of_the_ending = WriteAccess((folder,), endings=endings)
     with pytest.raises(MsautoError, match="outside the playbook's repository"):
-        WriteAccess((folder,), endings=frozenset({".gxf"})).path(outside, DOWNLOAD)
+        of_the_ending.path(str(outside), DOWNLOAD)
 
 
 def test_a_path_through_a_link_is_that_of_the_file(folder: Path) -> None:

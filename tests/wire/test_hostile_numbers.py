@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +46,18 @@ def desk(sim: Simulator, tmp_path: Path) -> Desk:
 
 def add_hostile(news: SimDatabase, values: dict[str, str]) -> None:
     """Add clips, each with one hostile number; of the attributes that decide little, each value has one."""
-    for number, (about, text) in enumerate(values.items()):
-        for name in ("frame_time", "frames", FURTHER[number % len(FURTHER)]):
-            news.add_clip(f"{name} is {about}", "Raw", frames=500).shown[name] = text
-        for name in ("uid", ("pos", "rating")[number % 2]):
-            _with_marker(news.add_clip(f"marker {name} is {about}", "Raw", frames=500), name, text)
-        for name in ("number", ("start", "duration", "rating")[number % 3]):
-            _with_segment(
-                news.add_clip(f"segment {name} is {about}", "Raw", frames=500), name, text
-            )
+    of_clips, of_markers = cycle(FURTHER), cycle(["pos", "rating"])
+    of_segments = cycle(["start", "duration", "rating"])
+    for about, text in values.items():
+        for name in ("frame_time", "frames", next(of_clips)):
+            clip = news.add_clip(f"{name} is {about}", "Raw", frames=500)
+            clip.shown[name] = text
+        for name in ("uid", next(of_markers)):
+            clip = news.add_clip(f"marker {name} is {about}", "Raw", frames=500)
+            _with_marker(clip, name, text)
+        for name in ("number", next(of_segments)):
+            clip = news.add_clip(f"segment {name} is {about}", "Raw", frames=500)
+            _with_segment(clip, name, text)
 
 
 def _with_marker(clip: SimClip, name: str, text: Any) -> None:

@@ -226,30 +226,47 @@ def _declares_mark(wish: Wish, old: Mark | None, new: Mark | None, others: list[
         return new is None or any(_is_made(item, new) for item in wish.markers)
     by_key = wish.marker(old)
     by_place = bool(by_key) and all("uid" not in item for item in by_key)
-    if any(mark.uid == old.uid for mark in others):
-        return wish.lossy and new is None and (wish.removes("markers") or bool(by_key))
-    if by_place and any(mark.at == old.at for mark in others) and not wish.lossy:
-        # Of two at one place, the one that is as a task wants it stays, and ``exactly`` removes the other.
-        desired = [item for item in by_key if item.get("state") != "absent"]
-        other_fits = any(
-            _fits(item, mark) for item in desired for mark in others if mark.at == old.at
-        )
-        return (
-            new is None
-            and wish.removes("markers")
-            and other_fits
-            and not any(_fits(item, old) for item in desired)
-        )
+    removes = wish.removes("markers")
+    uids = [mark.uid for mark in others]
+    if old.uid in uids:
+        is_named = bool(by_key) or removes
+        return wish.lossy and new is None and is_named
+    twins = [mark for mark in others if mark.at == old.at]
+    if by_place and twins and not wish.lossy:
+        if new is not None or not removes:
+            return False
+        return _is_the_other(by_key, old, twins)
     if new is None:
-        if any(item.get("state") == "absent" and _fits(item, old) for item in by_key):
-            return True
-        is_twin = any(mark.at == old.at for mark in others)
-        wanted = [item for item in by_key if item.get("state") != "absent"]
-        return wish.removes("markers") and (not wanted or (is_twin and wish.lossy))
-    named_of_it = {name for item in by_key for name in item}
+        return _declares_no_mark(wish, old, by_key, is_twin=bool(twins))
+    if new.at != old.at and not any(_is_at(item, new) for item in by_key):
+        return False
+    return bool(by_key) and _changes_what_is_named(old, new, by_key)
+
+
+def _changes_what_is_named(old: Mark, new: Mark, items: list[Task]) -> bool:
+    names: set[str] = set()
+    for item in items:
+        names |= item.keys()
     changed = {name for name, _ in set(old.fields) ^ set(new.fields)}
-    moved = new.at != old.at and not any(_is_at(item, new) for item in by_key)
-    return bool(by_key) and not moved and changed <= named_of_it
+    return changed <= names
+
+
+def _is_the_other(items: list[Task], mark: Mark, twins: list[Mark]) -> bool:
+    """Of two at one place, the one that is as a task wants it stays, and ``exactly`` removes the other."""
+    wanted = [item for item in items if item.get("state") != "absent"]
+    if any(_fits(item, mark) for item in wanted):
+        return False
+    return any(_fits(item, twin) for item in wanted for twin in twins)
+
+
+def _declares_no_mark(wish: Wish, mark: Mark, items: list[Task], *, is_twin: bool) -> bool:
+    wanted = []
+    for item in items:
+        if item.get("state") != "absent":
+            wanted.append(item)
+        elif _fits(item, mark):
+            return True
+    return wish.removes("markers") and (not wanted or (is_twin and wish.lossy))
 
 
 def _is_at(item: Task, mark: Mark) -> bool:
@@ -278,16 +295,18 @@ def _fits(item: Task, mark: Mark) -> bool:
 def _declares_part(wish: Wish, old: Part | None, new: Part | None) -> bool:
     wanted = [item for item in wish.segments if item.get("state") != "absent"]
     if old is None:
-        return new is None or wish.divided or any(_is_as_asked(new, item) for item in wanted)
+        if new is None or wish.divided:
+            return True
+        return any(_is_as_asked(new, item) for item in wanted)
     by_key = wish.segment(old)
+    if not by_key:
+        return wish.removes("segments") if new is None else wish.divided
     if new is not None:
-        return (wish.divided and not by_key) or (
-            any(item in wanted for item in by_key)
-            and any(_is_as_asked(new, item) for item in by_key)
-        )
+        is_wanted = any(item in wanted for item in by_key)
+        return is_wanted and any(_is_as_asked(new, item) for item in by_key)
     absent = [item for item in by_key if item not in wanted]
-    other = bool(absent) and all(item.get("title", old.title) != old.title for item in absent)
-    return (bool(by_key) and not other) or (wish.removes("segments") and not by_key)
+    titles = [item.get("title", old.title) for item in absent]
+    return not titles or old.title in titles
 
 
 def _is_as_asked(part: Part, item: Task) -> bool:

@@ -173,13 +173,18 @@ def _plain(clip: SimClip) -> dict[tuple[str, Any], Any]:
         ("title", ""): home.title,
         ("folder", ""): "/".join(home.folder),
     }
-    values |= {("link", each.link_id): ("/".join(each.folder), each.title) for each in links}
+    for link in links:
+        values["link", link.link_id] = "/".join(link.folder), link.title
     for entry in clip.entries:
-        values |= {
-            ("field", (entry.link_id, name)): text for name, text in entry.fields.items() if text
-        }
-    values |= {("xmp", name): tuple(texts) for name, texts in clip.xmp.items() if texts}
-    return values | ({("calls", ""): len(clip.partner)} if clip.partner else {})
+        for name, text in entry.fields.items():
+            if text:
+                values["field", (entry.link_id, name)] = text
+    for name, texts in clip.xmp.items():
+        if texts:
+            values["xmp", name] = tuple(texts)
+    if clip.partner:
+        values["calls", ""] = len(clip.partner)
+    return values
 
 
 def _mark(marker: SimMarker) -> Mark:

@@ -218,10 +218,13 @@ def _tasks(random: Random, state: ServerState) -> list[Task]:
     if renames is None:
         return tasks
     used = {renames["asset"]["title"], *renames["asset"]["was"]}
-    assets = [
-        task for task in tasks if "asset" in task and not {"was", "select"} & task["asset"].keys()
-    ]
-    return [renames, *(task for task in assets if task["asset"]["title"] not in used)]
+    others = []
+    for task in tasks:
+        asset = task.get("asset", {"select": {}})
+        is_of_another = not {"was", "select"} & asset.keys() and asset["title"] not in used
+        if is_of_another:
+            others.append(task)
+    return [renames, *others]
 
 
 def _task(random: Random, state: ServerState) -> Task:

@@ -88,15 +88,16 @@ def test_a_signal_stops_the_batch_gently_and_is_reported(
     watched(desk, recorder)
     sim.faults.add(fault)
     with desk.start(*RUN) as process:
-        until(lambda: any(entry.method == at for entry in sim.log) or (at == "GET" and sim.log))
+        until(lambda: at in [entry.method for entry in sim.log])
         process.send_signal(number)
         code, out, _ = ended(process)
-    assert (code, json.loads(out)["outcome"]) == (130, "interrupted")
+    assert code == 130
+    assert json.loads(out)["outcome"] == "interrupted"
     assert outcomes(out) == [("interrupted", 130), ("not attempted", 130)]
-    done = [entry for entry in sim.writes() if entry.status == 200]
-    assert len(done) == len(sim.writes())
-    (of_batch,) = [each for each in history(desk) if not each["job"]]
-    assert (of_batch["status"], of_batch["code"]) == ("interrupted", 130)
+    assert {entry.status for entry in sim.writes()} <= {200}
+    (of_batch,) = [entry for entry in history(desk) if not entry["job"]]
+    assert of_batch["status"] == "interrupted"
+    assert of_batch["code"] == 130
     assert sorted(recorder.paths) == ["/notice", "/ping/130", "/ping/start"]
 
 

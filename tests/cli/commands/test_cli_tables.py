@@ -65,17 +65,19 @@ def test_the_history_fits_a_terminal_and_never_cuts_an_id(desk: Desk) -> None:
 
 
 def test_an_id_is_as_short_as_is_unambiguous_and_its_status_has_a_colour(desk: Desk) -> None:
-    assert desk.run("apply", desk.comment("new"), *INV, *STATE, "--yes").code == 0
-    assert desk.run("apply", desk.comment("newer"), *INV, *STATE).code == 4
+    done = desk.run("apply", desk.comment("new"), *INV, *STATE, "--yes")
+    refused = desk.run("apply", desk.comment("newer"), *INV, *STATE)
+    assert done.code == 0
+    assert refused.code == 4
     runs = desk.run("history", *STATE, "--format", "json").json
     desk.environment["LINES"] = "100"
     _, text = on_a_terminal(desk, "history", *STATE, typed=b"")
     lines = [line for line in text.splitlines() if line[:1].isdigit()]
-    for line, run, status in zip(
-        lines, runs, ("\x1b[33mrefused\x1b[0m", "\x1b[32mok\x1b[0m"), strict=True
-    ):
+    colored = ("\x1b[33mrefused\x1b[0m", "\x1b[32mok\x1b[0m")
+    for line, run, status in zip(lines, runs, colored, strict=True):
         name = line.split()[0]
-        assert desk.run("history", name, *STATE, "--format", "json").json["run"] == run["run"]
+        found = desk.run("history", name, *STATE, "--format", "json").json
+        assert found["run"] == run["run"]
         assert status in line
 
 

@@ -78,11 +78,13 @@ def ask(
 ) -> Callable[..., tuple[int, str]]:
     def run(task: dict[str, Any], *steps: Step, **limits: Any) -> tuple[int, str]:
         clock = ThinkingClock()
-        inputs = Inputs(PlanOptions(), Settings(limits=Limits(**limits)), tmp_path, tmp_path)
+        settings = Settings(limits=Limits(**limits))
+        inputs = Inputs(PlanOptions(), settings, tmp_path, tmp_path)
         flags = Flags(inputs=inputs, verbosity=4, no_color=True)
         dialog = RunDialog(flags, RunOptions(), Attempt(None, ()), RunWatch(), clock=clock)
         person = Person(clock, sim, *steps)
-        loaded = Loaded(inputs, Stage(sim, tmp_path).resolved({"name": "A task", "asset": task}))
+        resolved = Stage(sim, tmp_path).resolved({"name": "A task", "asset": task})
+        loaded = Loaded(inputs, resolved)
         with mock.patch.object(sys, "stdin", person), restored_handler():
             code = dialog.run(loaded)
         assert not person.steps

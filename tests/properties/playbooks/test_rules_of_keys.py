@@ -42,14 +42,18 @@ def models() -> set[type[Model]]:
 def mappings(model: type[Model]) -> Iterator[dict[str, Any]]:
     """Sets of up to four keys beside those that are always needed; the larger the set, the fewer of their values."""
     values = VALUES[model.__name__]
-    needed = [name for name in values if model.model_fields[_field(model, name)].is_required()]
-    free = [name for name in values if name not in needed]
+    needed: list[str] = []
+    free: list[str] = []
+    for name in values:
+        field = model.model_fields[_field(model, name)]
+        (needed if field.is_required() else free).append(name)
     for size in range(min(4, len(free)) + 1):
-        for names in combinations(free, size):
-            most = {3: 2, 4: 1}.get(size, 100)
-            chosen = [values[name][:most] for name in (*needed, *names)]
-            for each in product(*chosen):
-                yield dict(zip((*needed, *names), each, strict=True))
+        most = {3: 2, 4: 1}.get(size, 100)
+        for further in combinations(free, size):
+            names = (*needed, *further)
+            choices = [values[name][:most] for name in names]
+            for chosen in product(*choices):
+                yield dict(zip(names, chosen, strict=True))
 
 
 def _field(model: type[Model], name: str) -> str:

@@ -74,12 +74,14 @@ def play(
     stage: Stage, script: list[list[list[str]]], unreadable: int, forks: int
 ) -> tuple[Result, dict[str, list[str]]]:
     """Apply targets to a server that answers as in the script; return the result, and the answers by request."""
-    targets = [fields_target(stage.world, f"Film-{number}") for number in range(len(script))]
+    targets = []
     planned: dict[str, list[str]] = {}
-    for target, of_target in zip(targets, script, strict=True):
-        for request, each in zip(target.requests, of_target, strict=True):
-            planned[request.path] = each
-            stage.world.responses[request.path] = list(each)
+    for number, of_target in enumerate(script):
+        target = fields_target(stage.world, f"Film-{number}")
+        targets.append(target)
+        for request, answers in zip(target.requests, of_target, strict=True):
+            planned[request.path] = answers
+            stage.world.responses[request.path] = list(answers)
     stage.world.unreadable = unreadable
     return stage.run(*targets, forks=forks), planned
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 import pytest
 from hypothesis import example, given, settings
@@ -83,19 +84,24 @@ def check(
     sim: Simulator, server: MediaServer, title: str, database: str, folder: tuple[str, ...]
 ) -> None:
     put(sim, title, database, folder)
-    assert server.asset(database, title).frames == 777
-    assert server.asset(database, Address(title, "title")).frames == 777
-    assert [
-        entry.attributes["frames"] for entry in server.list(database, folder).entries if entry.title
-    ][-1] == "777"
-    comment = title if unreportable(title) is None else "x"
+    for address in (title, Address(title, "title")):
+        assert server.asset(database, address).frames == 777
+    *_, listed = filter(attrgetter("title"), server.list(database, folder).entries)
+    assert listed.attributes["frames"] == "777"
+    comment = "x"
+    if unreportable(title) is None:
+        comment = title
     server.set_field(database, title, "comment", comment)
-    assert sim.state.databases[database].clip(title).home.fields["comment"] == comment
+    home = sim.state.databases[database].clip(title).home
+    assert home.fields["comment"] == comment
     path, by_key, listing, write = (entry.target for entry in sim.log)
     before, _, after = path.removeprefix("/storage/").partition("@")
-    assert (unquoted(before), decoded(after)) == (database, title)
-    assert decoded(by_key.partition("@title:")[2]) == title
-    assert tuple(map(decoded, listing.split("/")[3:])) == folder
+    assert unquoted(before) == database
+    assert decoded(after) == title
+    _, _, key = by_key.partition("@title:")
+    assert decoded(key) == title
+    _, _, _, *names = listing.split("/")
+    assert tuple(map(decoded, names)) == folder
     assert write.startswith(f"{path}?command=SETFIELD&")
 
 
@@ -109,12 +115,15 @@ def test_any_name_can_be_given(
     sim.state.databases["NEWS"].make_folder(folder)
     sim.state.add_channel(file)
     server.copy_link("NEWS", "clip", title, folder)
-    assert title in {entry.title for entry in sim.state.databases["NEWS"].clip("clip").entries}
-    assert folder in {entry.folder for entry in sim.state.databases["NEWS"].clip("clip").entries}
+    entries = sim.state.databases["NEWS"].clip("clip").entries
+    assert title in {entry.title for entry in entries}
+    assert folder in {entry.folder for entry in entries}
     server.put_rss(file, file, "text", "text/plain")
-    assert [item.file for item in sim.state.channels[file].items] == [file]
-    server.delete_rss(file, sim.state.channels[file].items[0].guid)
-    assert sim.state.channels[file].items == []
+    channel = sim.state.channels[file]
+    (item,) = channel.items
+    assert item.file == file
+    server.delete_rss(file, item.guid)
+    assert channel.items == []
 
 
 def test_longest_title_that_fits_and_one_more(sim: Simulator, server: MediaServer) -> None:

@@ -725,9 +725,14 @@ def test_keywords_have_the_names_of_the_flags() -> None:
 
 def test_the_signatures_plans_and_consent_are_those_of_the_table() -> None:
     assert keywords_of(*FUNCTIONS) == {*OPTIONS}
-    kept = {each.field: name for name, each in OPTIONS.items() if each.field}
+    kept: dict[str, str] = {}
+    consent: set[str] = set()
+    for name, option in OPTIONS.items():
+        if option.field:
+            kept[option.field] = name
+        if option.consent:
+            consent.add(name)
     assert {*kept, "playbooks", "now"} == {*PlanOptions.__struct_fields__}
-    consent = {name for name, each in OPTIONS.items() if each.consent}
     assert consent == {*RunOptions.__struct_fields__} - {"until"}
     given = {"playbooks", "forks", "state_dir", "secret_commands", "on", "transport"}
     assert keywords_of(msauto.load) == {*kept.values(), *given, "keep_going"}

@@ -422,12 +422,14 @@ def test_a_ledger_that_fails_during_the_run_ends_it(at: int) -> None:
     targets = [fields_target(stage.world, f"Film {number}") for number in range(3)]
     stage.journal.fails_at = at
     result = stage.run(*targets, forks=1)
-    sending = [line[1] for line in stage.journal.lines if line[0] == "sending"]
+    kinds_and_requests = [line[:2] for line in stage.journal.lines]
+    sending = [request for kind, request in kinds_and_requests if kind == "sending"]
     assert stage.world.sent == sending  # nothing was sent that is not in the ledger
     assert len(stage.world.sent) == min(at - 1, 3) + max(0, at - 6)
     assert not result.ok
-    assert "disk is full" in " ".join(target.message for target in result.targets)
-    assert len(result.targets) == 3
+    messages = [target.message for target in result.targets]
+    assert len(messages) == 3
+    assert "disk is full" in " ".join(messages)
 
 
 # Stopping --------------------------------------------------------------------------------------------------------

@@ -171,7 +171,9 @@ def test_no_target_waits_once_too_much_has_failed() -> None:
     others = films(there, 400, "studio-b")
     there.responses[others[-1].requests[0].path] = ["500"]
     batches = (Batch("play", ("studio-a", "studio-b"), max_fail=50.0),)
-    mixed = [each for both in zip(films(here, 400), others, strict=True) for each in both]
+    mixed = []
+    for ours, other in zip(films(here, 400), others, strict=True):
+        mixed += [ours, other]
     result, seconds = run_in_virtual_time(_ends_at(site, mixed, batches=batches))
     assert "max_fail_percentage" in result.targets[-2].message
     assert seconds < 60
@@ -199,21 +201,27 @@ def test_a_probe_that_waits_for_a_download_blocks_no_other_target(back: float) -
     site = Servers()
     world = site.add("studio-a", down((0, back)))
     targets = films(world, 60)
+    before, after = targets[:4], targets[4:]
     proxies = [_proxy_target(world, f"Copy {number}") for number in range(2)]
-    result = run_in_virtual_time(site.apply([*targets[:4], *proxies, *targets[4:]], 4))
-    changed = {each.target.name for each in result.targets if each.outcome == "changed"}
-    assert {target.name for target in targets[4:]} <= changed
+    result = run_in_virtual_time(site.apply([*before, *proxies, *after], 4))
+    names = {target.name for target in after}
+    for each in result.targets:
+        if each.target.name in names:
+            assert each.outcome == "changed"
     assert max(site.sends["studio-a"]) < 60, "nobody waits for the film"
 
 
 def test_a_probe_with_rejected_credentials_requests_no_download() -> None:
     site = Servers()
     world = site.add("studio-a", [(((0, 4),), "down"), (((4, 999),), "401")])
-    targets = [*films(world, 4), *(_proxy_target(world, f"Copy {number}") for number in range(9))]
+    targets = films(world, 4)
+    for number in range(9):
+        targets.append(_proxy_target(world, f"Copy {number}"))
     result = run_in_virtual_time(site.apply(targets, 4))
-    assert result.targets[4].outcome == "failed"
-    assert "rejects our account" in result.targets[4].message
-    assert [each.outcome for each in result.targets[5:]] == ["not attempted"] * 8
+    probe, *rest = result.targets[4:]
+    assert probe.outcome == "failed"
+    assert "rejects our account" in probe.message
+    assert [each.outcome for each in rest] == ["not attempted"] * 8
     assert len(site.sends["studio-a"]) == 4 * 3, "nobody asked for a film"
 
 

@@ -245,7 +245,8 @@ def test_nothing_to_do_is_unchanged() -> None:
 
 def test_differences_are_looked_at_again_before_they_count() -> None:
     progress = step(AT[State.VERIFYING], TargetRead((WRONG,)), POLICY)
-    assert (progress.state, progress.pause) == (State.WAITING_TO_VERIFY, 0.25)
+    assert progress.state is State.WAITING_TO_VERIFY
+    assert progress.pause == 0.25
     again = step(progress, PauseEnded(), POLICY)
     assert conclude(step(again, TargetRead(), POLICY)) == ("changed", "")
     progress = step(again, TargetRead((WRONG,)), POLICY)

@@ -64,12 +64,14 @@ def test_printed_files(
     name: str, text: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     printed = scheduler_files(name, start(tmp_path, text), "units")
-    shown = "".join(f"=== {file}\n{content}" for file, content in printed.files.items())
+    shown = ""
+    for file, content in printed.files.items():
+        shown += f"=== {file}\n{content}"
     notes, install = printed.install.split("To install, in units:\n")
-    shown += re.sub(r"^Note: (.*)\.$", r"=== \1", notes, flags=re.MULTILINE) + re.sub(
-        "(?m)^  ", "=== ", install
-    )
-    path = HERE / "golden" / f"{name}-{request.node.callspec.id.partition('-')[0]}.txt"
+    shown += re.sub(r"(?m)^Note: (.*)\.$", r"=== \1", notes)
+    shown += re.sub("(?m)^  ", "=== ", install)
+    form = request.node.callspec.id.partition("-")[0]
+    path = HERE / "golden" / f"{name}-{form}.txt"
     shown = shown.replace(str(tmp_path), "/srv/automation")
     if os.environ.get("MSAUTO_WRITE_CASES"):
         path.write_text(shown, encoding="utf-8")
@@ -246,11 +248,14 @@ def test_the_cron_job_has_the_form_of_its_schema(text: str, tmp_path: Path) -> N
     data = yaml.safe_load(manifest)
     schema = json.loads((HERE / "schemas" / "cronjob.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(data)
-    pod = data["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    mounted = {mount["name"] for mount in pod["containers"][0]["volumeMounts"]}
+    spec = data["spec"]
+    pod = spec["jobTemplate"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
     assert mounted == {volume["name"] for volume in pod["volumes"]}
-    assert (data["spec"]["concurrencyPolicy"], pod["restartPolicy"]) == ("Forbid", "Never")
-    assert data["spec"]["startingDeadlineSeconds"] == (10800 if text == FULL else 300)
+    assert spec["concurrencyPolicy"] == "Forbid"
+    assert pod["restartPolicy"] == "Never"
+    assert spec["startingDeadlineSeconds"] == (10800 if text == FULL else 300)
 
 
 @pytest.mark.parametrize("text", [FULL, LEAST], ids=["full", "least"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +25,7 @@ from msauto.model.result import (
     RequestResult,
     Result,
     RunSummary,
+    TargetRecord,
     TargetResult,
     format_time,
 )
@@ -118,6 +119,10 @@ def test_a_run_that_nobody_ended_has_died(place: Path | str) -> None:
         assert ledger.run_details(run).targets[0].outcome is None
 
 
+def states(record: TargetRecord) -> list[str]:
+    return [request.state for request in record.requests]
+
+
 def test_what_another_process_began_is_continued(place: Path | str) -> None:
     begun = target(requests=3)
     with Ledger.open(place, now=Time()) as ledger:
@@ -127,14 +132,15 @@ def test_what_another_process_began_is_continued(place: Path | str) -> None:
         ledger.journal.sending(run, begun, 1)
     with Ledger.open(place, now=Time()) as ledger:
         (left,) = ledger.run_details(run).targets
-        assert [each.state for each in left.requests] == ["done", "sending", "planned"]
+        assert states(left) == ["done", "sending", "planned"]
         assert ledger.history()[0].summary["sent"] == 2
         assert ledger.journal.reopen(run, [begun])
         ledger.journal.settled(run, begun, 1, RequestResult("unverified", None, "lost", 1))
         (settled,) = ledger.run_details(run).targets
-        assert [each.state for each in settled.requests] == ["done", "unverified", "planned"]
-        assert settled.requests[0] == left.requests[0]
-        assert settled.requests[1].sent == left.requests[1].sent
+        assert states(settled) == ["done", "unverified", "planned"]
+        first, second, _ = left.requests
+        assert settled.requests[0] == first
+        assert settled.requests[1].sent == second.sent
 
 
 def test_what_is_written_grows_with_the_requests_alone(tmp_path: Path) -> None:
@@ -170,7 +176,8 @@ def test_a_ledger_of_the_version_before_is_read_and_goes_on(tmp_path: Path) -> N
     with Ledger.open(tmp_path, readonly=True) as ledger:
         first, second = ledger.run_details(run).targets
         assert first.requests == (*known, RequestRecord("planned"))
-        assert (first.begun, second.begun) == ("2026-11-20T10:15:09.000Z", None)
+        assert first.begun == "2026-11-20T10:15:09.000Z"
+        assert second.begun is None
         assert ledger.history()[0].summary["sent"] == 2
         assert count_rows(ledger._store)["request"] == 0
     with Ledger.open(tmp_path, now=Time()) as ledger:
@@ -178,15 +185,16 @@ def test_a_ledger_of_the_version_before_is_read_and_goes_on(tmp_path: Path) -> N
         ledger.journal.settled(run, begun, 1, RequestResult("done", 200, "", 1))
         ledger.journal.sending(run, begun, 2)
         first, second = ledger.run_details(run).targets
-        assert [each.state for each in first.requests] == ["done", "done", "sending"]
+        assert states(first) == ["done", "done", "sending"]
         assert first.requests[0] == known[0]
         assert COUNTED_BY_SERVER in ledger.run_details(run).notes
         results = (RequestResult("done", 200, "", 1),) * 3
         ledger.journal.settled(run, begun, 2, results[2])
         ledger.journal.finished(run, TargetResult(begun, "changed", requests=results))
         first, second = ledger.run_details(run).targets
-        assert (first.outcome, first.begun) == ("changed", "2026-11-20T10:15:09.000Z")
-        assert [each.state for each in first.requests] == ["done"] * 3
+        assert first.outcome == "changed"
+        assert first.begun == "2026-11-20T10:15:09.000Z"
+        assert states(first) == ["done"] * 3
         assert ledger.history()[0].summary["sent"] == 3
         assert ledger._store.read("SELECT count(*) FROM request") == [(0,)]
 
@@ -204,14 +212,18 @@ def test_newest_first(place: Path | str) -> None:
         assert not list((place / "runs").iterdir())
 
 
+def names_of(runs: Iterable[RunSummary]) -> list[str]:
+    return [run.run for run in runs]
+
+
 def test_the_order_is_that_of_the_ledger_whatever_the_clocks_show(place: Path | str) -> None:
     """The clock of the second machine is a day behind; an attempt and a batch are among the runs."""
     times = [datetime(2026, 11, day, 12, tzinfo=UTC) for day in (20, 19, 18, 17)]
     entered: list[str] = []
     for number, now in enumerate(times):
         with Ledger.open(place, now=lambda now=now: now) as ledger:  # type: ignore[misc]
+            name, time = f"attempt-{number}", format_time(now)
             if number % 2:
-                name, time = f"attempt-{number}", format_time(now)
                 ledger.record(RunSummary(name, time, time, "refused", (), {}))
             else:
                 name = ledger.journal.start(plan(), [])
@@ -219,16 +231,16 @@ def test_the_order_is_that_of_the_ledger_whatever_the_clocks_show(place: Path | 
             entered.append(name)
     with Ledger.open(place) as ledger:
         batch = RunSummary("batch", format_time(times[3]), None, "ok", (), {}, batch="night")
-        ledger.record_batch(batch, "{}", ran=True)
-        ledger.record_batch(batch, "{}", ran=True)
-        assert [each.run for each in ledger.attempts()] == ["batch", *entered[::-1]]
-        assert [each.run for each in ledger.history()] == [entered[2], entered[0]]
+        for _ in range(2):
+            ledger.record_batch(batch, "{}", ran=True)
+        assert names_of(ledger.attempts()) == ["batch", *entered[::-1]]
+        assert names_of(ledger.history()) == [entered[2], entered[0]]
         assert ledger.run_details("last").summary.run == entered[2]
         assert ledger.find("last").run == "batch"
         ledger.prune(keep_runs=1)
-        assert [each.run for each in ledger.history()] == [entered[2]]
-        names = {name for (name,) in ledger._store.read("SELECT name FROM entered")}
-        assert names == {each.run for each in ledger.attempts()}
+        assert names_of(ledger.history()) == [entered[2]]
+        kept = ledger._store.read("SELECT name FROM entered")
+        assert {name for (name,) in kept} == {*names_of(ledger.attempts())}
 
 
 def test_a_target_outside_the_plan_is_added(place: Path | str) -> None:
@@ -360,14 +372,17 @@ def test_a_clip_is_known_by_what_it_is(
     """Its title finds candidates; what is unknown is its own under its title alone."""
     values = dict(other)
     name = values.pop("name", CLIP.name)
-    now = structs.replace(CLIP, name=name, clip=structs.replace(SIGHTING, **values))
+    clip = structs.replace(SIGHTING, **values)
+    now = structs.replace(CLIP, name=name, clip=clip)
+    third = structs.replace(CLIP, name="X", clip=ClipIdentity(1))
     with Ledger.open(place) as ledger:
         ledger.memory.remember(CLIP, {"a": 1})
-        ledger.memory.remember(structs.replace(CLIP, name="X", clip=ClipIdentity(1)), {"b": 1})
+        ledger.memory.remember(third, {"b": 1})
     with Ledger.open(place, readonly=True) as ledger:
-        records = ledger.memory.records(now)
-        assert [record.answer for record in records] == ([answer] if answer else [])
-        assert ledger.memory.recall(now) == ({"a": 1} if answer == "same" else {})
+        answers = [record.answer for record in ledger.memory.records(now)]
+        assert answers == ([answer] if answer else [])
+        recalled = {"a": 1} if answer == "same" else {}
+        assert ledger.memory.recall(now) == recalled
 
 
 def test_nothing_is_remembered_of_another_server_database_or_kind(place: Path | str) -> None:
@@ -382,10 +397,12 @@ def test_nothing_is_remembered_of_another_server_database_or_kind(place: Path | 
 
 
 def test_clips_that_exchange_their_titles_keep_what_is_remembered(place: Path | str) -> None:
-    one, two = (ClipIdentity(frames=frames, orig_name=f"{frames}.mxf") for frames in (100, 200))
+    one = ClipIdentity(frames=100, orig_name="100.mxf")
+    two = ClipIdentity(frames=200, orig_name="200.mxf")
     with Ledger.open(place) as ledger:
         for name, clip in (("One", one), ("Two", two)):
-            ledger.memory.remember(structs.replace(CLIP, name=name, clip=clip), {"is": name})
+            before = structs.replace(CLIP, name=name, clip=clip)
+            ledger.memory.remember(before, {"is": name})
         for name, clip in (("Two", one), ("One", two)):
             now = structs.replace(CLIP, name=name, clip=clip)
             (record,) = ledger.memory.records(now)
@@ -393,9 +410,11 @@ def test_clips_that_exchange_their_titles_keep_what_is_remembered(place: Path | 
             ledger.memory.remember(now, {"now": name})
     with Ledger.open(place, readonly=True) as ledger:
         for was, name, clip in (("One", "Two", one), ("Two", "One", two)):
-            (record,) = ledger.memory.records(structs.replace(CLIP, name=name, clip=clip))
+            now = structs.replace(CLIP, name=name, clip=clip)
+            (record,) = ledger.memory.records(now)
             assert record.items == {"is": was, "now": name}
-            assert (record.run, record.seen) == ("R", {"marker": "m"})
+            assert record.run == "R"
+            assert record.seen == {"marker": "m"}
 
 
 def test_a_clip_that_is_gone_is_forgotten(place: Path | str) -> None:

@@ -31,12 +31,13 @@ def _item(file: str, text: str, rss_guid: str) -> dict[str, Any]:
     if not text.startswith("<?xml"):
         title = text.partition("\n")[0]
         return {"file": file, "guid": guids[rss_guid], "title": title, "description": text}
-    fields: dict[str, Any] = {child.tag: child.text or "" for child in ET.fromstring(text)}
-    fields["extra"] = {name: fields.pop(name) for name in [*fields] if name not in _OWN}
-    return fields | {
-        "file": file,
-        "guid": fields.get("guid", stem) if rss_guid == "item" else guids[rss_guid],
-    }
+    item: dict[str, Any] = {"file": file, "guid": guids[rss_guid]}
+    extra: dict[str, str] = {}
+    for child in ET.fromstring(text):
+        fields = item if child.tag in _OWN else extra
+        if child.tag != "guid" or rss_guid == "item":
+            fields[child.tag] = child.text or ""
+    return {**item, "extra": extra}
 
 
 def _file(item: dict[str, Any]) -> str:

@@ -291,8 +291,10 @@ class Server:
             entries.append((home, self._entry(clip, clip.title, clip.link_id)))
             for link in clip.links:
                 *above, title = parse_folder(link)
-                entries.append((tuple(above), self._entry(clip, title, _link_id(clip, link))))
-        return stored_tree(folder, map(parse_folder, self.folders), entries)
+                entry = self._entry(clip, title, _link_id(clip, link))
+                entries.append((tuple(above), entry))
+        folders = map(parse_folder, self.folders)
+        return stored_tree(folder, folders, entries)
 
     def _entry(self, clip: Clip, title: str, link_id: int | None) -> ET.Element:
         own = {"link_id": _text(link_id), "finalized": _text(clip.finalized)}

@@ -21,7 +21,8 @@ def test_the_row_is_named(task: str, rows: str | None, expected: list[str], tmp_
     for name, text in {"i.yml": INVENTORY, "p.yml": play, "rows.csv": rows or ""}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     options = ResolveOptions((), (str(tmp_path / "i.yml"),), env={})
-    found = [
-        f"{each.place}: {each.message}" for each in validate([str(tmp_path / "p.yml")], options)
-    ]
-    assert [each.replace(f"{tmp_path}/", "") for each in found] == expected
+    found = []
+    for problem in validate([str(tmp_path / "p.yml")], options):
+        text = f"{problem.place}: {problem.message}"
+        found.append(text.replace(f"{tmp_path}/", ""))
+    assert found == expected

@@ -97,12 +97,17 @@ def attribute(server: object, name: str) -> object:
 def check(found: list[Problem], expected: list[str]) -> None:
     texts = []
     for number, problem in enumerate(found):
-        if problem.place and problem.place.line and problem.place.file.endswith(".yml"):
+        text, place = problem.message, problem.place
+        if place is not None:
+            text = f"{place}: {text}"
+        if place and place.line and place.file.endswith(".yml"):
             line, caret = problem.excerpt.split("\n")
-            assert line[len(caret.rstrip()) - 1 :].strip(), "the caret points at something"
-        text = f"{problem.place}: {problem.message}" if problem.place else problem.message
-        remedy = number < len(expected) and "\n  → " in expected[number]
-        texts.append(f"{text}\n  → {problem.remedy}" if remedy else text)
+            at = len(caret.rstrip()) - 1
+            assert line[at:].strip(), "the caret points at something"
+        has_remedy = number < len(expected) and "\n  → " in expected[number]
+        if has_remedy:
+            text += f"\n  → {problem.remedy}"
+        texts.append(text)
     assert texts == expected
 
 

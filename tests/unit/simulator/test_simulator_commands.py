@@ -43,12 +43,17 @@ def test_a_batch_through_a_connector(sim: Simulator, ask: Asker) -> None:
     target = "/storage/NEWS?connector=TRAFFIC"
     assert ask.ask("PUT", target, BATCH.encode()).status == 200
     assert sim.state.clip(FILM).xmp == {"dc:title": ["Ж"], "dc:subject": ["a", "b"]}
-    assert sim.state.databases["NEWS"].connectors["TRAFFIC"] == [BATCH.encode()]
-    assert ask.ask("PUT", "/storage/NEWS?connector=OTHER", b"<batch/>").status == 500
-    assert ask.ask("PUT", "/storage/NEWS", b"<batch/>").status == 400
-    assert ask.ask("PUT", target, b"<batch>").status == 400
-    assert ask.ask("PUT", target, b"<!DOCTYPE x><batch/>").status == 400
-    assert len(sim.state.databases["NEWS"].connectors["TRAFFIC"]) == 1
+    loaded = sim.state.databases["NEWS"].connectors["TRAFFIC"]
+    assert loaded == [BATCH.encode()]
+    wrong = (
+        ("/storage/NEWS?connector=OTHER", b"<batch/>", 500),
+        ("/storage/NEWS", b"<batch/>", 400),
+        (target, b"<batch>", 400),
+        (target, b"<!DOCTYPE x><batch/>", 400),
+    )
+    for path, body, status in wrong:
+        assert ask.ask("PUT", path, body).status == status
+    assert len(loaded) == 1
 
 
 # Segments and markers: what the commands make, and what the dialect makes of what the interface leaves open

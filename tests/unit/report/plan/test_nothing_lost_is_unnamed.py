@@ -39,18 +39,23 @@ def removal(number: int) -> Change:
     )[number % 5]
 
 
+def changed(base: Target, name: str, *changes: Change) -> Target:
+    return structs.replace(base, name=name, changes=changes, requests=(), emptied=())
+
+
 def world(size: int) -> Plan:
     """Targets of which each 4th removes something, and the others change what no other does."""
 
     def target(number: int) -> Target:
         if number % 4 == 3:
-            changes: tuple[Change, ...] = (removal(number // 4),)
-        else:
-            keys = [f"user_{bit}" for bit in range(8) if number >> bit & 1] or ["comment"]
-            changes = tuple(change("change", "field", key, "", f"Value {number}") for key in keys)
-        base = film() if changes[0].aspect == "asset" else episode()
-        name = f"Lost {number // 4}" if number % 4 == 3 else f"Clip {number:03}"
-        return structs.replace(base, name=name, changes=changes, requests=(), emptied=())
+            removed = removal(number // 4)
+            base = film() if removed.aspect == "asset" else episode()
+            return changed(base, f"Lost {number // 4}", removed)
+        keys = [f"user_{bit}" for bit in range(8) if number >> bit & 1]
+        changes = [
+            change("change", "field", key, "", f"Value {number}") for key in keys or ["comment"]
+        ]
+        return changed(episode(), f"Clip {number:03}", *changes)
 
     return plan_of(*map(target, range(size)))
 
