@@ -28,7 +28,7 @@ from msauto.plugins.batch import pages
 from msauto.plugins.pages import html
 from msauto.plugins.simulator.embedded import Simulator, state_from_seed
 from tests.browser.chromium import chromium
-from tests.unit.batch.test_pages import OSLO, bad_night
+from tests.unit.batch.test_pages import SCHEDULE, bad_night
 from tests.unit.batch.test_pages import night as good_night
 from tests.unit.report.made_plans import change, episode, film, mixed_result, plan_of, whole_plan
 
@@ -101,7 +101,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(next((folder / "reports").iterdir()), folder / "night.html")
     write(
         folder / "nights.html",
-        pages.render_index([bad_night(7), *map(good_night, range(8, 100))], OSLO, {PAGE}),
+        pages.render_index([bad_night(7), *map(good_night, range(8, 100))], SCHEDULE, {PAGE}),
     )
     write(folder / "everything.html", html.render_plan(whole_plan()))
     write(folder / "failed.html", html.render_result(mixed_result()))

@@ -195,10 +195,11 @@ def dialect_keys() -> str:
     hints = get_type_hints(Dialect)
     rows = []
     for key in fields(Dialect):
-        kind = "a number" if hints[key.name] is int else "a text"
-        choices = [f"`{value}`" for value in get_args(hints[key.name])]
-        choices = choices or [f"{kind}; `{key.default}`"]
-        rows.append(f"| `{key.name}` | {', '.join(choices)} | {key.metadata['description']} |\n")
+        hint, meaning = hints[key.name], key.metadata["description"]
+        kind = "a number" if hint is int else "a text"
+        choices = [f"`{value}`" for value in get_args(hint)]
+        values = ", ".join(choices) or f"{kind}; `{key.default}`"
+        rows.append(f"| `{key.name}` | {values} | {meaning} |\n")
     return "| key | values | means |\n|---|---|---|\n" + "".join(rows)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 from xml.etree import ElementTree as ET
-from zoneinfo import ZoneInfo
 
 import pytest
 from msgspec import structs
@@ -31,7 +30,7 @@ from tests.hostile_texts import HOSTILE, ONE_LINE_TOGETHER, TOGETHER, poisoned
 from tests.markdown_pages import MarkdownPage
 from tests.properties.shown.test_report_is_harmless import Skeleton, is_harmless
 from tests.unit.batch.test_batch_summary import RESULT
-from tests.unit.batch.test_pages import bad_night
+from tests.unit.batch.test_pages import SCHEDULE, bad_night
 from tests.unit.report.made_plans import change, episode, mixed_result, whole_plan
 
 COMMAND = re.compile(r"^\s*::|##\w*\[", re.MULTILINE)
@@ -81,7 +80,7 @@ def pages_of_html(sourced: str) -> list[str]:
         "".join(html.render_plan(shown, Layout(by=sourced))),
         "".join(html.render_result(came)),
         SUMMARY_FORMS["html"][1](batch, None),
-        "".join(render_index([batch], ZoneInfo("Europe/Oslo"), {f"{sourced}.html"})),
+        "".join(render_index([batch], SCHEDULE, {f"{sourced}.html"})),
     ]
 
 

@@ -51,7 +51,7 @@ def test_a_name_that_may_be_made_up(shown: dict[str, str], title: str, told: boo
 # A select that leads to many: what is unchanged is counted, and no live state is kept once a target is planned
 
 
-MANY = 400
+MANY = 100
 FORKS = 4
 SOURCE = TaskSource("all.yml", 1, 1, "All of them")
 
