@@ -10,7 +10,7 @@ from msauto.documents.strict_model import Model, key, need
 from msauto.documents.value_types import Name, OneName, Opt, Text, UnrenderedTemplate, Value
 from msauto.errors import Problem
 from msauto.model.requests import bad_character, default_file, file_key
-from msauto.primitives.normal_form import normal_form
+from msauto.primitives.feed_times import parse_feed_time
 
 _BOTH = ("the item has both {0} and {1}", "keep one of them")
 _NO_CONTENT = ("the item has no content", "add text or item")
@@ -88,14 +88,9 @@ def check_items(args: RssArgs, node: SourceNode) -> Iterator[Problem]:
         yield from _characters(item, here.child(index))
         yield from _file(item, here.child(index))
         yield from _empty_headline(index, item, here.child(index))
-    yield from duplicates(items, here, _guid, "guid", "guid")
+        yield from _date(item, here.child(index))
+    yield from duplicates(items, here, lambda item: item.guid, "guid", "guid")
     yield from _shared_files(items, here)
-
-
-def _guid(item: RssItemArgs) -> str | None:
-    if item.guid is None or isinstance(item.guid, UnrenderedTemplate):
-        return item.guid
-    return normal_form(item.guid)
 
 
 def _shared_files(items: list[tuple[int, RssItemArgs]], node: SourceNode) -> Iterator[Problem]:
@@ -108,7 +103,7 @@ def _shared_files(items: list[tuple[int, RssItemArgs]], node: SourceNode) -> Ite
             continue
         file = file_name(item)
         first, other = users.setdefault(file_key(file), (index, item))
-        is_same = first == index or (item.guid is not None and _guid(other) == _guid(item))
+        is_same = first == index or (item.guid is not None and other.guid == item.guid)
         if is_same:  # two items of one guid are reported as such
             continue
         name = item.guid or item.file
@@ -136,6 +131,9 @@ def _characters(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
         name = path[-1]
         bad = bad_character(text, line=name in _ONE_LINE)
         if bad is None:
+            if name in _ONE_LINE and text != text.strip():
+                why = f"the {name} has blanks at an end, which no RSS channel reports"
+                yield node.child(*path).problem(why, "remove them")
             continue
         position, character = bad
         why = (
@@ -154,6 +152,16 @@ def _file(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
     if item.file in {".", ".."}:
         why = f"{item.file!r} is a folder, not a file name"
         yield node.child("file").problem(why, "use a file name such as n-1.txt")
+
+
+def _date(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
+    date = item.item.pub_date if isinstance(item.item, RssBody) else None
+    if not date or isinstance(date, UnrenderedTemplate) or parse_feed_time(date) is not None:
+        return
+    yield node.child("item", "pubDate").problem(
+        f"{date[:40]!r} is not a date and time of a feed",
+        "write it as 2026-11-20T21:00:00+01:00, or as Fri, 20 Nov 2026 21:00:00 +0100",
+    )
 
 
 def _empty_headline(index: int, item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:

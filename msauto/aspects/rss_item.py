@@ -1,14 +1,15 @@
 """Items of an RSS channel: PUT a file, DELETE a guid (interface, «RSS add data», «RSS delete data»).
 
-An item is the guid that the channel shows, as the dialect defines it: that of the playbook, the name of its file, or
-that without its ending. A PUT defines all of an item, and replaces what its file held. The channel shows no files: the
-ledger knows which one was put.
+An item is the guid that the channel shows, letter by letter, as the dialect defines it: that of the playbook, the name
+of its file, or that without its ending. Without a guid in the playbook it is the name of the file. Nothing else is the
+item: what only resembles it makes a PUT refused. A PUT defines all of an item, and replaces what its file held. The
+channel shows no files: the ledger knows which one was put.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from msgspec import structs
@@ -25,13 +26,21 @@ from msauto.aspects.rss_arguments import RssArgs, RssItemArgs, body_texts, check
 from msauto.documents.document import SourceNode
 from msauto.errors import Problem
 from msauto.model import requests
-from msauto.model.desired import ABSENT, DesiredChannel, DesiredRssItem, Sourced, TaskSource
+from msauto.model.desired import (
+    ABSENT,
+    DesiredChannel,
+    DesiredList,
+    DesiredRssItem,
+    Sourced,
+    TaskSource,
+)
 from msauto.model.identity import plain
 from msauto.model.plan import Basis, Body, Change
 from msauto.model.ports import LiveTarget
-from msauto.model.requests import RSS_FIELDS, default_file, file_key, form_of, stem_of, text_of
-from msauto.model.server import Dialect
+from msauto.model.requests import RSS_FIELDS, default_file, file_key, form_of, shown_names, text_of
+from msauto.model.server import Dialect, zone_of
 from msauto.model.snapshot import TWINS, Effect, Json, Part
+from msauto.primitives.feed_times import instant_of, with_zone
 
 _SET_DIALECT = "set `rss_guid` in the server's dialect (msauto probe may show it)"
 _LINES = RSS_FIELDS[:2]
@@ -66,7 +75,7 @@ class RssItems(ListAspect):
         """Return what all tasks ask of a channel. An item without a guid is its file."""
 
         def identity(item: DesiredRssItem) -> Hashable:
-            return plain(item.guid), "" if item.guid else file_key(item.file)
+            return item.guid, "" if item.guid else item.file
 
         def called(item: DesiredRssItem) -> str:
             return f"item {item.key}"
@@ -94,7 +103,7 @@ class RssItems(ListAspect):
         """Return the items by guid; those without one have the key ``""``."""
         if live.channel is None:
             return None
-        return by_key([(plain(item.guid), dict(item.fields)) for item in live.channel.items])
+        return by_key([(item.guid, dict(item.fields)) for item in live.channel.items])
 
     def same(self, name: str, one: Json, other: Json) -> bool:
         """Compare times as such, all else as texts without the blanks around them."""
@@ -103,7 +112,7 @@ class RssItems(ListAspect):
             plain(comparison.text_of(other)).strip(),
         )
         if name == "pubDate":
-            times = requests.instant(first), requests.instant(second)
+            times = instant_of(first), instant_of(second)
             if None not in times:
                 return times[0] == times[1]
         return first == second
@@ -123,19 +132,26 @@ class RssItems(ListAspect):
     def resolve(
         self, context: PlanContext, sourced: Sourced[DesiredRssItem], live: Items
     ) -> ListItem:
-        """Return what a task asks of one item; its ``handles`` are the guids that it may show under."""
+        """Return what a task asks of one item. One that is to be absent has a file only if the task names it."""
         desired, source, dialect = sourced.value, sourced.source, context.server.dialect
         file = _file(desired, dialect)
         key = self._key(context, sourced, file, live)
-        if not desired.present:
-            return ListItem(key, desired.key, {}, source, (key,), present=False)
-        content = _content(desired, document=dialect.sends_document(file))
-        handles = {key: None}
-        if dialect.rss_guid == "item":
-            handles[plain(file)] = None
-            handles[plain(stem_of(file))] = None
-        named = {"guid": desired.guid, "file": file, **content}
-        return ListItem(key, desired.key, named, source, tuple(handles), present=True)
+        named: Item = {"guid": desired.guid, "file": file}
+        if desired.present:
+            named |= _content(desired, document=dialect.sends_document(file))
+            if "pubDate" in named:
+                named["pubDate"] = with_zone(str(named["pubDate"]), zone_of(context.server))
+        elif not desired.file:
+            named = {}
+        item = ListItem(key, desired.key, named, source, (key,), present=desired.present)
+        in_file = str(live.get(key, {}).get("file", file))
+        if not desired.guid and in_file != file:
+            raise refuse(
+                f"item {item.label} shows as {key}, and the live item {key} is in the file {in_file}",
+                source,
+                f"write `guid: {key}` if you mean that item; else give yours another `file:`",
+            )
+        return item
 
     def _key(
         self, context: PlanContext, sourced: Sourced[DesiredRssItem], file: str, live: Items
@@ -144,123 +160,123 @@ class RssItems(ListAspect):
 
         An item that is to be absent may name no file: then it is in one of the two that its guid gives.
         """
-        desired, guid = sourced.value, plain(sourced.value.guid)
+        desired, guid = sourced.value, sourced.value.guid
         shows = context.server.dialect.rss_guid
         if guid and (shows == "item" or f"{self.name}:{guid}" in context.required_live):
             return guid
-        files = [file]
-        if not desired.present and not desired.file:
-            files = [default_file(guid, text=True), default_file(guid, text=False)]
-        names = [plain(name if shows == "file" else stem_of(name)) for name in files]
-        if guid and not desired.present:
-            may_be = dict.fromkeys((guid, *names))
-            names = [name for name in may_be if name in live] or names[:1]
-        elif not guid and shows == "item":
-            names = self._keys_of_file(context, file, live)
-        if len(names) > 1:
+        if desired.present or desired.file:
+            return shown_names(file, shows)[0]
+        may_be = [guid]
+        for is_text in (True, False):
+            may_be += shown_names(default_file(guid, text=is_text), shows)
+        there = [key for key in dict.fromkeys(may_be) if key in live]
+        if len(there) > 1:
             raise refuse(
-                f"item {desired.key} may be any of the live items {' or '.join(names)}",
+                f"item {desired.key} may be any of the live items {' or '.join(there)}",
                 sourced.source,
-                "write the guid of the item that you mean as the channel shows it",
+                "write the item that you mean as `file:`, as the channel shows it",
             )
-        return names[0]
-
-    def _keys_of_file(self, context: PlanContext, file: str, live: Items) -> list[str]:
-        """Return the live items that were put as a file; else what an item of it shows under, live or new."""
-        keys = [key for key, value in live.items() if value.get("file") == file]
-        if keys:
-            return keys
-        stem = plain(stem_of(file))
-        is_stem = self._is_in(context, file, stem, live.get(stem, {}))
-        return [stem] if is_stem else [plain(file)]
-
-    def _is_in(self, context: PlanContext, file: str, key: str, value: Attributes) -> bool:
-        """Return whether a PUT of a file replaces a live item: by the ledger, else by its guid and its form.
-
-        Only a document has a link, a date, or a description that does not begin with the title.
-        """
-        dialect = context.server.dialect
-        if "file" in value or dialect.rss_guid == "file":
-            return value.get("file", file) == file
-        if key != plain(stem_of(file)):
-            return False
-        form = form_of(value) if dialect.ending_decides else None
-        return form is None or (form == "item") == dialect.sends_document(file)
+        return there[0] if there else may_be[1]
 
     def unite(self, items: Sequence[ListItem]) -> Sequence[ListItem]:
-        """Refuse two items that would be one file, or that the channel may show under one guid."""
-        files: dict[str, ListItem] = {}
-        keys: dict[Hashable, ListItem] = {}
+        """Refuse two items that would be one file, or that the channel would show under one guid."""
+        first_of: dict[tuple[str, object], ListItem] = {}
         for item in items:
-            keys.setdefault(item.key, item)
-        for item in items:
-            file = str(item.named.get("file", ""))
-            if item.present:
-                first = files.setdefault(file_key(file), item)
-                if first is not item:
-                    both = f"{_called(first)} and {_called(item)}"
+            names = {"file": file_key(str(item.named.get("file", ""))), "guid": item.key}
+            for kind, name in names.items():
+                first = first_of.setdefault((kind, name), item)
+                if name and first is not item:
                     raise refuse(
-                        f"{both} have one file: {file}",
+                        f"{_called(first)} and {_called(item)} have one {kind}: {name}",
                         item.source,
-                        "give each item its own `file:`",
+                        "give each item its own `file:`, or name one item once",
                     )
-            for name in item.handles:
-                other = keys.get(name, item)
-                if other is item:
-                    continue
-                shown = file or other.named.get("file", other.label)
-                both = f"{_called(item)} and {_called(other)}"
-                raise refuse(
-                    f"{both} may show under one guid, because the file of one is {shown}",
-                    item.source,
-                    f"give the item another `file:`, or {_SET_DIALECT}",
-                )
         return items
 
-    def _check_room(
-        self, context: PlanContext, item: ListItem, live: Items, files: Mapping[Json, str]
+    def _resolved(
+        self, context: PlanContext, desired: DesiredList[Any], live: Items
+    ) -> Sequence[ListItem]:
+        """Return what the tasks ask of each item; refuse what may be on air although nothing shows as it."""
+        items = super()._resolved(context, desired, live)
+        files = _LiveFiles(live, context.server.dialect)
+        for item in items:
+            if not item.present and item.key not in live and not context.required_live:
+                self._check_gone(context, item, live, files)
+        return items
+
+    def _check_gone(
+        self, context: PlanContext, item: ListItem, live: Items, files: _LiveFiles
     ) -> None:
-        """Refuse a PUT onto a file that may be another live item's; ``files`` are those that the ledger knows."""
-        if context.server.dialect.rss_guid != "item":
+        """Refuse an item that is to be absent, and that a live one may be; one with a guid is another."""
+        file, nameless = item.named.get("file"), self._nameless(context)
+        if nameless and (file or not live):
+            raise refuse(
+                f"item {item.label} is to be absent, and cannot be distinguished from {nameless}",
+                item.source,
+                "remove it on the server, because the interface deletes by guid, and take the task out",
+            )
+        for other in files.others(str(file or ""), item.key):
+            raise refuse(
+                f"item {item.label} is to be absent, and its file may be that of the live item {other}",
+                item.source,
+                f"write `guid: {other}` if you mean that item, or {_SET_DIALECT}",
+            )
+
+    def _nameless(self, context: PlanContext) -> str:
+        """Describe the live items without a guid; empty if each has one."""
+        everything = part_of(self, context.live) or {}
+        if "" not in everything:
+            return ""
+        titles: list[str] = []
+        for item in each_of(everything[""]):
+            titles.append(repr(item.get("title") or item.get("description") or ""))
+        return f"{len(titles)} without a guid: {', '.join(titles)}"
+
+    def _check_put(
+        self, context: PlanContext, item: ListItem, live: Items, files: _LiveFiles
+    ) -> None:
+        """Refuse a PUT onto a file that may be another live item's, and one that nothing can recognise afterwards."""
+        file, key = str(item.named["file"]), str(item.key)
+        dialect, label = context.server.dialect, item.label
+        names = shown_names(file, dialect.rss_guid)
+        carries_guid = dialect.rss_guid == "item" and dialect.sends_document(file)
+        if key not in names and not carries_guid:
+            remedy = "write `item:` in place of `text:`, without `file:` or with one in .xml: a document holds its guid"
+            if not dialect.sends_document("item.xml"):
+                remedy = "give it a guid that can be the name of a file, without `file:`"
+            raise refuse(
+                f"item {label} would show as {' or '.join(names)}, because it is sent as {file}, which holds no guid",
+                item.source,
+                remedy,
+            )
+        if live.get(key, {}).get("file") == file:
             return
-        file = item.named["file"]
-        others = [str(name) for name in item.handles if name != item.key]
-        for name in others:
-            context.builder.look(f"{self.name} {name}")
-        if file in files:
-            others.append(files[file])
-        for other in others:
-            is_another = other != item.key and other in live
-            if is_another and live[other].get("file", file) == file:
-                raise refuse(
-                    f"item {item.label} is put as {file}, which may be the file of the live item {other}",
-                    item.source,
-                    f"give the item another `file:`, remove {other} in a run before, or {_SET_DIALECT}",
-                )
+        for name in names:
+            if name != key:
+                context.builder.look(f"{self.name} {name}")
+        for other in files.others(file, key):
+            raise refuse(
+                f"item {label} is put as {file}, which may be the file of the live item {other}",
+                item.source,
+                f"write `guid: {other}` if you mean that item; else remove it in a run before, or {_SET_DIALECT}",
+            )
 
     # Planning --------------------------------------------------------------------------------------------------------
 
     def plan(self, context: PlanContext, part: Any) -> None:
         """Make the list as desired, and warn of what cannot be removed."""
         super().plan(context, part)
-        everything = part_of(self, context.live) or {}
-        if not part.exactly or "" not in everything:
-            return
-        nameless = each_of(everything[""])
-        titles = ", ".join(
-            repr(item.get("title") or item.get("description") or "") for item in nameless
-        )
-        context.warn(
-            f"{len(nameless)} without a guid cannot be removed, because the interface deletes by guid: {titles}"
-        )
+        nameless = self._nameless(context)
+        if part.exactly and nameless:
+            context.warn(f"cannot remove {nameless}: the interface deletes by guid")
 
     def write(self, context: PlanContext, matching: Matching) -> None:
         """Add the changes and requests in the order of the list; what is removed comes last."""
         live = matching.live
-        files = {value["file"]: key for key, value in live.items() if "file" in value}
+        files = _LiveFiles(live, context.server.dialect)
         for item, key in matching.present:
             if key is None or self.differs(item.named, live[key]):
-                self._check_room(context, item, live, files)
+                self._check_put(context, item, live, files)
             if key is None:
                 self.create(context, item)
             else:
@@ -274,7 +290,7 @@ class RssItems(ListAspect):
     def change(
         self, context: PlanContext, item: ListItem, key: str, live: Item | None, basis: Basis
     ) -> None:
-        """Put an item. What would stay beside it, in another file, is deleted first."""
+        """Put an item. What would stay beside it, in another file or in one that is not known, is deleted first."""
         dialect, channel, builder = context.server.dialect, context.live_title, context.builder
         file = str(item.named["file"])
         content = {name: value for name, value in item.named.items() if name not in self.kept}
@@ -295,18 +311,17 @@ class RssItems(ListAspect):
             number = builder.change("change", self.name, item.label, before, content, item.source)
         others = self._others(context, item, live or {}, names, document=is_document)
         fields = {**others, **content}
-        guid = str(item.named["guid"])
-        if not guid and live is not None and key != plain(stem_of(file)):
-            guid = key
-        phase, effects = Phase.RSS_PUT, [Effect(self.name, key, None, {**fields, "file": file})]
+        shown = {name: value for name, value in fields.items() if not name.startswith("<")}
+        phase, effects = Phase.RSS_PUT, [Effect(self.name, key, None, {**shown, "file": file})]
         if live is not None:
             gone = Effect(self.name, key, live, None)
-            if dialect.rss_update == "delete_put" or not self._is_in(context, file, key, live):
+            is_in_file = live.get("file", key) == file
+            if dialect.rss_update == "delete_put" or not is_in_file:
                 phase = Phase.RSS_REPLACE
-                for shown in _guids(context, key):
-                    builder.send(phase, requests.delete_rss(channel, shown), [number], gone)
+                builder.send(phase, requests.delete_rss(channel, key), [number], gone)
             else:
                 effects.insert(0, gone)
+        guid = str(item.named["guid"] or key)
         request = requests.put_rss(channel, file, _body(guid, fields, document=is_document))
         builder.send(phase, request, [number], *effects)
 
@@ -321,16 +336,16 @@ class RssItems(ListAspect):
     ) -> Item:
         """Return what no task names of an item, as a document carries it; warn of what is lost.
 
-        Undo brings back the item as it was, and nothing else.
+        Undo brings back the texts of the item as they were, and no other ones.
         """
         others: Item = {}
-        if f"{self.name}:{item.key}" in context.required_live:
-            return others
+        is_undone = f"{self.name}:{item.key}" in context.required_live
         lost = []
         for name, value in live.items():
-            if not value or name in self.kept or name in names:
+            is_left_out = is_undone and not name.startswith("<")
+            if not value or is_left_out or name in self.kept or name in names:
                 continue
-            if document and not name.startswith("<"):
+            if document and _is_written_again(name, value):
                 others[name] = value
             else:
                 lost.append(name.strip("<>"))
@@ -365,10 +380,9 @@ class RssItems(ListAspect):
             )
             numbers.append(number)
         effect = self.effect(key, live, None)
-        for guid in _guids(context, key):
-            request = requests.delete_rss(context.live_title, guid)
-            request = structs.replace(request, guarded=is_guarded)
-            builder.send(Phase.RSS_DELETE, request, numbers, effect)
+        request = requests.delete_rss(context.live_title, key)
+        request = structs.replace(request, guarded=is_guarded)
+        builder.send(Phase.RSS_DELETE, request, numbers, effect)
 
     def about_twins(
         self, context: PlanContext, key: str, count: int, named: ListItem | None
@@ -382,8 +396,11 @@ class RssItems(ListAspect):
     def undo(self, context: UndoContext) -> Any:
         """Return the items as they were, with notes on what does not come back."""
         for key, effect in context.things.get(self.name, {}).items():
-            first = each_of(mapping(effect.before))[0]
-            lost = [name.strip("<>") for name in first if name.startswith("<")]
+            lost = []
+            for name, value in each_of(mapping(effect.before))[0].items():
+                is_kept = effect.after is not None and _is_written_again(name, value)
+                if name.startswith("<") and not is_kept:
+                    lost.append(name.strip("<>"))
             if lost:
                 context.notes.append(f"item {key} comes back without its {', '.join(lost)}")
         return super().undo(context)
@@ -410,27 +427,39 @@ class RssItems(ListAspect):
         return super().shown(change)
 
     def shown_as(self, named: Json, new: Collection[str]) -> tuple[str, str]:
-        """Return under which new guid an item that was put shows, with the value of ``rss_guid`` to set."""
-        file = str(mapping(named).get("file", ""))
-        shown = {"file": plain(file), "stem": plain(stem_of(file))}
-        for value, guid in shown.items():
-            if guid in new:
-                return guid, f"it shows as {guid}: set `rss_guid: {value}` in the server's dialect"
+        """Return under which new guid an item that was put shows, with what to write."""
+        name, stem = shown_names(str(mapping(named).get("file", "")), "item")
+        to_set = {name: "file", stem: "stem"}
+        for guid in new:
+            if guid in to_set:
+                value = f"set `rss_guid: {to_set[guid]}` in the server's dialect"
+                return guid, f"it shows as {guid}: {value}"
+            if file_key(guid) in {file_key(name), file_key(stem)}:
+                return guid, f"it shows as {guid}: write its guid so, letter by letter"
         return "", ""
 
 
-def _guids(context: PlanContext, key: str) -> Collection[str]:
-    """Return the guids of a key as the channel writes them."""
-    return _guids_by_key(context).get(key, {})
+class _LiveFiles:
+    """Which live items may be in a file: those that the ledger knows there, else by their guids and the dialect."""
 
+    def __init__(self, live: Items, dialect: Dialect) -> None:
+        self._shows = dialect.rss_guid
+        self._in_file = defaultdict[str, list[str]](list)
+        self._elsewhere = defaultdict[str, list[str]](list)
+        for key, value in live.items():
+            if "file" in value:
+                self._in_file[file_key(str(value["file"]))].append(key)
+            else:
+                self._elsewhere[file_key(key)].append(key)
 
-@lru_cache(maxsize=1)  # asked for each item of a channel
-def _guids_by_key(context: PlanContext) -> Mapping[str, Mapping[str, None]]:
-    guids: dict[str, dict[str, None]] = {}
-    if context.live.channel is not None:
-        for item in context.live.channel.items:
-            guids.setdefault(plain(item.guid), {})[item.guid] = None
-    return guids
+    def others(self, file: str, key: str | None) -> dict[str, None]:
+        """Return the live items but that of a key that may be in a file."""
+        keys = list(self._in_file.get(file_key(file), ()))
+        for name in shown_names(file, self._shows):
+            keys += self._elsewhere.get(file_key(name), ())
+        others = dict.fromkeys(keys)
+        others.pop(str(key), None)
+        return others
 
 
 def _called(item: ListItem) -> str:
@@ -456,6 +485,14 @@ def _file(desired: DesiredRssItem, dialect: Dialect) -> str:
         form_of(desired.item) == "text" and requests.is_file_name(desired.guid)
     )
     return default_file(desired.guid, text=was_text)
+
+
+def _is_written_again(name: str, value: Json) -> bool:
+    """Return whether a document can hold what a channel shows: a text, or the XML of the only element of its name.
+
+    Of several, the server may have added some: they would be more with each PUT.
+    """
+    return not name.startswith("<") or str(value).count(name.strip(">")) == 1
 
 
 def _content(desired: DesiredRssItem, *, document: bool) -> Item:

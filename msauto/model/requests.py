@@ -14,8 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from email.utils import format_datetime, parsedate_to_datetime
+from email.utils import format_datetime
 from enum import Enum
 from functools import lru_cache
 from html import escape
@@ -28,7 +27,7 @@ from msauto.model.identity import plain
 from msauto.model.live import Folder, escape_name, show_folder
 from msauto.model.plan import Address, Body, Request
 from msauto.model.server import Dialect, ServerSpec
-from msauto.primitives.iso_times import parse_datetime
+from msauto.primitives.feed_times import instant_of
 from msauto.primitives.normal_form import normal_form
 
 # Paths and escaping --------------------------------------------------------------------------------------------
@@ -516,6 +515,15 @@ def stem_of(file: str) -> str:
     return file.rpartition(".")[0] or file
 
 
+def shown_names(file: str, rss_guid: str) -> list[str]:
+    """Return under which guids a channel may show what is in a file, by the dialect; :func:`file_key` compares them."""
+    if rss_guid == "file":
+        return [file]
+    if rss_guid == "stem":
+        return [stem_of(file)]
+    return [file, stem_of(file)]
+
+
 def file_key(file: str) -> str:
     """Return a key that is equal for names of one file: some file systems ignore case and Unicode normalization."""
     return normal_form(normal_form(file).casefold())
@@ -564,27 +572,19 @@ def shows_text(text: str, shown: Mapping[str, object]) -> bool:
 
 
 def item_document(fields: Mapping[str, str]) -> Body:
-    """Return an RSS ``item`` document; a date in the form of RFC 2822."""
-    date = instant(fields.get("pubDate", ""))
+    """Return an RSS ``item`` document; a date in the form of RFC 2822; ``<name>`` is an element, as XML."""
+    date = instant_of(fields.get("pubDate", ""))
     texts = {name: fields[name] for name in _ORDER if name in fields} | dict(fields)
     if date is not None:
         texts["pubDate"] = format_datetime(date)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<item>"]
     for name, text in texts.items():
-        lines.append(f"  <{name}>{escape(text, quote=False)}</{name}>")
+        element = text
+        if not name.startswith("<"):
+            element = f"<{name}>{escape(text, quote=False)}</{name}>"
+        lines.append(f"  {element}")
     document = "\n".join([*lines, "</item>", ""])
     return Body.of(document.encode(), "application/xml; charset=utf-8")
-
-
-def instant(text: str) -> datetime | None:
-    """Read a time, ISO 8601 or RFC 2822; one without a zone is taken as UTC, ``None`` if it is not a time."""
-    for read in (parse_datetime, parsedate_to_datetime):
-        try:
-            time = read(text.strip())
-        except (ValueError, TypeError, IndexError):
-            continue
-        return time if time.tzinfo else time.replace(tzinfo=UTC)
-    return None
 
 
 def bad_character(text: str, *, line: bool = False) -> tuple[int, str] | None:

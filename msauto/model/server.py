@@ -10,6 +10,7 @@ from datetime import timedelta
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
@@ -368,3 +369,8 @@ class ServerSpec:
     dialect: Dialect = Dialect()
     worker: Mapping[str, float] = field(default_factory=dict)
     transport: Transport | None = field(default=None, compare=False, repr=False)
+
+
+def zone_of(spec: ServerSpec) -> ZoneInfo | None:
+    """Return the time zone of a server's times that show none; ``None`` is that of this machine."""
+    return ZoneInfo(spec.timezone) if spec.timezone else None

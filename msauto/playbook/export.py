@@ -21,10 +21,11 @@ from msauto.model.requests import (
     default_file,
     file_key,
     form_of,
-    stem_of,
+    is_file_name,
     text_of,
 )
 from msauto.model.server import Dialect
+from msauto.primitives.feed_times import parse_feed_time
 
 HEADER = "Exported by msauto"
 """How the first line of every exported file begins, after ``#``: such a file may be replaced."""
@@ -113,9 +114,7 @@ def channel_task(channel: live.RssChannel, rss_guid: str) -> dict[str, Any]:
     for guid in counts:
         item = first_items[guid]
         written = rss_item(item, rss_guid)
-        why = _unfit_item(item, counts[guid], rss_guid) or _conflict(
-            written, guid_of_file, rss_guid
-        )
+        why = _unfit_item(item, counts[guid], rss_guid) or _conflict(written, guid_of_file)
         if why is None:
             items.append(written)
             continue
@@ -135,28 +134,24 @@ def _unfit_item(item: live.RssItem, count: int, rss_guid: str) -> str | None:
         return "it has no guid"
     if count > 1:
         return f"{count} items have the guid {guid}"
-    if rss_guid == "file" and not _is_file(guid):
+    if rss_guid != "item" and not _is_file(guid):
         return f"its guid {guid} is a file name on this server, and no file can be called so"
     if bad_character(guid, line=True):
         return f"its guid {guid!r} holds a character that no playbook can name"
+    if (item.pub_date or "").strip() and parse_feed_time(item.pub_date or "") is None:
+        return f"the pubDate of {guid}, {item.pub_date!r}, is not a date that a playbook can name"
     if not (item.title or "").strip() and not (item.description or "").strip():
         return f"the item {guid!r} has neither a title nor a description"
     return None
 
 
-def _conflict(written: dict[str, Any], guid_of_file: dict[str, str], rss_guid: str) -> str | None:
-    """Return why an item conflicts with those before it: the channel may show both under one name."""
+def _conflict(written: dict[str, Any], guid_of_file: dict[str, str]) -> str | None:
+    """Return why an item conflicts with those before it: both would be written as one file."""
     guid = written["guid"]
     file = written.get("file") or default_file(guid, text="text" in written)
-    names = [file]
-    if rss_guid == "item":
-        names += [guid, stem_of(file)]
-    keys = list(map(file_key, names))
-    for key in keys:
-        if key in guid_of_file:
-            other = guid_of_file[key]
-            return f"{guid} may be the same file as the item {other}; `rss_guid` of the dialect decides that"
-    guid_of_file |= dict.fromkeys(keys, guid)
+    other = guid_of_file.setdefault(file_key(file), guid)
+    if other != guid:
+        return f"{guid} would be written as the same file as the item {other}"
     return None
 
 
@@ -175,6 +170,11 @@ def rss_item(item: live.RssItem, rss_guid: str) -> dict[str, Any]:
             form = "item"
         elif ending == ".txt" and fields.keys().isdisjoint({"link", "pubDate"}):
             form = "text"
+    elif item.guid and not is_file_name(item.guid):
+        if rss_guid == "stem":
+            head["file"] = item.guid + (".xml" if form == "item" else ".txt")
+        else:
+            form = "item"  # a text does not hold its guid
     if form == "item":
         return head | {"item": fields}
     return head | {"text": text_of(fields)}

@@ -52,9 +52,10 @@ from msauto.model.live import (
 from msauto.model.plan import Address, Body, Request
 from msauto.model.ports import Answer, Clock
 from msauto.model.requests import Feature, require
-from msauto.model.server import Auth, ServerSpec, Timeouts, Tls, Transport
+from msauto.model.server import Auth, ServerSpec, Timeouts, Tls, Transport, zone_of
 from msauto.model.timecode import Timecode, TimecodeError
 from msauto.primitives.decimals import read_whole
+from msauto.primitives.feed_times import with_zone
 from msauto.server.access import spec_with
 from msauto.server.error_answers import RawAnswer, judge_body
 from msauto.server.http_client import HttpClient
@@ -375,10 +376,11 @@ class AsyncMediaServer(HttpClient):
         return await self.read(requests.get_channels(), _parsed_by(parse_channels))
 
     async def channel(self, name: str) -> RssChannel:
-        """Read a channel; raises ``NotFoundError``."""
+        """Read a channel, its dates with a time zone; raises ``NotFoundError``."""
         request = requests.get_channel(name)
+        dated = partial(with_zone, zone=zone_of(self.spec))
         return await self.read(
-            request, lambda reply: parse_channel(reply.data, name, reply.charset)
+            request, lambda reply: parse_channel(reply.data, name, reply.charset, dated=dated)
         )
 
     async def put_rss(

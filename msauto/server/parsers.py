@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, TypeVar
 
 from msgspec import structs
@@ -509,8 +509,7 @@ def _generic_name(element: xml.Element, own: Mapping[str, str]) -> str | None:
 
 def _qualified(element: xml.Element) -> str:
     name = xml.local(element)
-    uri = str(element.tag).rpartition("}")[0].removeprefix("{")
-    prefix = element.prefix or _PREFIXES.get(uri)
+    prefix = element.prefix or _PREFIXES.get(_namespace(element))
     return f"{prefix}:{name}" if prefix else name
 
 
@@ -540,11 +539,19 @@ _OWN = frozenset(
         "published",
     }
 )
-_RESERVED = frozenset({"file", "text", "twins"})  # what an item has besides what is shown of it
+_RESERVED = frozenset({"file", "text", "twins"}) | _OWN
+"""What an item has besides what is shown of it, and what it shows once."""
+_DATE = "{http://purl.org/dc/elements/1.1/}date"
+"""The date of RSS 1.0, which has none of its own."""
 
 
-def parse_channel(data: bytes, name: str, charset: str | None = None) -> RssChannel:
-    """Read a channel; its items in the order shown. Raises ``UnreadableError`` for anything else."""
+def parse_channel(
+    data: bytes, name: str, charset: str | None = None, *, dated: Callable[[str], str] = str
+) -> RssChannel:
+    """Read a channel; its items in the order shown. Raises ``UnreadableError`` for anything else.
+
+    ``dated`` returns a date with a time zone, where it has none.
+    """
     root = xml.parse_document(data, charset)
     inner = xml.unwrap(root)
     kind = xml.local(inner).lower()
@@ -554,7 +561,7 @@ def parse_channel(data: bytes, name: str, charset: str | None = None) -> RssChan
     is_channel = kind in _ROOTS or has_items or is_empty
     if not is_channel:
         raise xml.unreadable(f"the answer is not an RSS channel: its root is <{xml.local(root)}>")
-    items = map(_item, xml.outermost(inner, _ITEMS))
+    items = [_item(element, dated) for element in xml.outermost(inner, _ITEMS)]
     return RssChannel(name, tuple(items))
 
 
@@ -574,39 +581,49 @@ def _channel_name(element: xml.Element) -> str:
     return ""
 
 
-def _item(element: xml.Element) -> RssItem:
+def _item(element: xml.Element, dated: Callable[[str], str]) -> RssItem:
+    """Read an item by the elements of its own namespace, or of none; all others are ``extra``."""
+    spaces = {_namespace(element), ""}
     texts: dict[str, str] = {}
+    others: dict[str, list[xml.Element]] = {}
     for child in element:
-        texts.setdefault(xml.local(child), _text(child))
+        name = xml.local(child)
+        is_own = _namespace(child) in spaces
+        is_new = name in _OWN and name not in texts
+        if is_own and is_new and child.get("rel", "alternate") == "alternate":
+            texts[name] = _text(child)
+            continue
+        if not is_own and child.prefix:
+            name = f"{child.prefix}:{name}"
+        others.setdefault(name, []).append(child)
     about = xml.attributes(element).get("about", "")
+    date = _first(texts, "pubDate", "published", "updated") or element.findtext(_DATE)
     return RssItem(
         guid=(texts.get("guid") or texts.get("id") or about).strip(),
         title=texts.get("title"),
         description=_first(texts, "description", "summary", "content"),
         link=texts.get("link"),
-        pub_date=_first(texts, "pubDate", "published", "updated", "date"),
-        extra=_extra(element),
+        pub_date=dated(date) if date else date,
+        extra=_extra(others, spaces),
     )
 
 
-def _extra(item: xml.Element) -> dict[str, str]:
-    """Return the other elements of an item; what is more than one plain text is ``<name>``, with its XML."""
-    by_name: dict[str, list[xml.Element]] = {}
-    for child in item:
-        name = xml.local(child)
-        if name not in _OWN:
-            by_name.setdefault(name, []).append(child)
-    space = str(item.tag).removesuffix(xml.local(item))
+def _extra(by_name: Mapping[str, Sequence[xml.Element]], spaces: Collection[str]) -> dict[str, str]:
+    """Return the other elements of an item; what is more than one plain text of it is ``<name>``, with its XML."""
     extra = {}
     for name, elements in by_name.items():
         first = elements[0]
         is_alone = len(elements) == 1 and name not in _RESERVED
         is_text = not len(first) and not first.attrib
-        if is_alone and is_text and str(first.tag) == f"{space}{name}":
+        if is_alone and is_text and _namespace(first) in spaces:
             extra[name] = _text(first)
         else:
             extra[f"<{name}>"] = "".join(xml.serialized(element).decode() for element in elements)
     return extra
+
+
+def _namespace(element: xml.Element) -> str:
+    return str(element.tag).rpartition("}")[0].removeprefix("{")
 
 
 def _text(element: xml.Element) -> str:

@@ -32,7 +32,7 @@ from msauto.model.live import (
 from msauto.model.plan import Address
 from msauto.model.ports import Clock, NamedKind
 from msauto.model.requests import Feature, supports
-from msauto.model.server import Dialect
+from msauto.model.server import Dialect, zone_of
 from msauto.server.client import AsyncMediaServer
 
 T = TypeVar("T")
@@ -164,7 +164,7 @@ class ServerReader:
         One listing for each MIME type, none twice. Times are compared once more on our side.
         """
         self._now = self._now or self._clock.now()  # one moment for all of a run
-        bounds = bounds_of(select, self._now, self._client.spec.timezone)
+        bounds = bounds_of(select, self._now, zone_of(self._client.spec))
         listed = []
         for mimetype in select.mimetypes or (None,):
             listing = await self._tree(
@@ -367,14 +367,13 @@ class Bounds(Struct, frozen=True):
         return self.after.isoformat(timespec="seconds")
 
 
-def bounds_of(select: SelectRef, now: datetime, zone: str | None) -> Bounds:
+def bounds_of(select: SelectRef, now: datetime, place: ZoneInfo | None) -> Bounds:
     """Return the bounds of a select: ``created_after`` or ``now - created_within``, the later, and ``created_before``.
 
     What is to be created within a time before now is not created later.
 
-    ``zone`` is the server's IANA time zone; without one, the zone of this machine is used.
+    ``place`` is the server's time zone; without one, the zone of this machine is used.
     """
-    place = ZoneInfo(zone) if zone else None
     after = []
     before: datetime | None = None
     if select.created_after is not None:

@@ -34,19 +34,20 @@ OF_ONE_SERVER = frozenset(
     for name in (
         *(
             "address_in_a_text",
-            "number_in_a_free_file",
+            "address_in_texts_only",
+            "guid_and_another_file",
             "under_another_guid",
             "duplicates_one_by_one",
         ),  # not as desired
         *("body_differs", "forms_of_a_text", "other_file"),  # what a channel shows of a text
         *(
             "document_keeps_the_rest",
+            "document_keeps_elements",
             "document_loses_what_cannot_be_written",
         ),  # what the simulator has not
         *(
             "no_guid_known_file",
-            "no_guid_other_form",
-            "no_guid_other_form_present",
+            "no_guid_text_shows_its_stem",
         ),  # what the ledger knows of a file
     )
 )
@@ -127,8 +128,9 @@ def pins_of(case: Case) -> dict[str, str]:
     told = [error, *case.sourced.get("warnings", [])]
     guids = [item.get("guid", "/") for item in _items(case)]
     ours = case.sourced.get("dialect", {}).get("rss_guid")
-    if ours is not None:
-        pins |= {"rss_guid": ours, "our_rss_guid": ours}
+    shown = server.get("rss_guid", ours)
+    if shown is not None:
+        pins |= {"rss_guid": shown, "rss_body": "any", "our_rss_guid": ours or "item"}
     elif (
         any("/" in guid or guid.endswith(".txt") for guid in guids)
         or any("guid" in each for each in told)

@@ -34,9 +34,14 @@ def _item(file: str, text: str, rss_guid: str) -> dict[str, Any]:
     item: dict[str, Any] = {"file": file, "guid": guids[rss_guid]}
     extra: dict[str, str] = {}
     for child in ET.fromstring(text):
-        fields = item if child.tag in _OWN else extra
-        if child.tag != "guid" or rss_guid == "item":
-            fields[child.tag] = child.text or ""
+        if child.tag == "guid" and rss_guid != "item":
+            continue
+        if child.tag in _OWN:
+            item[child.tag] = child.text or ""
+        elif child.attrib or child.tag.startswith("{"):
+            extra[f"<{child.tag}>"] = ET.tostring(child, "unicode")
+        else:
+            extra[child.tag] = child.text or ""
     return {**item, "extra": extra}
 
 

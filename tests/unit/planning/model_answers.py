@@ -111,7 +111,7 @@ def channel_element(items: Iterable[Given]) -> ET.Element:
                 ET.SubElement(element, name).text = item[name]
         for name, text in item.get("extra", {}).items():
             if name.startswith("<"):
-                element.append(ET.fromstring(text))
+                element.extend(ET.fromstring(f"<several>{text}</several>"))
             else:
                 ET.SubElement(element, name).text = text
     return root
