@@ -70,22 +70,24 @@ def test_undo_after_a_run_with_a_secret_writes_what_was_there(desk: Desk, sim: S
     assert {**again.fields, **marker.fields} == again.fields
 
 
-@pytest.mark.parametrize(("by_others", "code"), [("all", 3), ("some", 0), ("none", 0)])
+@pytest.mark.parametrize(
+    ("changed", "code"), [(TITLES, 3), (TITLES[:1], 0), ((), 0)], ids=["all", "some", "none"]
+)
 def test_an_undo_that_takes_nothing_back_says_so(
-    desk: Desk, sim: Simulator, by_others: str, code: int
+    desk: Desk, sim: Simulator, changed: tuple[str, ...], code: int
 ) -> None:
     assert desk.run("apply", all_three(desk), *FLAGS, "--yes").code == 0
-    changed = {"all": TITLES, "some": TITLES[:1], "none": ()}[by_others]
     for title in changed:
         sim.state.clip(title).home.fields["comment"] = "CLEARED"
-    told = desk.run("undo", "last", *FLAGS, "--yes")
-    assert told.code == code, told
-    assert ("nothing was taken back" in told.err) is (code == 3)
-    assert comments(sim) == ["CLEARED" if title in changed else "" for title in TITLES]
-    if by_others == "none":  # all is as it was before that run
-        run = desk.run("history", *FLAGS[2:], "--format", "json")
-        first = run.json[-1]["run"]
-        assert desk.run("undo", first, *FLAGS, "--yes").code == 0
+    undone = desk.run("undo", "last", *FLAGS, "--yes")
+    assert undone.code == code, undone
+    assert ("nothing was taken back" in undone.err) is (code == 3)
+    left = dict.fromkeys(TITLES, "") | dict.fromkeys(changed, "CLEARED")
+    assert comments(sim) == [*left.values()]
+    if not changed:  # all is as it was before that run
+        *_, first = desk.run("history", *FLAGS[2:], "--format", "json").json
+        again = desk.run("undo", first["run"], *FLAGS, "--yes")
+        assert again.code == 0
 
 
 # Windows ---------------------------------------------------------------------------------------------------------

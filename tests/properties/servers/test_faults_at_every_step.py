@@ -1,6 +1,7 @@
 """A server with faults at random steps, over real HTTP: the report is true, nothing is duplicated.
 
-Once the faults are over, one more apply, which forgets what is in doubt, reaches the desired state. Runs may be undone in between.
+Once the faults are over, one more apply, which forgets what is in doubt, reaches the desired state. Runs may be undone
+in between.
 """
 
 from __future__ import annotations
