@@ -195,6 +195,7 @@ async def undo(
     inventory: File | Data | Sequence[File | Data] = (),
     server: str | None = None,
     extra_vars: Data | Texts = (),
+    limit: str | None = None,
     target: Texts = (),
     forks: int | None = None,
     config: File | None = None,

@@ -5,7 +5,7 @@ A saved plan is planned again like anything else, and then compared with what wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,18 +15,18 @@ from msauto.api.inputs import Inputs
 from msauto.api.saved_plans import changed_inputs
 from msauto.api.stages import make_plan, undo_of, workplace_on
 from msauto.api.workplace import StageContext, Workplace
-from msauto.errors import RefusedError
+from msauto.errors import MsautoError, RefusedError
 from msauto.file_access import find_repository
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
-from msauto.model.events import Notify
+from msauto.model.events import Event, Notify, TargetPlanned
 from msauto.model.plan import Limits, Plan
 from msauto.model.ports import Clock
 from msauto.model.result import RunDetails, RunSummary
 from msauto.model.server import ServerSpec
 from msauto.planning.limits import refusals
-from msauto.planning.saved_plan import refuse_differences
-from msauto.playbook.hosts import named_servers
+from msauto.planning.saved_plan import TargetKey, refuse_differences
+from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.playbook.resolve import resolve
 from msauto.playbook.settings import load_settings
 from msauto.report.sanitizing import visible
@@ -41,10 +41,10 @@ class Agreement(Struct, frozen=True):
     plan: Plan
     warnings: tuple[str, ...] = ()
 
-    def hold(self, made: Plan) -> Plan:
+    def hold(self, made: Plan, as_desired: Collection[TargetKey] = ()) -> Plan:
         """Return what of a plan may be sent; its refusals are those of all of it."""
         made = structs.replace(made, warnings=(*self.warnings, *made.warnings))
-        return refuse_differences(made, self.plan)
+        return refuse_differences(made, self.plan, as_desired)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -79,11 +79,18 @@ async def plan_loaded(
 ) -> Plan:
     """Return the plan, of which nothing is sent that was not agreed to; sends GET and HEAD only."""
     stage, given = stage_of(loaded, ledger, clock), loaded.inputs.given
+    as_desired: set[TargetKey] = set()
+
+    def noting(event: Event) -> None:
+        if isinstance(event, TargetPlanned) and event.state == "unchanged":
+            as_desired.add((event.server, event.database, event.kind, event.name))
+        notify(event)
+
     plan = await make_plan(
-        stage, limits, notify, targets=given.targets, forget_pending=given.forget_pending
+        stage, limits, noting, targets=given.targets, forget_pending=given.forget_pending
     )
     for agreement in loaded.agreements:
-        plan = agreement.hold(plan)
+        plan = agreement.hold(plan, as_desired)
     if loaded.agreements:
         plan = structs.replace(plan, refusals=refusals(plan, limits))
     return plan
@@ -105,8 +112,9 @@ def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
             remedy="make the plan again, or apply the targets that are the same with --keep-going",
         )
     if undone is not None:
-        servers = named_servers(inputs.resolving, names=undone.changed_servers)
-        resolved = undo_of(undone, [server.spec for server in servers])
+        servers = _servers_of(inputs, undone)
+        specs = [server.spec for server in servers]
+        resolved = undo_of(undone, specs, inputs.given.targets)
     else:
         resolved = resolve(inputs.resolving)
     loaded = Loaded(inputs, resolved)
@@ -115,6 +123,20 @@ def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
     _check_servers(inputs, agreed, resolved.specs)
     warnings = tuple(f"the plan is stale: {change}" for change in stale)
     return held_to(loaded, Agreement(agreed, warnings=warnings))
+
+
+def _servers_of(inputs: Inputs, undone: RunDetails) -> Sequence[NamedServer]:
+    """Return the servers that a run changed, of which ``--limit`` may choose some."""
+    changed = undone.changed_servers
+    if inputs.given.limit is None:
+        return named_servers(inputs.resolving, names=changed)
+    chosen = [server for server in named_servers(inputs.resolving) if server.spec.name in changed]
+    if not chosen:
+        raise MsautoError(
+            f"--limit {inputs.given.limit!r} matches no server that the run changed",
+            remedy=f"it changed {', '.join(changed)}",
+        )
+    return chosen
 
 
 def _check_servers(inputs: Inputs, plan: Plan, specs: tuple[ServerSpec, ...]) -> None:

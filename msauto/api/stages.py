@@ -226,7 +226,9 @@ def _urls_of(specs: Iterable[ServerSpec]) -> dict[str, str]:
     return {f"{_URL_NOTE}{spec.name}": spec.url for spec in specs}
 
 
-def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> ResolvedPlaybooks:
+def undo_of(
+    details: RunDetails, specs: Iterable[ServerSpec], targets: Sequence[str] = ()
+) -> ResolvedPlaybooks:
     """Return the intents that undo a run of the ledger; ``warnings`` list what cannot be undone.
 
     Raises :class:`RefusedError` for a run in progress, and if a server has another URL than in the run.
@@ -235,7 +237,7 @@ def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> ResolvedPlayboo
 
     named = {spec.name: spec for spec in specs}
     check_servers(details, named.values())
-    return undo_run(details, named)
+    return undo_run(details, named, TargetChoice(targets))
 
 
 def check_servers(details: RunDetails, specs: Iterable[ServerSpec]) -> None:

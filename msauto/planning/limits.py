@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import structs
+
 from msauto.aspects import ASPECTS, deletions_of
 from msauto.concurrency import in_turns
 from msauto.model.identity import matches
@@ -39,11 +41,28 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
             Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}")
         )
     for target in plan.targets:
-        if target.loses:
-            exceeded += _forbidden("protected", limits.protected, target)
-        if writes(target):
-            exceeded += _forbidden("read_only", limits.read_only, target)
+        exceeded += forbidden(target, limits)
     return tuple(exceeded)
+
+
+def forbidden(target: Target, limits: Limits) -> Iterator[Refusal]:
+    """Yield why a target may not be changed as planned by any flag."""
+    if target.loses:
+        yield from _forbidden("protected", limits.protected, target)
+    if writes(target):
+        yield from _forbidden("read_only", limits.read_only, target)
+
+
+def without_forbidden(plan: Plan, limits: Limits) -> Plan:
+    """Return a plan in which such targets are in error, so that they do not block the others."""
+    targets: list[Target] = []
+    for target in plan.targets:
+        for refusal in forbidden(target, limits):
+            error = f"{refusal.code} in msauto.toml: {refusal.limit!r}\n  → {refusal.remedy}"
+            target = structs.replace(target, changes=(), requests=(), error=error)
+        targets.append(target)
+    plan = structs.replace(plan, targets=tuple(targets))
+    return structs.replace(plan, refusals=refusals(plan, limits))
 
 
 def writes(target: Target) -> bool:

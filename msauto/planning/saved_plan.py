@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, structs
@@ -157,6 +157,8 @@ def _refuse(path: str, message: str, remedy: str) -> InputError:
 
 STALE = "stale: "
 """The beginning of the error of a target that is not as agreed."""
+TargetKey = tuple[str, str, str, str]
+"""Server, database, kind and name."""
 _Key = tuple[str, str, str, str, int]
 
 
@@ -194,10 +196,10 @@ def _differ(agreed: Target | None, now: Target | None) -> bool:
     return digest(agreed) != digest(now) or is_another_clip(agreed.clip, now.clip)
 
 
-def refuse_differences(plan: Plan, agreed: Plan) -> Plan:
+def refuse_differences(plan: Plan, agreed: Plan, as_desired: Collection[TargetKey] = ()) -> Plan:
     """Return a plan that sends nothing but what was agreed to: a target that differs is in error, and stale.
 
-    ``agreed`` holds no secrets.
+    ``agreed`` holds no secrets. Targets that are ``as_desired`` by now are unchanged, not stale.
     """
     different, before = differences(agreed, redact_plan(plan)), _by_key(agreed)
     promised = {key for key, target in before.items() if target.error is None}
@@ -212,9 +214,18 @@ def refuse_differences(plan: Plan, agreed: Plan) -> Plan:
                 target = _stale(target, f"it cannot be planned any more: {target.error}")
         targets.append(target)
     for key in different:
-        if key in promised and key[0] not in plan.unreachable:
+        is_open = _names_of(before[key]).isdisjoint(as_desired)
+        if key in promised and key[0] not in plan.unreachable and is_open:
             targets.append(_stale(before[key], "it is no longer in the plan"))
     return structs.replace(plan, targets=tuple(targets))
+
+
+def _names_of(target: Target) -> set[TargetKey]:
+    """Return the keys of a target by its titles before and after, and by its identifier."""
+    names = {target.name, target.address_after.name}
+    if target.address.namespace:
+        names.add(f"{target.address.namespace}:{target.address.name}")
+    return {(target.server, target.database, target.kind, name) for name in names}
 
 
 def stale_targets(plan: Plan) -> list[tuple[str, str]]:

@@ -35,10 +35,13 @@ from msauto.model.plan import Change
 from msauto.model.result import COUNTED_BY_SERVER, LEFT_CLIP, RequestState, RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import TITLE, Effect, Expected, predict
+from msauto.planning.target_choice import TargetChoice
 
 
-def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPlaybooks:
-    """Return what takes a run back; ``specs`` are its servers by name.
+def undo_run(
+    details: RunDetails, specs: Mapping[str, ServerSpec], choice: TargetChoice
+) -> ResolvedPlaybooks:
+    """Return what takes a run back, as far as ``choice`` wants; ``specs`` are the servers by name, or some of them.
 
     ``warnings`` list what cannot be undone. Raises :class:`RefusedError` for a run that is still running.
     """
@@ -50,9 +53,11 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
     source = TaskSource(f"run {run}", task=f"Undo of {run}")
     work: dict[str, list[Intent]] = {}
     warnings: list[str] = []
+    is_chosen = choice.among([record.target.name for record in details.targets])
     for number, record in enumerate(details.targets):
         target, made = record.target, record.made
-        if not made:
+        is_other = is_chosen is not None and not is_chosen([target.name, target.id.name])
+        if not made or is_other or target.server not in specs:
             continue
         try:
             context = _context(record, specs[target.server], source)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.argument("undo", metavar="RUN|last")
 @recorded
 @watch_flags
-@run_planning_flags(uses=set(WORK) - {"limit", *TASKS})
+@run_planning_flags(uses=set(WORK) - set(TASKS))
 @run_flags
 def command(*, dialog: RunDialog) -> int:
     """Undo a run: plan the earlier values from the ledger, ask, apply, verify.
@@ -28,8 +28,8 @@ def command(*, dialog: RunDialog) -> int:
     assets, commands, batches, restored and saved files, and links on servers that cannot remove them.
     """
     chosen = dialog.flags.inputs.given
-    if chosen.limit is not None or chosen.tags or chosen.skip_tags:
+    if chosen.tags or chosen.skip_tags:
         raise click.UsageError(
-            "a run is undone on all of its servers and for all tasks: choose targets with --target TITLE"
+            "a run is undone for all tasks: choose targets with --target TITLE, servers with --limit"
         )
     return dialog.load_and_run()

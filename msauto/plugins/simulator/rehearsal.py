@@ -92,15 +92,24 @@ class Rehearsal:
 
     @property
     def ok(self) -> bool:
-        """Whether everything was done as planned, the second plan is empty, and undo was verified."""
+        """Whether all was done as planned, the second plan is empty, and undo brought back what it can."""
         undone = self.undone is None or self.undone.ok
         return (
             not self.plan.errors
             and self.result.ok
             and undone
-            and not self.repeated
-            and not self.unlike
+            and not (self.repeated or self.unlike or self.not_undone)
         )
+
+    @property
+    def not_undone(self) -> tuple[str, ...]:
+        """What undo did not bring back, and the plan says that it can be undone."""
+        reversible: set[str] = set()
+        for target in redact_plan(self.result.applied.plan).targets:
+            for change in target.changes:
+                if change.reversible:
+                    reversible.add(_name(target, change))
+        return tuple([text for text in self.left if text in reversible or self.undone is None])
 
     def to_json(self) -> str:
         """Return the document of ``--format json``, in which are those of the runs and of the plan between them."""
