@@ -90,7 +90,7 @@ def test_all_is_a_flag_of_the_help_alone(desk: Desk) -> None:
         (("show", "assets"), {"--tags", "--forks", "--state-dir", "--verbose"}),
         (("history",), {"--inventory", "--server", "--extra-vars", "--forks"}),
         (("validate",), {"--forks", "--state-dir", "--verbose"}),
-        (("undo", "--all"), {"--limit", "--tags", "--skip-tags"}),
+        (("undo", "--all"), {"--tags", "--skip-tags"}),
     ],
 )
 def test_flags_that_change_nothing_are_not_shown(words: tuple[str, ...], unused: set[str]) -> None:
