@@ -193,10 +193,10 @@ class TargetProgress(Struct, frozen=True):
     @property
     def done(self) -> int:
         """How many requests were done; they are the first ones."""
-        done = 0
-        for result in self.results:
-            done += result.outcome == "done"
-        return done
+        results = self.results
+        if results and results[-1].outcome != "done":  # it ended the target
+            return len(results) - 1
+        return len(results)
 
     @property
     def complete(self) -> bool:

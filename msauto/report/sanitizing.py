@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import accumulate, takewhile
 from operator import eq
 from typing import Final, NamedTuple
@@ -98,6 +99,7 @@ def _escaped_sign(command: re.Match[str]) -> str:
     return f"{begun[:-1]}\\x{ord(begun[-1]):x}"
 
 
+@lru_cache(maxsize=4096)
 def sign_width(sign: str) -> int:
     """Return the width of a character in columns: 0 (accents), 1 or 2 (Chinese, Japanese, Korean, emoji)."""
     if " " <= sign <= "~":
