@@ -22,13 +22,15 @@ from msauto.primitives.iso_times import parse_datetime
 class PastRuns(Struct, frozen=True):
     """Runs, attempts and batches, newest first. ``others``: how many of other repositories; ``ledger``: its name.
 
-    ``short``: the beginning of each name that no other name of the ledger has, to the day, the minute or the second.
+    ``exists``: whether there is one. ``short``: the beginning of each name that no other name of the ledger has, to the
+    day, the minute or the second.
     """
 
     runs: tuple[RunSummary, ...]
     others: int
     ledger: str
     short: Mapping[str, str]
+    exists: bool = True
 
 
 def list_runs(
@@ -57,7 +59,8 @@ def list_runs(
             runs.append(run)
         else:
             others += 1
-    return PastRuns(tuple(runs), others, name, _short_names([run.run for run in attempts]))
+    short = _short_names([run.run for run in attempts])
+    return PastRuns(tuple(runs), others, name, short, Ledger.exists(place))
 
 
 def _short_names(names: Sequence[str]) -> dict[str, str]:

@@ -551,6 +551,9 @@ def _explain(error: yaml.MarkedYAMLError, lines: Sequence[str], column: int) -> 
         return "a tab cannot indent YAML", "use spaces"
     if "mapping values are not allowed" in problem:
         return _unexpected_colon(lines, column)
+    if "but got ':'" in problem:
+        why = "a colon and a space begin a value, also inside of a text"
+        return why, "quote the text that has the colon"
     if "could not find expected ':'" in problem and error.context_mark:
         return f"line {error.context_mark.line + 1} has no colon", _KEY_FORM
     if any(sign in problem for sign in ("'%'", "'@'", "'`'")):

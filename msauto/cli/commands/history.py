@@ -144,7 +144,8 @@ def _list_runs(found: PastRuns, flags: Flags, number: int) -> None:
     elif found.runs:
         _print_runs(found, flags)
     elif not found.others:
-        print_message(f"No runs in {found.ledger}.")
+        missing = "" if found.exists else ", which does not exist"
+        print_message(f"No runs in {found.ledger}{missing}.")
 
 
 def _print_runs(found: PastRuns, flags: Flags) -> None:

@@ -193,7 +193,8 @@ def status(
     if form == "json":
         print_result(dump([to_json(row) for row in rows]))
     elif not rows:
-        print_message(f"No batches in {ledger.name}.")
+        missing = "" if Ledger.exists(place) else ", which does not exist"
+        print_message(f"No batches in {ledger.name}{missing}.")
     else:
         colour = use_colour(sys.stdout, no_color=no_color)
         lines = show_status(rows, now, terminal_width(sys.stdout), colour=colour)
