@@ -325,9 +325,7 @@ class ListAspect(Aspect):
     ) -> dict[Hashable, str]:
         """Return where a run left each live item that it made and that no task names, with its key now."""
         ours: dict[Hashable, str] = {}
-        asset = context.asset
-        is_same_clip = asset.link_id is not None and asset.attributes.get("create_time")
-        if not (self.moves and is_same_clip and self.tells_by_key(context)):
+        if not (self.moves and context.is_known_clip and self.tells_by_key(context)):
             return ours
         named = {item.key for item in items}
         for key, (was, _) in self.left(context).items():

@@ -202,6 +202,7 @@ class PlanContext(Struct, frozen=True, eq=False):
     the path. ``batch`` is the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are
     folder and title of every other entry that shows an asset which is to be deleted.
     ``hide`` returns a text without secrets.
+    ``is_known_clip``: the ledger remembers surely this clip, and not only one of its title.
     """
 
     server: ServerSpec
@@ -221,6 +222,7 @@ class PlanContext(Struct, frozen=True, eq=False):
     fetched: Mapping[str, str] = field(default_factory=dict)
     batch: TaskSource | None = None
     places: tuple[Folder, ...] = ()
+    is_known_clip: bool = False
     hide: Callable[[str], str] = str
 
     @property

@@ -383,13 +383,16 @@ class _KeptClip(Struct, frozen=True):
         return cls(key, title, clip, run, load(dict[str, str], seen))
 
 
+_Clips = dict[_Key, _KeptClip]
+
+
 class _ClipIndex:
     """The clips of one database, by their titles and by each value that they report."""
 
     def __init__(self, clips: Iterable[_KeptClip]) -> None:
-        self.titled = defaultdict[str, list[_KeptClip]](list)
-        self._reporting = defaultdict[tuple[str, object], list[_KeptClip]](list)
-        self._by_key: dict[_Key, _KeptClip] = {}
+        self._titled = defaultdict[str, _Clips](dict)
+        self._reporting = defaultdict[tuple[str, object], _Clips](dict)
+        self._by_key: _Clips = {}
         for kept in clips:
             self.add(kept)
 
@@ -397,35 +400,45 @@ class _ClipIndex:
         """Add a clip, in place of what was kept of it before."""
         self.remove(kept.key)
         self._by_key[kept.key] = kept
-        for clips in self._lists_of(kept):
-            clips.append(kept)
+        for clips in self._groups_of(kept):
+            clips[kept.key] = kept
 
     def remove(self, key: _Key) -> None:
         """Remove a clip."""
         kept = self._by_key.pop(key, None)
         if kept is not None:
-            for clips in self._lists_of(kept):
-                clips.remove(kept)
+            for clips in self._groups_of(kept):
+                del clips[key]
 
-    def _lists_of(self, kept: _KeptClip) -> list[list[_KeptClip]]:
+    def _groups_of(self, kept: _KeptClip) -> list[_Clips]:
         values = identifying_values(kept.clip)
-        return [self.titled[kept.title], *map(self._reporting.__getitem__, values.items())]
+        return [self._titled[kept.title], *map(self._reporting.__getitem__, values.items())]
+
+    def titled(self, title: str) -> Iterable[_KeptClip]:
+        """Return the clips of a title."""
+        return self._titled.get(title, {}).values()
 
     def like(self, clip: ClipIdentity) -> Sequence[_KeptClip]:
         """Return those that agree with a clip in a value: of its values, the one that the fewest have finds them."""
-        fewest: Sequence[_KeptClip] | None = None
-        for name, value in identifying_values(clip).items():
-            is_shared = name == "frames" and fewest is not None
-            if value is None or name == "link_id" or is_shared:
+        fewest: tuple[_Clips, ...] = ()
+        count = _MOST_ALIKE + 1
+        values = identifying_values(clip)
+        link_id = values.pop("link_id")
+        for name, value in values.items():
+            may_be_near = name == "frames" and fewest
+            if value is None or may_be_near:
                 continue
-            alike, silent = self._reporting[name, value], self._reporting[name, None]
-            if fewest is None or len(alike) + len(silent) < len(fewest):
-                fewest = [*alike, *silent]
-        if fewest is None or len(fewest) > _MOST_ALIKE:
-            fewest = ()
-        like = [kept for kept in fewest if compare_clips(kept.clip, clip).equal]
-        if clip.link_id is not None:
-            like += self._reporting["link_id", clip.link_id]
+            candidates = (
+                self._reporting.get((name, value), {}),
+                self._reporting.get((name, None), {}),
+            )
+            if sum(map(len, candidates)) < count:
+                fewest, count = candidates, sum(map(len, candidates))
+        like: list[_KeptClip] = []
+        for clips in fewest:
+            like += [kept for kept in clips.values() if compare_clips(kept.clip, clip).equal]
+        if link_id is not None:
+            like += self._reporting.get(("link_id", link_id), {}).values()
         return like
 
 
@@ -492,7 +505,7 @@ class ClipMemory(ABC):
         """Return the clips of a title: for a few titles of a database one by one, then from all of its clips."""
         self._asked[database] += 1
         if database in self._indexes or self._asked[database] > _FEW:
-            return self._index(database).titled[title]
+            return self._index(database).titled(title)
         return self._clips(database, title)
 
     def _index(self, database: _Key) -> _ClipIndex:

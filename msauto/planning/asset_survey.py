@@ -358,7 +358,7 @@ class AssetSurvey:
             if entries is None:
                 return SurveyedTarget("unchanged", warnings=desired.notes)
         recalled = await self._recall(clip)
-        plan = await self._plan_context(clip, desired, runs, recalled.items, entries)
+        plan = await self._plan_context(clip, desired, runs, recalled, entries)
         builder = plan.builder
         deletion = None if entries is None or desired is None else desired.source
         if deletion is not None and self._stays(plan, recalled, deletion):
@@ -500,7 +500,7 @@ class AssetSurvey:
         clip: FoundClip,
         desired: DesiredAsset | None,
         runs: Sequence[DesiredOperation],
-        memory: Mapping[str, Json],
+        recalled: RecalledItems,
         entries: ClipEntries | None,
     ) -> PlanContext:
         """Return what the aspects work with; ``entries`` are those of a clip that is to be deleted."""
@@ -515,7 +515,7 @@ class AssetSurvey:
             after = asset_path(database, address_after, dialect=server.dialect)
         files: dict[str, str | None] = {}
         fetched: dict[str, str] = {}
-        live = await self._read_rest(clip, desired, title, memory)
+        live = await self._read_rest(clip, desired, title, recalled.items)
         for run in runs:
             if not isinstance(run, DesiredDownload):
                 continue
@@ -532,7 +532,8 @@ class AssetSurvey:
             asset=clip.asset,
             live=live,
             builder=PlanBuilder(),
-            memory=memory,
+            memory=recalled.items,
+            is_known_clip=recalled.is_known_clip,
             address=address_after,
             files=files,
             fetched=fetched,

@@ -15,6 +15,7 @@ from msauto.aspects import is_of_entry
 from msauto.aspects.comparison import mapping
 from msauto.aspects.plan_builder import DOUBT, LEFT, PENDING_PREFIX, answer_told, certain
 from msauto.model.desired import Desired, DesiredAsset, Handler
+from msauto.model.identity import compare_clips
 from msauto.model.plan import Change, Settlement, TargetId, is_one_entry
 from msauto.model.ports import Memory, Remembered
 from msauto.model.snapshot import Json
@@ -35,6 +36,7 @@ class RecalledItems(Struct):
     run: str = ""
     seen: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
+    is_known_clip: bool = False
 
 
 async def recall(
@@ -78,7 +80,17 @@ async def recall(
             recalled.kept[item] = owner
         if is_its_entry and record.run:
             recalled.run, recalled.seen, recalled.title = record.run, record.seen, kept.name
+        recalled.is_known_clip = recalled.is_known_clip or _is_known(kept, target)
     return recalled
+
+
+def _is_known(kept: TargetId, target: TargetId) -> bool:
+    """Return whether two sightings are surely of one clip: also an entry of one ``link_id`` and creation time."""
+    comparison = compare_clips(kept.clip, target.clip)
+    link_id = kept.clip.link_id
+    is_one_entry_then = link_id is not None and link_id == target.clip.link_id
+    is_kept_by_both = is_one_entry_then and "create_time" in comparison.equal
+    return comparison.answer == "same" or is_kept_by_both
 
 
 def _of_every_entry(items: Mapping[str, Json]) -> Mapping[str, Json]:
