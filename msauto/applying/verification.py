@@ -38,7 +38,6 @@ from msauto.model.snapshot import (
     is_equal,
     lost_attributes,
     name_of,
-    overlay,
     predict,
     predict_one,
     thing_of,
@@ -289,16 +288,13 @@ def accepted_new(target: Target, results: Sequence[RequestResult]) -> dict[Thing
     """Return what accepted requests made, with its value: items of lists, and what shows slowly."""
     made: dict[Thing, Json] = {}
     for request, result in zip(target.requests, results, strict=False):
+        if not _was_accepted(result):
+            continue
         for effect in request.effects:
-            thing = effect.thing
-            if effect.after is None:
-                made.pop(thing, None)
-            elif thing in made:
-                made[thing] = overlay(made[thing], effect.after)
-            elif _was_accepted(result) and not effect.secret:
-                is_new = effect.before is None and isinstance(ASPECTS[thing[0]], ListAspect)
-                if is_new or effect.slow:
-                    made[thing] = effect.after
+            is_new = effect.before is None and isinstance(ASPECTS[effect.aspect], ListAspect)
+            is_made = effect.after is not None and (is_new or effect.slow)
+            if is_made and not effect.secret:
+                made[effect.thing] = effect.after
     return made
 
 
