@@ -72,7 +72,7 @@ def test_the_airflow_task(studio: Simulator, tmp_path: Path) -> None:
         f'all: {{hosts: {{studio-a: {{server: {{url: "{studio.url}"}}, database: NEWS}}}}}}\n'
     )
     assert task.prepare_news(EXAMPLES / "news.yml", inventory) == {"changed": 1}
-    assert task.prepare_news(EXAMPLES / "news.yml", inventory) == {}
+    assert task.prepare_news(EXAMPLES / "news.yml", inventory) == {"unchanged": 1}
     deletion = tmp_path / "deletion.yml"
     deletion.write_text("- {hosts: all, tasks: [{asset: {title: EP010, state: absent}}]}\n")
     with pytest.raises(msauto.RefusedError):
