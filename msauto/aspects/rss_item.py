@@ -21,7 +21,7 @@ from msauto.aspects.comparison import Attributes, Item, Items, mapping
 from msauto.aspects.list_aspect import ListAspect, by_key, each_of
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
-from msauto.aspects.plan_builder import Phase, PlanContext, refuse
+from msauto.aspects.plan_builder import Doubt, Phase, PlanContext, refuse
 from msauto.aspects.rss_arguments import RssArgs, RssItemArgs, body_texts, check_items, file_name
 from msauto.documents.document import SourceNode
 from msauto.errors import Problem
@@ -269,6 +269,13 @@ class RssItems(ListAspect):
         nameless = self._nameless(context)
         if part.exactly and nameless:
             context.warn(f"cannot remove {nameless}: the interface deletes by guid")
+
+    def _without_unseen(
+        self, context: PlanContext, matching: Matching, unseen: Sequence[Doubt]
+    ) -> Matching:
+        """Return what is to be written; while an item is in doubt, what ``exactly`` removes may be that item."""
+        matching = super()._without_unseen(context, matching, unseen)
+        return structs.replace(matching, surplus={})
 
     def write(self, context: PlanContext, matching: Matching) -> None:
         """Add the changes and requests in the order of the list; what is removed comes last."""
