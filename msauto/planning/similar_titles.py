@@ -36,13 +36,27 @@ _NOT_COMPARED: Final = re.compile(r"[\W_]+|(?<!\d)0+(?=\d)")
 """Signs between words, and zeros before a number."""
 
 
+_Reporting = dict[tuple[str, str | None], list[Entry]]
+"""The entries of a listing by the name and the text of a value that they report."""
+
+
+def _by_value(entries: Iterable[Entry]) -> _Reporting:
+    reporting: _Reporting = {}
+    for entry in entries:
+        for name in ("create_time", "orig_name"):
+            text = entry.attributes.get(name)
+            if text:
+                reporting.setdefault((name, text), []).append(entry)
+    return reporting
+
+
 class SimilarTitles:
     """Looks for titles in a listing of the database, which is read once, and only after an error."""
 
     def __init__(self) -> None:
         self._left = _MOST_TITLES
         self._seconds = _SECONDS
-        self._by_link: dict[str, dict[int | None, Entry]] = {}
+        self._reporting: dict[str, _Reporting] = {}
 
     async def _listed(self, reader: Reader, database: str) -> Sequence[Entry]:
         """Return the entries of a database; none if they cannot be read in time."""
@@ -56,20 +70,25 @@ class SimilarTitles:
     async def title_today(
         self, reader: Reader, database: str, clips: Iterable[ClipIdentity]
     ) -> str:
-        """Return the live title of a clip that had another one: its entry has the same link_id and creation time.
+        """Return the live title of a clip that had another one, by what a listing shows of it.
 
-        It is empty where that is not known, or of several clips.
+        It is empty where that is not known, or of several titles: a link may have another one.
         """
         titles: set[str] = set()
         for clip in clips:
-            if clip.link_id is None or not clip.create_time:
-                continue
-            if database not in self._by_link:
-                listed = await self._listed(reader, database)
-                self._by_link[database] = {entry.link_id: entry for entry in listed}
-            entry = self._by_link[database].get(clip.link_id)
-            if entry is not None and "create_time" in compare_clips(clip, entry).equal:
-                titles.add(entry.title)
+            if database not in self._reporting:
+                self._reporting[database] = _by_value(await self._listed(reader, database))
+            name = "create_time" if clip.create_time else "orig_name"
+            same: list[Entry] = []
+            for entry in self._reporting[database].get((name, getattr(clip, name)), ()):
+                comparison = compare_clips(clip, entry)
+                is_one_entry = clip.link_id is not None and entry.link_id == clip.link_id
+                if is_one_entry and not comparison.different:
+                    same = [entry]
+                    break
+                if comparison.answer == "same":
+                    same.append(entry)
+            titles.update([entry.title for entry in same])
         return titles.pop() if len(titles) == 1 else ""
 
     async def remedy(
