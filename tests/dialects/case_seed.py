@@ -48,6 +48,7 @@ OF_ONE_SERVER = frozenset(
         *(
             "no_guid_known_file",
             "no_guid_text_shows_its_stem",
+            "no_guid_absent",
         ),  # what the ledger knows of a file
     )
 )
