@@ -276,9 +276,9 @@ class Judge:
         outcomes = [self._outcome(target) for target in self._targets]
         if not self.said and self.watch.writes:
             yield f"(d) refused, and these were sent: {self.watch.writes}"
-        if outcomes and self.ok != all(
-            outcome in (*_SURE, "skipped", None) for outcome in outcomes
-        ):
+        is_sure = all(outcome in (*_SURE, "skipped", None) for outcome in outcomes)
+        left_out = [each for each in self.said.get("skipped", ()) if each["reason"] == "left out"]
+        if outcomes and self.ok != (is_sure and not left_out):
             yield f"(d) ok is {self.ok} with {outcomes}"
         if self._answers_202 and any(entry.status == 404 for entry in self.watch.sent):
             yield f"(d) sent to what is not there: {[entry.line for entry in self.watch.sent if entry.status == 404]}"
