@@ -78,7 +78,8 @@ def test_an_undo_that_takes_nothing_back_says_so(
 ) -> None:
     assert desk.run("apply", all_three(desk), *FLAGS, "--yes").code == 0
     for title in changed:
-        sim.state.clip(title).home.fields["comment"] = "CLEARED"
+        home = sim.state.clip(title).home
+        home.fields["comment"] = "CLEARED"
     undone = desk.run("undo", "last", *FLAGS, "--yes")
     assert undone.code == code, undone
     assert ("nothing was taken back" in undone.err) is (code == 3)
