@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from msauto.concurrency import SystemClock
+from msauto.ledger import locks
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
 from msauto.plugins.batch.batch_file import load_batch
@@ -138,6 +139,7 @@ def test_a_job_waits_for_a_lock_of_another_run(
         nonlocal passed
         passed += pause
 
+    monkeypatch.setattr(locks, "_POLL", 30)
     monkeypatch.setattr(ServerClock, "sleep", sleep)
     monkeypatch.setattr(ServerClock, "monotonic", lambda _: passed)
     desk.comment("new")
