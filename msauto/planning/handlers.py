@@ -13,7 +13,14 @@ from msgspec import Struct, field
 
 from msauto.aspects import is_of_entry
 from msauto.aspects.comparison import mapping
-from msauto.aspects.plan_builder import DOUBT, LEFT, PENDING_PREFIX, answer_told, certain
+from msauto.aspects.plan_builder import (
+    DOUBT,
+    LEFT,
+    PENDING_PREFIX,
+    WHOLE,
+    answer_told,
+    certain,
+)
 from msauto.model.desired import Desired, DesiredAsset, Handler
 from msauto.model.identity import compare_clips
 from msauto.model.plan import Change, Settlement, TargetId, is_one_entry
@@ -103,7 +110,7 @@ def _in_doubt_of(record: Remembered) -> Mapping[str, Json]:
     doubt = {"clip": record.target.name}
     items: dict[str, Json] = {}
     for item, value in record.items.items():
-        if item.startswith(LEFT):
+        if item.startswith((LEFT, WHOLE, DOUBT)):
             items[item] = value
         elif item.startswith("pending:"):
             items[item] = {**mapping(value), **doubt, "unknown": True}
