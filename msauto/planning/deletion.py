@@ -230,7 +230,7 @@ async def check_renaming(
     verb = "is"
     if own:
         verb = "may be"
-        is_known = is_undo or bool(clip.address.namespace) or asset.folder is None
+        is_known = is_undo or bool(clip.address.namespace)
         others = [] if is_known else await _of_one_clip(reader, database, asset, others)
     if others:
         raise refuse(

@@ -113,7 +113,11 @@ def pins_of(case: Case) -> dict[str, str]:
     server = case.sourced.get("server", {})
     numbers = case.sourced.get("dialect", {}).get("segment_numbers", "fixed")
     pins = {"segment_numbers": numbers, "our_segment_numbers": numbers}
-    if case.name in {"asset/absent_by_a_link", "title/was_and_a_link_of_the_new_title"}:
+    if case.name in {
+        "asset/absent_by_a_link",
+        "title/was_and_a_link_of_the_new_title",
+        "title/former_title_is_that_of_a_link",
+    }:
         pins["link_folder"] = "home"
     if "reported" in server:
         pins["link_fields"] = "hidden"
