@@ -1,6 +1,6 @@
 """What a failure shows about its server, and when the circuit breaker of the server opens.
 
-The sets of statuses are the one policy: what is tried again (:mod:`msauto.server.read_retries`, and for writes
+The sets of statuses are the one policy: what is tried again (:mod:`msauto.server.http_client`, and for writes
 :mod:`msauto.applying.states`), what slows a client down (:mod:`msauto.server.pacing`), and what opens a breaker.
 
 While a plan is made, a read is tried several times before it counts as failed. The breaker opens at once if there is

@@ -1,6 +1,6 @@
 """Again, and when: how often something is sent or read again, after which pauses, and the longest of them.
 
-What may be tried again is decided where it failed: reads by :mod:`msauto.server.read_retries`, writes by
+What may be tried again is decided where it failed: reads by :mod:`msauto.server.http_client`, writes by
 :mod:`msauto.applying.states`.
 """
 

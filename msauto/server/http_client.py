@@ -1,6 +1,6 @@
 """Exchanges with one media server: authentication, time-outs, limits, read-only mode.
 
-How often a read is tried: :mod:`msauto.server.read_retries`. The typed calls:
+A read is tried again, as :mod:`msauto.retry_policy` says; a write is not: see :mod:`msauto.applying`. The typed calls:
 :class:`msauto.server.client.AsyncMediaServer`.
 """
 
@@ -23,13 +23,13 @@ from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.requests import PROFILES, request_line_length
 from msauto.model.server import Auth, ServerSpec
 from msauto.primitives.decimals import MOST_LONG, read_whole
+from msauto.retry_policy import LONGEST_PAUSE, READ_RETRIES, pause_before_read
 from msauto.server import error_answers, transport
 from msauto.server.access import base_url, headers, secrets_of, tls
 from msauto.server.downloads import FetchResult, save_body
 from msauto.server.error_answers import RawAnswer
 from msauto.server.listing import ListingReading, read_arriving
 from msauto.server.pacing import Pacer, Permit
-from msauto.server.read_retries import read_with_retries
 from msauto.server.xml import MAX_BYTES, too_large, unreadable
 
 T = TypeVar("T")
@@ -145,6 +145,7 @@ class HttpClient:
             error_answers.judge_write(reply, self.spec.dialect)
             return reply
 
+        self._check(request)
         return await self._noted(request, attempt)
 
     async def read(
@@ -256,25 +257,30 @@ class HttpClient:
     async def _read(
         self, request: Request, attempt: Callable[[], Awaitable[T]], *, once: bool = False
     ) -> T:
-        async def attempts() -> T:
-            self.reads += 1
-            if once:
-                return await attempt()
-            return await read_with_retries(attempt, self._clock)
-
-        return await self._noted(request, attempts)
-
-    async def _noted(self, request: Request, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Check a request before it is sent, and report to the circuit breaker what becomes of it."""
         self._check(request)
-        try:
-            found = await attempt()
-        except errors.ServerError as error:
-            self._note(error, request)
-            raise
-        if self._breaker.failures:
-            self._breaker = self._breaker.answered()
-        return found
+        self.reads += 1
+        retries = 0 if once else READ_RETRIES
+        return await self._noted(request, attempt, retries)
+
+    async def _noted(
+        self, request: Request, attempt: Callable[[], Awaitable[T]], retries: int = 0
+    ) -> T:
+        """Try a request, again after a transient error, and report to the circuit breaker what becomes of it."""
+        number = 0
+        while True:
+            try:
+                found = await attempt()
+            except errors.ServerError as error:
+                pause = _pause_before_retry(error, number) if number < retries else None
+                if pause is None:
+                    self._note(error, request)
+                    raise
+            else:
+                if self._breaker.failures:
+                    self._breaker = self._breaker.answered()
+                return found
+            number += 1
+            await self._clock.sleep(pause)
 
     async def _exchange(
         self,
@@ -454,3 +460,16 @@ def _shown(request: Request) -> str:
     if len(path) > 200:
         path = f"{path[:199]}…"
     return f"{request.method} {path}"
+
+
+def _pause_before_retry(error: errors.ServerError, attempt: int) -> float | None:
+    """Return the seconds until a read is tried again after failed attempt number ``attempt``, from 0; ``None``: never.
+
+    It is tried again if no complete answer came, or a busy server's or a gateway's (:func:`contact_of`).
+    """
+    asked = getattr(error, "retry_after", None) or 0.0
+    is_transient = contact_of(error) in {"unreachable", "silent", "busy"}
+    # An attempt before the time of Retry-After is useless, and a longer wait is too long.
+    if not is_transient or isinstance(error, transport.TooSlowError) or asked > LONGEST_PAUSE:
+        return None
+    return pause_before_read(asked, attempt)
