@@ -121,7 +121,7 @@ def test_silence_in_the_middle_is_an_interruption(dest: Path) -> None:
         (unmeasured(b""), UnreadableError),
         (
             film(FILM[:100], status=206, more="Content-Range: bytes 0-99/102400\r\n"),
-            UnreadableError,
+            RejectedError,
         ),
         (answer(404, b"Object not found"), RejectedError),
         (answer(200, b"<html><form/></html>", "Content-Type: text/html\r\n"), UnreadableError),

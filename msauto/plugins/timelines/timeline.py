@@ -18,7 +18,14 @@ from typing import Any, Final, TypeVar
 
 from msauto.codec import parse_json
 from msauto.documents.text_files import TextFileError
-from msauto.model.fields import DEFAULT_TRACK, TRACKS, track_named
+from msauto.model.fields import (
+    DEFAULT_TRACK,
+    MARKER_ATTRIBUTES,
+    SEGMENT_NAMES,
+    TRACKS,
+    track_named,
+)
+from msauto.model.fields import names as attribute_names
 from msauto.model.timecode import (
     DROP_FRAME_RATES,
     Timecode,
@@ -81,9 +88,9 @@ class EditSegment:
         return item if self.number is None else {"number": self.number, **item}
 
 
-MARKER_TEXTS: Final = ("title", "comment", "user", "keywords")
+MARKER_TEXTS: Final = attribute_names(MARKER_ATTRIBUTES, "text")
 """The attributes of a marker that a timeline holds, besides rating and track."""
-SEGMENT_TEXTS: Final = ("title", "keywords")
+SEGMENT_TEXTS: Final = SEGMENT_NAMES
 """The attributes of a segment that a timeline holds."""
 
 

@@ -50,6 +50,8 @@ BEYOND_SCHEMAS = re.compile(
             "a number with a decimal point|must be a whole number, not -?[0-9]+[.]0",  # 5.0 is an integer to a schema
             "name of a handler cannot be a template",
             "tracks is empty|headline would be empty",
+            "and never equal to",  # the types of facts in a condition
+            "is not a date and time of a feed",
         )
     )
 )

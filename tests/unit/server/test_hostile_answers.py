@@ -88,7 +88,7 @@ NAMESPACES = b" ".join(b'xmlns:a%d="u"' % number for number in range(257))
         (
             parse_clip,
             b"<Clip>" + b"<Segment seg_num='1'/>" * 1001 + b"</Clip>",
-            "the start of segment 1 is missing",
+            "1,000 numbers of the answer",
         ),
         (
             parse_clip,
