@@ -200,12 +200,15 @@ class ListAspect(Aspect):
 
     def _settle(self, context: PlanContext, doubt: Doubt, key: str, live: dict[str, Item]) -> None:
         """Note that what was in doubt is seen, and ours if it is as the request made it."""
-        value, settled = live[key], context.builder.settled
+        value = live[key]
+        settled = context.builder.settled
         settled.append((doubt.item, None, ""))
         if self.misses(doubt.value, value):
             return
         made = mapping(doubt.value)
-        hidden = {name: made[name] for name in self.hidden(doubt.value, value)}
+        hidden: Item = {}
+        for name in self.hidden(doubt.value, value):
+            hidden[name] = made[name]
         if hidden:
             live[key] = {**hidden, **value}
             settled.append((f"{self.name}:{key}", hidden, ""))
