@@ -269,7 +269,7 @@ class RunDialog(Struct, frozen=True):
         if code == REFUSED:
             print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")
         elif attempt.reason == NOTHING_UNDONE:
-            print_message(f"Error: {attempt.reason}\n  → the warnings of the plan say why")
+            print_message(f"Error: {attempt.reason}\n  → the warnings of the plan contain the reasons")
         elif any(map(_is_continued, result.targets)):
             context = click.get_current_context()
             command = loaded.resolved.secrets.redact_message(_continuing(context, loaded.inputs))

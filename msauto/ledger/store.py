@@ -43,7 +43,7 @@ def check_version(version: int) -> None:
 
 
 def upgrade(version: int, *, to_read: bool = False) -> list[str]:
-    """Return the statements that make what a ledger of this version lacks; 0: there is none.
+    """Return the statements that make what a ledger of this version lacks; 0: a new ledger.
 
     ``to_read``: only for this connection.
     """

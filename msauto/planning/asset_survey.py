@@ -311,7 +311,7 @@ class AssetSurvey:
         why = f"{former} not found"
         if found.reason == "gone":
             why += f": it is {_gone(found)}"
-            remedy = "bring it back, or remove its tasks; `missing: skip` skips it, and tells it each night"
+            remedy = "bring it back, or remove its tasks; `missing: skip` skips it, and reports it each night"
         else:
             remedy = await self._remedy_for_missing(member.title, found.title)
         if found.title:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _KEPT_DAYS: Final = 400
-"""For how long the ledger keeps runs, if no key says it: a year, and the season before."""
+"""For how long the ledger keeps runs, if no key sets it: a year, and the season before."""
 
 
 class Settings(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """Exchanges with one media server: authentication, time-outs, limits, read-only mode.
 
-A read is tried again, as :mod:`msauto.retry_policy` says; a write is not: see :mod:`msauto.applying`. The typed calls:
+A read is tried again, by :mod:`msauto.retry_policy`; a write is not: see :mod:`msauto.applying`. The typed calls:
 :class:`msauto.server.client.AsyncMediaServer`.
 """
 

@@ -203,8 +203,8 @@ def _check_namespaces(root: Element) -> None:
 class StreamedDocument:
     """Parses a document while it arrives, without holding it.
 
-    Accepts and refuses what :func:`parse_document` does, but texts are bounded by the subclass: after each piece of at
-    most ``piece`` bytes, its ``take`` gets the root and the number of bytes, and removes what it has read. In an open
+    Accepts and refuses what :func:`parse_document` does, but the subclass bounds texts. After each piece of at most
+    ``piece`` bytes, its ``take`` gets the root and the number of bytes, and removes what it has read. In an open
     element, all children but the last have ended. Raises :class:`UnreadableError`.
     """
 

@@ -103,7 +103,7 @@ class Rehearsal:
 
     @property
     def not_undone(self) -> tuple[str, ...]:
-        """What undo did not bring back, and the plan says that it can be undone."""
+        """What undo did not bring back, though the plan calls it reversible."""
         reversible: set[str] = set()
         for target in redact_plan(self.result.applied.plan).targets:
             for change in target.changes:

@@ -111,7 +111,7 @@ def command(
             content, state_file = load_content(Path(state_file)), f"{state_file}.json"
             if Path(state_file).exists():
                 print_message(
-                    f"{state_file} has what it became; without it, the content begins anew."
+                    f"{state_file} has what it became; without it, the content begins again."
                 )
         simulator = Simulator(
             content, dialect, faults, state_file=state_file, restore_seconds=10, **options
