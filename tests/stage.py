@@ -213,8 +213,9 @@ class Stage:
 
     def save(self, name: str, value: Any) -> None:
         """Write a file beside the playbook."""
-        text = yaml.dump(value, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False)
-        (self.folder / name).write_text(text, encoding="utf-8")
+        (self.folder / name).write_text(
+            yaml.safe_dump(value, allow_unicode=True, sort_keys=False), encoding="utf-8"
+        )
 
     def _server(self, sim: Simulator) -> dict[str, Any]:
         block: dict[str, Any] = {
