@@ -338,8 +338,9 @@ class Operation(Aspect):
     ) -> None:
         """Warn that something was sent and may have been done; ``unless``: when it is sent again nevertheless."""
         may, done, otherwise = self.may_have
+        sent_by = f"run {run}" if run else "an earlier run"
         context.builder.warnings.append(
-            f"{what} by run {run} {answer_told(remembered)}. It may {may}, and is not sent again {unless}\n"
+            f"{what} by {sent_by} {answer_told(remembered)}. It may {may}, and is not sent again {unless}\n"
             f"check the server. If it {done}, --forget-pending ends this warning. If it {otherwise}"
         )
 

@@ -62,6 +62,7 @@ async def recall(
     show by now.
     """
     recalled = RecalledItems()
+    in_doubt: dict[str, Json] = {}
     for record in memory.records(target, titles):
         kept = record.target
         is_sure = record.answer == "same"
@@ -73,6 +74,7 @@ async def recall(
                 items = _of_every_entry(items)
             elif not is_sure:
                 items = {} if is_of_others else _in_doubt_of(record)
+                in_doubt |= items
         for item, value in items.items():
             is_pending = item.startswith("pending:")
             owner = kept if is_sure or is_pending else target
@@ -80,7 +82,7 @@ async def recall(
             if is_overdue or (forget and is_pending):
                 recalled.settlements.append(Settlement(kept, item, None))
                 continue
-            if forget and mapping(value).get("unverified"):
+            if forget and "unverified" in mapping(value):
                 value = True
                 recalled.settlements.append(Settlement(owner, item, value))
             recalled.items[item] = value
@@ -88,6 +90,9 @@ async def recall(
         if is_its_entry and record.run:
             recalled.run, recalled.seen, recalled.title = record.run, record.seen, kept.name
         recalled.is_known_clip = recalled.is_known_clip or _is_known(kept, target)
+    for item, value in in_doubt.items():  # of what a run wrote to, its own memory alone is asked
+        if recalled.items.get(item) is value:
+            recalled.settlements.append(Settlement(target, item, value))
     return recalled
 
 
