@@ -55,7 +55,7 @@ class DifferingTarget(Struct, frozen=True, kw_only=True):
     kind: Annotated[str, Meta(description="asset, rss_channel or database")]
     name: Annotated[str, Meta(description="its title or name")]
     changes: Annotated[tuple[str, ...], Meta(description="what differs: aspect and key")]
-    nights: Annotated[int, Meta(ge=1, description="how many runs in a row found it to differ")] = 1
+    nights: Annotated[int, Meta(ge=1, description="how many nights in a row it differs")] = 1
     reported: Annotated[bool, Meta(description="whether it differs long enough to be reported")] = (
         True
     )
