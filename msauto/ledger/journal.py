@@ -51,10 +51,10 @@ _RECORD = Upsert.of(
     "record", "run, target", "begun, sent, requests, outcome, message, differences, left_as, notes"
 )
 _RECORD_OF = """
-    SELECT r.run, r.target, r.left_as FROM record r
+    SELECT r.run, r.target, r.left_as, t.planned FROM record r
     JOIN target t ON t.run = r.run AND t.position = r.target
     WHERE r.run IN (SELECT id FROM run WHERE name = ?)
-    AND t.server = ? AND t.database = ? AND t.kind = ? AND t.name = ?"""
+    AND t.server = ? AND t.database = ? AND t.kind = ?"""
 _COMPLETE = "UPDATE record SET left_as = ? WHERE run = ? AND target = ?"
 _REQUEST = Upsert.of("request", "run, target, position", "known")
 
@@ -114,8 +114,14 @@ class LedgerJournal:
     def adopt(self, target: TargetId, thing: str, key: str, left: Json) -> None:
         """Complete the record of an earlier run: a thing that it made is seen. ``left``: the value, and that run."""
         value, run = from_json(tuple[Json, str], left)
-        names = (target.server, target.database, target.kind, target.name)
-        for number, position, text in self._store.read(_RECORD_OF, (run, *names)):
+        names = (target.server, target.database, target.kind)
+        for number, position, text, planned in self._store.read(_RECORD_OF, (run, *names)):
+            then = load(Target, planned)
+            answers = []
+            for title in (then.name, then.title_after):
+                answers.append(is_remembered(then.clip, title, target.clip, target.name))
+            if "same" not in answers:
+                continue
             known = {**json.loads(text or "{}"), thing: [key, value]}
             self._store.write(_COMPLETE, (dump(known), number, position))
 
