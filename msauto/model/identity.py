@@ -315,19 +315,20 @@ def same_text(one: str | None, other: str | None) -> bool:
 def matches(glob: str, names: Iterable[str]) -> bool:
     """Return whether a glob matches a title or folder: as it is written, or by its signs.
 
-    The part before ``/*`` is a folder as it is written, too. So a title or folder with glob signs is not missed.
+    Its brackets count as they are written, too. So a title or folder with glob signs is not missed.
 
     >>> matches("News [final]/*", ["News [final]/Tonight"]), matches("What? [a]", ["What? [a]"])
     (True, True)
     """
     form = plain(glob)
     stripped = form.strip("/")
-    inside = stripped.removesuffix("*") if stripped.endswith("/*") else None
+    patterns = (form, stripped, stripped.replace("[", "[[]"))
     for name in map(plain, names):
-        if name == form or fnmatchcase(name, form) or fnmatchcase(name, stripped):
+        if name == form:
             return True
-        if inside is not None and name.startswith(inside):
-            return True
+        for pattern in patterns:
+            if fnmatchcase(name, pattern):
+                return True
     return False
 
 
