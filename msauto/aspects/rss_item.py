@@ -34,7 +34,7 @@ from msauto.model.desired import (
     Sourced,
     TaskSource,
 )
-from msauto.model.identity import plain
+from msauto.model.identity import plain, same_text
 from msauto.model.plan import Basis, Body, Change
 from msauto.model.ports import LiveTarget
 from msauto.model.requests import RSS_FIELDS, default_file, file_key, form_of, shown_names, text_of
@@ -207,7 +207,7 @@ class RssItems(ListAspect):
     def _check_gone(
         self, context: PlanContext, item: ListItem, live: Items, files: _LiveFiles
     ) -> None:
-        """Refuse an item that is to be absent, and that a live one may be; one with a guid is another."""
+        """Refuse an item that is to be absent, and that a live one may be; one of another guid is another."""
         file, nameless = item.named.get("file"), self._nameless(context)
         if nameless and (file or not live):
             raise refuse(
@@ -215,7 +215,9 @@ class RssItems(ListAspect):
                 item.source,
                 "remove it on the server, because the interface deletes by guid, and take the task out",
             )
-        for other in files.others(str(file or ""), item.key):
+        for other in files.others(str(file or item.key), item.key):
+            if not file and not same_text(other, item.key):
+                continue
             raise refuse(
                 f"item {item.label} is to be absent, and its file may be that of the live item {other}",
                 item.source,
