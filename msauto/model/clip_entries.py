@@ -116,13 +116,17 @@ class LinkIndex:
         )
 
     def _vague(self, asset: Asset) -> Iterator[int]:
-        """Yield the entries of which fewer than two values can be compared with those of an answer."""
+        """Yield the entries of which fewer than two values, but for the length, can be compared with an answer's.
+
+        The length alone may differ by some frames in an entry of the clip.
+        """
         if not self._reporting:
             for number, entry in enumerate(self._entries):
                 self._reporting.setdefault(_reported(entry), array("l")).append(number)
         known = _reported(asset)
         for names, numbers in self._reporting.items():
-            if len(names & known) < _ENOUGH:
+            comparable = (names & known) - {_LENGTH}
+            if len(comparable) < _ENOUGH:
                 yield from numbers
 
     def _chain(self, key: object) -> Iterator[int]:
@@ -156,6 +160,9 @@ def _known(clip: Asset | Entry) -> list[tuple[int, object]]:
     return [
         known for known in enumerate(reported_values(clip)) if known[1] not in (None, RECORDING)
     ]
+
+
+_LENGTH: Final = 2, True
 
 
 def _reported(clip: Asset | Entry) -> frozenset[object]:

@@ -68,6 +68,7 @@ def test_settings(tmp_path: Path) -> None:
         limits=Limits(delete_assets=2, requests=500, protected=("Master/*",)),
         freezes=(Freeze(("fri",), time(18), time(23, 30), "Europe/Oslo"),),
         require_state=True,
+        keep_days=400,
     )
     assert load_settings(None, tmp_path / "plays" / "news") == load_settings(file)
     file.unlink()

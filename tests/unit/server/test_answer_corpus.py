@@ -81,6 +81,7 @@ def test_clip(path: Path) -> None:
     found = json.loads(json.dumps(to_builtins(clip)))
     assert (found.pop("unread"), found.pop("unread_items")) == ([], [])
     assert found.pop("folder_otherwise") is None, "no database is named"
+    assert found.pop("frame_rates") == [], "no inventory is given"
     assert found == expected
 
 
