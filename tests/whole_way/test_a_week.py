@@ -55,9 +55,9 @@ prepare: oslo/NEWS: PROMO 002 changed outside: field comment "CALL THE DESK
 nightly: failed: 1 of 1 job not ok; 9 of 14 targets written
   prepare  failed (3)  10 min  9 of 14 targets written; 1 thing was changed
                                outside; 2 attempts
-    bergen: 5 not attempted: no connection: Connection refused
+    bergen: 5 no connection: Connection refused
         PROMO 001…PROMO 004 (4), Long Film
-        → check that the server runs, its address and its port
+        → start the server, or correct its `url`
     changed: 4 on oslo, 5 on tromso
 prepare: tromso/NEWS: Long Film changed outside by kari: marker uid 1 moved
 → for details: msauto history RUN, msauto history RUN

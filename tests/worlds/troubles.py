@@ -667,7 +667,7 @@ def replaced_before_it_is_undone(world: World) -> None:
     name, value = random.choice(
         (
             ("file", "$(video_path)/another.mxf"),
-            ("frames", 240),
+            ("frames", 200),
             ("create_time", "2026-12-01T10:00:00"),
         )
     )
