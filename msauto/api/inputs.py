@@ -182,6 +182,6 @@ def require_database(server: NamedServer, given: str | None) -> str:
     if name is None:
         raise MsautoError(
             f"no media database is named for {server.spec.name}",
-            remedy="use --database NAME; msauto show databases lists them",
+            remedy=f"use --database NAME; {server.spec.command('show databases')} lists them",
         )
     return name

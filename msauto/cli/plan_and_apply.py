@@ -39,6 +39,7 @@ from msauto.concurrency import HANG_UP, SystemClock, stop_signals
 from msauto.errors import PlanningError, RefusedError
 from msauto.exit_codes import CHANGES, ERROR, INCOMPLETE, OK, REFUSED
 from msauto.file_access import PLAN
+from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result, TargetResult
@@ -75,6 +76,10 @@ class RunDialog(Struct, frozen=True):
 
     def load_and_run(self) -> int:
         """Load what is asked for, and run it."""
+        folder = click.get_current_context().params["state_dir"]
+        if folder is not None and not Ledger.exists(self.flags.inputs.ledger):
+            why = "has no ledger: nothing is known of earlier runs"
+            print_message(f"Note: --state-dir {visible(folder)} {why}")
         return self.run(load(self.flags.inputs, keep_going=self.options.keep_going))
 
     def run(self, loaded: Loaded) -> int:
@@ -269,7 +274,9 @@ class RunDialog(Struct, frozen=True):
         if code == REFUSED:
             print_message(f"Error: {attempt.reason}\n  → run it again at an allowed time")
         elif attempt.reason == NOTHING_UNDONE:
-            print_message(f"Error: {attempt.reason}\n  → the warnings of the plan contain the reasons")
+            print_message(
+                f"Error: {attempt.reason}\n  → the warnings of the plan contain the reasons"
+            )
         elif any(map(_is_continued, result.targets)):
             context = click.get_current_context()
             command = loaded.resolved.secrets.redact_message(_continuing(context, loaded.inputs))

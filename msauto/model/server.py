@@ -352,7 +352,7 @@ class ServerSpec:
     ``timezone``: an IANA name for times without a time zone; ``request_line``: the limit in bytes.
     ``requests_per_second``: ``None``: unlimited. ``frame_rates``: what a ``frame_time`` of few digits stands for.
     ``worker``: the resources of the Dask workers that may reach it, each with its amount. ``transport`` replaces the
-    network; who made it closes it.
+    network; who made it closes it. ``flag``: what leads a command to it if no inventory does.
     """
 
     name: str
@@ -369,6 +369,11 @@ class ServerSpec:
     dialect: Dialect = Dialect()
     worker: Mapping[str, float] = field(default_factory=dict)
     transport: Transport | None = field(default=None, compare=False, repr=False)
+    flag: str = field(default="", compare=False, repr=False)
+
+    def command(self, words: str) -> str:
+        """Return a command of msauto about this server."""
+        return f"msauto {words}{self.flag}"
 
 
 def zone_of(spec: ServerSpec) -> ZoneInfo | None:

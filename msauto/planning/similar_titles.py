@@ -130,6 +130,7 @@ async def not_found(
     if kind == "folder" and not await reader.has_database(database):
         kind, name, database = "database", database, ""
     called, otherwise = _NOT_FOUND[kind]
+    otherwise = otherwise.format(command=server.command(f"show {kind}s"))
     message = f"{called} {name!r} not found"
     if database:
         message += f" in database {database}"
@@ -161,10 +162,10 @@ async def with_nearest_folder(error: MissingError, reader: Reader, database: str
 
 
 _NOT_FOUND: Final[Mapping[NamedKind, tuple[str, str]]] = {
-    "database": ("database", "list the databases with `msauto show databases`"),
+    "database": ("database", "list the databases with `{command}`"),
     "channel": (
         "RSS channel",
-        "list the channels with `msauto show channels`; create a channel in the feed service",
+        "list the channels with `{command}`; create a channel in the feed service",
     ),
     "folder": ("folder", "correct the folder, or create it"),
 }

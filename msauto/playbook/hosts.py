@@ -550,8 +550,12 @@ def _build_server(
     problems.check()
     args = read_as(ServerArgs, data, node)
     limits = args.model_dump(include=set(_LIMITS), exclude_none=True)
+    flag = ""
+    if node.document.file == "--server":
+        flag = f" --server {args.url}"
     return ServerSpec(
         name=name,
+        flag=flag,
         url=args.url,
         version=args.version,
         timezone=args.timezone,

@@ -390,7 +390,10 @@ def how_to_find(path: str, shown: str = "") -> str:
         return "correct the path"
     if near:
         return f"did you mean {beside(shown or path, near[0])!r}?"
-    return "correct the path, or create it"
+    remedy = "correct the path, or create it"
+    if os.path.isabs(path):  # noqa: PTH117 - of a text
+        return remedy
+    return f"{remedy} in {Path.cwd() / folder}"
 
 
 def beside(file: str, name: str) -> str:

@@ -54,7 +54,7 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
     space = limit - _units(head) - _units(foot)
     yield head
     for heading, part, items, noun in (
-        (parts.caution(view), parts.deletion, view.deletions, "deletion"),
+        (parts.caution(view), parts.deletion, view.deletion_groups, "deletion"),
         ("", parts.refusal, view.refusals, "refusal"),
         ("", parts.error, view.errors, "error"),
         ("", parts.warning, view.warnings, "warning"),
@@ -62,9 +62,9 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
     ):
         if items:
             more = f"{heading[:2]}- **{{}} that do not fit.** {_WHOLE_PLAN}\n"
-            shown = _fitting(
-                map(part, items), space - _RESERVED - _units(heading), more, f"further {noun}"
-            )
+            sizes = [len(getattr(item, "deletions", [item])) for item in items]
+            left = space - _RESERVED - _units(heading)
+            shown = _fitting(map(part, items), left, more, f"further {noun}", sizes)
             text = f"{heading}{shown}\n"
             space -= _units(text)
             yield text

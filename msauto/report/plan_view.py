@@ -27,13 +27,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
 from math import ceil
 from operator import attrgetter, itemgetter
-from typing import Final, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args
 
 from msgspec import Struct, structs
 
@@ -79,6 +79,9 @@ _FEWEST_FOLDED: Final = 10
 """Titles from which on equal changes do not stay in a table, and from which on list items are in one."""
 ACTIONS: Final[tuple[Action, ...]] = ("add", "change", "delete", "run")
 MOST_LINES: Final = 400
+_MOST_DELETION_LINES: Final = 10
+"""Titles up to which each deletion has a line of its own."""
+_TITLES_OF_LINE: Final = 20
 _MOST_SKIPPED: Final = 100
 """How many names, or ranges of names, of skipped targets on the same servers are shown."""
 _MOST_TABLE_LINES: Final = 100
@@ -97,7 +100,7 @@ PlannedChange = tuple[Target, Change]
 _Kinds = Mapping[int, "ChangeKind"]
 """The kinds of changes, by their ids."""
 _Key = TypeVar("_Key")
-_Shown = TypeVar("_Shown", Target, SkippedTarget)
+_Shown = TypeVar("_Shown")
 _NamesThere = tuple[str, tuple[NameRange, ...]]
 
 
@@ -120,6 +123,82 @@ class Deletion(NamedTuple):
         if self.link:
             return {}
         return {part.label: part.value for part in change_parts(self.change, self.target)}
+
+
+class DeletionGroup(NamedTuple):
+    """Deletions on one line: a title on several servers, or of many those of the same servers and folder."""
+
+    deletions: tuple[Deletion, ...]
+
+    @property
+    def place(self) -> str:
+        """The servers and the database."""
+        servers = dict.fromkeys(deletion.target.server for deletion in self.deletions)
+        names = ", ".join(map(show_range, name_ranges(servers)))
+        database = self.deletions[0].target.database
+        return f"{names} · {show(database)}" if database else names
+
+    @property
+    def named(self) -> dict[str, Target]:
+        """What is deleted, each with its first target; visible."""
+        named: dict[str, Target] = {}
+        for deletion in self.deletions:
+            name = deletion.target.name
+            name = show_range(NameRange(name, name, 1))
+            if deletion.link:
+                name = f"link {deletion.link} of {name}"
+            if deletion.change.losses:
+                name = f"{name}  (removed by `exactly`)"
+            named.setdefault(name, deletion.target)
+        return named
+
+    @property
+    def facts(self) -> list[str]:
+        """What is known of all of them alike; of several titles only the folder."""
+        if len(self.named) > 1:
+            return [*filter(None, [folder_note(self.deletions[0].target)])]
+        first, *others = [deletion.facts.items() for deletion in self.deletions]
+        return [f"{label} {value}" for label, value in first if _in_all((label, value), others)]
+
+    @property
+    def line(self) -> str:
+        """The servers and the names: the text that a user searches for."""
+        return f"{self.heading}{', '.join(self.named)}"
+
+    @property
+    def heading(self) -> str:
+        """What is before the names: the servers, and how many names follow."""
+        number = len(self.named)
+        return f"{self.place} · {number}: " if number > 1 else f"{self.place} · "
+
+
+def _in_all(fact: tuple[str, str], others: Iterable[Collection[tuple[str, str]]]) -> bool:
+    return all(fact in facts for facts in others)
+
+
+def _deletion_groups(deletions: Iterable[Deletion], *, whole: bool) -> Iterator[DeletionGroup]:
+    """Yield deletions by title, or, where they are many, by their servers and folder."""
+    titles = _grouped(deletions, _named_deletion)
+    if whole or len(titles) <= _MOST_DELETION_LINES:
+        yield from (DeletionGroup(tuple(group)) for group in titles.values())
+        return
+    places = _grouped(titles.values(), _place_of_deletions)
+    for groups in places.values():
+        for start in range(0, len(groups), _TITLES_OF_LINE):
+            part = groups[start : start + _TITLES_OF_LINE]
+            yield DeletionGroup(tuple(chain.from_iterable(part)))
+
+
+def _named_deletion(deletion: Deletion) -> tuple[str, str, str, bool]:
+    target = deletion.target
+    return target.database, target.name, deletion.link, bool(deletion.change.losses)
+
+
+def _place_of_deletions(alike: Sequence[Deletion]) -> tuple[Any, ...]:
+    """Return where a title is deleted; links are apart from assets."""
+    target = alike[0].target
+    servers = tuple(deletion.target.server for deletion in alike)
+    return target.database, servers, target.folder, bool(alike[0].link)
 
 
 class ChangeKind(NamedTuple):
@@ -483,6 +562,7 @@ class PlanView(Struct, frozen=True):
     settings: str
     blocks: tuple[Block, ...]
     deletions: tuple[Deletion, ...]
+    deletion_groups: tuple[DeletionGroup, ...]
     counts: tuple[KindCount, ...]
     errors: tuple[ErrorGroup, ...]
     warnings: tuple[WarningGroup, ...]
@@ -529,6 +609,7 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
         settings_line(plan),
         tuple(blocks),
         tuple(deletions),
+        tuple(_deletion_groups(deletions, whole=not folded)),
         _counts(changing),
         tuple(_errors(plan)),
         tuple(_warnings(plan.warnings)),

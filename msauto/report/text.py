@@ -59,7 +59,6 @@ from msauto.report.texts import (
     plural,
     show_body,
     show_duration,
-    target_heading,
 )
 
 NARROWEST: Final = 60
@@ -373,15 +372,11 @@ def _deletions(plan: PlanView) -> Iterator[Line]:
     if not plan.deletions:
         return
     yield words(f"{plan.deletions_heading}:", "red")
-    for deletion in plan.deletions:
-        what = target_heading(deletion.target)
-        link = deletion.link
-        if link:
-            what = f"link {link} of {what}"
-        if deletion.change.losses:
-            what = f"{what}  (removed by `exactly`)"
-        facts = [TextSpan(f"{label} {value}", "red") for label, value in deletion.facts.items()]
-        head = (TextSpan(f"  - {what}", "red", together=False), TextSpan("  ", "red"))
+    for group in plan.deletion_groups:
+        facts = [TextSpan(fact, "red") for fact in group.facts]
+        is_list = len(group.named) > 1
+        names = [TextSpan(name, "red", is_list) for name in group.named]
+        head = (TextSpan(f"  - {group.heading}", "red"), *with_commas(names), TextSpan("  ", "red"))
         yield Line((*head, *with_commas(facts)), 6)
     yield Line(())
 

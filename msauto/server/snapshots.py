@@ -59,7 +59,7 @@ class SnapshotReading(Struct, frozen=True):
         if asset is None:
             raise MsautoError(
                 f"{self.server.name} has no asset {title!r} in {self.database}",
-                remedy="`msauto show assets` lists the assets",
+                remedy=f"`{self.server.command('show assets')}` lists the assets",
             )
         return await self._snapshot(reader, title, asset)
 
@@ -170,7 +170,7 @@ class Snapshots:
         if entries is None:
             raise MsautoError(
                 f"{reading.server.name} has no folder {live.show_folder(folder) or '/'} in {reading.database}",
-                remedy="`msauto show folders` lists the folders",
+                remedy=f"`{reading.server.command('show folders')}` lists the folders",
             )
         return tuple(sorted(live.ListedEntry(entry.folder, entry.title) for entry in entries))
 
@@ -216,6 +216,6 @@ async def channel_snapshot(
         if channel is None:
             raise MsautoError(
                 f"{server.name} has no RSS channel {name!r}",
-                remedy="`msauto show channels` lists the channels",
+                remedy=f"`{server.command('show channels')}` lists the channels",
             )
         yield channel

@@ -156,6 +156,22 @@ def test_show_names_what_is_not_there_and_what_is_nearest(
     sourced.one_error(words, f"  → {remedy}")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "listing"),
+    [
+        (("show", "asset", "Nobody", "-d", "NEWS"), "show assets"),
+        (("show", "asset", "Promo 1"), "show databases"),
+        (("show", "assets", "-d", "Elsewhere"), "show databases"),
+        (("show", "channel", "nothing like it"), "show channels"),
+    ],
+)
+def test_a_remedy_names_the_server_that_was_given(
+    desk: Desk, sim: Simulator, arguments: tuple[str, ...], listing: str
+) -> None:
+    shown = desk.run(*arguments, "--server", sim.url)
+    shown.one_error(f"msauto {listing} --server {sim.url}")
+
+
 def test_a_port_that_is_taken(desk: Desk, sim: Simulator) -> None:
     sourced = desk.run("simulate", "--port", str(sim.port))
     sourced.one_error(f"Error: port {sim.port} on 127.0.0.1 is taken\n", "--port 0")

@@ -228,7 +228,8 @@ async def asset(
     """Show everything about the asset TITLE (or id:NS:ID)."""
     name = require_database(server, database)
     address = _address(title)
-    reader, remedy = ServerReader(client), "list them: msauto show assets"
+    reader = ServerReader(client)
+    remedy = f"list them: {server.spec.command('show assets')}"
     clip = await reader.read_asset(name, address)
     if clip is None:
         if not await reader.has_database(name):

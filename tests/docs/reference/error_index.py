@@ -101,4 +101,4 @@ def output_of(kind: ProblemKind) -> str:
             main([*arguments, "--state-dir", folder])
         finally:
             os.chdir(before)
-    return out.getvalue()
+    return out.getvalue().replace(folder, "/srv/news")

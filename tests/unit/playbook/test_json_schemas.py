@@ -174,7 +174,7 @@ def said_of(options: ResolveOptions) -> str:
     for problem in caught.value.problems:
         assert problem.place is not None
         assert problem.message
-    return str(caught.value) + "\n"
+    return str(caught.value).replace(str(Path.cwd()), "/srv/news") + "\n"
 
 
 def compare(found: str, expected: Path) -> None:

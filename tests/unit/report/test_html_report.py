@@ -132,7 +132,7 @@ def test_without_scripts_the_page_shows_every_deletion_and_the_groups() -> None:
     assert all(f">Promo {number}</a>" in text for number in range(70))
     assert "studio-b · ARCHIVE · 300 assets with the same changes" in text
     assert "EP001…EP300 (300)" in text
-    assert text.count("created 2026-11-12T10:00:00") == 70
+    assert text.count("in Promos") >= 4
 
 
 def test_an_error_of_many_targets_is_shown_once() -> None:

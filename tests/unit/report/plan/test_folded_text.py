@@ -119,7 +119,32 @@ def test_every_deletion_is_named_however_many_there_are() -> None:
     plan = plan_of(*(structs.replace(film(), name=f"Promo {7 * number}") for number in range(500)))
     for summary in (False, True):
         text = text_of(plan, summary=summary)
-        assert all(f" · Promo {7 * number}  in Promos" in text for number in range(500))
+        named = set(re.findall(r"Promo \d+(?=, | in Promos)", " ".join(text.split())))
+        assert len(named) == 500
+
+
+def test_60_deletions_on_3_servers_are_read_in_one_look() -> None:
+    titles = [f"A promo of some length {7 * number}" for number in range(20)]
+    gone = []
+    for title in titles:
+        for server in ("bergen", "oslo", "tromso"):
+            gone.append(structs.replace(film(), name=title, server=server))
+    apart = [structs.replace(target, name=f"{target.name} of {target.server}") for target in gone]
+    for targets in (gone, apart):
+        text = text_of(plan_of(*targets), width=80)
+        _, _, listed = text.partition("60 assets are deleted")
+        listed, _, _ = listed.partition("\n\n")
+        assert listed.count("\n") < 40
+        assert max(map(len, listed.splitlines())) <= 80
+        flowing = " ".join(listed.split())
+        assert all(target.name in flowing for target in targets)
+    shared = text_of(plan_of(*gone[:30]))
+    assert shared.count("bergen, oslo, tromso · ARCHIVE · A promo of some length") == 10
+
+
+def test_titles_with_commas_are_told_apart_in_a_list_of_deletions() -> None:
+    gone = [structs.replace(film(), name=f"A, B {7 * number}") for number in range(30)]
+    assert '"A, B 7", "A, B 14"' in text_of(plan_of(*gone), width=1000)
 
 
 # Width ---------------------------------------------------------------------------------------------------------
