@@ -87,7 +87,8 @@ async def recall(
                 recalled.settlements.append(Settlement(owner, item, value))
             recalled.items[item] = value
             recalled.kept[item] = owner
-        if is_its_entry and record.run:
+        may_be_its_entry = bool(items) and not is_sure
+        if record.run and (is_its_entry or may_be_its_entry):
             recalled.run, recalled.seen, recalled.title = record.run, record.seen, kept.name
         recalled.is_known_clip = recalled.is_known_clip or _is_known(kept, target)
     for item, value in in_doubt.items():  # of what a run wrote to, its own memory alone is asked
