@@ -199,11 +199,14 @@ class ListAspect(Aspect):
         return keys
 
     def _settle(self, context: PlanContext, doubt: Doubt, key: str, live: dict[str, Item]) -> None:
-        """Note that what was in doubt is seen, and ours if it is as the request made it."""
+        """Note that what was in doubt is seen: ours if it is as the request made it, else changed outside."""
         value = live[key]
         settled = context.builder.settled
         settled.append((doubt.item, None, ""))
+        left = f"{LEFT}{self.name}:{key}"
         if self.misses(doubt.value, value):
+            context.memory[left] = [doubt.value, doubt.run]
+            settled.append((left, context.memory[left], ""))
             return
         made = mapping(doubt.value)
         hidden: Item = {}
@@ -215,7 +218,7 @@ class ListAspect(Aspect):
         if doubt.key.startswith(NEW):
             settled.append((f"{MADE}{self.name}:{key}", True, ""))
         thing = name_of((self.name, doubt.key))
-        settled.append((f"{LEFT}{self.name}:{key}", [live[key], doubt.run], thing))
+        settled.append((left, [live[key], doubt.run], thing))
 
     def _without_unseen(
         self, context: PlanContext, matching: Matching, unseen: Sequence[Doubt]

@@ -214,7 +214,7 @@ class PlanContext(Struct, frozen=True, eq=False):
     asset: Asset
     live: LiveTarget
     builder: PlanBuilder
-    memory: Mapping[str, Json] = field(default_factory=dict)
+    memory: dict[str, Json] = field(default_factory=dict)
     lossy: bool = False
     required_live: Mapping[str, Json] = field(default_factory=dict)
     address: Address = Address("")
