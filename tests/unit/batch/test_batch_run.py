@@ -271,7 +271,7 @@ def test_a_night_without_a_plan_shows_no_drift_of_the_night_before(
     assert first.drift_changed
     assert not second.drift_changed
     assert not third.drift_changed
-    words = ("<h2>What differs</h2>", "Show its targets</button>", '"status":"differs"')
+    words = ("What to look at</h2>", "Show its targets</button>", '"status":"differs"')
     text = ""
     for night, differs in ((first, True), (second, False), (third, True)):
         shown = structs.replace(night, started=f"{START}")

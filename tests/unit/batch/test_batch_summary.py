@@ -140,6 +140,21 @@ def test_forms(form: str) -> None:
     assert text == path.read_text(encoding="utf-8")
 
 
+def test_the_page_begins_with_what_to_look_at_by_name() -> None:
+    page = without_assets(SUMMARY_FORMS["html"][1](RESULT, None))
+    before, _, jobs = page.partition('<ul class="jobs"')
+    _, _, eyes = before.partition('id="eyes"')
+    for words in (
+        "bergen: 39 no connection",
+        "PROMO 001",
+        "changed outside by anna",
+        "(for 2 nights",
+    ):
+        assert words in eyes
+        assert words not in jobs.partition("</ul>")[0]
+    assert "late: not attempted (4): the window 02:00-05:00 has closed" in eyes
+
+
 def test_a_batch_that_could_not_begin_is_red_in_each_form() -> None:
     jobs = (JobResult(job="titles"), JobResult(job="news"))
     result = structs.replace(

@@ -102,6 +102,12 @@ def test_a_night_shows_what_was_done_on_each_server() -> None:
     assert all(each.count("<svg") == 3 for each in columns)
 
 
+def test_the_index_names_the_jobs_that_were_not_ok() -> None:
+    _, _, listed = index_of([bad_night(0), night(1)]).partition('class="jobs of-nights"')
+    assert listed.count("news failed") == 1
+    assert "drift ok" not in listed
+
+
 def test_what_was_not_written_counts_once() -> None:
     causes = tuple(
         Cause(
