@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, Item, Items, mapping, text_of
@@ -357,7 +357,10 @@ class ListAspect(Aspect):
         """Return what is to be written, without what was changed outside and is kept."""
         left, live = self.left(context), matching.live
         whole_since = context.memory.get(f"{WHOLE}{self.name}")
-        if not (left or whole_since) or not self.tells_by_key(context):
+        if not (left or whole_since):
+            return matching
+        if not self.tells_by_key(context):
+            self._warn_of_numbers(context, matching)
             return matching
         gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
 
@@ -399,6 +402,20 @@ class ListAspect(Aspect):
                 present.append((item, key))
         removed, surplus = without(matching.removed), without(matching.surplus)
         return structs.replace(matching, present=present, removed=removed, surplus=surplus)
+
+    def _warn_of_numbers(self, context: PlanContext, matching: Matching) -> None:
+        """Warn where a task keeps or refuses what others changed, and numbers do not tell which items these are."""
+        sources = [*matching.removed.values(), *matching.surplus.values()]
+        for item, key in matching.present:
+            if key is not None and self.differs(item.named, matching.live[key]):
+                sources.append(item.source)
+        for source in sources:
+            if source.outside not in (UNSET, "overwrite"):
+                why = "the server numbers them by start, so it is neither kept nor refused"
+                context.warn(
+                    f"what others changed of its {self.called}s is not known: {why} ({source.place})"
+                )
+                return
 
     def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
         """Return how a run left each item, and that run, by live key."""
