@@ -14,9 +14,13 @@ from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError, RefusedError
 from msauto.exit_codes import OK
+from msauto.playbook.schema.json_schema import json_schema
+from msauto.report.json import dump
 
 _HIDDEN = re.compile(r"(?<![^/])dot-")
 """Prefix of hidden files in ``skeleton``: builds leave out names that begin with a dot."""
+_SCHEMAS = ("playbook", "tasks", "handlers", "inventory", "settings", "batch")
+"""Those that ``.vscode/settings.json`` maps."""
 
 
 @click.command("init", cls=HelpCommand)
@@ -51,7 +55,7 @@ Then add your servers to inventory.yml, and read README.md."""
 
 
 def repository() -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a new repository: relative path and content, in order of path."""
+    """Yield the files of a new repository: relative path and content; its schemas last."""
     root = Path(__file__).parents[1] / "skeleton"
     files = {}
     for path in root.rglob("*"):
@@ -60,6 +64,8 @@ def repository() -> Iterator[tuple[str, bytes]]:
             files[_HIDDEN.sub(".", name)] = path
     for name, path in sorted(files.items()):
         yield name, path.read_bytes()
+    for name in _SCHEMAS:
+        yield f"schemas/{name}.json", dump(json_schema(name)).encode()
 
 
 def _check(target: Path, *, force: bool) -> None:

@@ -34,6 +34,11 @@ FILES = {
     "msauto.toml",
     "playbooks/site.yml",
     "prometheus-rules.yml",
+    ".vscode/settings.json",
+    *(
+        f"schemas/{name}.json"
+        for name in ("batch", "handlers", "inventory", "playbook", "settings", "tasks")
+    ),
 }
 
 
@@ -58,6 +63,15 @@ def test_it_makes_the_files_and_lists_them(desk: Desk) -> None:
     assert {name for name in desk.files() if name.startswith("my repo/")} == {
         f"my repo/{name}" for name in FILES
     }
+
+
+def test_an_editor_finds_each_schema_that_its_settings_map(new: Desk) -> None:
+    settings = json.loads((new.folder / ".vscode/settings.json").read_text("utf-8"))
+    mapped = {*settings["yaml.schemas"], *settings["evenBetterToml.schema.associations"].values()}
+    assert len(mapped) == 6
+    for path in mapped:
+        schema = json.loads((new.folder / path).read_text("utf-8"))
+        assert schema["$schema"]
 
 
 def test_everything_validates(new: Desk) -> None:

@@ -30,7 +30,8 @@ from msauto.plugins.batch.monitoring import Message, Monitor, deliver, metrics_t
 from tests.unit.batch.recorder import Recorder, recording
 
 HEAD = 'name: nightly\nschedule: {at: "03:10", tz: Europe/Oslo}\njobs: {news: {playbooks: p.yml}, old: {plan: p}}\n'
-RULES = Path(__file__).parents[3] / "msauto" / "cli" / "skeleton" / "prometheus-rules.yml"
+ROOT = Path(__file__).parents[3]
+RULES = ROOT / "msauto" / "cli" / "skeleton" / "prometheus-rules.yml"
 SECRET = "s3cretT0ken"
 NEWS = JobResult(
     job="news",
@@ -324,6 +325,14 @@ def test_no_duration_is_negative_when_the_clock_is_corrected() -> None:
     )
     assert 'msauto_batch_duration_seconds{batch="nightly"} 0.0' in text
     assert 'msauto_job_duration_seconds{batch="nightly",batch_job="news"} 0.0' in text
+
+
+def test_each_metric_of_the_dashboard_exists() -> None:
+    dashboard = (ROOT / "docs/examples/grafana-dashboard.json").read_text(encoding="utf-8")
+    json.loads(dashboard)
+    known = set(re.findall(r"^# TYPE (\w+)", metrics_text(RESULT), re.MULTILINE))
+    named = set(re.findall(r"msauto_\w+", dashboard))
+    assert named == known
 
 
 @pytest.fixture(scope="session")
