@@ -58,7 +58,8 @@ class Wish:
 
 
 def wish_of(tasks: Iterable[Task]) -> Wish:
-    every = [task["asset"] for task in tasks]
+    tasks = list(tasks)
+    every = [asset_of(task) for task in tasks]
 
     def each(key: str) -> Iterator[Any]:
         return (thing for task in every for thing in task.get(key, ()))
@@ -75,7 +76,7 @@ def wish_of(tasks: Iterable[Task]) -> Wish:
         with_links=any(task.get("with_links") for task in every),
         lossy=any(task.get("lossy") for task in every),
         divided=any("segmentation" in task for task in every),
-        notify=any("notify" in task for task in tasks),
+        notify=any("notify" in task or "command" in task for task in tasks),
         exactly=frozenset(each("exactly")),
         fields={name: text for task in every for name, text in task.get("fields", {}).items()},
         xmp=xmp,
@@ -83,6 +84,12 @@ def wish_of(tasks: Iterable[Task]) -> Wish:
         segments=tuple(each("segments")),
         links=tuple(each("links")),
     )
+
+
+def asset_of(task: Task) -> Task:
+    """Return the part of a task that names a clip."""
+    asset: Task = task.get("asset") or task["command"]
+    return asset
 
 
 def same(one: str, other: str) -> bool:
@@ -113,7 +120,7 @@ def named(task: Task, world: Picture, server: SimDialect) -> list[int]:
     An answer with several clips names none. A condition is one on what the clip itself shows. A selected entry is read
     by its title, which another clip may have, too.
     """
-    asset = task["asset"]
+    asset = asset_of(task)
     if "select" in asset:
         places = [place for clip in clips(world) for place in entries(world, clip).values()]
         selected = {title for folder, title in places if folder == asset["select"]["folder"]}
@@ -151,9 +158,10 @@ def is_certain(task: Task, world: Picture, clip: int) -> bool:
     places = [(each, title) for each in clips(world) for _, title in entries(world, each).values()]
     own = {title for each, title in places if each == clip}
     forms = {_form(title) for title in own}
-    asked = {task["asset"].get("title"), *task["asset"].get("was", ())}
+    asset = asset_of(task)
+    asked = {asset.get("title"), *asset.get("was", ())}
     others = any(each != clip and _form(title) in forms for each, title in places)
-    return not others and ("select" in task["asset"] or bool(own & asked))
+    return not others and ("select" in asset or bool(own & asked))
 
 
 def _form(title: str) -> str:
@@ -231,7 +239,7 @@ def _declares_mark(wish: Wish, old: Mark | None, new: Mark | None, others: list[
     if old.uid in uids:
         is_named = bool(by_key) or removes
         return wish.lossy and new is None and is_named
-    twins = [mark for mark in others if mark.at == old.at]
+    twins = [mark for mark in others if mark.at == old.at and not _is_removed_by_uid(wish, mark)]
     if by_place and twins and not wish.lossy:
         if new is not None or not removes:
             return False
@@ -241,6 +249,13 @@ def _declares_mark(wish: Wish, old: Mark | None, new: Mark | None, others: list[
     if new.at != old.at and not any(_is_at(item, new) for item in by_key):
         return False
     return bool(by_key) and _changes_what_is_named(old, new, by_key)
+
+
+def _is_removed_by_uid(wish: Wish, mark: Mark) -> bool:
+    """Whether a task names the uid of a marker as absent: then it is no twin of what stays."""
+    return any(
+        item.get("uid") == mark.uid and item.get("state") == "absent" for item in wish.markers
+    )
 
 
 def _changes_what_is_named(old: Mark, new: Mark, items: list[Task]) -> bool:
@@ -365,6 +380,9 @@ class Channel:
         return [item for item in self.items if self._is_item(item, news)]
 
     def _is_item(self, item: Task, news: News) -> bool:
+        if "guid" not in item:  # then it is its file, as the channel shows that
+            shown = stem(item["file"]) if self.by_stem else item["file"]
+            return item["file"] == news.file or bool(shown == news.guid)
         by_file = self.rule != "item" and (
             item.get("file") == news.file or item["guid"] == stem(news.file)
         )
@@ -380,6 +398,8 @@ class Channel:
         by_key = self.item(old)
         if new is None:  # an item that is put again may be deleted first
             return bool(by_key) or self.exactly
+        if not old.guid and any("guid" not in item for item in by_key):
+            return True  # no channel shows the file of an item without a guid
         names = {name for item in by_key for name in item.get("item", ("title", "description"))}
         changed = {
             name
@@ -388,18 +408,27 @@ class Channel:
         }
         return bool(by_key) and changed <= names | ({"date"} if "pubDate" in names else set())
 
+    @staticmethod
+    def _may_be(item: Task, news: News) -> bool:
+        """Whether an item that is to be absent is there."""
+        if "guid" in item:
+            return bool(news.guid == item["guid"])
+        return bool(news.file == item["file"])
+
     def missing(self, end: Picture) -> Iterator[str]:
         """Yield what the channel does not show."""
         live = list(of(end, 0, "item").values())
         for item in self.items:
             if item.get("state") == "absent":
-                yield from (f"{item} is there" for news in live if news.guid == item["guid"])
+                yield from (f"{item} is there" for news in live if self._may_be(item, news))
                 continue
             at_file = [news for news in live if news.file == item["file"]]
             found = [
                 news
                 for news in at_file
-                if self.rule != "item" or "item" not in item or news.guid == item["guid"]
+                if self.rule != "item"
+                or not {"item", "guid"} <= item.keys()
+                or news.guid == item["guid"]
             ]
             texts = item.get("item") or {
                 "title": item["text"].partition("\n")[0],

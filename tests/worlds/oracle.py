@@ -8,7 +8,8 @@ does not prescribe requests. It reports:
 - (b) a thing was lost without consent, or overwritten although it was read that another user had changed it
 - (c) a target is called changed or unchanged, and is not as asked, or has lost what no task names
 - (d) the outcomes and the requests do not fit each other: sent twice, sent without reading, sent although refused
-- (e) what a run wrote was changed by others before the next run, which overwrote it and did not name it
+- (e) what a run wrote was changed by others before the next run, which overwrote it and did not name it, or was to
+  keep it; what ran once runs again, or what was accepted is made again; whatever title the clip has by then
 
 A change by another user between the last read of a thing and a write to it cannot be noticed by any client.
 """
@@ -26,6 +27,7 @@ from typing import Any
 from tests.worlds.contract import (
     Channel,
     Wish,
+    asset_of,
     declares,
     is_certain,
     missing,
@@ -42,7 +44,9 @@ from tests.worlds.picture import (
     Picture,
     Thing,
     clips,
+    effects,
     entries,
+    is_another,
     of,
 )
 from tests.worlds.scenario import Scenario
@@ -128,11 +132,11 @@ class Judge:
     def _wish(self, clip: int, *, certain: bool = False) -> Wish | None:
         """Return what tasks ask of a clip: all that may name it, or those that do whatever others changed meanwhile."""
         tasks = []
-        for task in (task for task in self._tasks if "asset" in task):
+        for task in (task for task in self._tasks if "rss" not in task):
             each = [named(task, world, self.scenario.server) for world in self._worlds]
             if not any(clip in some for some in each):
                 continue
-            moving = "was" in task["asset"] and len(self._worlds) > 1
+            moving = "was" in asset_of(task) and len(self._worlds) > 1
             everywhere = all(clip in some for some in each) and not moving
             if certain and not (
                 everywhere and all(is_certain(task, world, clip) for world in self._worlds)
@@ -294,7 +298,8 @@ class Judge:
         exported, deleted_some = (
             any(word in line for line in sent) for word in ("PARTNER_EXPORT", "DELETE /storage")
         )
-        if exported and not deleted_some and not self.scenario.faults:
+        is_command = any("command" in task for task in self._tasks)
+        if exported and not (deleted_some or is_command or self.scenario.faults):
             yield "(d) the handler of a deletion was sent, and no deletion"
 
     @property
@@ -364,6 +369,8 @@ class Judge:
 
     def _missing(self, clip: int, end: int | None) -> Iterator[str]:
         """Yield what is not as asked, unless another user changed it after the last read before an end."""
+        if any(task.get("outside") == "keep" for task in self._tasks):
+            return  # what others changed stays as it is
         wish, end = None, len(self.watch.events) if end is None else end
         if clip != CHANNEL and (clip < 0 or (wish := self._wish(clip, certain=True)) is None):
             return
@@ -380,7 +387,7 @@ class Judge:
             yield from self._channel.missing(self.watch.end)
         else:
             planned = self.watch.at((self.watch.planned or 0) - 1)
-            fields = self.scenario.server.link_fields == "reported"
+            fields = self.scenario.server.link_fields == "reported" or self.scenario.fields_are_ours
             theirs = {
                 each.thing
                 for _, event in self.watch.theirs()
@@ -432,8 +439,62 @@ class Judge:
             if is_lost and thing.what not in hidden:
                 lost[thing.clip, "rss_item" if thing.what == "item" else thing.what] += 1
         for (clip, what), count in lost.items():
+            if told[clip, "asset"]:
+                continue  # the deletion names what others changed
             if told[clip, what] < count and not (what == "segment" and told[clip, "segmentation"]):
                 yield f"(e) {count} times, a {what} of {clip} was changed by others and overwritten; told: {told}"
+
+    # After another night, in which titles are others ------------------------------------------------------------------
+
+    def forgotten(self, first: Judge) -> Iterator[str]:
+        """Yield what this run did to a clip, and must not after the run before: a clip is no other one by its title."""
+        called = {
+            effect.thing.clip
+            for _, _, event in first.watch.ours()
+            for effect in event.effects
+            if effect.thing.what == "calls"
+        }
+        once = [task for task in self._tasks if "command" in task]
+        for _, _, event in self.watch.ours():
+            for effect in event.effects:
+                if effect.thing.what == "calls" and effect.thing.clip in called and once:
+                    yield f"(e) what ran once on {effect.thing.clip} runs again: {event.line}"
+                if first.ok and self._is_kept(effect, first):
+                    yield f"(e) others changed this, and it is not kept: {effect} by {event.line}"
+        for task in once if self.ok else ():
+            for clip in named(task, self.watch.before, self.scenario.server):
+                if Thing(clip, "calls", "") not in self.watch.end:
+                    yield f"(e) what runs once did not run on {clip}"
+        if "shows_after_the_run" in self.scenario.kinds:
+            accepted = {_sent_to_any(entry.line) for entry in first.watch.sent if entry.fault}
+            again = [line for line in self.watch.writes if _sent_to_any(line) in accepted]
+            yield from (f"(e) accepted, and made again: {line}" for line in again)
+
+    def _is_kept(self, effect: Effect, first: Judge) -> bool:
+        """Whether others changed a thing since the run before, and the tasks about its clip keep or refuse that."""
+        clip, what = effect.thing.clip, effect.thing.what
+        tasks = [task for task in self._tasks if "asset" in task]
+        policies = {
+            task.get("outside", "overwrite")
+            for task in tasks
+            if clip in named(task, self.watch.before, self.scenario.server)
+        }
+        left = [thing for thing in self.before if thing.clip == clip]
+        if not left or not policies or "overwrite" in policies:
+            return False
+        changed = {
+            each.thing: each
+            for each in effects(first.watch.end, self.watch.before)
+            if each.thing.clip == clip
+        }
+        if what == "asset":
+            return bool(changed)
+        if effect.thing in changed:
+            return effect.thing in left or (
+                what in ("marker", "segment", "link") and what in {thing.what for thing in left}
+            )
+        removed = [_keyless(each.before) for each in changed.values() if each.after is None]
+        return effect.before is None and what != "field" and _keyless(effect.after) in removed
 
     # After an undo ------------------------------------------------------------------------------------------------
 
@@ -449,7 +510,7 @@ class Judge:
                     continue
                 ours = thing in left or effect.before is None or self._put_over(effect.before)
                 who = Thing(thing.clip, "asset", "")
-                if self.watch.end.get(who) != undo.before.get(who):
+                if is_another(self.watch.end.get(who), undo.before.get(who)):
                     yield f"(b) undo wrote to another clip: {effect} by {event.line}"
                 if effect.before is not None and (
                     not ours or left.get(thing, effect.before) != effect.before
@@ -490,6 +551,12 @@ class Judge:
             for picture in known
             for each in of(picture, clip, what).values()
         )
+
+
+def _sent_to_any(line: str) -> str:
+    """Return what a request asks for, whatever title its address has; of an item its file."""
+    _, _, query = line.partition("?")
+    return query or line
 
 
 def _renames(event: Event) -> bool:

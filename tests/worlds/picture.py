@@ -44,6 +44,14 @@ class Asset(NamedTuple):
     finalized: str
 
 
+def is_another(one: Asset | None, other: Asset | None) -> bool:
+    """Whether two assets are not one clip: a length that differs by less than a second shows nothing."""
+    if one is None or other is None:
+        return one != other
+    is_near = abs(one.frames - other.frames) < 25
+    return not is_near or one._replace(frames=0) != other._replace(frames=0)
+
+
 class Mark(NamedTuple):
     """A marker."""
 

@@ -21,7 +21,7 @@ from tests.worlds.oracle import Judge
 from tests.worlds.picture import Camera, Picture
 from tests.worlds.scenario import Scenario
 from tests.worlds.watch import Watch
-from tests.worlds.world import PROTECTED
+from tests.worlds.world import PROTECTED, Spoken
 
 EXPORT = {"name": "Export", "command": {"name": "PARTNER_EXPORT_VERSION"}}
 
@@ -30,13 +30,14 @@ EXPORT = {"name": "Export", "command": {"name": "PARTNER_EXPORT_VERSION"}}
 class Stand:
     """One server and one folder for many worlds; the ledger is new for each.
 
-    ``passed``: added to the time of day. ``pace``: how many times as short the pauses of a run are. ``watches``: what
-    happened in each run of the last world.
+    ``passed``: added to the time of day, as is ``clock``, by which it has jumped. ``pace``: how many times as short the
+    pauses of a run are. ``watches``: what happened in each run of the last world.
     """
 
     sim: Simulator
     folder: Path
     passed: timedelta = timedelta()
+    clock: timedelta = timedelta()
     pace: int = 1
     runs: int = 0
     watches: list[Watch] = field(default_factory=list)
@@ -53,6 +54,10 @@ class Stand:
         )
         self.watches.clear()
         camera = Camera(scenario.server)
+        self.clock = timedelta()
+        if scenario.earlier:
+            self._apply(replace(scenario, tasks=scenario.earlier, hooks=(), faults=()), camera)
+            self.clock = scenario.clock
         judge = self._run(scenario, camera)
         wrong = list(judge.faults())
         if not judge.said:
@@ -61,8 +66,9 @@ class Stand:
         if scenario.undo is None:
             if scenario.by_day is not None:
                 scenario.by_day(self.sim.state)
-            again = self._run(quiet, camera, judge.left())
-            wrong += [f"second run: {each}" for each in (*again.faults(), *again.unnamed())]
+            again = self._run(replace(quiet, tasks=scenario.again), camera, judge.left())
+            faults = (*again.faults(), *again.unnamed(), *again.forgotten(judge))
+            wrong += [f"second run: {each}" for each in faults]
             if (
                 scenario.by_day is None
                 and judge.ok
@@ -86,7 +92,8 @@ class Stand:
     ) -> tuple[Watch, msauto.Result | None]:
         """Apply tasks, or take a run back; no result where that was refused."""
         tasks = [
-            {"name": f"Task {number}", **task} for number, task in enumerate(scenario.tasks, 1)
+            {"name": f"Task {number}", **_written(task)}
+            for number, task in enumerate(scenario.tasks, 1)
         ]
         server = {"url": self.sim.url, "dialect": dict(scenario.ours)}
         given: dict[str, Any] = {
@@ -122,7 +129,7 @@ def a_stand(folder: Path) -> Iterator[Stand]:
         await asyncio.sleep(seconds / stand.pace)
 
     def now(_: object) -> datetime:
-        return datetime.now(UTC) + stand.passed
+        return datetime.now(UTC) + stand.passed + stand.clock
 
     def monotonic(_: object) -> float:
         return time.monotonic() + stand.passed.total_seconds()
@@ -133,6 +140,15 @@ def a_stand(folder: Path) -> Iterator[Stand]:
     ):
         stand = Stand(sim, folder)
         yield stand
+
+
+def _written(task: Any) -> Any:
+    """Return a task, or a part of one, as a playbook writes it: positions that are spoken are time codes."""
+    if isinstance(task, dict):
+        return {name: _written(value) for name, value in task.items()}
+    if isinstance(task, list):
+        return [_written(value) for value in task]
+    return task.text if isinstance(task, Spoken) else task
 
 
 def _is_settled(scenario: Scenario) -> bool:

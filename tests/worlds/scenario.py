@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from random import Random
 
 from msauto.plugins.simulator.embedded import ServerState, SimDialect
@@ -27,6 +28,10 @@ class Scenario:
     forks: int = 4
     undo: Change | None = None
     by_day: Change | None = None
+    fields_are_ours: bool = False
+    again: tuple[Task, ...] = ()
+    earlier: tuple[Task, ...] = ()
+    clock: timedelta = timedelta()
 
     def __str__(self) -> str:
         server = {
@@ -42,7 +47,10 @@ class Scenario:
             "forks": self.forks,
         }
         lines = [f"{name}: {value}" for name, value in told.items() if value]
-        lines += [f"task: {task}" for task in self.tasks] + [f"then: {hook}" for hook in self.hooks]
+        lines += [f"before, and the clock jumps by {self.clock}: {task}" for task in self.earlier]
+        lines += [f"task: {task}" for task in self.tasks]
+        lines += [f"again: {task}" for task in self.again]
+        lines += [f"then: {hook}" for hook in self.hooks]
         lines += [f"fault: {fault}" for fault in self.faults] + (
             ["and undone"] if self.undo else []
         )
@@ -56,8 +64,9 @@ def scenario(seed: int, *kinds: str) -> Scenario:
         world.tasks.clear()
     for kind in kinds:
         KINDS[kind](world)
+    again = tuple(world.tasks if world.again is None else world.again)
     return Scenario(
         seed, kinds, world.state, tuple(world.tasks), SimDialect().with_values(world.server), world.ours,
         world.allowed, tuple(world.hooks), tuple(world.faults), world.tags, world.forks, world.undo,
-        world.by_day,
+        world.by_day, world.fields_are_ours, again, tuple(world.earlier), world.clock,
     )  # fmt: skip

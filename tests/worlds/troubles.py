@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -20,7 +21,7 @@ from msauto.plugins.simulator.embedded import (
 )
 from msauto.plugins.simulator.embedded.faults import parse_change
 from msauto.plugins.simulator.embedded.rss import put_item
-from tests.worlds.world import FIELDS, TITLES, Change, Task, World
+from tests.worlds.world import FIELDS, RATES, TITLES, Change, Spoken, Task, World
 
 Trouble = Callable[[World], None]
 KINDS: dict[str, Trouble] = {}
@@ -30,7 +31,11 @@ OPEN = frozenset[str]()
 ANYWHERE = frozenset({"others", "faults", "others_and_faults", "edits_between_nights", "undone"})
 """The kinds that need tasks about all clips."""
 ALONE = frozenset(
-    {"work_that_is_put_off", "items_of_which_a_part_is_as_desired", "a_moving_in_point"}
+    {
+        *("work_that_is_put_off", "items_of_which_a_part_is_as_desired", "a_moving_in_point"),
+        *("renamed_between_nights", "once_under_another_title", "titles_that_are_exchanged"),
+        *("shows_after_the_run", "clocks_that_jump", "rates_in_few_digits", "items_that_resemble"),
+    }
 )
 """The kinds that are not combined: they rename the clip, move all on it, or begin with what no PUT makes."""
 WRITE = "^(POST|PUT|DELETE)"
@@ -667,6 +672,7 @@ def replaced_before_it_is_undone(world: World) -> None:
     name, value = random.choice(
         (
             ("file", "$(video_path)/another.mxf"),
+            ("frames", 240),
             ("frames", 200),
             ("create_time", "2026-12-01T10:00:00"),
         )
@@ -686,6 +692,211 @@ def pieces_of_others(world: World) -> None:
         clip.segments.append(SimSegment(number, 50, 50, [title]))
 
     world.undo = in_the_place_of_a_piece
+
+
+# Another night ----------------------------------------------------------------------------------------------------
+
+
+def _little(random: Random, clip: SimClip) -> None:
+    """Let answers show less of a clip, so that it is the same one, or may be."""
+    clip.omitted = random.choice(
+        ((), (), ("create_time",), ("orig_name",), ("orig_name", "create_time"))
+    )
+    if len(clip.omitted) == 2:
+        clip.online = False
+
+
+@kind
+def renamed_between_nights(world: World) -> None:
+    """By day others change what the run wrote, and the title; the next night follows, keeps, refuses or deletes."""
+    random, clip, news = world.random, world.alpha, world.state.databases["NEWS"]
+    _little(random, clip)
+    world.allowed |= {"allow_delete": 9, "allow_remove": 60}
+    news.add_clip("Omega", "Raw", frames=700, create_time="2026-11-16T10:00:00")
+    if random.random() < 0.5:
+        clip.markers = [mark(3, 10, "ingest")]
+    at = {"at": 120, "track": "Cue Point", "title": "Ad"}
+    lists: Task = {"markers": [at], "exactly": ["markers"] * random.randint(0, 1)}
+    number = {"number": 1, "start": 0, "duration": 10, "title": "Part"}
+    wishes: tuple[Task, ...] = (
+        {"fields": {"comment": "Ready", "user_1": "ours"}},
+        lists,
+        {"segments": [number], "exactly": ["segments"]},
+        {"xmp": {"dc:subject": ["ours"]}},
+    )
+    desired = dict(random.choice(wishes))
+    policy = random.choice(("keep", "keep", "refuse", "overwrite"))
+    world.ask(**desired)["outside"] = policy
+    title = random.choice(("Alpha, final", "Omega", "Alpha"))
+    edits: tuple[Callable[[], object], ...] = (
+        lambda: clip.home.fields.update(comment="CLEARED"),
+        lambda: [each.fields.update(title="CLEARED") for each in clip.markers],
+        lambda: clip.markers.append(mark(9, 200, "LEGAL HOLD")),
+        lambda: clip.markers.clear(),
+        lambda: clip.segments.__setitem__(slice(None), [part(1, 0, "CLEARED")]),
+        lambda: clip.segments.append(part(9, 200, "LEGAL HOLD")),
+        lambda: clip.xmp.update({"dc:subject": ["CLEARED"]}),
+    )
+    some = random.sample(edits, 4)
+
+    def edited_and_renamed(_: ServerState) -> None:
+        for edit in some:
+            edit()
+        if title == "Omega":
+            parse_change("swap:Alpha:Omega")(world.state)
+        else:
+            news.change_entry(clip.home, title, None)
+
+    world.by_day = edited_and_renamed
+    again = {"state": "absent", "with_links": True} if random.random() < 0.25 else desired
+    world.again = [{"asset": {"title": title, **again}, "outside": policy}]
+
+
+@kind
+def once_under_another_title(world: World) -> None:
+    """What runs once has run, and its clip gets another title, which another clip then may have."""
+    random, clip, news = world.random, world.alpha, world.state.databases["NEWS"]
+    _little(random, clip)
+    once = {"name": "PARTNER_EXPORT_VERSION", "run": "once"}
+    world.tasks.append({"command": {**once, "title": "Alpha"}})
+    is_new = random.random() < 0.5
+
+    def renamed(_: ServerState) -> None:
+        news.change_entry(clip.home, "Alpha, final", None)
+        if is_new:
+            news.add_clip("Alpha", "Raw", frames=700, create_time="2026-11-16T10:00:00")
+
+    world.by_day = renamed
+    world.again = [{"command": {**once, "title": title}} for title in ("Alpha, final", "Alpha")]
+    world.again = world.again[: 1 + is_new]
+
+
+@kind
+def titles_that_are_exchanged(world: World) -> None:
+    """Two clips exchange their titles, or one is recorded anew, where answers show no fields."""
+    random, clip, news = world.random, world.alpha, world.state.databases["NEWS"]
+    world.server["link_fields"] = "hidden"
+    world.fields_are_ours = True
+    other = news.add_clip("Omega", "Raw", frames=700, create_time="2026-11-16T10:00:00")
+    clip.omitted = other.omitted = random.choice(((), ("create_time",), ("orig_name",)))
+    world.ask(fields={"comment": "alpha"})
+    world.tasks.append({"asset": {"title": "Omega", "fields": {"comment": "omega"}}})
+
+    def exchanged(state: ServerState) -> None:
+        parse_change("swap:Alpha:Omega")(state)
+
+    def recorded_anew(_: ServerState) -> None:
+        news.remove_clip(clip)
+        again = news.add_clip("Alpha", "Raw", frames=300, create_time=clip.create_time)
+        again.omitted = clip.omitted
+
+    world.by_day = random.choice((exchanged, recorded_anew))
+
+
+@kind
+def shows_after_the_run(world: World) -> None:
+    """What a request makes is accepted, and shows after the run, or never; its clip may have another title by then."""
+    random, clip, news = world.random, world.alpha, world.state.databases["NEWS"]
+    at = {"at": 120, "track": "Cue Point", "title": "Ad"}
+    makes: dict[str, tuple[Task, Callable[[], object]]] = {
+        "CREATEMARKER": (
+            {"markers": [at]},
+            lambda: clip.markers.append(mark(clip.new_uid(), 120, "Ad")),
+        ),
+        "CREATESEGMENT": (
+            {"segments": [{"number": 5, "start": 120, "duration": 10, "title": "Ad"}]},
+            lambda: clip.segments.append(part(5, 120, "Ad")),
+        ),
+        "COPYLINK": (
+            {"links": [{"folder": "Playout", "title": "Alpha tonight"}]},
+            lambda: news.add_entry(clip, "Playout", "Alpha tonight"),
+        ),
+        "PUT": ({}, lambda: world.put("ad.txt", "Ad")),
+    }
+    what = random.choice(list(makes))
+    desired, make = makes[what]
+    shows, is_renamed = random.random() < 0.5, random.random() < 0.5
+    if desired:
+        world.ask(**desired)
+        title = "Alpha, final" if is_renamed else "Alpha"
+        world.again = [{"asset": {"title": title, **desired}}]
+    else:
+        world.ticker({"guid": "ad", "file": "ad.txt", "text": "Ad"})
+    world.faults.append(f"swallow@{what}*1")
+
+    def shown_and_renamed(_: ServerState) -> None:
+        if shows:
+            make()
+        if is_renamed:
+            news.change_entry(clip.home, "Alpha, final", None)
+
+    world.by_day = shown_and_renamed
+
+
+@kind
+def clocks_that_jump(world: World) -> None:
+    """Another run comes before, by a clock that is ahead; then the last one is taken back."""
+    random = world.random
+    world.ask(fields={"comment": "first"})
+    world.earlier, world.tasks = world.tasks, []
+    world.ask(
+        **random.choice(
+            (
+                {"fields": {"comment": "second"}},
+                {"markers": [{"at": 120, "track": "Cue Point", "title": "Ad"}]},
+                {"fields": {"user_1": "second"}},
+            )
+        )
+    )
+    world.clock = timedelta(hours=random.choice((-3, -1, 3)))
+    world.undo = nothing
+
+
+# Servers that say less ---------------------------------------------------------------------------------------------
+
+
+@kind
+def rates_in_few_digits(world: World) -> None:
+    """A rate is shown in few digits, rounded or cut, and a task writes positions as time codes."""
+    random, clip = world.random, world.alpha
+    clip.rate, clip.frames = random.choice(RATES), 9000
+    digits = random.choice((4, 4, 4, 5, 6, 10))
+    exact = 10**digits / clip.rate
+    ticks = round(exact) if random.random() < 0.5 else int(exact)
+    clip.shown = {"frame_time": f"0{random.choice('.,')}{ticks:0{digits}}"}
+    seconds = random.choice((10, 60))
+    text = f"00:{seconds // 60:02}:{seconds % 60:02}{random.choice(('.00', ':00'))}"
+    world.ask(markers=[{"at": Spoken.at(seconds, text, clip.rate), "title": "Ad"}])
+
+
+@kind
+def items_that_resemble(world: World) -> None:
+    """Items of others resemble ours by stem, case, guid or file, or have no guid; a task may name a file alone."""
+    random, items = world.random, world.state.channels["ticker"].items
+    items.clear()
+    world.server["rss_guid"] = random.choice(("item", "item", "file", "stem"))
+    world.ours.pop("rss_guid", None)
+    if random.random() < 0.7:
+        world.ours["rss_guid"] = world.server["rss_guid"]
+    file = random.choice(("n-1.txt", "n-1.xml"))
+    guid = random.choice(("n-1", "n-1.txt", "N-1", "", "other"))
+    for name in random.sample(
+        ("n-1.txt", "N-1.txt", "n-1.xml", "N-1.TXT", "n-1"), random.randint(1, 2)
+    ):
+        items.append(Item(name, b"THEIRS", guid, "THEIRS", "THEIRS"))
+    item: Task = {"file": file}
+    item |= random.choice(({"state": "absent"}, {"text": "ours"}, {"item": {"title": "ours"}}))
+    if "item" in item:
+        item["file"] = "n-1.xml"
+    elif "text" in item:
+        item["file"] = "n-1.txt"
+    if random.random() < 0.4:
+        item["guid"] = random.choice(("n-1", "n-1.txt"))
+        if "state" in item:
+            del item["file"]
+    world.ticker(item)
+    if world.ours.get("rss_guid", "item") == world.server["rss_guid"]:
+        world.undo = random.choice((None, nothing))
 
 
 # Servers that do more, or later -----------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
+from fractions import Fraction
 from functools import cached_property
 from random import Random
 from typing import Any
@@ -25,8 +27,28 @@ TRACKS = ("General", "Cue Point")
 TEXTS = ("", "one", "two", "\u00e9t\u00e9")
 FIELDS = ("comment", "user_1", "user_2", "type")
 GUIDS = ("n-1", "N-1", "n-1.txt", "01", "1", "x")
+_COUNTED = (24, 25, 30, 50, 60)
+_DROPPED = (24, 30, 60)
+RATES = (*map(Fraction, _COUNTED), *(Fraction(count * 1000, 1001) for count in _DROPPED))
 Change = Callable[[ServerState], object]
 Task = dict[str, Any]
+
+
+class Spoken(int):
+    """A position that a task writes as a time code; the number is the frame at the true rate of the clip."""
+
+    text: str
+
+    @classmethod
+    def at(cls, seconds: int, text: str, rate: Fraction) -> Spoken:
+        """Return the frame at some seconds of the clock, or of the time code."""
+        counted = rate if "." in text else round(rate)
+        position = cls(round(seconds * counted))
+        position.text = text
+        return position
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -46,7 +68,12 @@ class Hook:
 
 @dataclass
 class World:
-    """A world in the making. ``undo``: after the run and this change it is taken back; ``by_day``: applied again."""
+    """A world in the making. ``undo``: after the run and this change it is taken back; ``by_day``: applied again.
+
+    ``fields_are_ours``: no other user writes fields, so they are judged where no answer shows them.
+    ``again``: the tasks of that night, where they differ. ``earlier``: the tasks of a run before, after which the clock
+    jumps by ``clock``.
+    """
 
     random: Random
     state: ServerState = field(default_factory=empty_state)
@@ -60,6 +87,10 @@ class World:
     forks: int = 4
     undo: Change | None = None
     by_day: Change | None = None
+    fields_are_ours: bool = False
+    again: list[Task] | None = None
+    earlier: list[Task] = field(default_factory=list)
+    clock: timedelta = timedelta()
 
     @cached_property
     def alpha(self) -> SimClip:
