@@ -357,7 +357,9 @@ def outputs_of_batch(batch: BatchFile) -> WriteAccess:
 
 def _output_problems(batch: BatchFile) -> Iterator[Problem]:
     metrics = batch.args.metrics
-    if batch.args.notify and find_spec("apprise") is None:
+    texts = [notify.to for notify in batch.args.notify or () if isinstance(notify.to, str)]
+    needs_apprise = any(not text.startswith(("smtp://", "smtps://")) for text in texts)
+    if needs_apprise and find_spec("apprise") is None:
         message = "no notice can be sent: the package apprise is not installed"
         yield batch.node.child("notify").problem(message, "pip install apprise")
     for key, args in (("reports", batch.args.reports), ("pages", batch.pages)):

@@ -205,7 +205,7 @@ class NotifyArgs(Model):
     """An address that gets a notice after certain events."""
 
     to: SecretOrText = need(
-        "address as an Apprise URL, such as mailto://ops@example.org, or the source of a secret one"
+        "smtp://HOST?from=A&to=B (smtps: TLS), an Apprise URL, or the source of a secret one"
     )
     on: Annotated[list[Event], Field(min_length=1)] = need(
         "events: failed, refused, locked, missed, changed, drift, ok, recovered"

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import socket
+import socketserver
 import subprocess
 import sys
 import tempfile
@@ -14,8 +15,9 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from io import StringIO
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -269,6 +271,39 @@ def test_a_notice_mentions_nobody_and_has_no_markup(load: Load) -> None:
         )
     message = json.loads(recorder.requests[0][1])
     assert "by ＠everyone: ＜!channel＞ ［x］(http：//a) ＜b＞" in message["message"]
+
+
+class _MailServer(socketserver.StreamRequestHandler):
+    """Takes one mail, without TLS."""
+
+    lines: ClassVar[list[str]] = []
+
+    def handle(self) -> None:
+        self.wfile.write(b"220 mail\r\n")
+        is_text = False
+        for raw in self.rfile:
+            line = raw.decode().rstrip("\r\n")
+            self.lines.append(line)
+            if is_text and line != ".":
+                continue
+            is_text = line.upper() == "DATA"
+            answer = {"DATA": "354 go on", "QUIT": "221 bye"}.get(line.upper(), "250 ok")
+            self.wfile.write(f"{answer}\r\n".encode())
+
+
+def test_a_mail_needs_no_further_package_and_no_password_goes_in_the_clear(load: Load) -> None:
+    _MailServer.lines.clear()
+    with socketserver.TCPServer(("127.0.0.1", 0), _MailServer) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        host = f"127.0.0.1:{server.server_address[1]}?from=msauto@a.example&to=ops@a.example"
+        (sent,) = Monitor(load(notify(f"smtp://{host}", "failed")), {}).ended(RESULT)
+        (kept,) = Monitor(load(notify(f"smtp://me:{SECRET}@{host}", "failed")), {}).ended(RESULT)
+        server.shutdown()
+    assert (sent.to, sent.error) == ("smtp://…", "")
+    assert "To: ops@a.example" in _MailServer.lines
+    assert any(line.startswith("Subject: msauto nightly") for line in _MailServer.lines)
+    assert "STARTTLS" in kept.error
+    assert not any("AUTH" in line or SECRET in line for line in _MailServer.lines)
 
 
 def test_an_address_that_apprise_does_not_know(load: Load) -> None:
