@@ -90,8 +90,11 @@ def _night(result: BatchResult, page: str) -> Night:
     for server, bar in sorted(bars, key=_order):
         counts.setdefault(show(server), {})[bar] = bars[server, bar]
     started = local_time(result.started)
-    not_ok = [f"{job.job} {job.outcome}" for job in result.jobs if not job.done]
-    text = visible(" · ".join([result.sentence, *not_ok]))
+    texts = [result.sentence]
+    for job in result.jobs:
+        if not job.done:
+            texts.append(f"{job.job} {job.outcome}")
+    text = visible(" · ".join(texts))
     return Night(result.outcome, started, text, page, counts)
 
 
