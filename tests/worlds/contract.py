@@ -239,7 +239,7 @@ def _declares_mark(wish: Wish, old: Mark | None, new: Mark | None, others: list[
     if old.uid in uids:
         is_named = bool(by_key) or removes
         return wish.lossy and new is None and is_named
-    twins = [mark for mark in others if mark.at == old.at and not _is_removed_by_uid(wish, mark)]
+    twins = [mark for mark in others if mark.at == old.at and not _is_removed(wish, mark, by_key)]
     if by_place and twins and not wish.lossy:
         if new is not None or not removes:
             return False
@@ -251,8 +251,10 @@ def _declares_mark(wish: Wish, old: Mark | None, new: Mark | None, others: list[
     return bool(by_key) and _changes_what_is_named(old, new, by_key)
 
 
-def _is_removed_by_uid(wish: Wish, mark: Mark) -> bool:
-    """Whether a task names the uid of a marker as absent: then it is no twin of what stays."""
+def _is_removed(wish: Wish, mark: Mark, items: list[Task]) -> bool:
+    """Whether a task names the uid of a marker as absent, and none wants what it shows: then it is no twin."""
+    if any(item.get("state") != "absent" and _fits(item, mark) for item in items):
+        return False
     return any(
         item.get("uid") == mark.uid and item.get("state") == "absent" for item in wish.markers
     )
