@@ -116,14 +116,9 @@ class LedgerJournal:
         value, run = from_json(tuple[Json, str], left)
         names = (target.server, target.database, target.kind)
         for number, position, text, planned in self._store.read(_RECORD_OF, (run, *names)):
-            then = load(Target, planned)
-            answers = []
-            for title in (then.name, then.title_after):
-                answers.append(is_remembered(then.clip, title, target.clip, target.name))
-            if "same" not in answers:
-                continue
-            known = {**json.loads(text or "{}"), thing: [key, value]}
-            self._store.write(_COMPLETE, (dump(known), number, position))
+            if _was_of(load(Target, planned), target):
+                known = {**json.loads(text or "{}"), thing: [key, value]}
+                self._store.write(_COMPLETE, (dump(known), number, position))
 
     def reopen(self, run: str, targets: Sequence[Target]) -> bool:
         """Continue the record of a run that died; no other process can until it is ended, or left."""
@@ -280,6 +275,14 @@ class LedgerJournal:
 
     def _time(self) -> str:
         return format_time(self._now())
+
+
+def _was_of(then: Target, now: TargetId) -> bool:
+    """Return whether a target of a run was surely the same clip or channel, under its title before the run or after."""
+    for title in (then.name, then.title_after):
+        if is_remembered(then.clip, title, now.clip, now.name) == "same":
+            return True
+    return False
 
 
 @dataclass(slots=True)
