@@ -404,7 +404,7 @@ class ListAspect(Aspect):
         return structs.replace(matching, present=present, removed=removed, surplus=surplus)
 
     def _warn_of_numbers(self, context: PlanContext, matching: Matching) -> None:
-        """Warn where a task keeps or refuses what others changed, and numbers do not tell which items these are."""
+        """Warn where a task keeps or refuses what others changed, and numbers do not show which items these are."""
         sources = [*matching.removed.values(), *matching.surplus.values()]
         for item, key in matching.present:
             if key is not None and self.differs(item.named, matching.live[key]):

@@ -252,7 +252,7 @@ def _declares_mark(wish: Wish, old: Mark | None, new: Mark | None, others: list[
 
 
 def _is_removed(wish: Wish, mark: Mark, items: list[Task]) -> bool:
-    """Whether a task names the uid of a marker as absent, and none wants what it shows: then it is no twin."""
+    """Whether a task names the uid of a marker as absent, and none wants what it shows: then it is not a twin."""
     if any(item.get("state") != "absent" and _fits(item, mark) for item in items):
         return False
     return any(

@@ -8,8 +8,8 @@ does not prescribe requests. It reports:
 - (b) a thing was lost without consent, or overwritten although it was read that another user had changed it
 - (c) a target is called changed or unchanged, and is not as asked, or has lost what no task names
 - (d) the outcomes and the requests do not fit each other: sent twice, sent without reading, sent although refused
-- (e) what a run wrote was changed by others before the next run, which overwrote it and did not name it, or was to
-  keep it; what ran once runs again, or what was accepted is made again; whatever title the clip has by then
+- (e) the next run overwrote what others had changed since a run wrote it, and did not name it, or was to keep it.
+  What ran once runs again, or what was accepted is made again. All that counts whatever title the clip has by then
 
 A change by another user between the last read of a thing and a write to it cannot be noticed by any client.
 """
@@ -447,7 +447,7 @@ class Judge:
     # After another night, in which titles are others ------------------------------------------------------------------
 
     def forgotten(self, first: Judge) -> Iterator[str]:
-        """Yield what this run did to a clip, and must not after the run before: a clip is no other one by its title."""
+        """Yield what this run did to a clip, and must not after the run before: a new title makes no other clip."""
         called = {
             effect.thing.clip
             for _, _, event in first.watch.ours()

@@ -143,7 +143,7 @@ def a_stand(folder: Path) -> Iterator[Stand]:
 
 
 def _written(task: Any) -> Any:
-    """Return a task, or a part of one, as a playbook writes it: positions that are spoken are time codes."""
+    """Return a task, or a part of one, as a playbook writes it: positions are time codes."""
     if isinstance(task, dict):
         return {name: _written(value) for name, value in task.items()}
     if isinstance(task, list):

@@ -773,7 +773,7 @@ def once_under_another_title(world: World) -> None:
 
 @kind
 def titles_that_are_exchanged(world: World) -> None:
-    """Two clips exchange their titles, or one is recorded anew, where answers show no fields."""
+    """Two clips exchange their titles, or one is recorded again, where answers show no fields."""
     random, clip, news = world.random, world.alpha, world.state.databases["NEWS"]
     world.server["link_fields"] = "hidden"
     world.fields_are_ours = True
