@@ -30,7 +30,7 @@ from msauto.aspects.link_fields import (
     wire_value,
 )
 from msauto.aspects.list_aspect import ListAspect
-from msauto.aspects.matching import ListItem
+from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.documents.document import SourceNode
@@ -228,6 +228,22 @@ class Links(ListAspect):
             if not is_home and plain(key) not in places:
                 items[key] = {"link_id": link.link_id}
         return items
+
+    def matched(
+        self,
+        context: PlanContext,
+        desired: DesiredList[DesiredLink],
+        items: Sequence[ListItem],
+        live: Items,
+    ) -> Matching:
+        """Match the links; ``exactly`` removes neither the asset's home nor an entry of another clip."""
+        matching = super().matched(context, desired, items, live)
+        for link in tuple(matching.surplus):
+            *folder, title = parse_folder(link) or [""]
+            is_home = _is_home(context.asset, context.title, DesiredLink(tuple(folder), title))
+            if is_home or _OTHER in live[link]:
+                del matching.surplus[link]
+        return matching
 
     def resolve(self, context: PlanContext, sourced: Sourced[DesiredLink], live: Items) -> ListItem:
         """Return a link with its fields; the entry of another clip of its title is an error."""

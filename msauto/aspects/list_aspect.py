@@ -154,7 +154,7 @@ class ListAspect(Aspect):
         unseen = self.unseen(context, everything)
         items = self._resolved(context, desired, everything)
         absent = [item for item in items if not item.present]
-        matching = self._matched(context, desired, items, everything)
+        matching = self.matched(context, desired, items, everything)
         if absent:
             self._refuse_contradictions(absent, matching)
         if matching.created and matching.kept:
@@ -253,7 +253,7 @@ class ListAspect(Aspect):
             items = [item for item in items if not self.is_left_alone(context, item, live)]
         return self.unite(items) if len(items) > 1 else items
 
-    def _matched(
+    def matched(
         self,
         context: PlanContext,
         desired: DesiredList[Any],

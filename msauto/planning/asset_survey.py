@@ -33,6 +33,7 @@ from msauto.model.desired import (
     Desired,
     DesiredAsset,
     DesiredDownload,
+    DesiredList,
     DesiredOperation,
     Handler,
     Intent,
@@ -555,15 +556,19 @@ class AssetSurvey:
             return known
         reader, database = self._reader, self._group.database
         needed: list[Reads] = []
+        left = _left_things(memory)
         for name, part in desired.parts.items():
             needed.append(ASPECTS[name].reads(part, clip.asset, title))
+            removes = part.exactly if isinstance(part, DesiredList) else None
+            if removes is not None and removes.outside not in (UNSET, "overwrite") and name in left:
+                needed.append(left[name])
         needed += self._asked_by_where()
         if database in self._context.answers.batches:  # which makes the XMP fields unknown
             needed = [reads._replace(xmp=frozenset()) for reads in needed]
         if not desired.present:
             needed.append(Reads(links=True))
             if desired.source.outside not in (UNSET, "overwrite"):
-                needed += _left_things(memory)
+                needed += left.values()
         return await read_needed(reader, reader.read_folder, database, clip.address, known, needed)
 
     def _asked_by_where(self) -> list[Reads]:
@@ -617,14 +622,14 @@ def _gone(found: SkippedTarget) -> str:
     return f"gone: run {found.run} wrote it last, on {at} UTC"
 
 
-def _left_things(memory: Mapping[str, Json]) -> list[Reads]:
-    """Return the reads of what runs have left of a clip."""
+def _left_things(memory: Mapping[str, Json]) -> dict[str, Reads]:
+    """Return the reads of what runs have left of a clip, by aspect."""
     left: dict[str, set[str]] = {}
     for item in memory:
         if item.startswith(LEFT):
             aspect, _, key = item.removeprefix(LEFT).partition(":")
             left.setdefault(aspect, set()).add(key)
-    return [ASPECTS[aspect].needs(keys) for aspect, keys in left.items()]
+    return {aspect: ASPECTS[aspect].needs(keys) for aspect, keys in left.items()}
 
 
 def _target_of(plan: PlanContext, clip: FoundClip, *, deletes: bool) -> Target:
