@@ -202,6 +202,12 @@ class ClipFinder:
             return
         if desired is not None or _needs_clip(member):
             check_entry(member.entry, answer.asset, member.intent.source)
+        listed, answered = member.entry.link_id, answer.asset.link_id
+        is_another_entry = None not in (listed, answered) and listed != answered
+        if is_another_entry and isinstance(desired, DesiredAsset):
+            place = show_folder((*member.entry.folder, member.entry.title))
+            why = f"the title of {place} leads to another (link_id {answered}, not {listed})"
+            _refuse_link_fields(desired, why)
 
     async def divide(
         self, declared: Sequence[Declared], renaming: Sequence[Declared] = ()
@@ -313,7 +319,9 @@ class ClipFinder:
                 selected_by.add(id(member.intent))
         for member, desired, title in on_others:
             if member.entry is None or id(member.intent) not in selected_by:
-                _refuse_link_fields(desired, title, self._main.clip.title)
+                main = self._main.clip.title
+                why = f"{title!r} and {main!r} are two entries of one clip, declared otherwise"
+                _refuse_link_fields(desired, why)
 
     def _is_main(self, title: str) -> bool:
         return self._main is not None and same_text(self._main.clip.title, title)
@@ -346,15 +354,14 @@ def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:
     )
 
 
-def _refuse_link_fields(desired: DesiredAsset, title: str, main_title: str) -> None:
-    """Refuse the link fields that a task declares for an entry that is not the main one."""
+def _refuse_link_fields(desired: DesiredAsset, why: str) -> None:
+    """Refuse the fields that a task declares for an entry which the title of the target does not lead to."""
     for aspect, part in desired.parts.items():
         if not ASPECTS[aspect].per_entry:
             continue
         for name, sourced in part.items():
             raise refuse(
-                f"{title!r} and {main_title!r} are two entries of one clip: tasks declare the "
-                f"{aspect} {name} for one entry, and other things for the other",
+                f"the {aspect} {name} is declared for one entry of the clip: {why}",
                 sourced.source,
                 "declare the fields of a link under `links:` of the clip, or in a separate run",
             )
