@@ -178,7 +178,7 @@ class _AssetEnd:
             None,
         )
 
-    # Segments: the number is the identity; else start and duration, else the title. Nothing touches twins.
+    # Segments: the number is the identity; else start and duration, else the title. Twins go by their number alone.
 
     def _segments(self, clip: Store, desired: Sequence[Store], only: bool) -> None:
         counts = Counter(each["number"] for each in clip["segments"])
@@ -186,6 +186,8 @@ class _AssetEnd:
         live = {each["number"]: each for each in clip["segments"] if counts[each["number"]] == 1}
         end: list[Store] = []
         absent = [each for each in desired if each.get("state") == "absent"]
+        removed = {each["number"] for each in absent if each.keys() == {"number", "state"}}
+        twins = [each for each in twins if each["number"] not in removed]
         for sourced in absent:
             gone = Loose(self._segment(clip, sourced))
             for number, each in [*live.items()]:

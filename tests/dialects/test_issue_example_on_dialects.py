@@ -108,5 +108,9 @@ def test_on_a_plain_server(title: str, sim: Simulator, tmp_path: Path) -> None:
 )
 def test_on_a_share_of_the_rows(number: int, sim: Simulator, tmp_path: Path) -> None:
     for turn in range(12):
+        row = ROWS[(12 * number + turn) % len(ROWS)]
+        if AWKWARD[number].startswith(" "):
+            # Where texts stand on lines of their own, blanks at their ends cannot be read.
+            row = {**row, "xml_layout": "compact"}
         (tmp_path / str(turn)).mkdir()
-        play(AWKWARD[number], ROWS[(12 * number + turn) % len(ROWS)], sim, tmp_path / str(turn))
+        play(AWKWARD[number], row, sim, tmp_path / str(turn))

@@ -59,7 +59,8 @@ def test_every_switch_and_every_key_takes_part() -> None:
     free_text = {name for name, values in SimDialect.choices().items() if not values}
     assert parameters().keys() >= SimDialect.choices().keys() - free_text - APART
     assert free_text == {"list_separator", "line_limit", "auth_secret"}
-    assert FITTING.keys() == {field.name for field in fields(Dialect)}
+    # shows_after is a time, and fits none of the switches: the faults `lag` and `deferred` show late.
+    assert FITTING.keys() | {"shows_after"} == {field.name for field in fields(Dialect)}
     assert all(set(row) == set(parameters()) for row in ROWS)
 
 
