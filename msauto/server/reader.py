@@ -375,16 +375,15 @@ def bounds_of(select: SelectRef, now: datetime, place: ZoneInfo | None) -> Bound
     ``place`` is the server's time zone; without one, the zone of this machine is used.
     """
     after = []
-    before: datetime | None = None
+    before = []
     if select.created_after is not None:
         after.append(_on_server(select.created_after, place))
     if select.created_within is not None:
         after.append(_on_server(now.astimezone(UTC) - select.created_within, place))
-        before = _on_server(now.astimezone(UTC), place)  # no later time is within it
+        before.append(_on_server(now.astimezone(UTC), place))  # no later time is within it
     if select.created_before is not None:
-        earliest = _on_server(select.created_before, place)
-        before = earliest if before is None else min(before, earliest)
-    return Bounds(max(after, default=None), before, place)
+        before.append(_on_server(select.created_before, place))
+    return Bounds(max(after, default=None), min(before, default=None), place)
 
 
 def within(clip: ClipAttributes, bounds: Bounds) -> bool:
