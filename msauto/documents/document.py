@@ -224,17 +224,13 @@ class Problems:
 
     def ordered(self) -> list[Problem]:
         """Return all problems in order of place; what a file has of another tool is named once, with all its lines."""
-        ordered = sorted(self._problems.values(), key=_by_place)
-        lines: dict[tuple[str, str], list[str]] = {}
-        firsts: list[Problem] = []
-        for problem in ordered:
-            key = (problem.message, problem.place.file if problem.place else "")
-            if problem.kind != "not-supported" or key not in lines:
-                firsts.append(problem)
-                lines[key] = []
-            elif problem.place is not None:
-                lines[key].append(str(problem.place.line))
-        return [_with_lines(problem, lines) for problem in firsts]
+        alike: dict[object, list[Problem]] = {}
+        for problem in sorted(self._problems.values(), key=_by_place):
+            key: object = id(problem)
+            if problem.kind == "not-supported" and problem.place is not None:
+                key = problem.message, problem.place.file
+            alike.setdefault(key, []).append(problem)
+        return [_with_lines(*problems) for problems in alike.values()]
 
     def check(self) -> None:
         """Raise all problems, if there are any."""
@@ -242,13 +238,13 @@ class Problems:
             raise InputError(self.ordered())
 
 
-def _with_lines(problem: Problem, lines: Mapping[tuple[str, str], Sequence[str]]) -> Problem:
+def _with_lines(problem: Problem, *others: Problem) -> Problem:
     """Return a problem with the lines of the others of its message and file."""
-    others = lines[problem.message, problem.place.file if problem.place else ""]
     if not others:
         return problem
+    lines = ", ".join([str(other.place.line) for other in others if other.place])
     word = "lines" if len(others) > 1 else "line"
-    return replace(problem, message=f"{problem.message} (also on {word} {', '.join(others)})")
+    return replace(problem, message=f"{problem.message} (also on {word} {lines})")
 
 
 def _by_place(problem: Problem) -> tuple[SourceLocation, str]:
