@@ -253,9 +253,7 @@ class _Resolver(Struct):
         if "hosts" not in play.data:
             return []
         node = play.node.child("hosts")
-        any_scope = self.hosts.scope(
-            next(iter(self.hosts.inventory.hosts)), play.folder, play.top_folder
-        )
+        any_scope = self._host_scope(play, next(iter(self.hosts.inventory.hosts)))
         patterns = as_list(render_shown(play.data["hosts"], any_scope, node))
         matched = self.hosts.match(",".join(map(str, patterns)), node)
         return [name for name in matched if name in self.limit]
@@ -263,7 +261,7 @@ class _Resolver(Struct):
     def _batches_of(self, play: Play, hosts: list[str]) -> dict[str, int]:
         """Return the number of each host's batch; problems are collected, and the tasks are still checked."""
         node = play.node
-        scope = self._play_scope(play, self.hosts.scope(hosts[0], play.folder, play.top_folder))
+        scope = self._play_scope(play, hosts[0])
         name = str(render_shown(play.data.get("name", ""), scope, node.child("name")))
         with self.problems.gather():
             written: dict[str, Any] = {}
@@ -295,7 +293,7 @@ class _Resolver(Struct):
         server = (
             self.hosts.stand_in(name) if self.check_only else self.hosts.server(name, play.folder)
         )
-        scope = self._play_scope(play, self.hosts.scope(name, play.folder, play.top_folder))
+        scope = self._play_scope(play, name)
         self.servers.setdefault(name, server)
         context = TaskContext(server, scope, play, [[] for _ in play.handlers], batch)
         for index, task in enumerate(play.handlers):  # handlers ignore tags
@@ -320,9 +318,13 @@ class _Resolver(Struct):
         self.intents.setdefault(name, []).extend(_in_order(intents))
         self.left_out.setdefault(name, []).extend(_in_order(left_out))
 
-    def _play_scope(self, play: Play, scope: TemplateScope) -> TemplateScope:
+    def _host_scope(self, play: Play, host: str) -> TemplateScope:
+        """Return the names of a host, without those of the play."""
+        return self.hosts.scope(host, play.folder, play.top_folder)
+
+    def _play_scope(self, play: Play, host: str) -> TemplateScope:
         """Return the names of a play on a host: those of the host, its variables, ``vars_files`` and ``database``."""
-        scope = scope.with_variables(play.inherited.variables)
+        scope = self._host_scope(play, host).with_variables(play.inherited.variables)
         names = render_shown(play.data.get("vars_files", []), scope, play.node.child("vars_files"))
         variables: list[Variable] = []
         for index, entry in enumerate(as_list(names)):
