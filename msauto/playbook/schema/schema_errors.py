@@ -14,7 +14,7 @@ from msauto.documents.document import Path, SourceNode
 from msauto.documents.key_rules import BrokenRule
 from msauto.documents.scalars import BOOLEAN_WORDS, JOINED
 from msauto.documents.strict_model import Model, ValidationRecord, fields_of
-from msauto.documents.value_types import as_list, kind_of, shown_value
+from msauto.documents.value_types import as_list, is_template, kind_of, shown_value
 from msauto.documents.writer import FlowStyle, yaml_lines
 from msauto.errors import InputError, Problem, ProblemKind, did_you_mean, nearest
 from msauto.secrets.sources import holds_secret
@@ -146,7 +146,7 @@ def _is_written_as_template(node: SourceNode) -> bool:
         if not _leads_on(written, part):
             return False
         written = written[part]
-    return isinstance(written, str) and "{{" in written
+    return isinstance(written, str) and is_template(written)
 
 
 def _leads_on(value: Any, part: str | int) -> bool:
