@@ -85,6 +85,9 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
     download = args.download or schema.DownloadArgs()
     limits = args.limits or schema.LimitArgs()
     role_folders = all_beside(as_list(roles.path or []))
+    keep_days = state.keep_days
+    if state.keep_runs is None and keep_days is None:
+        keep_days = _KEPT_DAYS
     return Settings(
         file=str(file),
         sha256=hashlib.sha256(content).hexdigest(),
@@ -102,7 +105,7 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         freezes=tuple(_freezes(args, node.child("freeze"))),
         require_state=bool(state.require),
         keep_runs=state.keep_runs,
-        keep_days=_KEPT_DAYS if state.keep_runs is state.keep_days is None else state.keep_days,
+        keep_days=keep_days,
         role_folders=role_folders,
         lookup_folders=(*role_folders, *all_beside(lookup.folders)),
         download_folders=all_beside(download.folders),
