@@ -472,7 +472,7 @@ def _read_properties(element: xml.Element, fields: Fields) -> None:
         if prefix:
             prefixes.setdefault(uri, prefix)
     for key, value in element.attrib.items():
-        uri = str(key).rpartition("}")[0].removeprefix("{")
+        uri = _namespace(key)
         prefix = prefixes.get(uri)
         if uri and prefix not in {None, "rdf", "xml"}:
             fields.setdefault(f"{prefix}:{xml.name_of(str(key))}", []).append([str(value)])
@@ -509,7 +509,7 @@ def _generic_name(element: xml.Element, own: Mapping[str, str]) -> str | None:
 
 def _qualified(element: xml.Element) -> str:
     name = xml.local(element)
-    prefix = element.prefix or _PREFIXES.get(_namespace(element))
+    prefix = element.prefix or _PREFIXES.get(_namespace(element.tag))
     return f"{prefix}:{name}" if prefix else name
 
 
@@ -583,12 +583,12 @@ def _channel_name(element: xml.Element) -> str:
 
 def _item(element: xml.Element, dated: Callable[[str], str]) -> RssItem:
     """Read an item by the elements of its own namespace, or of none; all others are ``extra``."""
-    spaces = {_namespace(element), ""}
+    spaces = {_namespace(element.tag), ""}
     texts: dict[str, str] = {}
     others: dict[str, list[xml.Element]] = {}
     for child in element:
         name = xml.local(child)
-        is_own = _namespace(child) in spaces
+        is_own = _namespace(child.tag) in spaces
         is_new = name in _OWN and name not in texts
         if is_own and is_new and child.get("rel", "alternate") == "alternate":
             texts[name] = _text(child)
@@ -615,15 +615,16 @@ def _extra(by_name: Mapping[str, Sequence[xml.Element]], spaces: Collection[str]
         first = elements[0]
         is_alone = len(elements) == 1 and name not in _RESERVED
         is_text = not len(first) and not first.attrib
-        if is_alone and is_text and _namespace(first) in spaces:
+        if is_alone and is_text and _namespace(first.tag) in spaces:
             extra[name] = _text(first)
         else:
             extra[f"<{name}>"] = "".join(xml.serialized(element).decode() for element in elements)
     return extra
 
 
-def _namespace(element: xml.Element) -> str:
-    return str(element.tag).rpartition("}")[0].removeprefix("{")
+def _namespace(qualified: object) -> str:
+    """Return the namespace of the qualified name of an element or attribute; empty without one."""
+    return str(qualified).rpartition("}")[0].removeprefix("{")
 
 
 def _text(element: xml.Element) -> str:
