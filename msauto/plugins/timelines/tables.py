@@ -70,9 +70,11 @@ _WRITTEN = (
 def separator_of(text: str, starts: Sequence[str] = COLUMNS["start"]) -> str:
     """Return what separates the names of a header in the first lines; empty if none of them names a start."""
     for _, line in islice(lines_of(text), _MOST_TITLES):
+        if ":" in line:  # as in SubStation
+            continue
         separator = header_delimiter(line)
         for cell in line.split(separator):
-            if cell.strip(' "').casefold() in starts and ":" not in line:  # as in SubStation
+            if cell.strip(' "').casefold() in starts:
                 return separator
     return ""
 
