@@ -8,6 +8,7 @@ and keeps it in `.hypothesis` for its next run.
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,14 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 from msauto.plugins.simulator.embedded import Simulator, empty_state
 from tests import postgres
 from tests.examples import EXPLORE
+
+# Under nohup, or in the background of a shell, these are ignored, and so by each command that a test starts and ends.
+for number, handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 settings.register_profile(
     "same", derandomize=True, database=None, deadline=None, print_blob=True, max_examples=10
