@@ -213,14 +213,10 @@ def a_newer_value(world: World) -> None:
     world.busy(what, done=random.random() < 0.3)
 
 
-@kind
-def equal_things_of_others(world: World) -> None:
-    """Another user makes the same as a task wants, at the moment of its request; then the run may be taken back."""
-    random, clip = world.random, world.alpha
-    world.ours["link_delete"] = world.server["link_delete"] = "by_title"
-    world.server.pop("link_titles", None)
-    news = world.state.databases["NEWS"]
-    makes: dict[str, tuple[dict[str, Any], Callable[[], object]]] = {
+def ask_to_make(world: World) -> tuple[str, Task, Callable[[], object]]:
+    """Add a task that makes one thing: its request, what it asks of the clip, and how another user makes the same."""
+    clip, news = world.alpha, world.state.databases["NEWS"]
+    makes: dict[str, tuple[Task, Callable[[], object]]] = {
         "CREATEMARKER": (
             {"markers": [{"at": 120, "track": "Cue Point", "title": "Ad"}]},
             lambda: clip.markers.append(mark(clip.new_uid(), 120, "Ad")),
@@ -235,12 +231,22 @@ def equal_things_of_others(world: World) -> None:
         ),
         "PUT": ({}, lambda: world.put("ad.txt", "Ad")),
     }
-    what = random.choice(list(makes))
+    what = world.random.choice(list(makes))
     desired, make = makes[what]
     if desired:
         world.ask(**desired)
     else:
         world.ticker({"guid": "ad", "file": "ad.txt", "text": "Ad"})
+    return what, desired, make
+
+
+@kind
+def equal_things_of_others(world: World) -> None:
+    """Another user makes the same as a task wants, at the moment of its request; then the run may be taken back."""
+    random = world.random
+    world.ours["link_delete"] = world.server["link_delete"] = "by_title"
+    world.server.pop("link_titles", None)
+    what, _, make = ask_to_make(world)
     world.then(what, make, random.choice(("before", "after")))
     world.faults += random.choice(
         ([], [f"status:503@{what}*1"], [f"done_status:429@{what}*1"], [f"cut_before@{what}*1"])
@@ -797,31 +803,11 @@ def titles_that_are_exchanged(world: World) -> None:
 def shows_after_the_run(world: World) -> None:
     """What a request makes is accepted, and shows after the run, or never; its clip may have another title by then."""
     random, clip, news = world.random, world.alpha, world.state.databases["NEWS"]
-    at = {"at": 120, "track": "Cue Point", "title": "Ad"}
-    makes: dict[str, tuple[Task, Callable[[], object]]] = {
-        "CREATEMARKER": (
-            {"markers": [at]},
-            lambda: clip.markers.append(mark(clip.new_uid(), 120, "Ad")),
-        ),
-        "CREATESEGMENT": (
-            {"segments": [{"number": 5, "start": 120, "duration": 10, "title": "Ad"}]},
-            lambda: clip.segments.append(part(5, 120, "Ad")),
-        ),
-        "COPYLINK": (
-            {"links": [{"folder": "Playout", "title": "Alpha tonight"}]},
-            lambda: news.add_entry(clip, "Playout", "Alpha tonight"),
-        ),
-        "PUT": ({}, lambda: world.put("ad.txt", "Ad")),
-    }
-    what = random.choice(list(makes))
-    desired, make = makes[what]
+    what, desired, make = ask_to_make(world)
     shows, is_renamed = random.random() < 0.5, random.random() < 0.5
     if desired:
-        world.ask(**desired)
         title = "Alpha, final" if is_renamed else "Alpha"
         world.again = [{"asset": {"title": title, **desired}}]
-    else:
-        world.ticker({"guid": "ad", "file": "ad.txt", "text": "Ad"})
     world.faults.append(f"swallow@{what}*1")
 
     def shown_and_renamed(_: ServerState) -> None:
