@@ -181,13 +181,18 @@ class _AssetEnd:
     # Segments: the number is the identity; else start and duration, else the title. Twins go by their number alone.
 
     def _segments(self, clip: Store, desired: Sequence[Store], only: bool) -> None:
-        counts = Counter(each["number"] for each in clip["segments"])
-        twins = [each for each in clip["segments"] if counts[each["number"]] > 1]
-        live = {each["number"]: each for each in clip["segments"] if counts[each["number"]] == 1}
-        end: list[Store] = []
         absent = [each for each in desired if each.get("state") == "absent"]
         removed = {each["number"] for each in absent if each.keys() == {"number", "state"}}
-        twins = [each for each in twins if each["number"] not in removed]
+        counts = Counter(each["number"] for each in clip["segments"])
+        twins: list[Store] = []
+        live: dict[int, Store] = {}
+        for segment in clip["segments"]:
+            number = segment["number"]
+            if counts[number] == 1:
+                live[number] = segment
+            elif number not in removed:
+                twins.append(segment)
+        end: list[Store] = []
         for sourced in absent:
             gone = Loose(self._segment(clip, sourced))
             for number, each in [*live.items()]:
@@ -197,8 +202,8 @@ class _AssetEnd:
             if sourced in absent:
                 continue
             want = self._segment(clip, sourced)
-            number = self._match(want, live) or self._moved(want, live)
-            found = live.pop(number, None)
+            matched = self._match(want, live) or self._moved(want, live)
+            found = None if matched is None else live.pop(matched, None)
             base = self._interrupted(want) if found is None else found
             made: Store = base | want
             if found is not None and made != found:

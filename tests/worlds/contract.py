@@ -382,15 +382,16 @@ class Channel:
         return [item for item in self.items if self._is_item(item, news)]
 
     def _is_item(self, item: Task, news: News) -> bool:
+        file: str = item.get("file", "")
         if "guid" not in item:  # then it is its file, as the channel shows that
-            shown = stem(item["file"]) if self.by_stem else item["file"]
-            return item["file"] == news.file or bool(shown == news.guid)
-        by_file = self.rule != "item" and (
-            item.get("file") == news.file or item["guid"] == stem(news.file)
-        )
-        if self.by_stem:  # then the playbook's user says that stems are the guids
-            by_file = by_file or stem(item.get("file", "")) == stem(news.file)
-        return bool(by_file or item["guid"] == news.guid)
+            shown = stem(file) if self.by_stem else file
+            return file == news.file or shown == news.guid
+        guid: str = item["guid"]
+        if guid == news.guid:
+            return True
+        if self.by_stem and stem(file) == stem(news.file):
+            return True  # the playbook's user says that stems are the guids
+        return self.rule != "item" and (file == news.file or guid == stem(news.file))
 
     def declares(self, effect: Effect, planned: Picture) -> bool:
         """Whether an item may become this."""

@@ -66,7 +66,21 @@ def scenario(seed: int, *kinds: str) -> Scenario:
         KINDS[kind](world)
     again = tuple(world.tasks if world.again is None else world.again)
     return Scenario(
-        seed, kinds, world.state, tuple(world.tasks), SimDialect().with_values(world.server), world.ours,
-        world.allowed, tuple(world.hooks), tuple(world.faults), world.tags, world.forks, world.undo,
-        world.by_day, world.fields_are_ours, again, tuple(world.earlier), world.clock,
-    )  # fmt: skip
+        seed,
+        kinds,
+        world.state,
+        tasks=tuple(world.tasks),
+        server=SimDialect().with_values(world.server),
+        ours=world.ours,
+        allowed=world.allowed,
+        hooks=tuple(world.hooks),
+        faults=tuple(world.faults),
+        tags=world.tags,
+        forks=world.forks,
+        undo=world.undo,
+        by_day=world.by_day,
+        fields_are_ours=world.fields_are_ours,
+        again=again,
+        earlier=tuple(world.earlier),
+        clock=world.clock,
+    )

@@ -39,6 +39,8 @@ ALONE = frozenset(
 )
 """The kinds that are not combined: they rename the clip, move all on it, or begin with what no PUT makes."""
 WRITE = "^(POST|PUT|DELETE)"
+CLOCKS = ((10, "00:00:10"), (60, "00:01:00"))
+"""Seconds, and as a time code begins."""
 
 
 def kind(trouble: Trouble) -> Trouble:
@@ -845,14 +847,18 @@ def clocks_that_jump(world: World) -> None:
 def rates_in_few_digits(world: World) -> None:
     """A rate is shown in few digits, rounded or cut, and a task writes positions as time codes."""
     random, clip = world.random, world.alpha
-    clip.rate, clip.frames = random.choice(RATES), 9000
+    clip.rate = random.choice(RATES)
+    clip.frames = 9000
     digits = random.choice((4, 4, 4, 5, 6, 10))
     exact = 10**digits / clip.rate
-    ticks = round(exact) if random.random() < 0.5 else int(exact)
-    clip.shown = {"frame_time": f"0{random.choice('.,')}{ticks:0{digits}}"}
-    seconds = random.choice((10, 60))
-    text = f"00:{seconds // 60:02}:{seconds % 60:02}{random.choice(('.00', ':00'))}"
-    world.ask(markers=[{"at": Spoken.at(seconds, text, clip.rate), "title": "Ad"}])
+    is_rounded = random.random() < 0.5
+    ticks = round(exact) if is_rounded else int(exact)
+    point = random.choice(".,")
+    clip.shown = {"frame_time": f"0{point}{ticks:0{digits}}"}
+    seconds, clock = random.choice(CLOCKS)
+    frames = random.choice((".00", ":00"))
+    at = Spoken.at(seconds, clock + frames, clip.rate)
+    world.ask(markers=[{"at": at, "title": "Ad"}])
 
 
 @kind
