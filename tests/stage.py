@@ -27,7 +27,7 @@ from msauto.model.ports import Clock
 from msauto.model.result import Result
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.resolve import resolve
-from msauto.plugins.simulator.embedded import LogEntry, Simulator
+from msauto.plugins.simulator.embedded import LogEntry, ServerState, Simulator, empty_state
 from msauto.retry_policy import RetryPolicy
 from tests.dialects.fitting import auth_of, ours_of, server_of
 from tests.dialects.pairwise import Row
@@ -36,6 +36,14 @@ BOLD = Limits(delete_assets=1000, allow_remove=1000)
 QUICK = RetryPolicy(backoff=(0.01,), read_pauses=(0.01, 0.03))
 Work = Mapping[str, Any]
 """A task, or a play: what has ``tasks``."""
+
+
+def news_with(titles: Iterable[str]) -> ServerState:
+    """The content of a server: clips of these titles, which nothing else distinguishes."""
+    state = empty_state()
+    for title in titles:
+        state.databases["NEWS"].add_clip(title, "Raw", frames=100)
+    return state
 
 
 @dataclass

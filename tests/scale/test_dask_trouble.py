@@ -17,11 +17,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from msauto.plugins.simulator.embedded import Simulator, bulk_state, empty_state
+from msauto.plugins.simulator.embedded import Simulator, bulk_state
 from msauto.secrets.redaction import encoded_forms
 from tests.cli.command_line import Desk
 from tests.cli.servers.test_cli_shared_ledger import machine, said
 from tests.clusters import Cluster, SeparateCluster, process_cluster, separate_cluster
+from tests.stage import news_with
 
 pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("dask")]
 
@@ -33,10 +34,7 @@ IN_FLIGHT = 16
 
 @pytest.fixture
 def sim() -> Iterator[Simulator]:
-    state = empty_state()
-    for title in TITLES:
-        state.databases["NEWS"].add_clip(title, "Raw", frames=100)
-    with Simulator(state=state) as simulator:
+    with Simulator(state=news_with(TITLES)) as simulator:
         yield simulator
 
 

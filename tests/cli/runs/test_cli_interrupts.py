@@ -31,11 +31,6 @@ def sim() -> Iterator[Simulator]:
         yield simulator
 
 
-@pytest.fixture
-def desk(sim: Simulator, tmp_path: Path) -> Desk:
-    return Desk(tmp_path, sim.url)
-
-
 def until(condition: Callable[[], object], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():

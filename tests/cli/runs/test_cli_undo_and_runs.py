@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -19,6 +18,7 @@ from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Plan
 from msauto.plugins.simulator.embedded import SimMarker, Simulator, empty_state
 from tests.cli.command_line import Desk
+from tests.stage import news_with
 
 FLAGS = ("-i", "inventory.yml", "--state-dir", "state")
 TITLES = ("A", "B", "C")
@@ -26,16 +26,8 @@ TITLES = ("A", "B", "C")
 
 @pytest.fixture
 def sim() -> Iterator[Simulator]:
-    state = empty_state()
-    for title in TITLES:
-        state.databases["NEWS"].add_clip(title, "Raw", frames=100)
-    with Simulator(state=state) as simulator:
+    with Simulator(state=news_with(TITLES)) as simulator:
         yield simulator
-
-
-@pytest.fixture
-def desk(tmp_path: Path, sim: Simulator) -> Desk:
-    return Desk(tmp_path, sim.url)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -17,10 +17,11 @@ import pytest
 
 from msauto.errors import LedgerError
 from msauto.plugins.postgres import postgres_store
-from msauto.plugins.simulator.embedded import Simulator, empty_state
+from msauto.plugins.simulator.embedded import Simulator
 from tests import postgres
 from tests.cli.command_line import Desk, Said
 from tests.conftest import require_postgres
+from tests.stage import news_with
 from tests.unit.ledger.test_shared_ledger import end_sessions
 
 TITLES = [f"EP{number:03}" for number in range(6)]
@@ -28,10 +29,7 @@ TITLES = [f"EP{number:03}" for number in range(6)]
 
 @pytest.fixture
 def sim() -> Iterator[Simulator]:
-    state = empty_state()
-    for title in TITLES:
-        state.databases["NEWS"].add_clip(title, "Raw", frames=100)
-    with Simulator(state=state) as simulator:
+    with Simulator(state=news_with(TITLES)) as simulator:
         yield simulator
 
 

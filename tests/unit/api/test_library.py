@@ -32,7 +32,8 @@ from msauto.model.events import Event, RequestSending, RunStarted
 from msauto.model.plan import PlanOptions
 from msauto.model.result import RunDetails
 from msauto.plugins.simulator import rehearse as rehearse_command
-from msauto.plugins.simulator.embedded import Simulator, empty_state
+from msauto.plugins.simulator.embedded import Simulator
+from tests.stage import news_with
 
 COMMENT = {"name": "Describe", "asset": {"title": "Film", "fields": {"comment": "Ready"}}}
 DELETED = {"asset": {"title": "Film", "state": "absent"}}
@@ -44,10 +45,7 @@ MANY = {
 
 @pytest.fixture
 def sim() -> Iterator[Simulator]:
-    state = empty_state()
-    for title in ("Film", "Logo", "Promo"):
-        state.databases["NEWS"].add_clip(title, "Raw", frames=100)
-    with Simulator(state=state) as simulator:
+    with Simulator(state=news_with(("Film", "Logo", "Promo"))) as simulator:
         yield simulator
 
 
