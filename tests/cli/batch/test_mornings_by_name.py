@@ -9,9 +9,10 @@ import pytest
 
 from msauto.plugins.simulator.embedded import Simulator
 from msauto.plugins.simulator.embedded.state import SimMarker
-from tests.cli.command_line import Desk, Said
+from tests.cli.batch.test_cli_batch import HEAD, STATE, batch, run
+from tests.cli.command_line import Desk
 
-STATE = ("--state-dir", "state")
+JOBS = {"tonight": {"playbooks": "play.yml"}}
 EXACTLY: dict[str, Any] = {
     "asset": {
         "title": "EP001",
@@ -23,15 +24,8 @@ EXACTLY: dict[str, Any] = {
 
 @pytest.fixture
 def night(desk: Desk) -> Desk:
-    jobs = {"tonight": {"playbooks": "play.yml", "inventory": "inventory.yml"}}
-    schedule = {"at": "03:10", "tz": "Europe/Oslo"}
-    night = {"name": "nightly", "schedule": schedule, "jobs": jobs, "pages": {"dir": "pages"}}
-    desk.write("batch.yml", night)
+    batch(desk, JOBS, pages="pages")
     return desk
-
-
-def run(desk: Desk, *arguments: str) -> Said:
-    return desk.run("batch", "run", "batch.yml", *arguments, *STATE)
 
 
 def page(desk: Desk) -> str:
@@ -49,8 +43,8 @@ def test_a_refused_job_names_what_it_would_delete(night: Desk) -> None:
     assert line in page(night)
     assert line in night.run("history", "last", *STATE).out
     runs = night.run("history", "--format", "json", *STATE).json
-    batch = next(run["run"] for run in runs if not run["job"])
-    assert line in night.run("report", batch, *STATE).out
+    of_batch = next(each["run"] for each in runs if not each["job"])
+    assert line in night.run("report", of_batch, *STATE).out
 
 
 def test_many_deletions_that_were_refused_are_counted(night: Desk, sim: Simulator) -> None:
@@ -114,8 +108,7 @@ def test_two_stations_of_one_ledger_do_not_share_nights(
     for title in ("EP001", "Nobody"):
         desk = Desk(tmp_path_factory.mktemp("station"), sim.url)
         jobs = {"tonight": {"playbooks": "play.yml", "inventory": "inventory.yml"}}
-        schedule = {"at": "03:10", "tz": "Europe/Oslo"}
-        desk.write("batch.yml", {"name": "nightly", "schedule": schedule, "jobs": jobs})
+        desk.write("batch.yml", {**HEAD, "jobs": jobs})  # no settings: it is known by its file
         desk.comment("x", title)
         codes.append(desk.run("batch", "run", "batch.yml", *state).code)
         status = desk.run("batch", "status", "batch.yml", "--format", "json", *state).json
@@ -129,10 +122,7 @@ def test_a_missed_window_shows_in_the_status(night: Desk) -> None:
     night.comment("x")
     half_a_day_away = datetime.now(UTC) + timedelta(hours=12)
     window = {"from": f"{half_a_day_away:%H}:00", "to": f"{half_a_day_away:%H}:59"}
-    schedule = {"at": window["from"], "tz": "UTC"}
-    jobs = {"tonight": {"playbooks": "play.yml", "inventory": "inventory.yml"}}
-    batch = {"name": "nightly", "schedule": schedule, "window": window, "jobs": jobs}
-    night.write("batch.yml", batch)
+    batch(night, JOBS, schedule={"at": window["from"], "tz": "UTC"}, window=window)
     assert run(night).code == 4
     assert "  missed: " in night.run("batch", "status", "batch.yml", *STATE).out
 
@@ -164,11 +154,9 @@ def test_one_recording_clip_on_three_servers_in_two_jobs(
             hosts[name] = {"server": {"url": server.url}, "database": "NEWS"}
         night.inventory(hosts)
         night.comment("x")
-        job = {"playbooks": "play.yml", "inventory": "inventory.yml"}
-        schedule = {"at": "03:10", "tz": "Europe/Oslo"}
         night.environment["COLUMNS"] = "80"
-        batch = {"name": "nightly", "schedule": schedule, "jobs": {"first": job, "second": job}}
-        night.write("batch.yml", batch)
+        job = JOBS["tonight"]
+        batch(night, {"first": job, "second": job})
         said = run(night)
         told = [line for line in said.out.splitlines() if line.startswith("  ")]
         assert len(told) <= 6, said.out
