@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -18,6 +17,7 @@ from msauto.ledger.ledger import Ledger
 from msauto.model.plan import Plan
 from msauto.plugins.simulator.embedded import SimMarker, Simulator, empty_state
 from tests.cli.command_line import Desk
+from tests.cli.runs.test_cli_interrupts import until
 from tests.stage import news_with
 
 FLAGS = ("-i", "inventory.yml", "--state-dir", "state")
@@ -28,13 +28,6 @@ TITLES = ("A", "B", "C")
 def sim() -> Iterator[Simulator]:
     with Simulator(state=news_with(TITLES)) as simulator:
         yield simulator
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end, "what the test waits for did not come"
-        time.sleep(0.01)
 
 
 def all_three(desk: Desk) -> str:
@@ -246,7 +239,7 @@ def test_a_target_that_is_half_done_is_planned_anew(desk: Desk, sim: Simulator) 
     }
     sim.faults.add("delay:1@POST")
     with desk.start("apply", desk.play(task), *FLAGS, "--yes") as process:
-        wait_for(lambda: any(sim.faults.hits().values()))
+        until(lambda: any(sim.faults.hits().values()), 30)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130
     sim.faults.clear()
