@@ -7,7 +7,7 @@ wrote is left alone, with a warning; what cannot be undone gives a warning as we
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -53,10 +53,10 @@ def undo_run(
     source = TaskSource(f"run {run}", task=f"Undo of {run}")
     work: dict[str, list[Intent]] = {}
     warnings: list[str] = []
-    is_chosen = choice.among([record.target.name for record in details.targets])
+    is_chosen = choice.among(_titles(details))
     for number, record in enumerate(details.targets):
         target, made = record.target, record.made
-        is_other = is_chosen is not None and not is_chosen([target.name, target.id.name])
+        is_other = is_chosen is not None and not is_chosen([target.name, target.title_after])
         if not made or is_other or target.server not in specs:
             continue
         try:
@@ -75,6 +75,13 @@ def undo_run(
             work.setdefault(target.server, []).append(_intent(context, details, number))
     servers = tuple(ServerIntents(specs[name], tuple(intents)) for name, intents in work.items())
     return ResolvedPlaybooks(servers, warnings=tuple(warnings))
+
+
+def _titles(details: RunDetails) -> Iterator[str]:
+    """Yield the titles of the targets before the run and after it, only if they are asked for: all are decoded."""
+    for record in details.targets:
+        yield record.target.name
+        yield record.target.title_after
 
 
 def _context(record: TargetRecord, spec: ServerSpec, source: TaskSource) -> UndoContext:
