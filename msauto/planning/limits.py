@@ -86,9 +86,7 @@ def _forbidden(code: str, globs: Sequence[str], target: Target) -> Iterator[Refu
 
 def _names_of(target: Target) -> list[str]:
     """Return the titles of a target and the folders that contain it: its home folder, and those of its links."""
-    names = [target.name]
-    if not target.address_after.namespace:
-        names.append(target.address_after.name)
+    names = [target.name, target.title_after]
     for change in target.changes:
         if ASPECTS[change.aspect].deletes == "link":
             names += place_names(parse_folder(change.key), target.database)
