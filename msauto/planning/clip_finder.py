@@ -14,7 +14,7 @@ from msauto.errors import MsautoError
 from msauto.model.clip_entries import are_one_clip, clip_key, is_listed_in
 from msauto.model.desired import Desired, DesiredAsset, Sourced, TitleRef
 from msauto.model.facts import Facts, Need
-from msauto.model.identity import lives_in, same_folder, same_text
+from msauto.model.identity import is_known_otherwise, lives_in, same_folder, same_text
 from msauto.model.live import Asset, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
@@ -203,7 +203,7 @@ class ClipFinder:
         if desired is not None or _needs_clip(member):
             check_entry(member.entry, answer.asset, member.intent.source)
         listed, answered = member.entry.link_id, answer.asset.link_id
-        is_another_entry = None not in (listed, answered) and listed != answered
+        is_another_entry = is_known_otherwise(listed, answered)
         if is_another_entry and isinstance(desired, DesiredAsset):
             place = show_folder((*member.entry.folder, member.entry.title))
             why = f"the title of {place} leads to another (link_id {answered}, not {listed})"
