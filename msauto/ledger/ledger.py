@@ -265,11 +265,9 @@ class Ledger:
     def copy_memory_to(self, target: Ledger, urls: Mapping[str, str]) -> None:
         """Copy what is remembered of some servers to another ledger, each by the URL that it has there."""
         for url, there in {**urls, "": ""}.items():  # what is of no server is of all of them
-            for table, columns in (("memory", 9), ("clip", 9)):
+            for table in ("memory", "clip"):
                 rows = self._store.read(f"SELECT * FROM {table} WHERE server = ?", (url,))  # noqa: S608
-                places = ", ".join("?" * columns)
-                write = f"INSERT INTO {table} VALUES ({places})"  # noqa: S608 - our own names
-                target._store.write(write, *((there, *row[1:]) for row in rows))
+                _insert(target._store, table, [(there, *row[1:]) for row in rows])
 
     # Workers on other machines: with a shared ledger only --------------------------------------------------------
 
@@ -432,8 +430,7 @@ def copy_tables(source: Store, target: Store) -> dict[str, int]:
             raise RefusedError(f"the ledger {target.name} is not empty", remedy=remedy)
         for table in TABLES:
             for rows in _chunks(source, table):
-                places = ", ".join("?" * len(rows[0]))
-                target.write(f"INSERT INTO {table} VALUES ({places})", *rows)  # noqa: S608 - our own names
+                _insert(target, table, rows)
         target.continue_numbers()
         for table in TABLES:
             if _digest(source, table) != _digest(target, table):
@@ -442,6 +439,13 @@ def copy_tables(source: Store, target: Store) -> dict[str, int]:
                     remedy="copy again while no msauto runs; if it fails again, a disk is damaged",
                 )
         return count_rows(target)
+
+
+def _insert(store: Store, table: str, rows: list[Row]) -> None:
+    """Write whole rows of a table."""
+    if rows:
+        places = ", ".join("?" * len(rows[0]))
+        store.write(f"INSERT INTO {table} VALUES ({places})", *rows)  # noqa: S608 - our own names
 
 
 def _chunks(store: Store, table: str) -> Iterator[list[Row]]:
