@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field, structs
 
-from msauto.model.fields import ATTRIBUTE_OF_CLIP, NUMBERS, SEGMENT_NAMES
+from msauto.model.fields import NUMBER_OF_CLIP, NUMBERS, SEGMENT_NAMES
 from msauto.model.live import (
     Asset,
     ClipAttributes,
@@ -37,9 +37,7 @@ def kind_of_fact(name: str) -> str:
     """Return what a fact is that is never a text; empty for another one."""
     if name == "finalized":
         return "true or false"
-    attribute = ATTRIBUTE_OF_CLIP.get(name)
-    is_number = attribute is not None and (attribute.is_number or attribute.kind == "decimal")
-    if is_number or name in {"fps", "rate", "duration", "link_id"}:
+    if name in NUMBER_OF_CLIP or name in {"fps", "rate", "duration"}:
         return "a number"
     return ""
 
