@@ -124,7 +124,6 @@ def _why_invalid(text: str) -> str:
     return f"{text[:60]!r} is not a valid time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames"
 
 
-@lru_cache(maxsize=64)
 def nominal_rate(rate: Fraction) -> int:
     """Return the frames per second that a time code counts: 30 for 30000/1001."""
     return -(-rate.numerator // rate.denominator)
