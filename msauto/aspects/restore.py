@@ -69,10 +69,10 @@ class Restore(Aspect):
         if is_there:
             context.builder.hold(effect)
             context.builder.settled += [(doubt.item, None, "") for doubt in doubts]
+            return
         for doubt in doubts:
-            if not is_there:
-                tell_doubt(context, "the high-resolution file", doubt, "it is not on disk")
-        if is_there or doubts:
+            tell_doubt(context, "the high-resolution file", doubt, "it is not on disk")
+        if doubts:
             return
         if context.asset.archive == "":
             raise refuse(
