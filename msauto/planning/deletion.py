@@ -219,16 +219,18 @@ async def check_renaming(
     else:
         listing = await reader.read_folder(database, asset.folder)
         entries = () if listing is None else tuple(listing.entries)
-    own: list[Entry] = []
+    has_own = False
     others: list[Entry] = []
     for entry in entries:
         is_at_home = lives_in(asset, entry.folder) is not False
         if not is_at_home or compare_clips(asset, entry).answer != "same":
             continue
-        is_own = has_answered(asset, entry) and same_text(entry.title, title)
-        (own if is_own else others).append(entry)
+        if has_answered(asset, entry) and same_text(entry.title, title):
+            has_own = True
+        else:
+            others.append(entry)
     verb = "is"
-    if own:
+    if has_own:
         verb = "may be"
         is_known = is_undo or bool(clip.address.namespace)
         others = [] if is_known else await _of_one_clip(reader, database, asset, others)
