@@ -18,7 +18,7 @@ from msauto.model.live import Asset, Folder
 from msauto.model.plan import Action, Address, Basis, Change, Outside, Request, Settlement, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
-from msauto.model.snapshot import AspectName, Effect, Json, Snapshot
+from msauto.model.snapshot import AspectName, Effect, Json, Snapshot, Thing
 
 
 class Phase(Enum):
@@ -396,13 +396,17 @@ BETWEEN = "segment-between:"
 """Prefix of the item of a segment that was deleted to be created again, until it is."""
 
 
-def last_writer(memory: Mapping[str, Json]) -> str:
-    """Return the newest run that left a thing of a target; empty if none is remembered."""
-    runs: list[str] = []
+def things_left(memory: Mapping[str, Json]) -> Iterator[tuple[Thing, Json, str]]:
+    """Yield each thing that runs left of a target, with its value then, and the run."""
     for item, known in memory.items():
         if item.startswith(LEFT) and isinstance(known, list):
-            runs.append(str(known[1]))
-    return max(runs, default="")
+            aspect, _, key = item.removeprefix(LEFT).partition(":")
+            yield (aspect, key), known[0], str(known[1])
+
+
+def last_writer(memory: Mapping[str, Json]) -> str:
+    """Return the newest run that left a thing of a target; empty if none is remembered."""
+    return max([run for _, _, run in things_left(memory)], default="")
 
 
 def answer_told(remembered: Mapping[str, Json]) -> str:

@@ -15,7 +15,6 @@ from msauto.aspects.aspect import Reads
 from msauto.aspects.downloads import fetched_file
 from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.plan_builder import (
-    LEFT,
     TASK,
     PlanBuilder,
     PlanContext,
@@ -24,6 +23,7 @@ from msauto.aspects.plan_builder import (
     is_kept,
     last_writer,
     refuse,
+    things_left,
 )
 from msauto.aspects.positions import InAndOut
 from msauto.circuit_breaker import cause_of
@@ -625,10 +625,8 @@ def _gone(found: SkippedTarget) -> str:
 def _left_things(memory: Mapping[str, Json]) -> dict[str, Reads]:
     """Return the reads of what runs have left of a clip, by aspect."""
     left: dict[str, set[str]] = {}
-    for item in memory:
-        if item.startswith(LEFT):
-            aspect, _, key = item.removeprefix(LEFT).partition(":")
-            left.setdefault(aspect, set()).add(key)
+    for (aspect, key), _, _ in things_left(memory):
+        left.setdefault(aspect, set()).add(key)
     return {aspect: ASPECTS[aspect].needs(keys) for aspect, keys in left.items()}
 
 

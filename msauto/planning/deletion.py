@@ -14,7 +14,7 @@ from msgspec import structs
 from msauto.aspects import ASPECTS, snapshot_of
 from msauto.aspects.comparison import entry_called
 from msauto.aspects.link import cannot_be_set, why_ambiguous
-from msauto.aspects.plan_builder import LEFT, refuse
+from msauto.aspects.plan_builder import refuse, things_left
 from msauto.errors import PlanningError
 from msauto.model.clip_entries import (
     MOST_LINKS,
@@ -99,12 +99,9 @@ def changed_by_others(recalled: RecalledItems, live: LiveTarget, title: str) -> 
     if recalled.title and not same_text(recalled.title, title):
         changed["title"] = None
     snapshot = snapshot_of(live)
-    for item, known in recalled.items.items():
-        if not item.startswith(LEFT) or not isinstance(known, list):
-            continue
-        name, _, key = item.removeprefix(LEFT).partition(":")
+    for (name, key), left, _ in things_left(recalled.items):
         value = snapshot.get(name, {}).get(key)
-        if value is not None and ASPECTS[name].misses(known[0], value):
+        if value is not None and ASPECTS[name].misses(left, value):
             changed[f"{name} {key}".strip()] = None
     touched = {name.partition(" ")[0] for name in changed}
     for name, digest in recalled.seen.items():
