@@ -114,22 +114,21 @@ def place_names(place: Folder, database: str) -> Iterator[str]:
 class Protection:
     """The globs that protect what they match; it remembers which of them match anything, on any server.
 
-    ``read_only`` are those to which nothing may be written: of what changes, all links are looked at.
-
-    That is looked for only where something is lost, of whose database all entries are listed anyway.
+    That is looked for only where something is lost, of whose database all entries are listed anyway. Nothing may be
+    written to what ``read_only`` matches: of what changes, all links are looked at.
     """
 
-    def __init__(self, globs: Sequence[str] = (), read_only: Sequence[str] = ()) -> None:
-        self._globs = globs
+    def __init__(self, protected: Sequence[str] = (), read_only: Sequence[str] = ()) -> None:
+        self.protected = protected
         self.read_only = read_only
         self._unmatched: set[str] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._globs or self.read_only)
+        return bool(self.protected or self.read_only)
 
     async def look_at(self, places: Iterable[Folder], database: str) -> None:
         """Note which globs match one of the places of a database, or a folder that contains it."""
-        unmatched = set(self._globs if self._unmatched is None else self._unmatched)
+        unmatched = set(self.protected if self._unmatched is None else self._unmatched)
         async for place in in_turns(places):
             if not unmatched:
                 break
@@ -140,7 +139,7 @@ class Protection:
     def merge(self, other: Protection) -> None:
         """Add what the same globs matched elsewhere."""
         if other._unmatched is not None:
-            known = self._globs if self._unmatched is None else self._unmatched
+            known = self.protected if self._unmatched is None else self._unmatched
             self._unmatched = other._unmatched.intersection(known)
 
     @property

@@ -121,7 +121,7 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
             loaded[target.database] = target.changes[0].source
     context = structs.replace(context, answers=XmpAnswers(loaded))
     outcomes += await _plan_after_databases(context, of_the_rest, len(outcomes), forks)
-    if context.protection:
+    if context.protection.protected:
         await _look_for_protected(context, outcomes)
     return _survey_of(context, outcomes)
 
