@@ -51,7 +51,7 @@ def _by_value(entries: Iterable[Entry]) -> _Reporting:
 
 
 class SimilarTitles:
-    """Looks for titles in a listing of the database, which is read once, and only after an error."""
+    """Looks for titles in a listing of the database, which is read once, and only where a target is missing."""
 
     def __init__(self) -> None:
         self._left = _MOST_TITLES
