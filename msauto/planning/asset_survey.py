@@ -443,12 +443,14 @@ class AssetSurvey:
             self._context.server.name, self._group.database, clip.title
         ):
             known = record.target.clip
-            if compare_clips(known, now).answer != "other":
+            comparison = compare_clips(known, now)
+            if comparison.answer != "other":
                 continue
-            builder.warnings.append(
-                f"{clip.title}: this is another recording (created {now.create_time}) than the one that earlier runs "
-                f"wrote to (created {known.create_time})"
-            )
+            shown, was = "", comparison.evidence
+            if "create_time" in comparison.different:
+                shown, was = f" (created {now.create_time})", f"created {known.create_time}"
+            what = f"{clip.title}: this is another recording{shown} than the one that earlier runs wrote to"
+            builder.warnings.append(f"{what} ({was})")
             return
 
     def _may_go_on(
