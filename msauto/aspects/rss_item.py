@@ -166,17 +166,17 @@ class RssItems(ListAspect):
             return guid
         if desired.present or desired.file:
             return shown_names(file, shows)[0]
-        may_be = [guid]
+        names: list[str] = []
         for is_text in (True, False):
-            may_be += shown_names(default_file(guid, text=is_text), shows)
-        there = [key for key in dict.fromkeys(may_be) if key in live]
+            names += shown_names(default_file(guid, text=is_text), shows)
+        there = [key for key in dict.fromkeys((guid, *names)) if key in live]
         if len(there) > 1:
             raise refuse(
                 f"item {desired.key} may be any of the live items {' or '.join(there)}",
                 sourced.source,
                 "write the item that you mean as `file:`, as the channel shows it",
             )
-        return there[0] if there else may_be[1]
+        return there[0] if there else names[0]
 
     def unite(self, items: Sequence[ListItem]) -> Sequence[ListItem]:
         """Refuse two items that would be one file, or that the channel would show under one guid."""
