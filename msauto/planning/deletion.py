@@ -391,7 +391,8 @@ async def why_not_set(
         return cannot_be_set(key, "another clip has its title")
     entry = await _entry_at(reader, database, place)
     in_folder = None if entry is None else entry.link_id
-    if answer.link_id is not None and answer.link_id == in_folder != clip.link_id:
+    leads_to_link = answer.link_id is not None and answer.link_id == in_folder
+    if leads_to_link and in_folder != clip.link_id:
         return None
     link_ids = f"read by title: {_called(answer.link_id)}, in its folder: {_called(in_folder)}"
     why = f"its title leads to another entry, or the server does not report to which ({link_ids})"
