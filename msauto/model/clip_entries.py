@@ -163,6 +163,7 @@ def _known(clip: Asset | Entry) -> list[tuple[int, object]]:
 
 
 _LENGTH: Final = 2, True
+"""What :func:`_reported` returns of the length: its place among the values, and that it has no zone."""
 
 
 def _reported(clip: Asset | Entry) -> frozenset[object]:
