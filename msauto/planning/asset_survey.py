@@ -359,17 +359,18 @@ class AssetSurvey:
             if entries is None:
                 return SurveyedTarget("unchanged", warnings=desired.notes)
         recalled = await self._recall(clip)
+        settled = tuple(recalled.settlements)
         plan = await self._plan_context(clip, desired, runs, recalled, entries)
         builder = plan.builder
         deletion = None if entries is None or desired is None else desired.source
         if deletion is not None and self._stays(plan, recalled, deletion):
-            return SurveyedTarget("kept", warnings=tuple(builder.warnings))
+            return SurveyedTarget("kept", None, tuple(builder.warnings), settled)
         await self._plan_changes(plan, here, declared, desired, runs)
         if not await self._plan_handlers(plan, here, desired):
             left_out = self._skipped("left out", *builder.warnings)
-            left_out.settlements = tuple(recalled.settlements)
+            left_out.settlements = settled
             return left_out
-        settlements = (*recalled.settlements, *adopted(plan, recalled.kept))
+        settlements = (*settled, *adopted(plan, recalled.kept))
         if not builder.changes and (builder.is_in_doubt or not here):
             reason: SkipReason = "left out" if builder.is_in_doubt else "when"
             unwanted = self._skipped(reason, *builder.warnings)
