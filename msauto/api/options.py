@@ -66,7 +66,7 @@ _ROWS: Final = (
     ),
     Option(
         "forget_pending", "switch", "--forget-pending",
-        "Drop what earlier runs left pending (handlers, commands in doubt).", "forget_pending", fixed=True,
+        "Drop what earlier runs left pending (handlers, what is in doubt).", "forget_pending", fixed=True,
     ),
     Option("undo", "name", field="undo"),
     Option("forks", "forks", "-f, --forks N", "Targets at a time (default: connections)."),

@@ -85,7 +85,7 @@ async def make_plan(
 
     A target that cannot be planned carries its error. ``targets`` are globs of titles: the plan is that of the targets
     that they match, and a glob that matches none is an error. ``forget_pending`` drops what earlier runs left: pending
-    handlers, and commands in doubt. ``notify`` receives the progress, without secrets.
+    handlers, and what is in doubt. ``notify`` receives the progress, without secrets.
     """
     resolved, specs, choice = stage.resolved, stage.resolved.specs, TargetChoice(targets)
     protection = Protection(limits.protected, limits.read_only)

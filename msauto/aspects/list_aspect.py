@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from msgspec import UNSET, structs
+from msgspec import structs
 
 from msauto.aspects.aspect import Aspect, Live, TimelineItem, TimelinePlace, UndoContext, part_of
 from msauto.aspects.comparison import Attributes, Item, Items, mapping, text_of
@@ -410,7 +410,7 @@ class ListAspect(Aspect):
             if key is not None and self.differs(item.named, matching.live[key]):
                 sources.append(item.source)
         for source in sources:
-            if source.outside not in (UNSET, "overwrite"):
+            if source.minds_others:
                 why = "the server numbers them by start, so it is neither kept nor refused"
                 context.warn(
                     f"what others changed of its {self.called}s is not known: {why} ({source.place})"

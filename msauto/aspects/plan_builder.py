@@ -10,7 +10,7 @@ from enum import Enum
 from functools import lru_cache
 from operator import itemgetter
 
-from msgspec import UNSET, Struct, field, structs
+from msgspec import Struct, field, structs
 
 from msauto.errors import PlanningError
 from msauto.model.desired import TaskSource
@@ -275,7 +275,7 @@ def is_kept(
     Raises ``PlanningError`` where the task refuses.
     """
     context.builder.outside[called] = outside
-    if source.outside in (UNSET, "overwrite"):
+    if not source.minds_others:
         return False
     text = f"{' '.join(called)} was changed outside since run {outside.run}"
     if not _is_secret(context, desired):  # else the values before may be secrets, too

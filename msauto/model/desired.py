@@ -59,6 +59,11 @@ class TaskSource(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
         return SourceLocation(self.file, self.line, self.column)
 
     @property
+    def minds_others(self) -> bool:
+        """Whether the task keeps or refuses what others changed."""
+        return self.outside not in (UNSET, "overwrite")
+
+    @property
     def description(self) -> str:
         """The task and the place, as errors that compare tasks name them: ``the task 'Cards' (news.yml:9:18)``."""
         return f"the task {self.task!r} ({self.place})" if self.task else f"a task ({self.place})"

@@ -559,19 +559,18 @@ class AssetSurvey:
             return known
         reader, database = self._reader, self._group.database
         needed: list[Reads] = []
-        left = _left_things(memory)
         for name, part in desired.parts.items():
             needed.append(ASPECTS[name].reads(part, clip.asset, title))
-            removes = part.exactly if isinstance(part, DesiredList) else None
-            if removes is not None and removes.outside not in (UNSET, "overwrite") and name in left:
-                needed.append(left[name])
+            exactly = part.exactly if isinstance(part, DesiredList) else None
+            if exactly is not None and exactly.minds_others:
+                needed += _left_things(memory, (name,))
         needed += self._asked_by_where()
         if database in self._context.answers.batches:  # which makes the XMP fields unknown
             needed = [reads._replace(xmp=frozenset()) for reads in needed]
         if not desired.present:
             needed.append(Reads(links=True))
-            if desired.source.outside not in (UNSET, "overwrite"):
-                needed += left.values()
+            if desired.source.minds_others:
+                needed += _left_things(memory, ASPECTS)
         return await read_needed(reader, reader.read_folder, database, clip.address, known, needed)
 
     def _asked_by_where(self) -> list[Reads]:
@@ -625,12 +624,13 @@ def _gone(found: SkippedTarget) -> str:
     return f"gone: run {found.run} wrote it last, on {at} UTC"
 
 
-def _left_things(memory: Mapping[str, Json]) -> dict[str, Reads]:
-    """Return the reads of what runs have left of a clip, by aspect."""
+def _left_things(memory: Mapping[str, Json], aspects: Collection[str]) -> list[Reads]:
+    """Return the reads of what runs have left of these aspects of a clip."""
     left: dict[str, set[str]] = {}
     for (aspect, key), _, _ in things_left(memory):
-        left.setdefault(aspect, set()).add(key)
-    return {aspect: ASPECTS[aspect].needs(keys) for aspect, keys in left.items()}
+        if aspect in aspects:
+            left.setdefault(aspect, set()).add(key)
+    return [ASPECTS[aspect].needs(keys) for aspect, keys in left.items()]
 
 
 def _target_of(plan: PlanContext, clip: FoundClip, *, deletes: bool) -> Target:
