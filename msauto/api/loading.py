@@ -90,8 +90,7 @@ async def plan_loaded(
         stage, limits, noting, targets=given.targets, forget_pending=given.forget_pending
     )
     for agreement in loaded.agreements:
-        # What undo leaves alone needs no change either, and is not as agreed.
-        plan = agreement.hold(plan, () if given.undo else as_desired)
+        plan = agreement.hold(plan, as_desired)
     if loaded.agreements:
         plan = structs.replace(plan, refusals=refusals(plan, limits))
     return plan

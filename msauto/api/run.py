@@ -290,8 +290,13 @@ class Run(Struct, frozen=True):
                 result = await self._apply(ledger, plan, stop)
         attempt.code = attempt.code_of(result)
         is_told_why = len(result.plan.warnings) > len(ledger.warnings)
-        has_sent_nothing = not result.plan.requests and is_told_why
-        if self.loaded.inputs.given.undo and attempt.code == OK and has_sent_nothing:
+        is_as_before = result.plan.requests or result.plan.unchanged
+        if (
+            self.loaded.inputs.given.undo
+            and attempt.code == OK
+            and is_told_why
+            and not is_as_before
+        ):
             attempt.code, attempt.reason = INCOMPLETE, NOTHING_UNDONE
         return result
 

@@ -278,7 +278,7 @@ class Value(Aspect):
             return False
         required_live = context.required_live.get(f"{self.name}:{effect.key}", known)
         if required_live is not known and not is_equal(required_live, known, self):
-            context.warn(left_alone(what, known, required_live))
+            context.keep(left_alone(what, known, required_live))
             return False
         if basis != "live":
             return True

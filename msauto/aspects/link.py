@@ -367,7 +367,7 @@ class Links(ListAspect):
         if f"{self.name}:{key}" in context.required_live:
             why = why_ambiguous(title, context.live.links or ())
             if why is not None:
-                context.warn(f"link {key} cannot be undone: {why}")
+                context.keep(f"link {key} cannot be undone: {why}")
                 return
         if not context.server.dialect.removes_links:
             by_title = "set `link_delete: by_title` in the server's dialect"

@@ -548,7 +548,7 @@ class ListAspect(Aspect):
         twins = mapping(there).get(TWINS)
         if isinstance(twins, list):
             warning = f"{what} is left alone: {self.describe_twins(key, twins)}"
-        context.warn(warning)
+        context.keep(warning)
         return True
 
     def _warn_of_spared(self, context: PlanContext, matching: Matching) -> None:
@@ -560,12 +560,12 @@ class ListAspect(Aspect):
             value = matching.live[key]
             for name in self.differs(item.named, value):
                 reasons.append(f"its {name} is {value.get(name)!r}, not {item.named[name]!r}")
-            if not reasons:
-                desired_at = {kept: wanted.source.place for wanted, kept in matching.kept}
-                reasons.append(f"it is what {desired_at[key]} desires")
-            why = " and ".join(reasons)
             what = f"{self.called} {item.label} is left alone"
-            context.warn(f"{what}: {why} ({item.source.place})")
+            if reasons:
+                context.keep(f"{what}: {' and '.join(reasons)} ({item.source.place})")
+                continue
+            desired_at = {kept: wanted.source.place for wanted, kept in matching.kept}
+            context.warn(f"{what}: it is what {desired_at[key]} desires ({item.source.place})")
 
     def _expect_no_others(
         self,

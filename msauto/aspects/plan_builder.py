@@ -236,6 +236,11 @@ class PlanContext(Struct, frozen=True, eq=False):
         """Add a warning on the asset."""
         self.builder.warnings.append(f"{self.title}: {text}")
 
+    def keep(self, why: str) -> None:
+        """Note that something which others changed stays as it is, with a warning that contains the reason."""
+        self.builder.is_keeping = True
+        self.warn(why)
+
 
 def length_of(asset: Asset) -> Sequence[str]:
     """Return the facts that a position is held against; the length of a clip that is still recorded grows."""
@@ -283,8 +288,7 @@ def is_kept(
     if source.outside == "refuse":
         remedy = "change the playbook, or write `outside: overwrite` or `outside: keep`"
         raise refuse(f"{context.title}: {text}", source, remedy)
-    context.builder.is_keeping = True
-    context.warn(f"{text}; it is kept ({source.place})")
+    context.keep(f"{text}; it is kept ({source.place})")
     return True
 
 

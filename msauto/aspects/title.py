@@ -39,7 +39,7 @@ class Title(Aspect):
             return
         required_live = context.required_live.get(f"{self.name}:", live)
         if not same_text(live, str(required_live)):
-            context.warn(left_alone("the title", live, required_live))
+            context.keep(left_alone("the title", live, required_live))
             return
         outside = changed_outside(self, context, "", live)
         if outside is not None and is_kept(

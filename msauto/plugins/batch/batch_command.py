@@ -33,7 +33,7 @@ from msauto.errors import InputError, MsautoError, nearest
 from msauto.exit_codes import ERROR, INCOMPLETE, OK
 from msauto.ledger.ledger import Ledger
 from msauto.playbook.settings import load_settings
-from msauto.plugins.batch.batch_file import BatchFile, check_batch, load_batch
+from msauto.plugins.batch.batch_file import BatchFile, check_batch, load_batch, read_batch
 from msauto.plugins.batch.batch_job import BatchLog, BatchSignals
 from msauto.plugins.batch.batch_result import (
     JobStatus,
@@ -145,10 +145,10 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
     now = datetime.now(UTC)
     batch: BatchFile | None = None
     try:
-        batch = load_batch(file)
-        env = dict(os.environ)
-        problems = check_batch(batch, env, now, state_dir)
-        if notify:
+        read = read_batch(file)
+        batch, env = read.batch, dict(os.environ)
+        problems = check_batch(read, env, now, state_dir)
+        if notify and batch is not None:
             problems += Monitor(batch, env).unreachable_addresses()
     except InputError as error:
         problems = list(error.problems)

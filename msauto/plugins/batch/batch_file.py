@@ -12,13 +12,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, structs
 
 from msauto.api.inputs import tell_nothing, with_outputs, writable_by
 from msauto.api.keywords import inputs_of
+from msauto.aspects.comparison import mapping
 from msauto.codec import parse_json
+from msauto.documents.document import Path as DocumentPath
 from msauto.documents.document import Problems, SourceNode
 from msauto.documents.value_types import as_list
 from msauto.documents.writer import flow
@@ -29,7 +31,7 @@ from msauto.playbook.change_windows import DAYS, DatedFreeze, Window, freezes_be
 from msauto.playbook.file_kinds import check_kind
 from msauto.playbook.hosts import ResolveOptions
 from msauto.playbook.input_files import Files, beside, how_to_find
-from msauto.playbook.schema.schema_errors import read_as
+from msauto.playbook.schema.schema_errors import M, validate_data
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.settings_file import state_folder
 from msauto.playbook.validate import validate
@@ -134,35 +136,79 @@ class BatchFile(Struct, frozen=True):
         return names
 
 
+class ReadBatch(NamedTuple):
+    """A batch file as far as it can be read: its ``jobs``, without the keys that are wrong.
+
+    ``batch`` is ``None`` if a key is wrong; ``problems`` are all that is wrong with the file.
+    """
+
+    node: SourceNode
+    problems: Problems
+    jobs: tuple[Job, ...]
+    batch: BatchFile | None
+
+
 def load_batch(path: str) -> BatchFile:
     """Read a batch file; raises :class:`InputError` with all that is wrong."""
+    read = read_batch(path)
+    read.problems.check()
+    assert read.batch is not None
+    return read.batch
+
+
+def read_batch(path: str) -> ReadBatch:
+    """Read a batch file; raises :class:`InputError` for a file of another kind."""
     files = Files()
-    node = SourceNode(files.flawed(path))
-    files.problems.check()
+    node, problems = SourceNode(files.flawed(path)), files.problems
     check_kind(node.document, "batch")
-    args = read_as(BatchFileArgs, node.document.data, node)
-    start, hours = args.schedule, args.window
-    days = tuple(day for day in DAYS if day in (start.days or DAYS))
-    schedule = Schedule(start.at, start.tz, days, start.spread or timedelta())
-    window = Window(hours.start, hours.to, start.tz) if hours else None
-    problems = Problems()
-    problems.add(*_schedule_problems(schedule, window, node))
-    jobs: dict[str, Job] = {}
-    for name, keys in args.jobs.items():
-        job = _job(name, keys, args.defaults, node.child("jobs", name))
-        problems.add(*_job_problems(job, jobs))
-        with problems.gather():
-            read_variables(job.args.extra_vars, Level.EXTRA, job.place_of("extra_vars"))
-        jobs[name] = job
-    if args.metrics is not None and not args.metrics.file.endswith(".prom"):
+    data = mapping(node.document.data)
+    args, findings, _ = validate_data(BatchFileArgs, node.document.data, node)
+    problems.add(*[problem for _, problem in findings])
+    wrong = [found for found, _ in findings]
+    defaults = _without(wrong, DefaultArgs, data.get("defaults"), node.child("defaults"))
+    jobs: list[Job] = []
+    names: list[str] = []
+    for name, keys in mapping(data.get("jobs")).items():
+        place = node.child("jobs", name)
+        own = _without(wrong, JobArgs, keys, place)
+        if own is not None:
+            job = _job(name, own, defaults, place)
+            problems.add(*_job_problems(job, names))
+            with problems.gather():
+                read_variables(job.args.extra_vars, Level.EXTRA, job.place_of("extra_vars"))
+            jobs.append(job)
+        names.append(name)
+    batch = None
+    if args is not None:
+        batch = _batch_of(args, node, tuple(jobs))
+        problems.add(*_schedule_problems(batch.schedule, batch.window, node))
+    metrics = None if args is None else args.metrics
+    if metrics is not None and not metrics.file.endswith(".prom"):
         remedy = "use a name such as msauto.prom: the node exporter reads no others"
         problems.add(
             node.child("metrics", "file").problem(
                 "the metrics file does not end with .prom", remedy
             )
         )
-    problems.check()
-    return BatchFile(args, node, schedule, window, tuple(jobs.values()))
+    return ReadBatch(node, problems, tuple(jobs), batch)
+
+
+def _without(
+    wrong: Sequence[DocumentPath], model: type[M], keys: Any, node: SourceNode
+) -> M | None:
+    """Return a mapping as a model without its keys of which something is wrong; ``None`` if these are not one."""
+    depth = len(node.path)
+    names = {found[depth] for found in wrong if len(found) > depth and found[:depth] == node.path}
+    right = {name: value for name, value in mapping(keys).items() if name not in names}
+    return validate_data(model, right, node)[0]
+
+
+def _batch_of(args: BatchFileArgs, node: SourceNode, jobs: tuple[Job, ...]) -> BatchFile:
+    start, hours = args.schedule, args.window
+    days = tuple(day for day in DAYS if day in (start.days or DAYS))
+    schedule = Schedule(start.at, start.tz, days, start.spread or timedelta())
+    window = Window(hours.start, hours.to, start.tz) if hours else None
+    return BatchFile(args, node, schedule, window, jobs)
 
 
 def _job(name: str, args: JobArgs, defaults: DefaultArgs | None, node: SourceNode) -> Job:
@@ -219,26 +265,30 @@ def _job_problems(job: Job, earlier: Collection[str]) -> Iterator[Problem]:
 
 
 def check_batch(
-    batch: BatchFile, env: Mapping[str, str], now: datetime, state_dir: str | None
+    read: ReadBatch, env: Mapping[str, str], now: datetime, state_dir: str | None
 ) -> list[Problem]:
     """Return errors and warnings: playbooks, saved plans, freezes, clock changes, and paths that cannot be written.
 
-    ``now`` is in UTC, ``state_dir`` the folder of the ledger if it is not that of the settings.
+    Those of the jobs, also where the file has some; ``now`` is in UTC, ``state_dir`` the folder of the ledger if it is
+    not that of the settings.
     """
-    problems = Problems()
+    batch, problems = read.batch, read.problems
+    file = read.node.document.file
     settings: dict[str | None, Settings] = {}
-    for job in batch.jobs:
+    for job in read.jobs:
         with problems.gather():
             inputs = inputs_of(
                 job.playbooks,
                 **job.options,
                 state_dir=state_dir,
-                beside=batch.file,
+                beside=file,
                 now=now,
                 tell=tell_nothing,
             )
             settings[inputs.settings.file] = inputs.settings
             problems.add(*_input_problems(job, structs.replace(inputs.resolving, env=env)))
+    if batch is None:
+        return problems.ordered()
     problems.add(*_clock_problems(batch, now))
     for of_jobs in settings.values():
         problems.add(*_freeze_problems(batch, of_jobs, now))

@@ -10,7 +10,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.variables import read_extra
-from msauto.plugins.batch.batch_file import BatchFile, check_batch, load_batch
+from msauto.plugins.batch.batch_file import BatchFile, check_batch, load_batch, read_batch
 from msauto.secrets.redaction import HIDDEN
 from msauto.secrets.sources import holds_secret
 from tests.tables import table
@@ -31,18 +31,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def load(folder: Path, text: str) -> BatchFile:
+def write(folder: Path, text: str) -> str:
     file = folder / "batch.yml"
     file.write_text(text, encoding="utf-8")
-    return load_batch(str(file))
+    return str(file)
+
+
+def load(folder: Path, text: str) -> BatchFile:
+    return load_batch(write(folder, text))
 
 
 def found(folder: Path, text: str) -> list[str]:
     """Return the problems of a check, each as its line: level, line, message."""
     lines = []
-    for each in check_batch(
-        load(folder, text), {"PATH": "/usr/bin:/bin"}, NOW, str(folder / "state")
-    ):
+    read = read_batch(write(folder, text))
+    for each in check_batch(read, {"PATH": "/usr/bin:/bin"}, NOW, str(folder / "state")):
         assert each.place
         lines.append(f"{each.level} {Path(each.place.file).name}:{each.place.line}: {each.message}")
     return [line.replace(f"{folder}/", "") for line in lines]
@@ -54,6 +57,41 @@ def refused(folder: Path, text: str) -> list[str]:
     problems = caught.value.problems
     assert all(problem.place and problem.place.line for problem in problems)
     return [problem.message for problem in problems]
+
+
+def test_what_is_wrong_with_the_file_hides_nothing_of_its_jobs(folder: Path) -> None:
+    (folder / "bad.yml").write_text(PLAY.replace("fields", "field"), encoding="utf-8")
+    text = """
+name: nightly
+colour: red
+schedule: {at: "03:10", tz: UTC}
+defaults: {limit: nosuch, retry: {tims: 3}}
+metrics: {file: msauto.txt}
+jobs:
+  one: {playbooks: nosuch.yml}
+  two: {playbooks: bad.yml, forks: many}
+  three: {playbook: bad.yml}
+  four: {playbooks: site.yml, needs: [three, zz]}
+  five: {plan: nosuch.json, optional: maybe}
+"""
+    told = found(folder, text)
+    lines = [line.split(" ", 1)[1] for line in told]
+    numbers = [int(line.split(":")[1]) for line in lines if line.startswith("batch")]
+    assert numbers == sorted(numbers)
+    assert {3, 5, 8, 9, 10, 11, 12} <= {*numbers}
+    for part in (
+        "bad.yml:2: unknown key 'field'",
+        "batch.yml:5: unknown key 'tims'",
+        "batch.yml:8: 'nosuch.yml' not found",
+        "batch.yml:11: 'zz' is not an earlier job",
+        "batch.yml:12: 'nosuch.json' does not exist yet",
+    ):
+        assert any(line.startswith(part) for line in lines), (part, lines)
+
+
+def test_what_is_wrong_beside_the_jobs_hides_nothing_of_them(folder: Path) -> None:
+    told = found(folder, f"{HEAD}metrics: {{file: msauto.txt}}\njobs: {{a: {{playbooks: b.yml}}}}")
+    assert [line.split(" ")[1] for line in told] == ["batch.yml:3:", "batch.yml:4:"]
 
 
 def test_values(folder: Path) -> None:
