@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import PurePath
-from typing import Any, Self
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -196,7 +196,10 @@ def outside_node(name: str, text: str = "") -> SourceNode:
 
 
 class Problems:
-    """Collects problems, each once, in order of place."""
+    """Collects problems, each once, in order of place.
+
+    A ``with`` block collects those of an :class:`InputError` raised in it, and continues.
+    """
 
     def __init__(self, *problems: Problem) -> None:
         self._problems: dict[tuple[SourceLocation | None, str], Problem] = {}
@@ -208,16 +211,13 @@ class Problems:
         for problem in problems:
             self._problems.setdefault((problem.place, problem.message), problem)
 
-    def gather(self) -> Self:
-        """Collect the problems of an :class:`InputError` raised in its ``with`` block, and continue."""
-        return self
-
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if isinstance(error, InputError):
-            self.add(*error.problems)
-        return isinstance(error, InputError)
+        if not isinstance(error, InputError):
+            return False
+        self.add(*error.problems)
+        return True
 
     def __bool__(self) -> bool:
         return bool(self._problems)

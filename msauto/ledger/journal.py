@@ -399,7 +399,7 @@ class _ClipIndex:
     """The clips of one database, by their titles and by each value that they report."""
 
     def __init__(self, clips: Iterable[_KeptClip]) -> None:
-        self._titled = defaultdict[str, _Clips](dict)
+        self.titled = defaultdict[str, _Clips](dict)
         self._reporting = defaultdict[tuple[str, object], _Clips](dict)
         self._by_key: _Clips = {}
         for kept in clips:
@@ -421,14 +421,12 @@ class _ClipIndex:
 
     def _groups_of(self, kept: _KeptClip) -> list[_Clips]:
         values = identifying_values(kept.clip)
-        return [self._titled[kept.title], *map(self._reporting.__getitem__, values.items())]
-
-    def titled(self, title: str) -> Iterable[_KeptClip]:
-        """Return the clips of a title."""
-        return self._titled.get(title, {}).values()
+        return [self.titled[kept.title], *map(self._reporting.__getitem__, values.items())]
 
     def like(self, clip: ClipIdentity) -> Sequence[_KeptClip]:
         """Return those that agree with a clip in a value: of its values, the one that the fewest have finds them."""
+        if not self._by_key:
+            return []
         fewest: tuple[_Clips, ...] = ()
         count = _MOST_ALIKE + 1
         values = identifying_values(clip)
@@ -514,7 +512,7 @@ class ClipMemory(ABC):
         """Return the clips of a title: for a few titles of a database one by one, then from all of its clips."""
         self._asked[database] += 1
         if database in self._indexes or self._asked[database] > _FEW:
-            return self._index(database).titled(title)
+            return self._index(database).titled.get(title, {}).values()
         return self._clips(database, title)
 
     def _index(self, database: _Key) -> _ClipIndex:

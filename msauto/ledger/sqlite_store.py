@@ -180,7 +180,7 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
     # The store lets one thread at a time use it: a thread commits while the others wait.
     connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False)
     try:
-        _is_ledger(connection)
+        _version_of(connection)
         verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if verdict != "ok":
             raise sqlite3.DatabaseError(f"database disk image is malformed: {verdict}")
@@ -215,9 +215,10 @@ def connect_to_read(path: Path) -> sqlite3.Connection | None:
     )
     with ExitStack() as unless_used:
         unless_used.callback(connection.close)
-        if not _is_ledger(connection):
+        version = _version_of(connection)
+        if version is None:
             return None
-        for statement in upgrade(_version(connection), to_read=True):
+        for statement in upgrade(version, to_read=True):
             connection.execute(statement)
         unless_used.pop_all()
     return connection
@@ -236,31 +237,27 @@ def _make_private(path: Path) -> None:
         os.close(folder)
 
 
-def _is_ledger(connection: sqlite3.Connection) -> bool:
-    """Return whether the file is a ledger; ``False`` if it is empty."""
+def _version_of(connection: sqlite3.Connection) -> int | None:
+    """Return the version of the ledger; ``None`` if the file is empty."""
     tables = _number(
         connection, "SELECT count(*) FROM sqlite_master"
     )  # first: another msauto may create them now
     if _number(connection, "PRAGMA application_id") == APPLICATION:
-        check_version(_version(connection))
-        return True
+        version = _number(connection, "PRAGMA user_version")
+        check_version(version)
+        return version
     if tables:
         raise ForeignError("it is a database of another program")
-    return False
+    return None
 
 
 def _create(connection: sqlite3.Connection) -> None:
     with connection:
         connection.execute("BEGIN IMMEDIATE")
-        version = _version(connection) if _is_ledger(connection) else 0
-        for statement in upgrade(version):
+        for statement in upgrade(_version_of(connection) or 0):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return _number(connection, "PRAGMA user_version")
 
 
 def _number(connection: sqlite3.Connection, query: str) -> int:

@@ -152,14 +152,12 @@ def _keys(clip: Asset | Entry) -> Iterator[object]:
     yield "title", normal_form(clip.title or "")
     if clip.link_id is not None:
         yield "link", clip.link_id
-    yield from combinations(_known(clip), _ENOUGH)
+    yield from combinations(_known(reported_values(clip)), _ENOUGH)
 
 
-def _known(clip: Asset | Entry) -> list[tuple[int, object]]:
-    """Return the values that a clip reports, with their places; one that is still recorded has no length yet."""
-    return [
-        known for known in enumerate(reported_values(clip)) if known[1] not in (None, RECORDING)
-    ]
+def _known(values: Values) -> list[tuple[int, object]]:
+    """Return the reported ones of values, with their places; a clip that is still recorded has no length yet."""
+    return [known for known in enumerate(values) if known[1] not in (None, RECORDING)]
 
 
 _LENGTH: Final = 2, True
@@ -169,7 +167,8 @@ _LENGTH: Final = 2, True
 def _reported(clip: Asset | Entry) -> frozenset[object]:
     """Return which values a clip reports; a time with a zone is not compared with one without."""
     return frozenset(
-        (place, getattr(value, "tzinfo", None) is None) for place, value in _known(clip)
+        (place, getattr(value, "tzinfo", None) is None)
+        for place, value in _known(reported_values(clip))
     )
 
 
@@ -183,9 +182,10 @@ def clip_key(asset: Asset) -> Values | None:
     positions do not count: some servers count them from the IN point of the entry.
     """
     files = asset.hires or None, asset.archive or None
-    if any(files) + len(_known(asset)) < _ENOUGH:
+    values = reported_values(asset)
+    if any(files) + len(_known(values)) < _ENOUGH:
         return None
-    return (*files, *reported_values(asset), *_content_of(asset))
+    return (*files, *values, *_content_of(asset))
 
 
 def _content_of(asset: Asset) -> Values:

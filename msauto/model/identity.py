@@ -365,5 +365,6 @@ def _text(value: str | None) -> str | None:
     return plain((value or "").strip()) or None
 
 
+@lru_cache(maxsize=1024)
 def _time(text: str | None) -> object:
     return text and (read_time(text) or text)

@@ -358,7 +358,8 @@ class AssetSurvey:
             )
             if entries is None:
                 return SurveyedTarget("unchanged", warnings=desired.notes)
-        recalled = await self._recall(clip)
+        known = self._target_id(clip)
+        recalled = await self._recall(known)
         settled = tuple(recalled.settlements)
         plan = await self._plan_context(clip, desired, runs, recalled, entries)
         builder = plan.builder
@@ -380,9 +381,9 @@ class AssetSurvey:
             state: PlannedState = "kept" if builder.is_keeping else "unchanged"
             return SurveyedTarget(state, None, tuple(builder.warnings), settlements)
         if not recalled.items and not recalled.settlements:
-            self._warn_of_another_recording(clip, builder)
+            self._warn_of_another_recording(known, builder)
         builder.look(*self._layers.depends_on)
-        target = _target_of(plan, clip, deletes=entries is not None)
+        target = _target_of(plan, clip, known.clip, deletes=entries is not None)
         outcome = finished(
             self._context, target, builder, self._layers.added_to(plan.live), settlements
         )
@@ -437,12 +438,11 @@ class AssetSurvey:
             self._reader, plan.database, plan.asset, changes, home=home, are_links=is_undo
         )
 
-    def _warn_of_another_recording(self, clip: FoundClip, builder: PlanBuilder) -> None:
+    def _warn_of_another_recording(self, target: TargetId, builder: PlanBuilder) -> None:
         """Warn that runs knew another clip under the title: what others changed since is not known of this one."""
-        now = ClipIdentity.of(clip.asset)
-        for record in self._context.memory.clips_of(
-            self._context.server.name, self._group.database, clip.title
-        ):
+        now = target.clip
+        memory = self._context.memory
+        for record in memory.clips_of(target.server, target.database, target.name):
             known = record.target.clip
             comparison = compare_clips(known, now)
             if comparison.answer != "other":
@@ -450,7 +450,7 @@ class AssetSurvey:
             shown, was = "", comparison.evidence
             if "create_time" in comparison.different:
                 shown, was = f" (created {now.create_time})", f"created {known.create_time}"
-            what = f"{clip.title}: this is another recording{shown} than the one that earlier runs wrote to"
+            what = f"{target.name}: this is another recording{shown} than the one that earlier runs wrote to"
             builder.warnings.append(f"{what} ({was})")
             return
 
@@ -475,18 +475,20 @@ class AssetSurvey:
             self._layers.depends_on.add("asset folder")
         return True
 
-    async def _recall(self, clip: FoundClip) -> RecalledItems:
-        """Return what the ledger remembers of a clip, whatever its title was then."""
-        database, asset = self._group.database, clip.asset
-        target = TargetId(
-            self._context.server.name, database, "asset", clip.title, ClipIdentity.of(asset)
+    def _target_id(self, clip: FoundClip) -> TargetId:
+        identity = ClipIdentity.of(clip.asset)
+        return TargetId(
+            self._context.server.name, self._group.database, "asset", clip.title, identity
         )
+
+    async def _recall(self, target: TargetId) -> RecalledItems:
+        """Return what the ledger remembers of a clip, whatever its title was then."""
 
         async def is_gone(kept: TargetId) -> bool:
             """Whether a title leads no longer to what may be the clip that had it: it may be this one."""
-            if same_text(kept.name, clip.title):
+            if same_text(kept.name, target.name):
                 return True
-            answer = await self._reader.read_asset(database, Address(kept.name))
+            answer = await self._reader.read_asset(target.database, Address(kept.name))
             return answer is None or compare_clips(kept.clip, answer).answer == "other"
 
         context = self._context
@@ -633,7 +635,9 @@ def _left_things(memory: Mapping[str, Json], aspects: Collection[str]) -> list[R
     return [ASPECTS[aspect].needs(keys) for aspect, keys in left.items()]
 
 
-def _target_of(plan: PlanContext, clip: FoundClip, *, deletes: bool) -> Target:
+def _target_of(
+    plan: PlanContext, clip: FoundClip, identity: ClipIdentity, *, deletes: bool
+) -> Target:
     """Return the target of an asset, without what was planned."""
     folder = None if clip.asset.folder is None else show_folder(clip.asset.folder)
     address_after = Address(clip.title) if deletes else plan.address
@@ -645,7 +649,7 @@ def _target_of(plan: PlanContext, clip: FoundClip, *, deletes: bool) -> Target:
         folder=folder,
         address=clip.address,
         address_after=address_after,
-        clip=ClipIdentity.of(clip.asset),
+        clip=identity,
         rate=clip.asset.rate,
         places=tuple(map(show_folder, plan.places)),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import NamedTuple
 
 from msgspec import structs
@@ -162,9 +162,10 @@ class ClipFinder:
         Where a server finds titles exactly, the one of another form is not deleted; a warning names it.
         """
         asked, asset = name, await self._read(name)
-        for form in sorted({normal_form(name), normal_form(name, "NFD")} - {name}):
-            if asset is None:
-                asked, asset = form, await self._read(form)
+        if asset is None:
+            for form in sorted({normal_form(name), normal_form(name, "NFD")} - {name}):
+                if asset is None:
+                    asked, asset = form, await self._read(form)
         if asset is None:
             return None
         if asked != name and all(member.intent.absent for member in part.naming):
@@ -185,8 +186,8 @@ class ClipFinder:
         what = f"{name!a} is not deleted: only {live!a} exists, whose title differs in its Unicode normalization"
         self.warnings += (f"{what}; write it exactly as the server does to delete it",)
 
-    async def _read(self, name: str) -> Asset | None:
-        return await self._reader.read_asset(self._group.database, Address(name))
+    def _read(self, name: str) -> Awaitable[Asset | None]:
+        return self._reader.read_asset(self._group.database, Address(name))
 
     # What each member declares, once the clip is found ---------------------------------------------------------
 
@@ -383,7 +384,8 @@ def former_titles(member: IntentGroupMember) -> tuple[str, ...]:
 
 def _namer(group: IntentGroup) -> IntentGroupMember:
     """Return the member that names former titles."""
-    return next(filter(former_titles, group.naming), group.naming[0])
+    naming = group.naming
+    return next(filter(former_titles, naming), naming[0])
 
 
 def _may_stay(group: IntentGroup) -> bool:

@@ -106,9 +106,9 @@ def open_hosts(options: ResolveOptions, files: Files) -> Hosts:
     """
     problems = Problems()
     extra: list[Variable] = []
-    with problems.gather():
+    with problems:
         extra = read_extra(options.extra_vars, files)
-    with problems.gather():
+    with problems:
         inventory = _inventory(options.inventories, options.server_url, files)
     if problems:
         files.problems.add(*problems.ordered())
@@ -339,12 +339,12 @@ class Hosts(Struct):
         merged: dict[str, Any] = {}
         parts: dict[str | int, SourceNode] = {}
         problems = Problems()
-        with problems.gather():
+        with problems:
             for key in server_keys(blocks, scope, keep=keep):
                 if key.name in parts:
                     continue
                 parts[key.name] = key.node
-                with problems.gather():
+                with problems:
                     value = render_data(key.value, scope, key.node, keep=keep)
                     if value is OMIT:
                         del parts[key.name]
@@ -495,12 +495,12 @@ def named_servers(
     servers: list[NamedServer] = []
     with files.tracker.secrets.redacted_errors():
         hosts = open_hosts(options, files)
-        with problems.gather():
+        with problems:
             if names is None:
                 limit = hosts.limit()
                 names = [name for name in hosts.inventory.hosts if name in limit]
             for name in dict.fromkeys(names):
-                with problems.gather():
+                with problems:
                     servers.append(_named_server(name, hosts, folder))
         problems.add(*hosts.same_servers([server.spec.name for server in servers]))
         problems.check()

@@ -57,7 +57,7 @@ def task_intents(task: Task, context: TaskContext) -> Iterator[tuple[Order, mode
     """Yield the intents of one task on one host; raises :class:`InputError` with all that is wrong."""
     problems = Problems()
     for order, scope in _scopes(task.inherited, context.scope, problems):
-        with problems.gather():
+        with problems:
             host_task = _on_host(task, context, scope)
             intent = _intent(host_task, context) if host_task else None
             notify = _notified(task, context, scope)
@@ -72,7 +72,7 @@ def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[m
     problems = Problems()
     notified: list[model.Handler] = []
     for notice in task.inherited.notify:
-        with problems.gather():
+        with problems:
             names = rendering.render_shown(notice.text, scope, notice.node, _NO_SERVER_READ)
             for name in map(str, as_list(names)):
                 for number in _handlers_called(name, task, context.play, notice.node):
@@ -105,7 +105,7 @@ def task_handlers(task: Task, context: TaskContext, order: Order) -> Iterator[mo
     """Yield the handlers of one handler task on one host, one for each item of its loop."""
     problems = Problems()
     for items, scope in _scopes(task.inherited, context.scope, problems):
-        with problems.gather():
+        with problems:
             host_task = _on_host(task, context, scope, task.name)
             if host_task is not None:
                 evaluate = host_task.evaluator(host_task.arguments())
@@ -132,7 +132,7 @@ def _scopes(
         if _is_guarded(loop, outer):
             continue
         items: list[Any] = []
-        with problems.gather():
+        with problems:
             items = _items(loop, outer)
         total += len(items)
         if total > MAX_LOOP:
@@ -308,7 +308,7 @@ class _HostTask(Struct, frozen=True):
         """Raise :class:`InputError` with each condition that does not hold, at its place."""
         problems = Problems()
         for condition in self.task.that:
-            with problems.gather():
+            with problems:
                 if not may_hold(condition):
                     why = f"the condition is false: {condition.text}"
                     if args.msg is not None:
@@ -347,15 +347,15 @@ def _intent(host_task: _HostTask, context: TaskContext) -> model.Intent | None:
     where = host_task.task.where
     problems = Problems()
     problems.add(*_too_early(host_task))
-    with problems.gather():
+    with problems:
         args = host_task.arguments()
         evaluate = host_task.evaluator(args)
-    with problems.gather():
+    with problems:
         rendering.undecided(where, host_task.scope)  # reports undefined names before any request
     target = next((name for name in TARGET_NAMES if name in data), None)
     database = ""
     if target is not None or host_task.task.module == "xmp_batch":
-        with problems.gather():
+        with problems:
             database = database_of(host_task.scope, context.server.name, context.play.node)
     problems.check()  # what is assigned above is known
     if isinstance(args, RssArgs):
@@ -383,7 +383,7 @@ def _too_early(host_task: _HostTask) -> tuple[Problem, ...]:
     if why is None:
         for name in _REF_KEYS:
             if name in host_task.data:
-                with problems.gather():
+                with problems:
                     place = host_task.node.child(name)
                     rendering.refuse_pending(
                         host_task.data[name], place, "the asset is not known yet"
@@ -391,7 +391,7 @@ def _too_early(host_task: _HostTask) -> tuple[Problem, ...]:
         return tuple(problems.ordered())
     for condition in host_task.conditions[:1]:
         problems.add(condition.node.problem(why, "remove asset from when"))
-    with problems.gather():
+    with problems:
         rendering.refuse_pending(host_task.data, host_task.node, why)
     return tuple(problems.ordered())
 

@@ -67,16 +67,16 @@ def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
         if path not in files.given:
             inventories = inventory_files(path)
         for file in inventories:
-            with problems.gather():
+            with problems:
                 if file != path:
                     files.check_inside(file, Path(path))
                 builder.add(files.flawed(file))
     problems.check()
-    with problems.gather():
+    with problems:
         builder.order_groups()
     for path in paths:
         if path not in files.given:
-            with problems.gather():
+            with problems:
                 builder.add_vars_folders(folder_of(path), files)
     problems.check()
     return builder.finish()
@@ -111,13 +111,13 @@ class _InventoryBuilder:
         data = {} if document.data is None else mark(document.data)
         check_kind(document, "inventory")
         problems = Problems()
-        with problems.gather():
+        with problems:
             read_as(InventoryFile, data, node)
         if document.broken:
             problems.add(*document.flaws)
         problems.check()
         for name, body in data.items():
-            with problems.gather():
+            with problems:
                 self._group(name, body or {}, node.child(name))
         problems.check()
 
@@ -233,7 +233,7 @@ def read_vars_folders(
         known = hosts if is_of_host else groups
         if Path(file).suffix not in _VARS_ENDINGS and name not in known:
             continue  # the name of a file may have a dot because that of its host has one
-        with problems.gather():
+        with problems:
             files.check_inside(file, folder)
             document = files.document(file)
             if name not in known:

@@ -212,7 +212,7 @@ class Loader:
         """Return the plays of a playbook, with imported plays in place of imports."""
         inherited = structs.replace(inherited, files=(*inherited.files, file))
         plays: list[Play] = []
-        with self._problems.gather():
+        with self._problems:
             for play in self._validated(file, Playbook).mappings():
                 plays += self._plays_of(play, inherited)
         return plays
@@ -250,7 +250,7 @@ class Loader:
         """Return the path of an imported file; empty for one that cannot be imported, which is reported."""
         if not isinstance(name.data, str):
             return ""
-        with self._problems.gather():
+        with self._problems:
             if isinstance(name.data, UnrenderedTemplate):
                 raise name.node.error(
                     "the name of an imported file cannot be a template", "write the name directly"
@@ -295,7 +295,7 @@ class Loader:
 
     def _role(self, name: _Part, inherited: InheritedKeys) -> Iterator[Task]:
         """Yield the tasks of a role; of a file of tasks alone it is not known where its roles are."""
-        with self._problems.gather():
+        with self._problems:
             if self._places:
                 folder = find_role(name.data, self._places, name.node)
                 yield from self._role_in(folder, name.node, inherited)
@@ -415,7 +415,7 @@ class Loader:
         alone = InheritedKeys(files=(beside(folder, "../a playbook"),))
         self._begin(alone)
         self._places = tuple(dict.fromkeys((beside(folder + "/", ".."), *self._places)))
-        with self._problems.gather():
+        with self._problems:
             list(self._role_in(folder, SourceNode(Document(folder)), alone))
 
     def task_file(self, file: str, inherited: InheritedKeys = _NOTHING) -> list[Task]:
@@ -423,7 +423,7 @@ class Loader:
         self.loaded.add(file)
         inherited = structs.replace(inherited, files=(*inherited.files, file))
         tasks: list[Task] = []
-        with self._problems.gather():
+        with self._problems:
             tasks += self._tasks(self._validated(file, TaskFile), inherited)
         return tasks
 
@@ -441,7 +441,7 @@ class Loader:
             if isinstance(text, MarkedText | MarkedTemplate) and not may_be_tagged(path):
                 self._problems.add(node.child(*path).problem(NOT_ALLOWED, ALLOWED, kind="secret"))
             if isinstance(text, UnrenderedTemplate):
-                with self._problems.gather():
+                with self._problems:
                     check_template(text, node.child(*path))
         return _Part(node, data, broken, models)
 
@@ -451,7 +451,7 @@ class Loader:
             return inherited
         variables: Sequence[Variable] = ()
         values = part.child("vars")
-        with self._problems.gather():
+        with self._problems:
             if isinstance(values.data, dict):
                 variables = read_variables(values.data, level, values.node)
         inner = structs.replace(
@@ -476,7 +476,7 @@ class Loader:
                 text = str(text).lower()
             is_expression = isinstance(text, str) and not isinstance(text, UnrenderedTemplate)
             if is_expression and text.strip():
-                with self._problems.gather():
+                with self._problems:
                     check_template(text, condition.node, expression=True)
                 yield SourceText(text, condition.node)
 

@@ -36,7 +36,7 @@ def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     files = Files(options.lookup_folders, options.documents)
     opened: list[Hosts] = []
     with files.tracker.secrets.redacted_errors():
-        with files.problems.gather():
+        with files.problems:
             opened.append(open_hosts(options, files))
         plays = _load(options, files)
         resolved = [resolve_plays(plays, hosts) for hosts in opened]
@@ -91,7 +91,7 @@ def resolve_plays(
     options = hosts.options
     problems = hosts.files.problems
     run = _Resolver(hosts, check_only)
-    with problems.gather():
+    with problems:
         run.limit = hosts.limit()
     for play in plays:
         run.play(play)
@@ -237,14 +237,14 @@ class _Resolver(Struct):
 
     def play(self, play: Play) -> None:
         """Resolve one play on all of its hosts."""
-        with self.problems.gather():
+        with self.problems:
             hosts = self.hosts_of(play)
             numbers: dict[str, int] = {}
             if hosts:
                 numbers = self._batches_of(play, hosts)
             self.played_on.update(hosts)
             for name in hosts:
-                with self.problems.gather():
+                with self.problems:
                     self._play_on(play, name, numbers[name])
         self.played += 1
 
@@ -263,7 +263,7 @@ class _Resolver(Struct):
         node = play.node
         scope = self._play_scope(play, hosts[0])
         name = str(render_shown(play.data.get("name", ""), scope, node.child("name")))
-        with self.problems.gather():
+        with self.problems:
             written: dict[str, Any] = {}
             for key in BatchKeys.model_fields:
                 if key in play.data:
@@ -285,7 +285,7 @@ class _Resolver(Struct):
         sizes: list[int | float] = []
         for index, value in enumerate(as_list(serial)):
             place = node.child(index) if isinstance(serial, list) else node
-            with self.problems.gather():
+            with self.problems:
                 sizes.append(_size(value, place))
         return sizes
 
@@ -297,7 +297,7 @@ class _Resolver(Struct):
         self.servers.setdefault(name, server)
         context = TaskContext(server, scope, play, [[] for _ in play.handlers], batch)
         for index, task in enumerate(play.handlers):  # handlers ignore tags
-            with self.problems.gather():
+            with self.problems:
                 context.handlers[index].extend(task_handlers(task, context, (self.played, index)))
         intents = list[tuple[Order, Intent]]()
         left_out = list[tuple[Order, Intent]]()
@@ -309,7 +309,7 @@ class _Resolver(Struct):
             if not is_checked and not protects:
                 continue
             made = list[tuple[Order, Intent]]()
-            with self.problems.gather() if is_checked else suppress(InputError):
+            with self.problems if is_checked else suppress(InputError):
                 made.extend(task_intents(task, context))
             if is_chosen:
                 intents += made

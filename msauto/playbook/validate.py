@@ -48,7 +48,7 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
         if role:
             roles.add(role)
             continue
-        with files.problems.gather():
+        with files.problems:
             by_kind[kind_of_file(files.flawed(path))].append(path)
     loaded = _check_playbooks(by_kind, options, files)
     loader = Loader(files, options.role_folders)
@@ -99,7 +99,7 @@ def _report_foreign(paths: Sequence[str], options: ResolveOptions, files: Files)
 def _check_batch(document: Document, problems: Problems) -> None:
     from msauto.playbook.schema.json_schema import file_model
 
-    with problems.gather():
+    with problems:
         read_as(file_model("batch"), document.data, SourceNode(document))
 
 
@@ -211,13 +211,13 @@ def _checked_hosts(
     if inventories:
         options = structs.replace(options, inventories=inventories, server_url=None)
     problems = files.problems
-    with problems.gather():
+    with problems:
         hosts = open_hosts(options, files)
         if not inventories:
             return hosts
         names = hosts.inventory.hosts
         for name in names:
-            with problems.gather():
+            with problems:
                 hosts.check_server(name)
         problems.add(*hosts.sent_openly(names))
         if not by_kind["playbook"]:
@@ -266,7 +266,7 @@ def _walked_folder(folder: Path, files: Files, foreign: list[str]) -> Iterator[s
 
 def _is_inside(file: Path, folder: Path, files: Files) -> bool:
     """Return whether a file is in the repository of a folder; a link that leads out of it is a problem."""
-    with files.problems.gather():
+    with files.problems:
         files.check_inside(str(file), folder)
         return True
     return False

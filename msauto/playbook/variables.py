@@ -15,7 +15,7 @@ from msauto.documents.document import Document, Problems, SourceNode
 from msauto.documents.value_types import is_marked, mark
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files, LookupContext
-from msauto.playbook.templates.names import AssetView, EnvView, SecretTracker, mark_text
+from msauto.playbook.templates.names import AssetView, EnvView, mark_text
 from msauto.playbook.templates.rendering import render_data
 from msauto.secrets.sources import TAG, MarkedText, holds_secret, leaves
 
@@ -111,7 +111,7 @@ def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
         )
     problems = Problems()
     for name in data:
-        with problems.gather():
+        with problems:
             check_name(name, node.child(name))
     for path, value in leaves(data):
         if str(value).startswith("ENC[AES256_GCM,"):
@@ -181,13 +181,17 @@ class Variables:
 class TemplateScope:
     """The names that a template can use; a variable is rendered when it is used, and only once."""
 
-    __slots__ = ("_busy", "_done", "_failed", "_given", "_unmarked", "surroundings", "variables")
+    __slots__ = (
+        *("_busy", "_done", "_failed", "_given", "_unmarked"),
+        *("surroundings", "tracker", "variables"),
+    )
 
     def __init__(
         self, variables: Variables, given: Mapping[str, Any], surroundings: LookupContext
     ) -> None:
         self.variables = variables
         self.surroundings = surroundings
+        self.tracker = surroundings.files.tracker
         self._given = given
         self._done: dict[str, Any] = {}
         self._failed: dict[
@@ -242,11 +246,6 @@ class TemplateScope:
         if name in self._unmarked:
             self.tracker.touched = True
         return self._done[name]
-
-    @property
-    def tracker(self) -> SecretTracker:
-        """The tracker of the secrets of the run."""
-        return self.surroundings.files.tracker
 
     def headers_of(self, row: object) -> str:
         """Return the places of the headers of CSV files whose columns a row has; empty without one."""
@@ -326,7 +325,7 @@ def read_extra(texts: Sequence[str], files: Files) -> list[Variable]:
     problems = Problems()
     variables: list[Variable] = []
     for text in texts:
-        with problems.gather():
+        with problems:
             variables += _read(text, files)
     problems.check()
     return variables

@@ -145,7 +145,6 @@ class HttpClient:
             error_answers.judge_write(reply, self.spec.dialect)
             return reply
 
-        self._check(request)
         return await self._noted(request, attempt)
 
     async def read(
@@ -169,7 +168,7 @@ class HttpClient:
                     error_answers.judge_body(reply, self.spec.dialect)
                     raise
 
-        return await self._read(request, attempt)
+        return await self._noted(request, attempt)
 
     async def read_listing(
         self, request: Request, begin: Callable[[str | None], ListingReading]
@@ -194,13 +193,13 @@ class HttpClient:
 
                 return await read_arriving(response.read, begin(charset), judge)
 
-        return await self._read(request, attempt)
+        return await self._noted(request, attempt)
 
     async def ask(self, request: Request) -> RawAnswer:
         """Send a read once and return the answer with any status, for `msauto probe`."""
         if request.method not in transport.READS:
             raise ValueError(f"{request.method} is not a read")
-        return await self._read(request, lambda: self._exchange(request), once=True)
+        return await self._noted(request, lambda: self._exchange(request), once=True)
 
     async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
         """Save the answer to a read as a complete file, or not at all; return its size in bytes.
@@ -246,7 +245,7 @@ class HttpClient:
                 total = read_whole(length, MOST_LONG, least=0)
                 return await save_body(response.read, dest, total, watch, planned)
 
-        return await self._read(request, attempt)
+        return await self._noted(request, attempt)
 
     def hide(self, text: str) -> str:
         """Return a text with the secrets of this server redacted."""
@@ -254,18 +253,15 @@ class HttpClient:
 
     # One exchange ----------------------------------------------------------------------------------------------
 
-    async def _read(
+    async def _noted(
         self, request: Request, attempt: Callable[[], Awaitable[T]], *, once: bool = False
     ) -> T:
+        """Try a request, a read again after a transient error, and report to the circuit breaker what becomes of it."""
         self._check(request)
-        self.reads += 1
-        retries = 0 if once else READ_RETRIES
-        return await self._noted(request, attempt, retries)
-
-    async def _noted(
-        self, request: Request, attempt: Callable[[], Awaitable[T]], retries: int = 0
-    ) -> T:
-        """Try a request, again after a transient error, and report to the circuit breaker what becomes of it."""
+        retries = 0
+        if request.method in transport.READS:
+            self.reads += 1
+            retries = 0 if once else READ_RETRIES
         number = 0
         while True:
             try:

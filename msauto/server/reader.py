@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from datetime import UTC, date, datetime, time
 from functools import partial
 from itertools import chain
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct, structs
@@ -66,7 +66,7 @@ class ServerReader:
 
     # Assets ----------------------------------------------------------------------------------------------------
 
-    async def read_asset(self, database: str, address: Address) -> Asset | None:
+    def read_asset(self, database: str, address: Address) -> Coroutine[Any, Any, Asset | None]:
         """Return the asset, or ``None`` if it does not exist; one that bears no title has the one asked for.
 
         Raises ``UnreadableError`` if the answer has another title than the one asked for: never the wrong clip.
@@ -95,7 +95,7 @@ class ServerReader:
                 partial(self.read_folder, database),
             )
 
-        return await self._once(("asset", database, address), read)
+        return self._once(("asset", database, address), read)
 
     async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> Xmp | None:
         """Return the XMP fields: by one request for all, or one for each name if the server needs that."""

@@ -36,11 +36,17 @@ def check_template(text: str, node: SourceNode, *, expression: bool = False) -> 
     _engine().compiled(text, node, expression=expression)
 
 
+_RENDERED = (dict, list, UnrenderedTemplate)
+"""What may hold a template, or be one."""
+
+
 def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool = False) -> Any:
     """Render all templates in plain data; raises :class:`InputError` with all problems.
 
     With ``keep``, templates that use the asset stay unrendered; without, ``UsesAssetError`` passes through.
     """
+    if not isinstance(data, _RENDERED):
+        return data
     problems = Problems()
     rendered = _render(data, names, node, (), problems, keep)
     problems.check()
@@ -49,9 +55,6 @@ def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool
     except TemplateFunctionError as error:  # one of templates that are small themselves
         raise node.error(str(error), error.remedy, kind="template") from error
     return rendered
-
-
-_RENDERED = (dict, list, UnrenderedTemplate)
 
 
 def _render(
@@ -88,7 +91,7 @@ def _render(
     except UsesAssetError:
         if not keep:
             raise
-        with problems.gather():
+        with problems:
             _engine().check_names(data, names, node)
     return data
 

@@ -174,7 +174,7 @@ def read_batch(path: str) -> ReadBatch:
         if own is not None:
             job = _job(name, own, defaults, place)
             problems.add(*_job_problems(job, names))
-            with problems.gather():
+            with problems:
                 read_variables(job.args.extra_vars, Level.EXTRA, job.place_of("extra_vars"))
             jobs.append(job)
         names.append(name)
@@ -276,7 +276,7 @@ def check_batch(
     file = read.node.document.file
     settings: dict[str | None, Settings] = {}
     for job in read.jobs:
-        with problems.gather():
+        with problems:
             inputs = inputs_of(
                 job.playbooks,
                 **job.options,
@@ -292,7 +292,7 @@ def check_batch(
     problems.add(*_clock_problems(batch, now))
     for of_jobs in settings.values():
         problems.add(*_freeze_problems(batch, of_jobs, now))
-    with problems.gather():
+    with problems:
         state = state_folder(state_dir, load_settings(None, Path(batch.file).parent).state_dir)
         problems.add(*_folder_problems(state, batch.node, "the state directory"))
     problems.add(*_output_problems(batch))

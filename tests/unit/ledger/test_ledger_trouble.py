@@ -410,6 +410,6 @@ def test_a_ledger_that_another_process_creates_meanwhile_is_no_foreign_file(
 
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.set_trace_callback(create)
-        sqlite_store._is_ledger(connection)
+        sqlite_store._version_of(connection)
         assert next(statements) > statement
-        assert sqlite_store._is_ledger(connection)
+        assert sqlite_store._version_of(connection)
