@@ -6,6 +6,7 @@ the same for both: values are ``?``, and a text is compared by its code points.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,8 +54,10 @@ def upgrade(version: int, *, to_read: bool = False) -> list[str]:
     for statement in filter(None, map(str.strip, text.split(";"))):
         _, _, name, *_ = statement.split()
         if _SINCE.get(name, 1) > version:
-            kind = "CREATE TEMP TABLE" if to_read else "CREATE TABLE"
-            statements.append(statement.replace("CREATE TABLE", kind))
+            if to_read:  # a table of a connection cannot refer to one of the ledger
+                statement = re.sub(r",\s+FOREIGN KEY .*", "", statement)
+                statement = statement.replace("CREATE TABLE", "CREATE TEMP TABLE")
+            statements.append(statement)
     if version < _SINCE["request"] and not to_read:
         statements.append(_NOTE_OF_OLDER_RUNS)
     if version < _SINCE["clip"]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from msgspec import structs
 
@@ -158,29 +159,40 @@ def test_what_is_written_grows_with_the_requests_alone(tmp_path: Path) -> None:
     assert written[1] < 2.1 * written[0], written
 
 
-def test_a_ledger_of_the_version_before_is_read_and_goes_on(tmp_path: Path) -> None:
+def make_older(place: Path | str, version: int, *lacks: str) -> None:
+    """Make a ledger one of an older msauto, which lacks these tables."""
+    dropped = [f"DROP TABLE {name}" for name in lacks]
+    if isinstance(place, Path):
+        with closing(sqlite3.connect(place / FILE)) as connection, connection:
+            for statement in (*dropped, f"PRAGMA user_version = {version}"):
+                connection.execute(statement)
+        return
+    with psycopg.connect(place) as shared:
+        shared.execute("SET search_path = msauto")
+        for statement in (*dropped, f"UPDATE ledger_version SET version = {version}"):
+            shared.execute(statement.encode())
+
+
+def test_a_ledger_of_the_version_before_is_read_and_goes_on(place: Path | str) -> None:
     """An older msauto wrote the requests of a target in progress with its record, and had no table for them."""
     begun, other = target(requests=3), target("Other", 1)
-    with Ledger.open(tmp_path, now=Time()) as ledger:
-        run = ledger.journal.start(plan(begun, other), [])
     known: tuple[RequestRecord, ...] = (
         RequestRecord("done", 1, 200, "", "2026-11-20T10:15:09.000Z", "2026-11-20T10:15:10.000Z"),
     )
     known += (RequestRecord("sending", 1, sent="2026-11-20T10:15:11.000Z"),)
-    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+    with Ledger.open(place, now=Time()) as ledger:
+        run = ledger.journal.start(plan(begun, other), [])
         row = (1, 0, "2026-11-20T10:15:09.000Z", 2, dump(known), None, "", "[]", "{}", "[]")
-        connection.execute(f"INSERT INTO record VALUES ({', '.join('?' * len(row))})", row)
-        for table in ("request", "clip", "entered"):
-            connection.execute(f"DROP TABLE {table}")
-        connection.execute("PRAGMA user_version = 6")
-    with Ledger.open(tmp_path, readonly=True) as ledger:
+        ledger._store.write(f"INSERT INTO record VALUES ({', '.join('?' * len(row))})", row)
+    make_older(place, 6, "request", "clip", "entered")
+    with Ledger.open(place, readonly=True) as ledger:
         first, second = ledger.run_details(run).targets
         assert first.requests == (*known, RequestRecord("planned"))
         assert first.begun == "2026-11-20T10:15:09.000Z"
         assert second.begun is None
         assert ledger.history()[0].summary["sent"] == 2
         assert count_rows(ledger._store)["request"] == 0
-    with Ledger.open(tmp_path, now=Time()) as ledger:
+    with Ledger.open(place, now=Time()) as ledger:
         assert ledger.journal.reopen(run, [begun, other])
         ledger.journal.settled(run, begun, 1, RequestResult("done", 200, "", 1))
         ledger.journal.sending(run, begun, 2)
@@ -425,19 +437,16 @@ def test_a_clip_that_is_gone_is_forgotten(place: Path | str) -> None:
         assert count_rows(ledger._store)["clip"] == count_rows(ledger._store)["memory"] == 0
 
 
-def test_what_an_older_ledger_remembers_is_found_and_goes_on(tmp_path: Path) -> None:
+def test_what_an_older_ledger_remembers_is_found_and_goes_on(place: Path | str) -> None:
     """It kept a clip by its title, link_id and creation time."""
-    with Ledger.open(tmp_path) as ledger:
+    with Ledger.open(place) as ledger:
         row = ("studio-a", "NEWS", "asset", CLIP.name, "7", "2026-11-20T10:00:00", "a", "1", "")
         ledger._store.write("INSERT INTO memory VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
-        for table_name in ("clip", "entered"):
-            connection.execute(f"DROP TABLE {table_name}")
-        connection.execute("PRAGMA user_version = 7")
-    with Ledger.open(tmp_path, readonly=True) as ledger:
+    make_older(place, 7, "clip", "entered")
+    with Ledger.open(place, readonly=True) as ledger:
         assert ledger.memory.recall(CLIP) == {"a": 1}
     renamed = structs.replace(CLIP, name="News, final")
-    with Ledger.open(tmp_path) as ledger:
+    with Ledger.open(place) as ledger:
         assert [record.answer for record in ledger.memory.records(renamed)] == ["unknown"]
         (record,) = ledger.memory.records(CLIP)
         ledger.memory.keep_clip(record.target, CLIP, "R", {})
