@@ -331,7 +331,7 @@ class ListAspect(Aspect):
     ) -> dict[Hashable, str]:
         """Return where a run left each live item that it made and that no task names, with its key now."""
         ours: dict[Hashable, str] = {}
-        if not (self.moves and context.is_known_clip and self.tells_by_key(context)):
+        if not (self.moves and context.is_known_clip):
             return ours
         named = {item.key for item in items}
         for key, (was, _) in self.left(context).items():
@@ -359,21 +359,23 @@ class ListAspect(Aspect):
         whole_since = context.memory.get(f"{WHOLE}{self.name}")
         if not (left or whole_since):
             return matching
-        if not self.tells_by_key(context):
-            self._warn_of_numbers(context, matching)
-            return matching
+        by_key = context.builder.left_by_key or left
+        named_keys = {*matching.explicit}.difference(
+            [item.key for item, _ in matching.present if item.ours]
+        )
         gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
 
         def stays(called: str, key: str, named: Attributes | None, source: TaskSource) -> bool:
             there = live.get(key)
+            known = by_key if key in named_keys else left
             if there is None and named is not None and not key:
                 place = self.place(named)
                 key = gone.get(place, "") if place is not None else ""
-            if key not in left:
+            if key not in known:
                 return False
             if there is not None and named is not None and not self.differs(named, there):
                 return False
-            outside = self._changed_outside(*left[key], named, there)
+            outside = self._changed_outside(*known[key], named, there)
             if outside is None:
                 return False
             desired = dict(named or {})
@@ -402,20 +404,6 @@ class ListAspect(Aspect):
                 present.append((item, key))
         removed, surplus = without(matching.removed), without(matching.surplus)
         return structs.replace(matching, present=present, removed=removed, surplus=surplus)
-
-    def _warn_of_numbers(self, context: PlanContext, matching: Matching) -> None:
-        """Warn where a task keeps or refuses what others changed, and numbers do not show which items these are."""
-        sources = [*matching.removed.values(), *matching.surplus.values()]
-        for item, key in matching.present:
-            if key is not None and self.differs(item.named, matching.live[key]):
-                sources.append(item.source)
-        for source in sources:
-            if source.minds_others:
-                why = "the server numbers them by start, so it is neither kept nor refused"
-                context.warn(
-                    f"what others changed of its {self.called}s is not known: {why} ({source.place})"
-                )
-                return
 
     def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
         """Return how a run left each item, and that run, by live key."""

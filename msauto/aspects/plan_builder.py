@@ -104,6 +104,8 @@ class PlanBuilder:
         """Something that others changed stays as it is."""
         self.is_in_doubt = False
         """Something that an accepted request made does not show, and is not made again."""
+        self.left_by_key: Mapping[str, tuple[dict[str, Json], str]] = {}
+        """How a run left each item of a list, by the key that it had then, where others have these keys now."""
         self.settled: list[tuple[str, Json, str]] = []
         """Items that the ledger is to hold, and the thing of the run that an item shows to have made it."""
         self.news = 0
@@ -346,16 +348,20 @@ def tell_doubt(context: PlanContext, what: str, doubt: Doubt, shown: str) -> Non
     )
 
 
-def settlements_of(builder: PlanBuilder, kept: Mapping[str, TargetId]) -> Iterator[Settlement]:
-    """Yield what the ledger is to hold of what was in doubt and is seen. ``kept`` has the target of each item."""
+def settlements_of(builder: PlanBuilder, kept: dict[str, TargetId]) -> Iterator[Settlement]:
+    """Yield what the ledger is to hold of what was in doubt and is seen, or has another key now.
+
+    ``kept`` has the target of each item, and gets that of a new one: it is that of the item before.
+    """
     owner: TargetId | None = None
     for item, value, thing in builder.settled:
         owner = kept.get(item, owner)
         if owner is not None:
+            kept[item] = owner
             yield Settlement(owner, item, value, thing)
 
 
-def adopted(context: PlanContext, kept: Mapping[str, TargetId]) -> Iterator[Settlement]:
+def adopted(context: PlanContext, kept: dict[str, TargetId]) -> Iterator[Settlement]:
     """Yield what the ledger is to hold of things that others have set as desired: as a run would have left them.
 
     ``kept`` has the target of each item, as the ledger knows it.

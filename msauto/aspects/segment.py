@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from msauto.aspects.aspect import SEGMENTS, TimelinePlace, UndoContext, frames_of
+from msauto.aspects.aspect import SEGMENTS, TimelinePlace, UndoContext, frames_of, part_of
 from msauto.aspects.comparison import Attributes, Item, Items, mapping, same_value, text_of
-from msauto.aspects.list_aspect import by_key, unread_items
+from msauto.aspects.list_aspect import by_key, each_of, unread_items
 from msauto.aspects.matching import ListItem, Matching
-from msauto.aspects.plan_builder import PlanContext, length_of, refuse
+from msauto.aspects.plan_builder import LEFT, MADE, PlanContext, length_of, refuse
 from msauto.aspects.positions import beyond, position_at, to_frames
 from msauto.aspects.segment_arguments import (
     DesiredSegment,
@@ -96,6 +97,8 @@ class Segments(SegmentArguments):
 
     def plan(self, context: PlanContext, part: DesiredSegments) -> None:
         """Make the segments as desired, one by one or as a segmentation."""
+        if context.memory and context.server.dialect.numbers_by_start:
+            self._follow_numbers(context)
         if part.segmentation is not None:
             if not self.unseen(context, self.live(context)):
                 plan_segmentation(self, context, part)
@@ -104,6 +107,36 @@ class Segments(SegmentArguments):
         if has_no_number or context.server.dialect.numbers_by_start:
             context.builder.look(self.name)  # which segment is meant, and which numbers are free
         super().plan(context, part)
+
+    def _follow_numbers(self, context: PlanContext) -> None:
+        """Give what is remembered of segments the numbers that their starts have now; others may have shifted them."""
+        left = self.left(context)
+        numbers_at = defaultdict[Json, list[str]](list)
+        for number, value in (part_of(self, context.live) or {}).items():
+            numbers_at[each_of(value)[0].get("start")].append(number)
+        memory, settled = context.memory, context.builder.settled
+        known: Item = {}
+        for number, (was, _) in left.items():
+            start = was.get("start")
+            numbers = numbers_at[start]
+            now = f"at {start}"  # no segment is there
+            if number in numbers:
+                now = number
+            elif numbers:
+                now = numbers[0]
+            if now in numbers:
+                numbers.remove(now)
+            if now == number:
+                continue
+            for prefix in (LEFT, MADE, ""):
+                item = f"{prefix}{self.name}:{number}"
+                if item in memory:
+                    known[f"{prefix}{self.name}:{now}"] = memory.pop(item)
+                    settled.append((item, None, ""))
+        if known:
+            context.builder.left_by_key = left
+            memory.update(known)
+            settled += [(item, value, "") for item, value in known.items()]
 
     def resolve(
         self, context: PlanContext, sourced: Sourced[DesiredSegment], live: Items

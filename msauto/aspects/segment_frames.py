@@ -313,7 +313,7 @@ class SegmentRequests:
         places: dict[ListItem, int] = {}
         for item, start in start_of.items():
             places[item] = number = bisect_left(starts, start) + 1
-            if item.key not in (None, str(number)):
+            if item.key not in (None, str(number)) and not item.ours:
                 raise refuse(
                     f"segment {item.key} would get the number {number}: this server numbers segments by their starts",
                     item.source,
