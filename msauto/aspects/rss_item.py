@@ -34,7 +34,7 @@ from msauto.model.desired import (
     Sourced,
     TaskSource,
 )
-from msauto.model.identity import plain, same_text
+from msauto.model.identity import plain
 from msauto.model.plan import Basis, Body, Change
 from msauto.model.ports import LiveTarget
 from msauto.model.requests import RSS_FIELDS, default_file, file_key, form_of, shown_names, text_of
@@ -198,7 +198,9 @@ class RssItems(ListAspect):
     ) -> Sequence[ListItem]:
         """Return what the tasks ask of each item; refuse what may be on air although nothing shows as it."""
         items = super()._resolved(context, desired, live)
-        files = _LiveFiles(live, context.server.dialect)
+        named = {item.key for item in items}
+        nobodys = {key: value for key, value in live.items() if key not in named}
+        files = _LiveFiles(nobodys, context.server.dialect)
         for item in items:
             if not item.present and item.key not in live and not context.required_live:
                 self._check_gone(context, item, live, files)
@@ -207,7 +209,10 @@ class RssItems(ListAspect):
     def _check_gone(
         self, context: PlanContext, item: ListItem, live: Items, files: _LiveFiles
     ) -> None:
-        """Refuse an item that is to be absent, and that a live one may be; one of another guid is another."""
+        """Refuse an item that is to be absent, and that a live one may be which no task names.
+
+        By its guid alone, it may be in one of two files.
+        """
         file, nameless = item.named.get("file"), self._nameless(context)
         if nameless and (file or not live):
             raise refuse(
@@ -215,14 +220,16 @@ class RssItems(ListAspect):
                 item.source,
                 "remove it on the server, because the interface deletes by guid, and take the task out",
             )
-        for other in files.others(str(file or item.key), item.key):
-            if not file and not same_text(other, item.key):
-                continue
-            raise refuse(
-                f"item {item.label} is to be absent, and its file may be that of the live item {other}",
-                item.source,
-                f"write `guid: {other}` if you mean that item, or {_SET_DIALECT}",
-            )
+        its_files = [str(file)]
+        if not file:
+            its_files = [default_file(item.label, text=is_text) for is_text in (True, False)]
+        for its_file in its_files:
+            for other in files.others(its_file, item.key):
+                raise refuse(
+                    f"item {item.label} is to be absent, and its file may be that of the live item {other}",
+                    item.source,
+                    f"write `guid: {other}` if you mean that item, or {_SET_DIALECT}",
+                )
 
     def _nameless(self, context: PlanContext) -> str:
         """Describe the live items without a guid; empty if each has one."""
@@ -251,8 +258,17 @@ class RssItems(ListAspect):
                 item.source,
                 remedy,
             )
-        if live.get(key, {}).get("file") == file:
+        there = live.get(key, {})
+        if there.get("file") == file:
             return
+        is_known_file = key in live and there.get("file", key) == file
+        shows_files = dialect.rss_guid != "item"
+        if not (is_known_file or shows_files) and self._nameless(context):
+            raise refuse(
+                f"item {label} is put as {file}, which may be the file of {self._nameless(context)}",
+                item.source,
+                f"give that one a guid or remove it on the server; or {_SET_DIALECT}",
+            )
         for name in names:
             if name != key:
                 context.builder.look(f"{self.name} {name}")
