@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -39,10 +40,14 @@ _ENCODINGS: Final = re.compile(
     r"(?i)(?:ascii|big5|cp|euc|gb|iso|koi8|latin|mac|shift|utf|windows)[\w-]*"
 )
 """Encodings of texts; others that Python has, such as punycode, take long."""
+_NO_TEXT: Final = ("the file is not a text", "export its content as a text, such as CSV")
 
 
 def decode(content: bytes, encoding: str = "") -> str:
-    """Return the text of a file: by its byte order mark, else UTF-16 if every second byte is 0, else UTF-8."""
+    """Return the text of a file: by its byte order mark, else UTF-16 if every second byte is 0, else UTF-8.
+
+    NUL and SUB at the end fill the blocks of old systems; another NUL is in no text.
+    """
     marked = next((name for mark, name in _BYTE_ORDER_MARKS if content.startswith(mark)), None)
     wide = ""
     if b"\x00" in content[:2]:
@@ -50,8 +55,10 @@ def decode(content: bytes, encoding: str = "") -> str:
     try:
         if encoding and not _ENCODINGS.fullmatch(encoding):
             raise LookupError
-        return content.decode(marked or encoding or wide or "utf-8")
+        text = content.decode(marked or encoding or wide or "utf-8").rstrip("\0\x1a")
     except UnicodeDecodeError as error:
+        if b"\0" in content:
+            raise TextFileError(*_NO_TEXT) from error
         remedy = "save it as UTF-8, or name its encoding: encoding='cp1252'"
         line = content.count(b"\n", 0, error.start) + 1
         raise TextFileError(
@@ -61,6 +68,9 @@ def decode(content: bytes, encoding: str = "") -> str:
         raise TextFileError(
             f"unknown encoding {encoding!r}", "write encoding='cp1252' or 'mac_roman'"
         ) from error
+    if "\0" in text:
+        raise TextFileError(*_NO_TEXT)
+    return text
 
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
@@ -146,6 +156,14 @@ def table_rows(text: str, separator: str = "", header: int = 1) -> tuple[list[Ro
         why = f"the file is not valid CSV: {error}"
         raise TextFileError(why, "check its quotes, and delimiter=", line) from error
     return rows, between
+
+
+def check_header(line: int, names: Iterable[str]) -> None:
+    """Raise :class:`TextFileError` for a name that two columns have: the values of one would be lost."""
+    for name, number in Counter(names).items():
+        if name and number > 1:
+            why = f"the header has the name {name!r} twice"
+            raise TextFileError(why, "rename or remove one of the columns", line)
 
 
 def header_delimiter(text: str) -> str:

@@ -18,7 +18,7 @@ from msgspec import UNSET, Struct, UnsetType, field, structs
 from msauto.documents.document import Document, MergedNode, Problems, SourceNode, outside_node
 from msauto.documents.strict_model import Model
 from msauto.documents.value_types import UnrenderedTemplate
-from msauto.errors import InputError, MsautoError, Problem, SourceLocation, nearest
+from msauto.errors import InputError, MsautoError, Problem, SourceLocation
 from msauto.file_access import WriteAccess, leads_out, repository_of
 from msauto.model.desired import OutsidePolicy
 from msauto.model.server import (
@@ -512,7 +512,8 @@ def _named_server(name: str, hosts: Hosts, folder: str) -> NamedServer:
     known = hosts.inventory.hosts
     if name not in known:
         why = f"the plan is for the server {name!r}, which the inventory does not have"
-        raise outside_node("inventory").error(why, nearest(name, known), kind="host")
+        remedy = "give the inventory that has it (-i)"
+        raise outside_node("inventory").error(why, remedy, kind="host")
     if hosts.options.server_url is not None and name not in hosts.limit():
         why = f"the plan is for the server {name!r}, and not for that of --server"
         raise outside_node("--server").error(why, "leave out --server", kind="host")

@@ -411,6 +411,10 @@ def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
             below.append(key)
     if below:
         return f"unknown key {name!r}", f"write it below {' or '.join(below)}"
+    of_tasks = fields_of(TaskArgs)
+    is_module = any(model in _models_in(of_tasks[module]) for module in MODULES)
+    if is_module and name in of_tasks and name not in MODULES:
+        return f"{name} is a key of the task", f"write {name} beside its module, not below it"
     if issubclass(model, HandlerArgs | TaskArgs):
         available = f"available modules: {', '.join(MODULES)}"
         if issubclass(model, HandlerArgs):

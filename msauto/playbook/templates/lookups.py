@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jinja2 import pass_context
@@ -17,6 +16,7 @@ from msauto.documents.document import shallow
 from msauto.documents.loader import load_yaml, plain
 from msauto.documents.text_files import (
     TextFileError,
+    check_header,
     check_json_size,
     decode,
     table_rows,
@@ -81,24 +81,32 @@ def lookup_csv(
     try:
         text = decode(content, str(encoding))
         table, between = table_rows(text, str(delimiter), header)
+        rows = [(line, list(map(as_written, cells))) for line, cells in table if cells]
+        if not rows:
+            return []
+        first, names = rows[0]
+        check_header(first, names)
     except TextFileError as error:
         raise TemplateFunctionError(f"{place}:{error.line or 1}: {error}", error.remedy) from error
-    rows = [(line, list(map(as_written, cells))) for line, cells in table if cells]
-    if not rows:
-        return []
-    first, names = rows[0]
-    for column, number in Counter(names).items():
-        if column and number > 1:
-            why = f"{place}:{first}: the header has the name {column!r} twice"
-            raise TemplateFunctionError(why, "rename or remove one of the columns")
+    has_nameless = "" in names
     for line, cells in rows:
         if len(cells) != len(names):
             why = f"{place}:{line}: the row has {len(cells)} values, and the header {len(names)} names"
             remedy = f"write {between!r} between all values, also empty ones, and quote a value that contains it; "
             remedy += "if titles are above the header, name its line: header=2"
             raise TemplateFunctionError(why, remedy)
+        if has_nameless:
+            _check_nameless(names, cells, f"{place}:{line}")
     context.files.headers.setdefault(tuple(names), {})[f"{place}:{first}"] = None
     return [dict(zip(names, cells, strict=True)) for _, cells in rows[1:]]
+
+
+def _check_nameless(names: Sequence[str], cells: Sequence[str], place: str) -> None:
+    """Raise :class:`TemplateFunctionError` for a value that no name leads to."""
+    for name, cell in zip(names, cells, strict=True):
+        if cell and not name:
+            why = f"{place}: the column of {cell[:40]!r} has no name"
+            raise TemplateFunctionError(why, "name it in the header, or remove the column")
 
 
 @template_lookup

@@ -26,8 +26,8 @@ from msauto.plugins.timelines.timeline import (
 )
 
 _TIMES = re.compile(r"(?P<start>[\d:.,]+)\s*-->\s*(?P<end>[\d:.,]+)(?:\s.*)?")
-_TAG = re.compile(r"</?(?:[A-Za-z][^<>]*)?>|<\d[\d:.]*>|\{\\[^{}]*\}")
-"""A tag of style, a time inside a cue, and an override of SubStation, such as ``{\\an8}``."""
+_TAG = re.compile(r"</?(?:[A-Za-z][^<>]*)?>|<\d[\d:.]*>|\{(?:\\[^{}]*|/?[biu])\}")
+"""A tag of style, also in braces, a time inside a cue, and an override of SubStation, such as ``{\\an8}``."""
 _LIKE_TIMES = re.compile(r"\s*-?\d.*-->|\s*\d+:\d\d:\d\d\S*\s+\S+\s+\d+:\d\d:\d\d")
 _COMMENTS = ("NOTE", "STYLE", "REGION")
 _EXTRA = "NOTE msauto "

@@ -60,7 +60,7 @@ _MARKER_ROW = re.compile(
     rf"(?:\s+(?P<duration>{_TC}))?\s+(?P<edit_track>\S+)(?:\s+(?P<title>.*))?"
 )
 """A row of the table of markers that Avid writes at the end; the name of a marker is that of its user."""
-_NO_NAME = re.compile(r"AX|BL|\d*")
+_NO_NAME = re.compile(r"AX|\d*")
 _EXTRA_PART = re.compile(r".{0,159}\S|.+")
 """A line of further values; a space at its end would be lost."""
 _HEADER = re.compile(r"(?:^|[\r\n])(?:TITLE:|FCM:|\*[ \t]*LOC:)")
@@ -164,7 +164,7 @@ def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
         for marker, frames in entry.markers:
             start = clock.position(entry.start, entry.line)
             timeline.add(replace(marker, start=start), frames)
-        is_shown = entry.reel != "BL" and entry.is_video == has_video
+        is_shown = entry.reel not in ("BL", "BLACK") and entry.is_video == has_video
         if is_shown and not entry.markers:
             _add_event(timeline, entry, clock)
     return timeline

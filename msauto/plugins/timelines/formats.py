@@ -91,7 +91,9 @@ def _read(
 def _reader_of(text: str) -> Callable[[str, TimelineClock], EditTimeline]:
     """Return the reader of a text that is not a table; raises :class:`TimelineError`."""
     if text.lstrip().startswith("<"):
-        raise TimelineError("the file is XML", "export the timeline as OTIO, or as EDL")
+        raise TimelineError(
+            "the file is XML", "export the timeline as OTIO or EDL, or captions as WebVTT or SRT"
+        )
     if text.startswith("WEBVTT") or " --> " in text[:1000]:
         return read_captions
     if is_edl(text):

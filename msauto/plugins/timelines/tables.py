@@ -17,7 +17,14 @@ from itertools import islice
 from typing import Any, Final
 
 from msauto.documents.csv_cells import as_written, csv_line
-from msauto.documents.text_files import Row, header_delimiter, lines_of, table_rows
+from msauto.documents.text_files import (
+    Row,
+    check_header,
+    header_delimiter,
+    lines_of,
+    table_rows,
+)
+from msauto.model.timecode import show_timecode
 from msauto.plugins.timelines.sheets import read_sheet
 from msauto.plugins.timelines.timeline import (
     MARKER_TEXTS,
@@ -130,12 +137,16 @@ def _places(header: Row, columns: Mapping[str, str]) -> dict[str, int]:
     named = [cell.strip().casefold() for cell in cells]
     places = {}
     for column, names in _names_of(columns).items():
-        places_of_names = [named.index(name) for name in names if name in named]
-        if places_of_names:
-            places[column] = places_of_names[0]
+        known = sorted((cell for cell in named if cell in names), key=names.index)
+        check_header(line, known)
+        if known:
+            places[column] = named.index(known[0])
         elif column in columns:
-            why = f"the header has no column {columns[column]!r}"
-            raise TimelineError(why, line=line, unknown=(names[0], named))
+            raise TimelineError(
+                f"the header has no column {columns[column]!r}",
+                line=line,
+                unknown=(names[0], named),
+            )
     if "start" not in places:
         shown = ", ".join(cells[:12])
         raise TimelineError(
@@ -191,7 +202,7 @@ def write_csv(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     for item in timeline.items():
         values: dict[str, Any] = asdict(item) | {"start": clock.show(item.start)}
         if isinstance(item, EditSegment):
-            values["duration"] = clock.show_duration(item.duration)
+            values["duration"] = show_timecode(item.duration, clock.rate, drop=clock.drop)
         else:
             values["color"] = color_of(item.track)
             values["rating"] = item.rating or ""

@@ -300,10 +300,6 @@ class TimelineClock:
         """Return the time code of a frame of the clip."""
         return show_timecode(self.first + frame, self.rate, drop=self.drop)
 
-    def show_duration(self, frames: int) -> str:
-        """Return a duration as a time code."""
-        return show_timecode(frames, self.rate, drop=self.drop)
-
     @contextmanager
     def _on(self, line: int) -> Iterator[None]:
         try:
