@@ -100,6 +100,12 @@ def with_commas(spans: Sequence[TextSpan]) -> list[TextSpan]:
     return [*separated, *spans[-1:]]
 
 
+def listing(text: str, *, hang: int = 2) -> Line:
+    """Return a line of names that is broken after commas, so that no name is in two parts."""
+    spans = [TextSpan(part) for part in text.split(", ")]
+    return Line(tuple(with_commas(spans)), hang)
+
+
 def wrap(line: Line, width: int) -> list[tuple[TextSpan, ...]]:
     """Return the rows of a line: none is wider than ``width``, spaces at the end not counted.
 

@@ -27,13 +27,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
 from math import ceil
 from operator import attrgetter, itemgetter
-from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from msgspec import Struct, structs
 
@@ -46,6 +46,7 @@ from msauto.model.snapshot import AspectName, Json
 from msauto.report.clip_timeline import Timeline, timeline_of
 from msauto.report.sanitizing import (
     NameRange,
+    display_width,
     message_lines,
     name_ranges,
     show,
@@ -82,6 +83,8 @@ MOST_LINES: Final = 400
 _MOST_DELETION_LINES: Final = 10
 """Titles up to which each deletion has a line of its own."""
 _TITLES_OF_LINE: Final = 20
+_WIDEST_SERVERS: Final = 40
+"""Columns of the names of servers in a heading; of more, their number is given."""
 _MOST_SKIPPED: Final = 100
 """How many names, or ranges of names, of skipped targets on the same servers are shown."""
 _MOST_TABLE_LINES: Final = 100
@@ -133,8 +136,7 @@ class DeletionGroup(NamedTuple):
     @property
     def place(self) -> str:
         """The servers and the database."""
-        servers = dict.fromkeys(deletion.target.server for deletion in self.deletions)
-        names = ", ".join(map(show_range, name_ranges(servers)))
+        names = names_of_servers(deletion.target.server for deletion in self.deletions)
         database = self.deletions[0].target.database
         return f"{names} · {show(database)}" if database else names
 
@@ -154,11 +156,28 @@ class DeletionGroup(NamedTuple):
 
     @property
     def facts(self) -> list[str]:
-        """What is known of all of them alike; of several titles only the folder."""
+        """What is known of each; what differs with the servers, and of several titles what they have in common."""
         if len(self.named) > 1:
-            return [*filter(None, [folder_note(self.deletions[0].target)])]
-        first, *others = [deletion.facts.items() for deletion in self.deletions]
-        return [f"{label} {value}" for label, value in first if _in_all((label, value), others)]
+            return self.common_facts
+        return self._facts([deletion.facts for deletion in self.deletions])
+
+    @property
+    def common_facts(self) -> list[str]:
+        """What several titles have in common."""
+        return self._facts(map(_common_facts, self.deletions))
+
+    def _facts(self, known: Iterable[Mapping[str, str]]) -> list[str]:
+        servers: dict[tuple[str, str], list[str]] = {}
+        for deletion, facts_of_it in zip(self.deletions, known, strict=True):
+            for fact in facts_of_it.items():
+                servers.setdefault(fact, []).append(deletion.target.server)
+        facts = []
+        for fact, names in servers.items():
+            text = " ".join(fact)
+            if len(names) < len(self.deletions):
+                text = f"{text} ({names_of_servers(names)})"
+            facts.append(text)
+        return facts
 
     @property
     def line(self) -> str:
@@ -172,17 +191,18 @@ class DeletionGroup(NamedTuple):
         return f"{self.place} · {number}: " if number > 1 else f"{self.place} · "
 
 
-def _in_all(fact: tuple[str, str], others: Iterable[Collection[tuple[str, str]]]) -> bool:
-    return all(fact in facts for facts in others)
+def names_of_servers(servers: Iterable[str]) -> str:
+    """Return the names of servers, each once, visible."""
+    return ", ".join(map(show_range, name_ranges(dict.fromkeys(servers))))
 
 
-def _deletion_groups(deletions: Iterable[Deletion], *, whole: bool) -> Iterator[DeletionGroup]:
-    """Yield deletions by title, or, where they are many, by their servers and folder."""
+def deletion_groups(deletions: Iterable[Deletion], *, whole: bool) -> Iterator[DeletionGroup]:
+    """Yield deletions by title, or, where they are many, by what they have in common."""
     titles = _grouped(deletions, _named_deletion)
     if whole or len(titles) <= _MOST_DELETION_LINES:
         yield from (DeletionGroup(tuple(group)) for group in titles.values())
         return
-    places = _grouped(titles.values(), _place_of_deletions)
+    places = _grouped(titles.values(), _common_of_deletions)
     for groups in places.values():
         for start in range(0, len(groups), _TITLES_OF_LINE):
             part = groups[start : start + _TITLES_OF_LINE]
@@ -194,11 +214,20 @@ def _named_deletion(deletion: Deletion) -> tuple[str, str, str, bool]:
     return target.database, target.name, deletion.link, bool(deletion.change.losses)
 
 
-def _place_of_deletions(alike: Sequence[Deletion]) -> tuple[Any, ...]:
-    """Return where a title is deleted; links are apart from assets."""
-    target = alike[0].target
-    servers = tuple(deletion.target.server for deletion in alike)
-    return target.database, servers, target.folder, bool(alike[0].link)
+def _common_of_deletions(alike: Sequence[Deletion]) -> tuple[Any, ...]:
+    """Return on which servers a title is deleted, and what it has in common with others there."""
+    known = []
+    for deletion in alike:
+        known.append((deletion.target.server, *_common_facts(deletion).items()))
+    return alike[0].target.database, bool(alike[0].link), tuple(known)
+
+
+def _common_facts(deletion: Deletion) -> dict[str, str]:
+    """Return what is known of an asset but its length and its age, which each has its own."""
+    facts = deletion.facts
+    facts.pop("length", None)
+    facts.pop("created", None)
+    return facts
 
 
 class ChangeKind(NamedTuple):
@@ -288,7 +317,7 @@ def _notes(change: Change, target: Target) -> str:
 class TableLine(NamedTuple):
     """A line of a table: targets of one title and the same changes, on several servers if there are several.
 
-    ``place``: the servers, where not all lines have the same. ``cells``: a change for each column.
+    ``place``: the servers, where these are not all of the table. ``cells``: a change for each column.
     """
 
     targets: tuple[Target, ...]
@@ -310,19 +339,15 @@ class TableLine(NamedTuple):
 
 
 class NamedTargets(NamedTuple):
-    """The names of targets that the same servers have in a database of the same name."""
+    """The names of targets that the same servers have in a database of the same name.
+
+    ``place``: the servers and the database, to be put before the names; empty where a heading has them.
+    """
 
     servers: tuple[str, ...]
     database: str
     ranges: tuple[NameRange, ...]
-
-    @property
-    def place(self) -> str:
-        """The servers and the database, to be put before the names."""
-        servers = ", ".join(map(show_range, name_ranges(self.servers)))
-        if self.database:
-            return f"{servers} · {show(self.database)}: "
-        return f"{servers}: "
+    place: str = ""
 
     @property
     def homes(self) -> int:
@@ -332,7 +357,12 @@ class NamedTargets(NamedTuple):
     @property
     def size(self) -> int:
         """How many targets have the names."""
-        return self.homes * sum(names.size for names in self.ranges)
+        return self.homes * self.names
+
+    @property
+    def names(self) -> int:
+        """How many names there are."""
+        return sum(names.size for names in self.ranges)
 
     def listed(self, most: int | None = None) -> str:
         """Return the names; ``most``: how many names or ranges, the others are counted."""
@@ -342,7 +372,23 @@ class NamedTargets(NamedTuple):
         return f"{', '.join(map(show_range, shown))}{more}"
 
 
-def named_targets(targets: Iterable[Target | SkippedTarget]) -> tuple[NamedTargets, ...]:
+class NamedOnServer(Protocol):
+    """What has a name on a server."""
+
+    @property
+    def server(self) -> str:
+        """The server."""
+
+    @property
+    def database(self) -> str:
+        """Its database; empty for an RSS channel."""
+
+    @property
+    def name(self) -> str:
+        """The title or name."""
+
+
+def named_targets(targets: Iterable[NamedOnServer]) -> tuple[NamedTargets, ...]:
     """Return the names of targets; servers with the same names are together."""
     places: dict[tuple[str, str], list[str]] = {}
     for target in targets:
@@ -354,7 +400,10 @@ def named_targets(targets: Iterable[Target | SkippedTarget]) -> tuple[NamedTarge
         servers.append(server)
     named = []
     for (database, ranges), servers in alike.items():
-        named.append(NamedTargets(tuple(servers), database, ranges))
+        place = names_of_servers(servers)
+        if database:
+            place = f"{place} · {show(database)}"
+        named.append(NamedTargets(tuple(servers), database, ranges, f"{place}: "))
     return tuple(named)
 
 
@@ -370,34 +419,38 @@ class TargetGroup(Struct, frozen=True):
             return target_heading(self.targets[0])
         kinds = {target.kind for target in self.targets}
         noun = KINDS[self.targets[0].kind] if len(kinds) == 1 else "target"
-        servers = {target.server for target in self.targets}
         databases = {target.database for target in self.targets if target.database}
-        parts = [_name_or_number(servers, "server")]
-        if databases:
-            parts.append(_name_or_number(databases, "database"))
+        parts = [self._servers]
+        if len(databases) == 1:
+            parts += map(show, databases)
+        elif databases:
+            parts.append(plural(len(databases), "database"))
         parts.append(plural(len(self.targets), noun))
         return " · ".join(parts)
+
+    @property
+    def _servers(self) -> str:
+        """The names of the servers, or their number if the names are long."""
+        servers = {target.server: None for target in self.targets}
+        names = names_of_servers(servers)
+        if len(servers) == 1 or display_width(names) <= _WIDEST_SERVERS:
+            return names
+        return plural(len(servers), "server")
 
     @property
     def named(self) -> tuple[NamedTargets, ...]:
         """The names of several targets, which the heading only counts; servers with the same names are together."""
         if len(self.targets) == 1:
             return ()
-        return named_targets(self.targets)
+        first, *others = named_targets(self.targets)
+        if not others and first.place.startswith(self._servers):
+            first = first._replace(place="")
+        return first, *others
 
     def name_lines(self, most: int | None = None) -> Iterator[str]:
-        """Yield a line of names for each place, of which each is named where there are several."""
-        named = self.named
-        for targets in named:
-            has_a_place = len(named) + len(targets.servers) > 2
-            place = targets.place if has_a_place else ""
-            yield f"{place}{targets.listed(most)}"
-
-
-def _name_or_number(names: set[str], noun: str) -> str:
-    if len(names) == 1:
-        return show(min(names))
-    return plural(len(names), noun)
+        """Yield a line of names for each place."""
+        for targets in self.named:
+            yield f"{targets.place}{targets.listed(most)}"
 
 
 class Block(TargetGroup, frozen=True):
@@ -423,13 +476,20 @@ class Block(TargetGroup, frozen=True):
         columns = []
         for row in self.columns:
             columns.append({id(cell.target): cell for cell in row.cells})
-        places = [", ".join(map(server_of, targets)) for targets in self.table]
-        if len(set(places)) == 1:
-            places = [""] * len(places)
-        for targets, place in zip(self.table, places, strict=True):
+        everywhere = self._place(self.targets)
+        for targets in self.table:
+            place = self._place(targets)
+            if place == everywhere:
+                place = ""
             first = id(targets[0])
             cells = tuple(column.get(first) for column in columns)
             yield TableLine(targets, place, cells)
+
+    def _place(self, targets: Iterable[Target]) -> str:
+        """Return the servers of targets, with their databases where these are several."""
+        if len({target.database for target in self.targets}) > 1:
+            return ", ".join(dict.fromkeys(map(server_of, targets)))
+        return names_of_servers(target.server for target in targets)
 
     @property
     def title(self) -> str:
@@ -494,10 +554,10 @@ class ErrorGroup(TargetGroup, frozen=True):
 
 
 class WarningGroup(NamedTuple):
-    """A warning. ``names``: the targets of ``server: name: text`` where at least 3 have the same text."""
+    """A warning. ``named``: the targets of ``server: name: text`` where at least 3 have the same text."""
 
     text: str
-    names: tuple[str, ...] = ()
+    named: tuple[NamedTargets, ...] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -505,9 +565,9 @@ class WarningGroup(NamedTuple):
         return message_lines(self.text)
 
     @property
-    def named(self) -> NamedTargets:
-        """The names of the targets."""
-        return NamedTargets((), "", name_ranges(self.names))
+    def name_lines(self) -> list[str]:
+        """A line of names for each place."""
+        return [f"{targets.place}{targets.listed()}" for targets in self.named]
 
 
 class SkippedGroup(NamedTuple):
@@ -609,7 +669,7 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
         settings_line(plan),
         tuple(blocks),
         tuple(deletions),
-        tuple(_deletion_groups(deletions, whole=not folded)),
+        tuple(deletion_groups(deletions, whole=not folded)),
         _counts(changing),
         tuple(_errors(plan)),
         tuple(_warnings(plan.warnings)),
@@ -898,16 +958,20 @@ def _counts(targets: Iterable[Target]) -> tuple[KindCount, ...]:
 
 
 def _errors(plan: Plan) -> Iterator[ErrorGroup]:
-    """Yield the targets in error, those with the same error together; their own titles may differ in it."""
+    """Yield the targets in error, those with the same error together; server and own title may differ in it."""
     groups: dict[str, list[Target]] = {}
     for target in plan.targets:
         if target.error is not None:
-            groups.setdefault(without_title(target.error, target.name), []).append(target)
+            pattern = without_title(without_server(target.error, target.server), target.name)
+            groups.setdefault(pattern, []).append(target)
     for pattern, targets in groups.items():
         errors = {target.error or "": target for target in targets}
         if len(errors) == 1:
             yield ErrorGroup(tuple(targets), next(iter(errors)))
         elif len(targets) >= FEWEST_ALIKE:
+            names = {target.name for target in targets}
+            if len(names) == 1:
+                pattern = pattern.replace(OWN_TITLE, targets[0].name)
             yield ErrorGroup(tuple(targets), pattern)
         else:
             for error, target in errors.items():
@@ -916,17 +980,27 @@ def _errors(plan: Plan) -> Iterator[ErrorGroup]:
 
 def _warnings(warnings: Iterable[str]) -> Iterator[WarningGroup]:
     """Yield the warnings, those of several targets together; the title is between the first two colons."""
-    groups: dict[str, dict[str, str]] = {}
+    groups: dict[str, dict[str, Target]] = {}
     for warning in dict.fromkeys(warnings):
         server, _, rest = warning.partition(": ")
         name, _, text = rest.partition(": ")
-        pattern = f"{server}: {without_title(text, name)}" if text else warning
-        groups.setdefault(pattern, {})[warning] = name
-    for pattern, named in groups.items():
-        if len(named) >= FEWEST_ALIKE:
-            yield WarningGroup(pattern, tuple(named.values()))
-        else:
-            yield from map(WarningGroup, named)
+        pattern = without_title(text, name) if text else warning
+        groups.setdefault(pattern, {})[warning] = Target(server, "", "asset", name)
+    for pattern, targets in groups.items():
+        if len(targets) < FEWEST_ALIKE:
+            yield from map(WarningGroup, targets)
+            continue
+        first, *others = named_targets(targets.values())
+        if not others:
+            pattern = f"{first.place}{pattern}"
+            first = first._replace(place="")
+        yield WarningGroup(pattern, (first, *others))
+
+
+def without_server(message: str, server: str) -> str:
+    """Return a message without the server and the request with which it begins; its place in a file stays."""
+    names = rf"(server {re.escape(show(server))}(, database [^:]+| at \S+)?: )?(GET \S+: )?"
+    return re.sub(rf"^(\S+:\d+:\d+: )?{names}", r"\1", message)
 
 
 def without_title(text: str, name: str) -> str:

@@ -292,7 +292,7 @@ def names_line(named: Sequence[NamedTargets], space: int | None = None) -> Line:
     spans = [TextSpan("    ")]
     shown = used = 0
     for targets in named:
-        if len(named) + len(targets.servers) > 2:
+        if targets.place:
             spans.append(TextSpan(targets.place))
         for names in targets.ranges:
             text = show_range(names)
@@ -329,8 +329,8 @@ def _warnings(warnings: Sequence[WarningGroup]) -> Iterator[Line]:
         yield words(f"Warning: {first}", "yellow")
         for line in rest:
             yield words(f"  {line}", "yellow", hang=4)
-        if group.names:
-            yield names_line([group.named])
+        if group.named:
+            yield names_line(group.named)
     if warnings:
         yield Line(())
 

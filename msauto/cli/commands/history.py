@@ -325,21 +325,26 @@ def _print_targets(details: RunDetails) -> None:
 
 
 def _print_outcomes(details: RunDetails, layout: Layout) -> None:
-    """Print what is not done, counts, and what was changed outside."""
-    from msauto.report.layout import render_lines, words
+    """Print what is not done, counts, what was deleted, and what was changed outside."""
+    from msauto.report.layout import listing, render_lines
+    from msauto.report.losses import loss_lines, losses_of
     from msauto.report.text import render_outcomes
 
     outside = []
+    changed = []
     for record in details.targets:
+        if record.outcome == "changed":
+            changed.append(record.target)
         heading = target_heading(record.target)
         for line in _outside_lines(record):
             outside.append(f"{heading}: {line}")
     more = len(outside) - _MOST_OUTSIDE
     if more > 0:
         outside[_MOST_OUTSIDE:] = [f"… and {more} more"]
-    if outside:
-        outside.append("")
-    shown = render_lines(map(words, outside), layout)
+    told = [*loss_lines(losses_of(changed)), *outside]
+    if told:
+        told.append("")
+    shown = render_lines(map(listing, told), layout)
     print_result(
         (*render_outcomes(details.result, layout), *shown, "→ for each request: add -v\n\n")
     )

@@ -23,7 +23,6 @@ from msauto.api.keywords import inputs_of
 from msauto.api.loading import Loaded, load
 from msauto.api.run import Decision, Run, RunOptions, check_plan, plan_only, refuse_stale
 from msauto.applying.apply_context import Cancellation
-from msauto.aspects import deletions_of
 from msauto.aspects.comparison import mapping, text_of
 from msauto.circuit_breaker import PASSING, cause_of
 from msauto.codec import to_json
@@ -61,24 +60,20 @@ from msauto.plugins.batch.causes import (
 from msauto.plugins.batch.schedule import open_until
 from msauto.plugins.batch.schema import AllowArgs
 from msauto.report.layout import PLAIN, Layout
+from msauto.report.losses import losses_of
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import visible
 from msauto.report.text import render_error, render_plan, render_result
 from msauto.report.texts import (
     done_outside,
-    folder_note,
-    plural,
     refusal_reason,
     show_value,
-    target_heading,
     target_key,
 )
 from msauto.secrets.redacted_plans import redact_plan
 
 _ALLOW = re.compile(r"--allow-(delete|remove) (\d+)")
 """A flag that allows what was refused; a job has a key for it."""
-_MOST_LOSING = 20
-"""How many targets of which a refused job would delete something are named."""
 _LONGEST = 60
 """Of a value that others had set: as much is in the summary."""
 
@@ -368,13 +363,11 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
         drift = _differing(changing, _named)
     elif record.check:
         would_change = _differing(changing, _with_action)
-    would_lose: tuple[str, ...] = ()
+    changed_targets = [result.target for result in outcome.targets if result.outcome == "changed"]
+    changed = Counter(target.server for target in changed_targets)
+    losses = losses_of(changed_targets)
     if code == REFUSED and record.result is None:
-        would_lose = tuple(_would_lose(changing))
-    changed = Counter[str]()
-    for result in outcome.targets:
-        if result.outcome == "changed":
-            changed[result.target.server] += 1
+        losses = losses_of(changing, would=True)
     runs = (record.run,) if record.run else ()
     skipped: list[SkippedTarget] = []
     for target in () if plan is None else plan.skipped:
@@ -395,7 +388,7 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
         skipped=tuple(skipped),
         drift=drift,
         would_change=would_change,
-        would_lose=would_lose,
+        losses=losses,
     )
 
 
@@ -433,21 +426,6 @@ def _reason(record: Attempt, plan: Plan | None, code: int) -> str:
     if allowed:
         reason += f"; to allow it, set allow: {{{', '.join(allowed)}}}"
     return reason
-
-
-def _would_lose(targets: Iterable[Target]) -> Iterator[str]:
-    """Yield what a refused job would delete or remove, each with its server and folder, and how many more."""
-    losing = [target for target in targets if target.loses]
-    for target in losing[:_MOST_LOSING]:
-        where = f"{target_heading(target)} {folder_note(target)}".rstrip()
-        if deletions_of(target):
-            yield f"would delete {where}"
-        else:
-            lost = sum([change.losses for change in target.changes])
-            yield f"would remove {plural(lost, 'item')} of {where}"
-    more = len(losing) - _MOST_LOSING
-    if more > 0:
-        yield f"and {more} more"
 
 
 def _named(change: Change) -> str:

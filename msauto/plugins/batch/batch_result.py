@@ -20,6 +20,7 @@ from msauto.plugins.batch.batch_file import BatchFile, Job
 from msauto.plugins.batch.causes import Causes
 from msauto.plugins.batch.schedule import due_starts
 from msauto.report.layout import Style, aligned, paint
+from msauto.report.losses import Losses
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import display_width, parts_of_width, visible
 from msauto.report.texts import local_time, plural
@@ -117,9 +118,8 @@ class JobResult(Struct, frozen=True, kw_only=True):
         DifferingTargets,
         Meta(description="with --check, what it would change, each with its action"),
     ] = ()
-    would_lose: Annotated[
-        tuple[str, ...],
-        Meta(description="of a refused job, what it would delete or remove: the first 20"),
+    losses: Annotated[
+        Losses, Meta(description="what it deleted or removed; refused, what it would")
     ] = ()
     last_success: Annotated[
         Moment | None, Meta(description="the end of its last run that was ok")

@@ -13,8 +13,9 @@ from msgspec import UNSET, Meta, Struct
 from msauto.circuit_breaker import BUSY_STATUSES, PASSING, UNAUTHORIZED_STATUSES
 from msauto.model.plan import CauseKind
 from msauto.model.result import Outcome, TargetResult
+from msauto.report.plan_view import without_server
 from msauto.report.result_view import NOT_DONE, result_lines, severity, without_titles
-from msauto.report.sanitizing import name_ranges, show, show_range
+from msauto.report.sanitizing import name_ranges, show_range
 from msauto.report.texts import target_key
 
 _ALL_NAMED: Final = 10
@@ -135,10 +136,10 @@ def _reason(result: TargetResult) -> tuple[str, str]:
     lines = defaultdict[str, list[str]](list)
     for kind, line in result_lines(result):
         lines[kind].append(line.strip())
-    server = re.escape(show(result.target.server))
     message = "; ".join(lines["message"][:1] + lines["difference"][:1])
-    place = rf"^(\S+:\d+:\d+: )?(server {server}(, database [^:]+| at \S+)?: )?(GET \S+: )?"
-    return re.sub(place, "", message), " ".join(lines["advice"]).removeprefix("→ ")
+    message = without_server(message, result.target.server)
+    message = re.sub(r"^\S+:\d+:\d+: ", "", message)
+    return message, " ".join(lines["advice"]).removeprefix("→ ")
 
 
 def _kind_of(

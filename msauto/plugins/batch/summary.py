@@ -24,15 +24,14 @@ from msauto.plugins.batch.batch_result import (
 )
 from msauto.plugins.batch.causes import Cause, TargetResults, results_so_far
 from msauto.report.json import dump
-from msauto.report.layout import PLAIN, Layout, Line, Style, aligned, render_lines, words
+from msauto.report.layout import PLAIN, Layout, Line, Style, aligned, listing, render_lines, words
+from msauto.report.losses import loss_lines
 from msauto.report.page_parts import PageHead, PagePart, run_part
-from msauto.report.plan_view import skipped_groups
+from msauto.report.plan_view import named_targets, names_of_servers, skipped_groups
 from msauto.report.sanitizing import (
     display_width,
-    name_ranges,
     pad,
     show,
-    show_range,
     visible,
 )
 from msauto.report.templates import template
@@ -40,6 +39,9 @@ from msauto.report.texts import count_outcomes, count_outside, local_time, plura
 
 _DRIFTING: Final = 10
 """How many lines of a job show what differs, or what it would change; the JSON holds all targets."""
+_MOST_LOSING: Final = 20
+_MOST_LOST: Final = 100
+"""How many titles that a refused job would delete are named, and how many that a job has deleted."""
 _WIDEST: Final = 40
 """The widest column before the details of a job, below which they go on."""
 _MOST_TARGETS: Final = 5000
@@ -77,7 +79,8 @@ def summarize_job(job: JobResult) -> JobSummary:
         changed = f"changed: {', '.join(counts)}"
     outcome = outcome_text(job.outcome, job.code)
     details = visible(_details_of(job))
-    lines = [*job.would_lose]
+    most = _MOST_LOSING if job.outcome == "refused" else _MOST_LOST
+    lines = [*loss_lines(job.losses, most)]
     for group in skipped_groups(job.skipped, whole=True):
         lines.append(f"skipped: {group.line}")
     return JobSummary(job, outcome, _took(job), details, causes, changed, lines)
@@ -157,24 +160,26 @@ def _came_of(job: JobResult) -> str:
 
 
 def _differing(job: JobResult) -> Iterator[str]:
-    """Yield what differs, would change, or was changed by others: equal ones of a server in one line."""
+    """Yield what differs, would change, or was changed by others: equal ones in one line."""
     note_of: Callable[[DifferingTarget], str] = _since
     targets = job.reported_drift
     if job.would_change:
         targets, note_of = job.would_change, lambda _: ""
     elif not job.drift:
         targets, note_of = job.outside, _changed_by
-    alike = defaultdict[tuple[str, str, str], list[str]](list)
+    alike = defaultdict[tuple[str, str], list[DifferingTarget]](list)
     for target in targets:
-        place = f"{target.server}/{target.database}" if target.database else target.server
-        alike[place, note_of(target), ", ".join(target.changes)].append(target.name)
-    groups = list(alike.items())
-    for (place, note, changes), names in groups[:_DRIFTING]:
-        named = ", ".join(map(show_range, name_ranges(names)))
+        alike[note_of(target), ", ".join(target.changes)].append(target)
+    groups = []
+    for (note, changes), differing in alike.items():
+        groups += [(named, note, changes) for named in named_targets(differing)]
+    for named, note, changes in groups[:_DRIFTING]:
+        place = "/".join(filter(None, (names_of_servers(named.servers), named.database)))
+        names = named.listed()
         if note_of is _since:
-            named += " differs" if len(names) == 1 else " differ"
-        yield f"{place}: {named}{note}: {changes}"
-    more = sum(len(names) for _, names in groups[_DRIFTING:])
+            names += " differs" if named.names == 1 else " differ"
+        yield f"{place}: {names}{note}: {changes}"
+    more = sum(named.size for named, _, _ in groups[_DRIFTING:])
     if more:
         yield f"{plural(more, 'more target')}; see its plan above, or --format json"
 
@@ -247,7 +252,7 @@ def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Line]:
                 yield words(f"        {line}", hang=10)
         for line in (job.changed, *job.lines):
             if line:
-                yield words(f"    {line}", hang=8)
+                yield listing(f"    {line}", hang=8)
 
 
 def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:

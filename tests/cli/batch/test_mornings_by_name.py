@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -53,8 +55,67 @@ def test_many_deletions_that_were_refused_are_counted(night: Desk, sim: Simulato
         sim.state.databases["NEWS"].add_clip(title, "Raw")
     night.play({"asset": {"title": "{{ item }}", "state": "absent"}, "loop": titles})
     out = run(night).out
-    assert out.count("would delete") == 20
+    assert len(re.findall(r"\bOld \d+", out)) == 20
     assert "and 5 more" in out
+
+
+@pytest.fixture
+def three(night: Desk, sim: Simulator, other_sim: Simulator) -> Iterator[dict[str, Simulator]]:
+    """Three servers, at a terminal of 80 columns."""
+    with Simulator() as third:
+        servers = {"oslo": sim, "bergen": other_sim, "tromso": third}
+        hosts = {}
+        for name, server in servers.items():
+            hosts[name] = {"server": {"url": server.url}, "database": "NEWS"}
+        night.inventory(hosts)
+        night.environment["COLUMNS"] = "80"
+        yield servers
+
+
+def test_60_deletions_on_3_servers_are_read_in_one_look_in_each_form(
+    night: Desk, three: dict[str, Simulator]
+) -> None:
+    titles = [f"A promo of some length {7 * number}" for number in range(20)]
+    for server in three.values():
+        for number, title in enumerate(titles):
+            folder = ("Raw", "Jingles", "Promos/2025")[number % 3]
+            server.state.databases["NEWS"].add_clip(title, folder)
+    night.play({"asset": {"title": "{{ item }}", "state": "absent"}, "loop": titles})
+
+    def is_read_in_one_look(out: str) -> None:
+        assert out.count("\n") < 40, out
+        for title in titles:
+            assert title in out
+
+    is_read_in_one_look(run(night).out)  # refused
+    is_read_in_one_look(night.run("history", "last", *STATE).out)
+    plan = ("plan", "play.yml", *STATE)
+    is_read_in_one_look(night.run(*plan).out)
+    is_read_in_one_look(night.run(*plan, "--format", "markdown").out)
+    allowed = {"tonight": {"playbooks": "play.yml", "allow": {"delete": 60}}}
+    batch(night, allowed, pages="pages")
+    is_read_in_one_look(run(night).out)  # deleted
+    for form in ("text", "markdown"):
+        is_read_in_one_look(night.run("report", "last", "--format", form, *STATE).out)
+    is_read_in_one_look(night.run("history", "last", *STATE).out)
+
+
+def test_what_was_removed_from_lists_is_named(night: Desk, three: dict[str, Simulator]) -> None:
+    for server in three.values():
+        clip = server.state.clip("EP001")
+        clip.markers.append(SimMarker(clip.new_uid(), 70, {"track": "Cue Point", "title": "Old"}))
+    night.play(EXACTLY)
+    removed = "removed 1 item of oslo, bergen, tromso · NEWS · EP001 in Raw"
+    assert removed in run(night).out
+    assert removed in night.run("history", "last", *STATE).out
+
+
+def test_what_differs_alike_on_several_servers_is_one_line(
+    night: Desk, three: dict[str, Simulator]
+) -> None:
+    night.comment("x")
+    batch(night, {"drift": {"playbooks": "play.yml", "do": "plan"}})
+    assert "drift: oslo, bergen, tromso/NEWS: EP001 differs (new): field comment" in run(night).out
 
 
 def test_a_clip_that_is_gone_is_told_each_night(night: Desk, sim: Simulator) -> None:

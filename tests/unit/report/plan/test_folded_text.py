@@ -142,6 +142,51 @@ def test_60_deletions_on_3_servers_are_read_in_one_look() -> None:
     assert shared.count("bergen, oslo, tromso · ARCHIVE · A promo of some length") == 10
 
 
+def gone_of(server: str, number: int, folder: str = "Raw", **more: Any) -> Target:
+    """An asset that is deleted; ``more`` is known of it."""
+    facts = {"folder": folder, "frames": 250, "create_time": "2026-11-13T10:00:00", **more}
+    deletion = change("delete", "asset", "", facts, reversible=False)
+    return structs.replace(
+        film(),
+        name=f"Promo {7 * number}",
+        server=server,
+        folder=folder,
+        places=(),
+        changes=(deletion,),
+    )
+
+
+def test_a_deletion_is_listed_in_its_own_folder_on_each_server() -> None:
+    targets = []
+    for number in range(12):
+        targets.append(gone_of("oslo", number))
+        folder = "Archive" if number % 2 else "Raw"
+        targets.append(gone_of("bergen", number, folder))
+    flowing = " ".join(text_of(plan_of(*targets), width=80).split())
+    assert "6: Promo 0, Promo 14, Promo 28, Promo 42, Promo 56, Promo 70 in Raw -" in flowing
+    assert "Promo 63, Promo 77 in Raw (oslo), in Archive (bergen)" in flowing
+
+
+def test_equal_titles_that_are_not_alike_on_all_servers_stay_on_one_line() -> None:
+    targets = []
+    for minute, server in enumerate(("oslo", "bergen", "tromso")):
+        for number in range(10):
+            targets.append(gone_of(server, number, create_time=f"2026-11-13T10:0{minute}:00"))
+    text = text_of(plan_of(*targets), width=80)
+    assert text.count("oslo, bergen, tromso · ARCHIVE · Promo") == 10
+    flowing = " ".join(text.split())
+    assert "created 2026-11-13T10:00:00 (oslo), created 2026-11-13T10:01:00 (bergen)" in flowing
+    assert text.count("\n") < 50
+
+
+def test_a_clip_that_links_show_is_apart_in_a_long_list_of_deletions() -> None:
+    targets = [gone_of("oslo", number) for number in range(12)]
+    targets[3] = structs.replace(targets[3], places=("Playout/Tonight/Promo 21",))
+    flowing = " ".join(text_of(plan_of(*targets)).split())
+    assert "- oslo · ARCHIVE · Promo 21 in Raw" in flowing
+    assert "also shown as Playout/Tonight/Promo 21" in flowing
+
+
 def test_titles_with_commas_are_told_apart_in_a_list_of_deletions() -> None:
     gone = [structs.replace(film(), name=f"A, B {7 * number}") for number in range(30)]
     assert '"A, B 7", "A, B 14"' in text_of(plan_of(*gone), width=1000)

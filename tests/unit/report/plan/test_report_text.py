@@ -148,6 +148,4 @@ def test_one_error_of_several_servers_names_all_of_them() -> None:
             *(structs.replace(episode(), server=name, error="no connection") for name in ("a", "b"))
         )
     )
-    assert text.startswith(
-        "2 servers · NEWS · 2 assets\n    a, b · NEWS: Evening News\n  error: no connection\n"
-    )
+    assert text.startswith("a, b · NEWS · 2 assets\n    Evening News\n  error: no connection\n")

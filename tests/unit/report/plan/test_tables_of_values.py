@@ -60,7 +60,8 @@ def promos(count: int) -> Plan:
 def test_a_table_reads_as_agreed(width: int) -> None:
     text = text_of(promos(30), width=width)
     check_golden(f"table-{width}.txt", text)
-    assert len(text.partition("\n\n")[0].splitlines()) == 33
+    heading = 2 if width == 80 else 1
+    assert len(text.partition("\n\n")[0].splitlines()) == heading + 32
 
 
 def test_a_table_that_does_not_fit_is_a_list() -> None:
@@ -130,3 +131,17 @@ def test_cells_are_whole_however_narrow_the_table_is(
     assert max(display_width(line.rstrip("\n")) for line in shown) <= width
     cells = "".join(in_ascii(cell) if ascii_only else cell for row in rows for cell in row)
     assert not Counter(re.sub(r"\s", "", cells)) - Counter("".join(shown))
+
+
+def test_a_row_names_servers_only_where_these_are_not_all() -> None:
+    values = {"comment": ("", "Week 48"), "user_0": ("", "x")}
+    targets = []
+    for number in range(12):
+        for server in SERVERS[: 2 + number % 2]:
+            row = {**values, "comment": ("", f"Week 48 of {number}")}
+            targets.append(promo(f"PROMO {number:03}", server, row))
+    page = text_of(plan_of(*targets), width=80)
+    assert page.startswith("bergen, oslo, tromso · NEWS · 30 assets with changes of the same")
+    assert '  PROMO 000 (bergen, oslo)  "" → "Week 48 of 0"\n' in page
+    assert re.search(r'^  PROMO 001 +"" → "Week 48 of 1"$', page, flags=re.MULTILINE)
+    assert "tromso" not in page.partition("\n")[2]
