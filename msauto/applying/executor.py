@@ -25,7 +25,7 @@ from msgspec import Struct, field, structs
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.states import TargetProgress, resume
 from msauto.applying.target_executor import TargetExecutor
-from msauto.aspects.plan_builder import LEFT
+from msauto.aspects.plan_builder import LEFT, THIS_RUN
 from msauto.circuit_breaker import CircuitBreaker, TargetContact
 from msauto.concurrency import ConcurrencySlot, concurrent_list, run_unless
 from msauto.errors import MsautoError, one_line
@@ -33,6 +33,7 @@ from msauto.model import events
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import RequestResult, Result, RunDetails, TargetRecord, TargetResult
+from msauto.model.snapshot import Json
 from msauto.primitives.iso_times import parse_datetime
 from msauto.retry_policy import RetryPolicy
 
@@ -82,14 +83,15 @@ async def apply(
     Any error of a target is its result. Raises ``LedgerError`` if the run cannot be recorded: nothing was sent then. If
     the task is cancelled, the requests in progress are journalled as unverified.
     """
+    run = journal.start(plan, playbooks)
     if plan.settlements:
         with journal.together():
             for settlement in plan.settlements:
-                memory.remember(settlement.target, {settlement.item: settlement.value})
+                value = _of_run(settlement.value, run)
+                memory.remember(settlement.target, {settlement.item: value})
                 if settlement.thing:
                     _, _, key = settlement.item.removeprefix(LEFT).partition(":")
-                    journal.adopt(settlement.target, settlement.thing, key, settlement.value)
-    run = journal.start(plan, playbooks)
+                    journal.adopt(settlement.target, settlement.thing, key, value)
     cancellation, policy = cancellation or Cancellation(), policy or RetryPolicy()
     commits = GroupCommit(journal)
     notify = events.guarded(notify)
@@ -113,6 +115,15 @@ async def apply(
         plan_execution.end(interrupted=True)
         raise
     return plan_execution.end(interrupted=not complete or cancellation.requested)
+
+
+def _of_run(value: Json, run: str) -> Json:
+    """Return what the ledger is to hold; what planning found as desired is as this run leaves it."""
+    if value == THIS_RUN:
+        return run
+    if isinstance(value, list) and value[1:] == [THIS_RUN]:
+        return [value[0], run]
+    return value
 
 
 class _PlanExecution:

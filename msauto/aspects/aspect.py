@@ -274,7 +274,7 @@ class Value(Aspect):
             return True
         if is_equal(effect.after, known, self):
             if basis == "live":
-                context.builder.hold(effect)
+                context.builder.hold(effect, source)
             return False
         required_live = context.required_live.get(f"{self.name}:{effect.key}", known)
         if required_live is not known and not is_equal(required_live, known, self):

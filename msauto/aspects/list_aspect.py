@@ -490,7 +490,7 @@ class ListAspect(Aspect):
         """Change a live item that differs; one that is as desired is to stay so."""
         differs = self.differs(item.named, live)
         if not differs:
-            context.builder.hold(self.effect(key, live, dict(item.named)))
+            context.builder.hold(self.effect(key, live, dict(item.named)), item.source)
         else:
             self.change(context, item, key, live, self.basis(context, key, live, differs))
 
@@ -570,7 +570,7 @@ class ListAspect(Aspect):
             elif item.key not in live:
                 builder.hold(self.effect(item.key, None, None))
         if desired.exactly:
-            builder.unwanted += [(self.name, kind) for kind in self.covered(desired)]
+            builder.exclude_others(self.name, self.covered(desired), desired.exactly)
             builder.look(self.every or self.name)
 
     def twins(

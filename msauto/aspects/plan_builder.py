@@ -87,6 +87,8 @@ class PlanBuilder:
         """What the tasks ask and needs no change: it is to stay as it is."""
         self.unwanted: list[tuple[AspectName, Json]] = []
         """Attributes of items that no one may make meanwhile: the tasks exclude them."""
+        self.minded: dict[str, Json] = {}
+        """Items of the ledger: what is as desired, and others may not change, as if this run had left it so."""
         self.altered: set[str] = set()
         """The values of the clip's identity that the changes may alter."""
         self.claimed_places: list[tuple[Folder, TaskSource]] = []
@@ -181,9 +183,17 @@ class PlanBuilder:
         """Note what a decision depends on: it must still be so when the changes are made."""
         self.depends_on.update(names)
 
-    def hold(self, effect: Effect) -> None:
-        """Note what is as desired: it is to stay so."""
+    def hold(self, effect: Effect, source: TaskSource | None = None) -> None:
+        """Note what is as desired: it is to stay so; a task may also mind who changes it later."""
         self.holding.append(effect)
+        if source is not None and source.minds_others and effect.before is not None:
+            self.minded[f"{LEFT}{effect.aspect}:{effect.key}"] = [effect.before, THIS_RUN]
+
+    def exclude_others(self, name: AspectName, kinds: Iterable[Json], source: TaskSource) -> None:
+        """Note that a task wants no other items with these attributes."""
+        self.unwanted += [(name, kind) for kind in kinds]
+        if source.minds_others:
+            self.minded[f"{WHOLE}{name}"] = THIS_RUN
 
     def warn_of_blanks(self, what: str, was: str, now: str, source: TaskSource) -> None:
         """Warn of a new title with blanks at an end: probably a mistake."""
@@ -348,27 +358,23 @@ def tell_doubt(context: PlanContext, what: str, doubt: Doubt, shown: str) -> Non
     )
 
 
-def settlements_of(builder: PlanBuilder, kept: dict[str, TargetId]) -> Iterator[Settlement]:
-    """Yield what the ledger is to hold of what was in doubt and is seen, or has another key now.
+def adopted(
+    context: PlanContext, kept: dict[str, TargetId], owner: TargetId
+) -> Iterator[Settlement]:
+    """Yield what the ledger is to hold of what planning has seen, also of what others have set as desired.
 
-    ``kept`` has the target of each item, and gets that of a new one: it is that of the item before.
+    ``kept`` has the target of each item, as the ledger knows it. A new item is that of the one before, else of ``owner``.
     """
-    owner: TargetId | None = None
-    for item, value, thing in builder.settled:
-        owner = kept.get(item, owner)
-        if owner is not None:
-            kept[item] = owner
-            yield Settlement(owner, item, value, thing)
-
-
-def adopted(context: PlanContext, kept: dict[str, TargetId]) -> Iterator[Settlement]:
-    """Yield what the ledger is to hold of things that others have set as desired: as a run would have left them.
-
-    ``kept`` has the target of each item, as the ledger knows it.
-    """
+    last = owner
+    for item, value, thing in context.builder.settled:
+        last = kept.setdefault(item, last)
+        yield Settlement(last, item, value, thing)
+    for item, value in context.builder.minded.items():
+        left = value[0] if isinstance(value, list) else value
+        if item not in context.memory and not _is_secret(context, left):
+            yield Settlement(kept.setdefault(item, owner), item, value)
     if not context.memory:
         return
-    yield from settlements_of(context.builder, kept)
     for effect in context.builder.holding:
         item = f"{LEFT}{effect.aspect}:{effect.key}"
         known = context.memory.get(item)
@@ -402,6 +408,8 @@ MADE = "made:"
 """Prefix of the item of a thing that a run made and the server gave a key."""
 WHOLE = "whole:"
 """Prefix of the item of a list that a run left without what others had made: the run."""
+THIS_RUN = ""
+"""In place of a run that planning does not know yet: that which applies the plan."""
 BETWEEN = "segment-between:"
 """Prefix of the item of a segment that was deleted to be created again, until it is."""
 

@@ -44,6 +44,8 @@ from msauto.primitives.feed_times import instant_of, with_zone
 
 _SET_DIALECT = "set `rss_guid` in the server's dialect (msauto probe may show it)"
 _LINES = RSS_FIELDS[:2]
+_APART = "apart:rss_item:"
+"""Prefix of the item of two that were live at once: they are two, although they resemble each other."""
 
 
 class RssItems(ListAspect):
@@ -202,7 +204,7 @@ class RssItems(ListAspect):
         nobodys = {key: value for key, value in live.items() if key not in named}
         files = _LiveFiles(nobodys, context.server.dialect)
         for item in items:
-            if not item.present and item.key not in live and not context.required_live:
+            if not item.present and not context.required_live:
                 self._check_gone(context, item, live, files)
         return items
 
@@ -211,10 +213,11 @@ class RssItems(ListAspect):
     ) -> None:
         """Refuse an item that is to be absent, and that a live one may be which no task names.
 
-        By its guid alone, it may be in one of two files.
+        By its guid alone, it may be in one of two files. One that was on air together with it is another item.
         """
         file, nameless = item.named.get("file"), self._nameless(context)
-        if nameless and (file or not live):
+        is_there = item.key in live
+        if nameless and not is_there and (file or not live):
             raise refuse(
                 f"item {item.label} is to be absent, and cannot be distinguished from {nameless}",
                 item.source,
@@ -223,8 +226,14 @@ class RssItems(ListAspect):
         its_files = [str(file)]
         if not file:
             its_files = [default_file(item.label, text=is_text) for is_text in (True, False)]
+        alike: dict[str, None] = {}
         for its_file in its_files:
-            for other in files.others(its_file, item.key):
+            alike |= files.others(its_file, item.key)
+        for other in alike:
+            apart = f"{_APART}{item.key} {other}"
+            if is_there:
+                context.builder.settled.append((apart, True, ""))
+            elif apart not in context.memory:
                 raise refuse(
                     f"item {item.label} is to be absent, and its file may be that of the live item {other}",
                     item.source,

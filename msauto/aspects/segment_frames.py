@@ -131,7 +131,8 @@ class SegmentRequests:
                 self._rewrite(item, key)
             else:  # what reading does not show of it is not looked at again
                 shown = dict(mapping(self._shown[key]))
-                self.context.builder.hold(rule.effect(key, shown, dict(item.named)))
+                effect = rule.effect(key, shown, dict(item.named))
+                self.context.builder.hold(effect, item.source)
         new = self._number_new(matching)
         overwritten = {instead for _, _, instead in new}
         for key, source in matching.removed.items():

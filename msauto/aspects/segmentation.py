@@ -87,7 +87,7 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
     check_in_point_stays(context)
     context.builder.look(rule.name, *length_of(context.asset))
     if exactly:
-        context.builder.unwanted.append((rule.name, {}))
+        context.builder.exclude_others(rule.name, ({},), exactly)
     duration, made = _pieces(rule, context, desired)
     live = rule.live(context)
     pieces = rule.with_keys_of_ours(context, made, live)

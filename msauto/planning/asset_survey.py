@@ -371,7 +371,7 @@ class AssetSurvey:
             left_out = self._skipped("left out", *builder.warnings)
             left_out.settlements = settled
             return left_out
-        settlements = (*settled, *adopted(plan, recalled.kept))
+        settlements = (*settled, *adopted(plan, recalled.kept, recalled.target))
         if not builder.changes and (builder.is_in_doubt or not here):
             reason: SkipReason = "left out" if builder.is_in_doubt else "when"
             unwanted = self._skipped(reason, *builder.warnings)

@@ -33,10 +33,12 @@ IsGone = Callable[[TargetId], Awaitable[bool]]
 class RecalledItems(Struct):
     """The items by ``aspect:key``, with the target of each as the ledger knows it; and the settlements of items.
 
+    ``target`` is the one of new items.
     ``run`` is the last that is known to have written to the target; ``seen`` has digests of what it left, ``title`` is
     the one that its entry had then.
     """
 
+    target: TargetId
     items: dict[str, Json] = field(default_factory=dict)
     kept: dict[str, TargetId] = field(default_factory=dict)
     settlements: list[Settlement] = field(default_factory=list)
@@ -61,13 +63,15 @@ async def recall(
     pending or in doubt: pending items are dropped, and what was sent has run. What was made before ``overdue`` would
     show by now.
     """
-    recalled = RecalledItems()
+    recalled = RecalledItems(target)
     in_doubt: dict[str, Json] = {}
     for record in memory.records(target, titles):
         kept = record.target
         is_sure = record.answer == "same"
         is_its_entry = is_sure and is_one_entry(kept, target)
         items = record.items
+        if is_its_entry:
+            recalled.target = kept
         if not is_its_entry and is_gone is not None:
             is_of_others = not await is_gone(kept)
             if is_sure and is_of_others:

@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from msauto.aspects import CHANNEL_ITEMS, DELETION, operation
 from msauto.aspects.merging import Merging
-from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, refuse, settlements_of
+from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, adopted, refuse
 from msauto.concurrency import concurrent_list
 from msauto.errors import PlanningError, UnreachableError, described
 from msauto.model import events
@@ -464,7 +464,7 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
     recalled = await recall(context.memory, target.id, forget=forget, overdue=overdue)
     title, live = f"channel {channel.name}", LiveTarget(channel=channel)
 
-    def planned(channels: Sequence[DesiredChannel]) -> PlanBuilder:
+    def planned(channels: Sequence[DesiredChannel]) -> PlanContext:
         merging = Merging(None, "")
         desired = CHANNEL_ITEMS.merge(merging, channels)
         merging.check()
@@ -473,18 +473,18 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
         plan = PlanContext(
             server, "", "", "", title, channel.name, Asset(None), live, builder, recalled.items
         )
-        CHANNEL_ITEMS.plan(
-            structs.replace(plan, required_live=desired.required_live, hide=context.secrets.mask),
-            desired,
-        )
-        return builder
+        plan = structs.replace(plan, required_live=desired.required_live, hide=context.secrets.mask)
+        CHANNEL_ITEMS.plan(plan, desired)
+        return plan
 
-    builder = planned(declared)
+    plan = planned(declared)
     for member in group.protecting:
         for kept in _evaluate([member], DesiredChannel):
-            check_items(declared, kept, lambda channels: planned(channels).changes, kept.source)
-    settlements = (*recalled.settlements, *settlements_of(builder, recalled.kept))
-    return finished(context, target, builder, live, settlements)
+            check_items(
+                declared, kept, lambda channels: planned(channels).builder.changes, kept.source
+            )
+    settlements = (*recalled.settlements, *adopted(plan, recalled.kept, recalled.target))
+    return finished(context, target, plan.builder, live, settlements)
 
 
 async def _plan_database(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
