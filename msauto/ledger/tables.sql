@@ -15,6 +15,7 @@ CREATE TABLE run (
     host TEXT NOT NULL
 );
 
+-- A row may have megabytes. WITHOUT ROWID, each reference to it from `request` would read all of it.
 CREATE TABLE target (
     run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
     position INTEGER NOT NULL,
@@ -24,7 +25,7 @@ CREATE TABLE target (
     name TEXT NOT NULL,
     planned TEXT NOT NULL,
     PRIMARY KEY (run, position)
-) WITHOUT ROWID;
+);
 
 -- What came of a target: its row is written once the target has ended. `requests` has the state of each of its requests,
 -- `sent` is how many were sent.

@@ -482,8 +482,9 @@ def lost_attributes(expectation: Expected, now: Json, rule: Rules) -> dict[str, 
     lost: dict[str, Json] = {}
     if not isinstance(stays, dict) or not isinstance(after, dict):
         return lost
+    shown = now if isinstance(now, dict) else {}
     for name, value in stays.items():
-        if name in after:
+        if name in after or shown.get(name) == value:
             continue
         empty: Json = {name: ""}
         if rule.misses(empty, stays) and not rule.misses(empty, now):

@@ -34,6 +34,18 @@ class ClipTimeline(Struct, frozen=True):
 
 def clip_timeline(target: Target) -> ClipTimeline | None:
     """Return the clip before and after its changes; ``None`` if no change has a position."""
+    items = _items_of(target)
+    if not items:
+        return None
+    return ClipTimeline(_frames_of(target), target.rate, tuple(map(_shown, items)))
+
+
+def _frames_of(target: Target) -> int | None:
+    return target.context.frames if target.context else None
+
+
+def _items_of(target: Target) -> list[TimelineItem]:
+    """Return what changes, and what surrounds it; nothing if no change has a position."""
     live = {}
     for request in reversed(target.requests):
         for effect in reversed(request.effects):
@@ -42,18 +54,14 @@ def clip_timeline(target: Target) -> ClipTimeline | None:
     for change in target.changes:
         for item in ASPECTS[change.aspect].timeline(change, target, live):
             if item.before or item.after:
-                items.append(_shown(item))
-    if not items:
-        return None
-    frames = None
-    if target.context:
-        frames = target.context.frames
+                items.append(item)
+    if items and target.context:
         for unchanged in target.context.items:
             place = TimelinePlace(
                 unchanged.lane, unchanged.start, unchanged.duration, unchanged.title
             )
-            items.append(_shown(TimelineItem(None, unchanged.name, place, place)))
-    return ClipTimeline(frames, target.rate, tuple(items))
+            items.append(TimelineItem(None, unchanged.name, place, place))
+    return items
 
 
 def _shown(item: TimelineItem) -> TimelineItem:
@@ -95,17 +103,18 @@ class Timeline(Struct, frozen=True):
 
 def timeline_of(target: Target) -> Timeline | None:
     """Return the timeline of an asset; ``None`` where no segment or marker changes, or the length is not known."""
-    clip = clip_timeline(target)
-    if clip is None or not clip.frames:
+    items = _items_of(target)
+    frames = _frames_of(target)
+    if not items or not frames:
         return None
-    before = _marks((item.before, item) for item in clip.items)
-    after = _marks((item.after, item) for item in clip.items)
+    before = _marks((item.before, item) for item in items)
+    after = _marks((item.after, item) for item in items)
     if not any(mark.action for mark in (*before, *after)):
         return None
-    length = show_frames(clip.frames, clip.rate)
-    if clip.rate:
+    length = show_frames(frames, target.rate)
+    if target.rate:
         length = length.partition(" ")[0]
-    return Timeline(clip.frames, length, before, after)
+    return Timeline(frames, length, before, after)
 
 
 def _marks(
@@ -115,7 +124,7 @@ def _marks(
     marks = []
     for place, item in items:
         if place is not None and place.lane != POINTS:
-            number = item.name if place.lane == SEGMENTS else None
+            number = show(item.name) if place.lane == SEGMENTS else None
             marks.append(TimelineMark(place.start, place.duration, number, item.action))
     marks.sort(key=attrgetter("start"))
     return tuple(marks)

@@ -28,7 +28,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import chain
 from math import ceil
@@ -453,7 +453,7 @@ class TargetGroup(Struct, frozen=True):
             yield f"{targets.place}{targets.listed(most)}"
 
 
-class Block(TargetGroup, frozen=True):
+class Block(TargetGroup, frozen=True, dict=True):
     """Targets of one kind; ``level`` is why they are together.
 
     ``whole``: it removes something, or the plan is short, so that each name and value of it is shown. ``table``: the
@@ -496,7 +496,7 @@ class Block(TargetGroup, frozen=True):
         """The heading, and what the targets have in common."""
         return f"{self.heading} {_LEVELS[self.level]}".rstrip()
 
-    @property
+    @cached_property
     def timeline(self) -> Timeline | None:
         """The timeline that all its targets have."""
         first, *others = self.targets
