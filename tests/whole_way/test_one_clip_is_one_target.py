@@ -11,7 +11,7 @@ from msgspec import structs
 
 from msauto.model import clip_entries
 from msauto.planning import deletion, survey
-from msauto.plugins.simulator.embedded import SimDialect, Simulator, sample_state
+from msauto.plugins.simulator.embedded import SimClip, SimDialect, Simulator, sample_state
 from msauto.plugins.simulator.embedded.state import SimMarker
 from tests.stage import BOLD, Stage, errors
 from tests.tables import table
@@ -127,13 +127,7 @@ MARKER = {"at": 0, "track": "General", "title": "Checked"}
 
 def test_clips_of_equal_values_are_united_with_their_own_links_alone(stage: Stage) -> None:
     """Three entries have one file and one identity, and the markers of one of them differ: it is another clip."""
-    news = stage.sim.state.databases["NEWS"]
-    promo = news.clip("Promo 1")
-    values = {
-        name: getattr(promo, name)
-        for name in ("frames", "create_time", "orig_name", "file", "proxy", "archive")
-    }
-    copy = news.add_clip("Promo copy", "Promos", **values)
+    copy = _copy_of_promo(stage)
     copy.markers.extend(_markers(1))
     tasks = [
         asset(title, markers=[MARKER | {"at": 7}])
@@ -142,6 +136,31 @@ def test_clips_of_equal_values_are_united_with_their_own_links_alone(stage: Stag
     assert stage.apply(*tasks).ok
     assert len(stage.sent()) == 2
     assert stage.plan(*tasks).targets == ()
+
+
+@pytest.mark.parametrize(("copies", "targets"), [(0, 1), (1, 2)])
+@pytest.mark.parametrize("link_folder", ["home"])
+def test_where_no_file_is_reported_the_folders_show_what_is_a_link(
+    stage: Stage, link_folder: str, copies: int, targets: int
+) -> None:
+    """The link is in no folder of the clip; with an equal clip beside that, it may be of either of the two."""
+    del link_folder
+    for _ in range(copies):
+        _copy_of_promo(stage)
+    for clip in stage.sim.state.databases["NEWS"].clips():
+        clip.file, clip.archive = "", ""
+    link = asset("Promo 1 tonight", fields={"comment": "Ready"})
+    plan = stage.plan(link, asset("Promo 1", fields={"user_1": "Promo"}))
+    assert len(plan.targets) == targets
+
+
+def _copy_of_promo(stage: Stage) -> SimClip:
+    """Add a clip that has all values of another, and return it."""
+    news = stage.sim.state.databases["NEWS"]
+    promo = news.clip("Promo 1")
+    names = ("frames", "create_time", "orig_name", "file", "proxy", "archive")
+    values = {name: getattr(promo, name) for name in names}
+    return news.add_clip("Promo copy", "Promos", **values)
 
 
 # What servers do not report ------------------------------------------------------------------------------------

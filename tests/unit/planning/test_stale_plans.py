@@ -182,6 +182,13 @@ def test_which_clip_it_is_is_compared_and_a_difference_is_named(
     assert "".join(differences(*plans).values()) == differs
 
 
+def test_an_entry_that_shows_the_clip_since_is_named() -> None:
+    (target,) = plan_of(stage(FILM), *comments("Film")).targets
+    seen = [("Playout/Film",), ("Playout/Film", "Playout/Late")]
+    plans = [Plan("", "", targets=(structs.replace(target, places=places),)) for places in seen]
+    assert list(differences(*plans).values()) == ["Playout/Late shows it, too"]
+
+
 @table("planning/written_by_another_run", "item", "before", "later")
 def test_what_only_the_ledger_knows_was_written_by_another_run(
     item: str, before: Any, later: Any
