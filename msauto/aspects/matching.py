@@ -79,8 +79,8 @@ def match(
 ) -> Matching:
     """Match what tasks ask with the live items by their keys; ``misses`` names in what a live item differs.
 
-    A task that removes or changes one of several live items at its place is refused: it may mean any of them. What is
-    wholly as desired is the desired one, also under a key that a task removes: the server may give a key again.
+    A task that removes or changes one of several live items at its place is refused: it may mean any of them. What alone
+    is there, wholly as desired, is the desired one, also under a key that a task removes: a key may be given again.
     """
     present = [item for item in items if item.present]
     explicit = {item.key for item in items}
@@ -166,8 +166,9 @@ def _pair(
             rivals = [
                 other for other in there[index] if other not in claimed_keys and other not in going
             ]
-            if missed and rank == 0 and len(rivals) > 1:
-                raise _refuse_several(present[index], rivals, prefix)
+            others = [other for other in rivals if other != key]
+            if others and rank == 0 and (missed or goes):
+                raise _refuse_several(present[index], [key, *others], prefix)
             paired[index] = key
             claimed_keys.add(key)
     return paired

@@ -363,7 +363,7 @@ def adopted(
 ) -> Iterator[Settlement]:
     """Yield what the ledger is to hold of what planning has seen, also of what others have set as desired.
 
-    ``kept`` has the target of each item, as the ledger knows it. A new item is that of the one before, else of ``owner``.
+    ``kept`` has the target of each item, as the ledger knows it; a new item is of the one before, else of ``owner``.
     """
     last = owner
     for item, value, thing in context.builder.settled:
