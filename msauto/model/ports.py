@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -29,6 +29,10 @@ class Reader(Protocol):
     @property
     def reads(self) -> int:
         """Requests sent so far."""
+
+    @property
+    def whole(self) -> Collection[str]:
+        """The databases of which all entries were read: reading them again sends nothing."""
 
     async def read_asset(self, database: str, address: Address) -> Asset | None:
         """Return the asset; ``None`` if the server reports that it does not exist.

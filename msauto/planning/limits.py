@@ -114,21 +114,23 @@ def place_names(place: Folder, database: str) -> Iterator[str]:
 class Protection:
     """The globs that protect what they match; it remembers which of them match anything, on any server.
 
-    That is looked for only where something is lost, of whose database all entries are listed anyway. Nothing may be
-    written to what ``read_only`` matches: of what changes, all links are looked at.
+    That is looked for in databases of which all entries are listed anyway: where something is lost, or a select names
+    all. Nothing may be written to what ``read_only`` matches: of what changes, all links are looked at.
     """
 
     def __init__(self, protected: Sequence[str] = (), read_only: Sequence[str] = ()) -> None:
         self.protected = protected
         self.read_only = read_only
         self._unmatched: set[str] | None = None
+        self._databases: dict[str, None] = {}
 
     def __bool__(self) -> bool:
         return bool(self.protected or self.read_only)
 
     async def look_at(self, places: Iterable[Folder], database: str) -> None:
         """Note which globs match one of the places of a database, or a folder that contains it."""
-        unmatched = set(self.protected if self._unmatched is None else self._unmatched)
+        unmatched = self._not_matched_yet()
+        self._databases[database] = None
         async for place in in_turns(places):
             if not unmatched:
                 break
@@ -139,11 +141,23 @@ class Protection:
     def merge(self, other: Protection) -> None:
         """Add what the same globs matched elsewhere."""
         if other._unmatched is not None:
-            known = self.protected if self._unmatched is None else self._unmatched
-            self._unmatched = other._unmatched.intersection(known)
+            self._unmatched = other._unmatched & self._not_matched_yet()
+            self._databases |= other._databases
+
+    def _not_matched_yet(self) -> set[str]:
+        if self._unmatched is None:
+            return {*self.protected, *self.read_only}
+        return set(self._unmatched)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A warning of each glob that protects nothing."""
-        missed = "of `protected` in msauto.toml matches no folder and no title: it protects nothing"
-        return tuple([f"{glob!r} {missed}" for glob in sorted(self._unmatched or ())])
+        """A warning of each glob that protects nothing of what was looked at."""
+        where = ", ".join(self._databases)
+        missed = (
+            f"in msauto.toml matches no folder and no title of {where}: it protects nothing there"
+        )
+        warnings: list[str] = []
+        for glob in sorted(self._unmatched or ()):
+            key = "protected" if glob in self.protected else "read_only"
+            warnings.append(f"{glob!r} of `{key}` {missed}")
+        return tuple(warnings)

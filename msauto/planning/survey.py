@@ -121,19 +121,14 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
             loaded[target.database] = target.changes[0].source
     context = structs.replace(context, answers=XmpAnswers(loaded))
     outcomes += await _plan_after_databases(context, of_the_rest, len(outcomes), forks)
-    if context.protection.protected:
-        await _look_for_protected(context, outcomes)
+    if context.protection:
+        await _look_for_protected(context)
     return _survey_of(context, outcomes)
 
 
-async def _look_for_protected(context: SurveyContext, outcomes: Sequence[SurveyedTarget]) -> None:
-    """Find what is protected in each database of which something is lost: all of it is listed anyway."""
-    databases: dict[str, None] = {}
-    for outcome in outcomes:
-        target = outcome.target
-        if target is not None and target.kind == "asset" and target.loses:
-            databases[target.database] = None
-    for database in databases:
+async def _look_for_protected(context: SurveyContext) -> None:
+    """Find what is protected in each database that was listed as a whole: no request more is sent for it."""
+    for database in tuple(context.reader.whole):
         entries = await context.reader.read_select(SelectRef(database, recursive=True))
         places = [(*entry.folder, entry.title) for entry in entries or ()]
         listing = await context.reader.read_folder(database, ())

@@ -52,6 +52,7 @@ class ServerReader:
         self._clock = clock or SystemClock()
         self._answers: dict[ReadKey, asyncio.Future[object]] = {}
         self.reads = 0  # requests sent so far, without repetitions
+        self.whole: dict[str, None] = {}  # databases of which all entries were read
         self._now: datetime | None = None
         self._one_by_one = False  # GETUSERFIELDS must be asked by name
         self._deep = False  # listings show what is below their sub-folders
@@ -174,6 +175,9 @@ class ServerReader:
                 return None
             listed.append(listing.entries)
         entries = listed[0]  # not copied if there is no other one, because it may be large
+        is_unfiltered = not select.mimetypes and bounds.asked is None
+        if select.recursive and not select.folder and is_unfiltered:
+            self.whole[select.database] = None
         if len(listed) > 1:
             entries = list(chain.from_iterable(listed))
 
@@ -245,6 +249,7 @@ class ServerReader:
 
         async def index() -> LinkIndex:
             whole = await self._tree(database, (), None, None, deep=True)
+            self.whole[database] = None
             return await index_links(() if whole is None else whole.entries)
 
         return (await self._once(("links", database), index)).entries_of(asset, in_doubt=in_doubt)

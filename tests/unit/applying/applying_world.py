@@ -188,6 +188,7 @@ class WorldSender:
 class WorldReader:
     world: World
     reads: int = 0
+    whole: tuple[str, ...] = ()
 
     async def _read(self, what: str) -> None:
         self.world.settle()

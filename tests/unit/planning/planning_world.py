@@ -6,7 +6,7 @@ Nothing of msauto's planning is used here: it is the oracle that plans are check
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -362,6 +362,10 @@ class WorldReader:
     @property
     def reads(self) -> int:
         return len(self.asked)
+
+    @property
+    def whole(self) -> Collection[str]:
+        return self._reader.whole
 
     async def read_asset(self, database: str, address: Address) -> Asset | None:
         name = f"{address.namespace}:{address.name}" if address.namespace else address.name
