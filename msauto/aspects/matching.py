@@ -79,8 +79,8 @@ def match(
 ) -> Matching:
     """Match what tasks ask with the live items by their keys; ``misses`` names in what a live item differs.
 
-    A task that removes or changes one of several live items at its place is refused: it may mean any of them. What alone
-    is there, wholly as desired, is the desired one, also under a key that a task removes: a key may be given again.
+    A task that removes or changes one of several live items at its place is refused: it may mean any of them. What is
+    there alone, wholly as desired, is the desired one, also under a key that a task removes: it may be given again.
     """
     present = [item for item in items if item.present]
     explicit = {item.key for item in items}
