@@ -64,7 +64,7 @@ class Source:
 
     trees: dict[str, ast.Module] = field(default_factory=dict)
     constants: dict[str, ast.expr] = field(default_factory=dict)
-    positions: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    positions: dict[str, dict[str, int | None]] = field(default_factory=lambda: defaultdict(dict))
 
     def __post_init__(self) -> None:
         for path in sorted(ROOT.rglob("*.py")):
@@ -95,6 +95,7 @@ class Source:
     def _learn_position(self, module: str, name: str, parameters: list[str]) -> None:
         if parameters and parameters[0] in ("self", "cls"):
             parameters = parameters[1:]
+        self.positions[name].setdefault(module, None)
         for parameter in ("remedy", "otherwise"):
             if parameter in parameters:
                 self.positions[name][module] = parameters.index(parameter)
@@ -104,7 +105,7 @@ class Source:
         found = self.positions.get(name, {})
         if module in found:
             return found[module]
-        return next(iter(found.values()), None)
+        return next((place for place in found.values() if place is not None), None)
 
 
 def remedies_of_source() -> dict[str, list[str]]:

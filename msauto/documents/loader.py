@@ -35,7 +35,7 @@ _MOST_FLAWS: Final = 1000
 _A_TABLE: Final = "write what repeats as a table, and read it with `loop` and lookup('csv', …)"
 
 _ONE_VALUE: Final = "write one list (- key: value) or one mapping (key: value) in the file"
-_EACH_TEXT: Final = "mark each text separately"
+_EACH_TEXT: Final = 'mark each text separately; of the environment: !secret "{{ env.NAME }}"'
 _NUMBERS: Final = (
     "write at most 9 digits, a point and 12 digits, without an exponent; quote it if it is a text"
 )

@@ -106,7 +106,9 @@ class _Templated:
     def _validate(self, value: Any, handler: core_schema.ValidatorFunctionWrapHandler) -> Any:
         if value is None:
             raise invalid(
-                "has no value", 'write "" to clear it, or remove the key', kind="wrong-type"
+                "has no value",
+                'remove the key; a text or a list is cleared by "" or []',
+                kind="wrong-type",
             )
         if self._template and isinstance(value, UnrenderedTemplate):
             return value
@@ -240,7 +242,7 @@ def _label(value: Any) -> str:
     if isinstance(value, float):
         raise invalid(
             "must be text, not a number with a decimal point",
-            "convert it: | round(2) | string",
+            'convert it: "{{ (…) | round(2) | string }}"',
             kind="wrong-type",
         )
     if isinstance(value, datetime | date):

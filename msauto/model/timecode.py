@@ -247,7 +247,7 @@ def parse_rate(value: object) -> Fraction:
     """
     rate = exact_rate(value)
     if rate is None or not 1 <= rate <= MOST_FRAMES_PER_SECOND:
-        remedy = "write rate=asset.rate, 25, '29.97' or '30000/1001'"
+        remedy = "write 25, '29.97' or '30000/1001'; of a clip: asset.rate"
         raise TimecodeError(f"{str(value)[:40]!r} is not a frame rate", remedy)
     return rate
 

@@ -100,7 +100,7 @@ class _World:
 
     def _write(self, given: Given) -> None:
         server = {"url": self._sim.url, **given.get("server", {})}
-        host = {"server": server, "database": "NEWS", **given.get("host", {})}
+        host = {"server": _without_empty(server), "database": "NEWS", **given.get("host", {})}
         self._desk.inventory({"studio-a": _without_empty(host)})
         play = {"hosts": "all", "tasks": given.get("tasks", []), **given.get("play", {})}
         self._desk.write("play.yml", [_without_empty(play)])
@@ -126,7 +126,8 @@ def _without_empty(values: Given) -> Given:
 
 def _replaced(wrong: Given, then: Given) -> Given:
     """Put what a user changed in place of what was wrong: mappings key by key, all else as a whole."""
-    right = {key: value for key, value in wrong.items() if key != "code"}
+    right = {**wrong, "others_then": []}
+    right.pop("code", None)
     for key, value in then.items():
         if isinstance(value, dict):
             value = {**right.get(key, {}), **value}

@@ -314,6 +314,7 @@ _UNSUPPORTED_OF_TASKS = {
             "together",
         )
     },
+    "import_playbook": "write it beside the plays, not in their tasks",
     "register": "facts of the asset are in asset",
     "until": "msauto reads and verifies after writing; remove it",
     "retries": "reads are repeated, writes never; remove it",

@@ -135,7 +135,7 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Fi
             message, remedy, kind = _refused(error, path, node.child(*path), field)
     place = node.child(*path)
     if remedy.startswith("quote it") and _is_written_as_template(place):
-        remedy = "make it a text in the template: | string"
+        remedy = 'make it a text in the template: "{{ (…) | string }}"'
     return path, place.problem(message, remedy, key=on_key, kind=kind)
 
 
@@ -232,7 +232,7 @@ def _wrong_type(
         return f"{label} must be {expected}, or a mapping, not {shown}", written
     remedy = f"write {expected}"
     if kind == "int_type" and isinstance(value, str) and shown.strip("' ").isdecimal():
-        remedy = "remove the quotes, or add | int to the template"
+        remedy = 'remove the quotes, or convert it in the template: "{{ (…) | int }}"'
     return f"{label} must be {expected}, not {shown}", remedy
 
 
@@ -395,12 +395,15 @@ def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
 
     if joined := JOINED.match(name):
         return f"no colon and space follow {joined[1]!r}", f"write {joined[1]}: {joined[2]}…"
+    keys = fields_of(model)
+    key, _, value = name.partition(":")
+    if value and key in keys:
+        return f"no space follows '{key}:'", f"write {key}: {value}"
     plain = name.rpartition(".")[
         2
     ]  # Ansible names a module with its collection: ansible.builtin.debug
     if hint := model.hints.get(name) or model.hints.get(plain):
         return hint
-    keys = fields_of(model)
     if plain != name and plain in keys:
         return f"unknown module or key {name!r}", f"write {plain}: modules have no collection here"
     if plain != name and issubclass(model, HandlerArgs | TaskArgs):

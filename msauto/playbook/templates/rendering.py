@@ -145,7 +145,7 @@ def holds(condition: SourceText, scope: TemplateNames) -> bool:
     if isinstance(value, str):
         raise condition.node.error(
             "the condition gives text, not true or false",
-            "compare it, or use | bool",
+            "compare it, as with != ''; for a text such as 'true', use | bool",
             kind="template",
         )
     return bool(value)
