@@ -5,7 +5,8 @@
 PYTHON ?= $(shell for p in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
 	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
-WORKERS ?= auto
+# Tests wait for servers, locks and commands: two of them for each core.
+WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 CLIENTS := .venv/clients
 DOCS := .venv/docs
 LOWEST := .venv/lowest
