@@ -54,7 +54,9 @@ def workplace_on(address: str | None) -> Workplace:
     """Return what works at an address, such as ``dask://HOST:PORT``, by its scheme; without one, this process."""
     if address is None:
         return ThisProcess()
-    workplace: Workplace = sockets.find("workplaces", address.partition("://")[0])(address)
+    scheme, _, place = address.partition("://")
+    scheme = scheme.lower()
+    workplace: Workplace = sockets.find("workplaces", scheme)(f"{scheme}://{place}")
     return workplace
 
 

@@ -121,7 +121,9 @@ def _age(text: str) -> Any:
 
 
 def _cluster(text: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z0-9+.-]*://(\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):\d{1,5}", text):
+    if not re.fullmatch(
+        r"[A-Za-z][A-Za-z0-9+.-]*://(\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]+):\d{1,5}", text
+    ):
         raise ValueError
     return text
 

@@ -34,7 +34,7 @@ class LedgerUrl(Struct, frozen=True):
     @property
     def scheme(self) -> str:
         """The scheme of the URL, which decides what opens it."""
-        return urlsplit(self.url).scheme.lower()
+        return urlsplit(self.url).scheme
 
     @property
     def user(self) -> str:
@@ -56,7 +56,8 @@ def parse_ledger_url(text: str) -> LedgerUrl:
         )
     except ValueError as error:
         raise MsautoError("cannot be read as a URL", remedy=_REMEDY) from error
-    if parts.scheme.lower() not in SCHEMES or not text.partition(":")[2].startswith("//"):
+    place = text.partition(":")[2]
+    if parts.scheme not in SCHEMES or not place.startswith("//"):
         raise MsautoError("must begin with postgresql://", remedy=_REMEDY)
     if secret:
         remedy = "use password_env, password_file or password_keyring, or libpq's PGPASSWORD or service file"
@@ -65,7 +66,7 @@ def parse_ledger_url(text: str) -> LedgerUrl:
         raise MsautoError(
             "must not contain spaces or control characters", remedy="write them as %20, for example"
         )
-    return LedgerUrl(text)
+    return LedgerUrl(f"{parts.scheme}:{place}")
 
 
 def is_ledger_url(text: str) -> bool:

@@ -203,7 +203,7 @@ def parse_server_url(text: str) -> ServerUrl:
         raise UrlError("cannot be read as a URL") from error
     if not _AFTER_USER.fullmatch(parts.netloc.rpartition("@")[2]):
         raise UrlError("cannot be read as a URL")
-    if parts.scheme.lower() not in {"http", "https"} or not host:
+    if parts.scheme not in {"http", "https"} or not host:
         raise UrlError("must begin with http:// or https:// and name a host")
     if port == 0:
         raise UrlError("must not have the port 0")
@@ -213,7 +213,7 @@ def parse_server_url(text: str) -> ServerUrl:
         raise UrlError("must not contain characters that are invalid in a host name")
     host = _with_zone(host)
     named = f"[{host}]" if ":" in host else host
-    url = f"{parts.scheme.lower()}://{named}:{port or DEFAULT_PORT}"
+    url = f"{parts.scheme}://{named}:{port or DEFAULT_PORT}"
     if parts.username is None and parts.password is None:
         return ServerUrl(url, host)
     if not parts.username:

@@ -407,8 +407,11 @@ def outputs_of_batch(batch: BatchFile) -> WriteAccess:
 
 def _output_problems(batch: BatchFile) -> Iterator[Problem]:
     metrics = batch.args.metrics
-    texts = [notify.to for notify in batch.args.notify or () if isinstance(notify.to, str)]
-    needs_apprise = any(not text.startswith(("smtp://", "smtps://")) for text in texts)
+    schemes = set[str]()
+    for notify in batch.args.notify or ():
+        if isinstance(notify.to, str):
+            schemes.add(notify.to.partition(":")[0].lower())
+    needs_apprise = not schemes <= {"smtp", "smtps"}
     if needs_apprise and find_spec("apprise") is None:
         message = "no notice can be sent: the package apprise is not installed"
         yield batch.node.child("notify").problem(message, "pip install apprise")

@@ -197,9 +197,12 @@ def test_workers_that_no_plugin_brings_are_an_error(desk: Desk) -> None:
     said.one_error("place to work on 'tcp' not found")
 
 
-def test_without_the_extra_one_error_names_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("scheme", ["dask", "DASK"])
+def test_without_the_extra_one_error_names_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
     monkeypatch.setitem(sys.modules, "msauto.plugins.dask.cluster", None)
-    said = desk.run("plan", desk.comment("x"), *BASIC, "--on", "dask://scheduler:8786")
+    said = desk.run("plan", desk.comment("x"), *BASIC, "--on", f"{scheme}://scheduler:8786")
     assert said.code == 1
     assert said.err.endswith(
         "Error: --on dask://scheduler:8786 needs the packages dask and distributed\n  → pip install dask distributed\n"

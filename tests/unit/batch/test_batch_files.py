@@ -303,3 +303,4 @@ def test_a_notice_that_cannot_be_sent(folder: Path, monkeypatch: pytest.MonkeyPa
     assert found(folder, text) == [
         "error batch.yml:3: no notice can be sent: the package apprise is not installed",
     ]
+    assert found(folder, text.replace("mailto://a@b", "SMTPs://mail?from=a&to=b")) == []

@@ -297,12 +297,12 @@ def test_a_mail_needs_no_further_package_and_no_password_goes_in_the_clear(load:
         Thread(target=server.serve_forever, daemon=True).start()
         port = server.server_address[1]
         host = f"127.0.0.1:{port}?from=msauto@a.example&to=ops@a.example"
-        open_batch = load(notify(f"smtp://{host}", "failed"))
+        open_batch = load(notify(f"SMTP://{host}", "failed"))
         (sent,) = Monitor(open_batch, {}).ended(RESULT)
         secret_batch = load(notify(f"smtp://me:{SECRET}@{host}", "failed"))
         (kept,) = Monitor(secret_batch, {}).ended(RESULT)
         server.shutdown()
-    assert sent.to == "smtp://…"
+    assert sent.to == "SMTP://…"
     assert sent.error == ""
     assert "STARTTLS" in kept.error
     received = "\n".join(_MailServer.lines)

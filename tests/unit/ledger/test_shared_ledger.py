@@ -18,7 +18,7 @@ from msauto.ledger import journal
 from msauto.ledger.journal import PlanMemory
 from msauto.ledger.ledger import Ledger
 from msauto.ledger.locks import LockScope
-from msauto.model.ledger_url import LedgerUrl, PasswordSource
+from msauto.model.ledger_url import LedgerUrl, PasswordSource, parse_ledger_url
 from msauto.model.plan import TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.plugins.postgres import postgres_store
@@ -313,6 +313,10 @@ def test_a_password_that_is_not_there(tmp_path: Path) -> None:
             LedgerError, match=r"the password of the ledger: .*(is not set|cannot read)"
         ):
             Ledger.open(LedgerUrl("postgresql:///x", source))
+
+
+def test_the_scheme_is_as_libpq_takes_it() -> None:
+    assert parse_ledger_url("PostgreSQL://ada@Db/Msauto").url == "postgresql://ada@Db/Msauto"
 
 
 def test_no_password_in_clear_text(monkeypatch: pytest.MonkeyPatch) -> None:
