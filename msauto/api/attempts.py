@@ -45,9 +45,10 @@ class Attempt(Struct):
     """One attempt to apply or to undo, as far as it got.
 
     ``given`` is the ledger until the settings are read. ``inputs`` is set when they are, ``plan`` when it is made,
-    ``run`` and ``result`` when the attempt becomes a run. ``code`` is its exit code. ``closed`` collects why targets
-    did not begin: a freeze, the window. With ``check`` nothing is recorded. ``notes`` are recorded with it: the job of
-    a batch, for example. ``held`` are targets that it leaves as they are: an attempt before left them unverified.
+    ``run`` and ``result`` when the attempt becomes a run. ``code`` is its exit code. ``closed`` collects why
+    targets did not begin: a freeze, the window; ``remedy``: what to do. With ``check`` nothing is recorded.
+    ``notes`` are recorded with it: the job of a batch, for example. ``held`` are targets that it leaves as they
+    are: an attempt before left them unverified.
     """
 
     given: LedgerPlace | None
@@ -56,6 +57,7 @@ class Attempt(Struct):
     run: str = ""
     code: int = OK
     reason: str = ""
+    remedy: str = ""
     summary: dict[str, int] = field(default_factory=dict)
     check: bool = False
     plan: Plan | None = None
@@ -76,7 +78,7 @@ class Attempt(Struct):
         try:
             yield
         except Exception as error:
-            self.reason = reason_of(error)
+            self.reason, self.remedy = reason_of(error), getattr(error, "remedy", "")
             # If the ledger cannot be used, nothing is recorded, nor is a file that does not exist.
             if not (isinstance(error, LedgerError) or self._is_missing(error)):
                 self.record(exit_code_of(error))

@@ -230,5 +230,5 @@ def _find_run(inputs: Inputs, name: str) -> RunDetails:
 
 def _counts_changes(run: RunSummary) -> bool:
     """Whether a run counts any target that it may have changed; one that has not ended counts none yet."""
-    counts = ("changed", "failed", "unverified", "interrupted")
+    counts = ("changed", "failed", "unverified")
     return run.ended is None or any(map(run.summary.get, counts))

@@ -311,8 +311,7 @@ def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
         why = progress.problem or "stopped"
         if not progress.results:
             return "not attempted", why
-        outcome: Outcome = "interrupted" if progress.cancelled else "failed"
-        return outcome, f"{why}: {progress.done} of {progress.count} requests were sent"
+        return "failed", f"{why}: {progress.done} of {progress.count} requests were sent"
     if progress.cancelled or progress.problem:
         return "unverified", progress.problem or "stopped while waiting for the restored file"
     if progress.awaits_restore:
@@ -328,9 +327,7 @@ def _conclude_undone(progress: TargetProgress, result: RequestResult) -> tuple[O
     message = f"request {progress.index} of {progress.count}: {result.message}"
     if result.outcome == "unverified":
         return "failed" if progress.differences else "unverified", message
-    # A download that was cancelled is neither in doubt nor rejected.
-    is_cancelled = progress.cancelled and result.status is None
-    return "interrupted" if is_cancelled else "failed", message
+    return "failed", message
 
 
 def _verify_or_finish(progress: TargetProgress) -> TargetProgress:

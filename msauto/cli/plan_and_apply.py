@@ -286,7 +286,8 @@ class RunDialog(Struct, frozen=True):
 
 def _is_continued(result: TargetResult) -> bool:
     """Whether another run would do what is not done of a target."""
-    return result.outcome in {"interrupted", "not attempted"} and result.target.error is None
+    has_stopped = any(request.outcome == "not sent" for request in result.requests)
+    return has_stopped and result.target.error is None
 
 
 def _continuing(context: click.Context, inputs: Inputs) -> str:

@@ -32,13 +32,9 @@ Outcome = Literal[
     "skipped",
     "failed",
     "unverified",
-    "interrupted",
     "not attempted",
 ]
-"""``interrupted``: a user stopped the run after some requests of the target and before the others.
-
-*kept* (what others changed) and *skipped* are only counted: such targets are not among those of a run.
-"""
+"""*kept* (what others changed) and *skipped* are only counted: such targets are not among those of a run."""
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 """All outcomes, in the order in which they are counted."""
 RequestOutcome = Literal["done", "failed", "unverified", "not sent"]
@@ -241,7 +237,7 @@ class RunSummary(Struct, frozen=True):
 
     Its fields are the keys of ``msauto history --format json``. ``summary`` counts what the plan held (the fields of
     :class:`~msauto.model.plan.Summary`), and how many of its requests were sent, or tried (``sent``). After the end it
-    also counts the outcomes of the targets (changed, failed, unverified, interrupted, not_attempted). For an
+    also counts the outcomes of the targets (changed, failed, unverified, not_attempted). For an
     attempt that wrote nothing it counts what was planned. ``code`` is the exit code, ``reason`` why it was not 0.
     ``folder`` is the working directory of the command. ``repository`` is the folder of the ``msauto.toml`` or
     ``.git`` above the playbooks, ``settings`` the path of the settings file that was used. ``batch``, ``job`` and
@@ -359,7 +355,7 @@ class TargetRecord(Struct, frozen=True):
         outcome, message = self.outcome, self.message
         if outcome is None:
             outcomes = {request.outcome for request in requests}
-            outcome = "not attempted" if outcomes <= {"not sent"} else "interrupted"
+            outcome = "not attempted" if outcomes <= {"not sent"} else "failed"
             if "unverified" in outcomes:
                 outcome = "unverified"
             message = message or "the run ended before this target was done"

@@ -239,7 +239,9 @@ def stale_targets(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _stale(target: Target, why: str) -> Target:
-    return structs.replace(target, changes=(), requests=(), error=f"{STALE}{why}")
+    return structs.replace(
+        target, changes=(), requests=(), error=f"{STALE}{why}\n  → make the plan again"
+    )
 
 
 def _by_key(plan: Plan) -> Mapping[_Key, Target]:

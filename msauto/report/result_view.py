@@ -32,7 +32,7 @@ from msauto.report.texts import (
 )
 from msauto.secrets.redacted_plans import Redactor
 
-NOT_DONE: Final[tuple[Outcome, ...]] = ("failed", "unverified", "interrupted", "not attempted")
+NOT_DONE: Final[tuple[Outcome, ...]] = ("failed", "unverified", "not attempted")
 """Outcomes that every form lists, worst first."""
 
 Kind = Literal["message", "request", "difference", "note", "advice"]
@@ -300,8 +300,6 @@ def advice(result: TargetResult) -> str:
         )
     if result.target.error is not None:
         return "nothing was sent for it; fix the cause and run again"
-    if result.outcome == "interrupted":
-        return "what is done is not sent again; apply again to continue"
     if result.outcome == "not attempted":
         return "nothing was sent for it; run again to apply it"
     outcomes = {request.outcome for request in result.requests}

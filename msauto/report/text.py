@@ -382,7 +382,7 @@ def _deletions(plan: PlanView) -> Iterator[Line]:
 
 
 _OUTCOMES: Final[dict[str, Style]] = {
-    "failed": "red", "unverified": "magenta", "interrupted": "magenta", "not attempted": "magenta"
+    "failed": "red", "unverified": "magenta", "not attempted": "magenta"
 }  # fmt: skip
 """The colours of what someone must look at."""
 _STYLES: Final[dict[str, Style]] = {"difference": "red", "advice": "dim"}

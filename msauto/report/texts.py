@@ -222,8 +222,9 @@ def refusal_error(refusals: Sequence[Refusal]) -> RefusedError:
             flags.append(refusal.remedy)
         else:
             remedies.append(refusal.remedy)
-    remedies = [" ".join(flags), *remedies[:SHOWN_REASONS]]
-    remedy = "; ".join(filter(None, dict.fromkeys(remedies)))
+    remedy = "; ".join(dict.fromkeys(remedies[:SHOWN_REASONS]))
+    if flags:  # no flag allows what a remedy is for
+        remedy += f"{'; then ' if remedy else ''}{' '.join(flags)}"
     message = f"{'; '.join(reasons)}: nothing was sent"
     return RefusedError(visible(message), remedy=visible(remedy))
 

@@ -59,7 +59,7 @@ def test_session(
     }
     if "$OTHER" in json.dumps(session, default=str):
         known["OTHER"] = request.getfixturevalue("other_sim").url
-    steps = _Steps(desk, sim, monkeypatch, known)
+    steps = Steps(desk, sim, monkeypatch, known)
     for number, step in enumerate([{"files": session["files"]}, *session["steps"]]):
         try:
             steps.take(filled(step, known))
@@ -68,7 +68,7 @@ def test_session(
             raise
 
 
-class _Steps:
+class Steps:
     """Takes the steps of a session, and compares what comes of each."""
 
     def __init__(

@@ -62,18 +62,23 @@ from msauto.plugins.batch.schema import AllowArgs
 from msauto.report.layout import PLAIN, Layout
 from msauto.report.losses import losses_of
 from msauto.report.result_view import NOT_DONE
-from msauto.report.sanitizing import visible
 from msauto.report.text import render_error, render_plan, render_result
 from msauto.report.texts import (
     done_outside,
-    refusal_reason,
+    refusal_error,
     show_value,
     target_key,
 )
 from msauto.secrets.redacted_plans import redact_plan
 
-_ALLOW = re.compile(r"--allow-(delete|remove) (\d+)")
+_ALLOW = re.compile(r"--allow-(delete|remove|requests) (\d+) ?")
 """A flag that allows what was refused; a job has a key for it."""
+_KEYS = {
+    "give --lock-timeout SECONDS": "set `lock_timeout` for the job",
+    "with --keep-going": "with `keep_going: true`",
+    "--override-freeze REASON": "run it again after the freeze",
+}
+"""What a job has in the place of the flags of a remedy."""
 _LONGEST = 60
 """Of a value that others had set: as much is in the summary."""
 
@@ -215,6 +220,7 @@ class BatchJobs(Struct, frozen=True):
         options = RunOptions(
             allow_delete=allowed.delete,
             allow_remove=allowed.remove,
+            allow_requests=allowed.requests,
             window=self.batch.window,
             until=until,
             lock_timeout=self._lock_timeout(job, until),
@@ -280,7 +286,8 @@ class BatchJobs(Struct, frozen=True):
             return ERROR
         self.log.show("".join(render_result(result, self.log.layout)))
         if record.code == REFUSED:
-            self.log.tell(f"Error: {record.reason}\n  → run it again at an allowed time")
+            record.remedy = "run it again at an allowed time"
+            self.log.tell(f"Error: {record.reason}\n  → {record.remedy}")
         return record.code
 
     def _show_plan(self, plan: Plan, *, keep_going: bool) -> None:
@@ -337,7 +344,8 @@ def _decide(job: Job, record: Attempt, outcome: AttemptOutcome) -> None:
             record.code = INCOMPLETE
         elif record.check and refusals:
             record.code = REFUSED
-            record.reason = visible(refusal_reason(refusals[0]))
+            error = refusal_error(refusals)
+            record.reason, record.remedy = error.message, error.remedy
     if record.code != OK and not (record.closed or record.reason):
         record.reason = "; ".join(f"{cause.server}: {cause.text}" for cause in outcome.causes)
 
@@ -378,7 +386,8 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
         job=job.name,
         outcome=outcome_of(code),
         code=code,
-        reason=_reason(record, plan, code),
+        reason=record.reason or "".join(record.closed[-1:]),
+        remedy=_with_keys(record.remedy),
         runs=runs,
         summary=summary,
         causes=outcome.causes,
@@ -414,18 +423,14 @@ def _summary(record: Attempt, outcome: AttemptOutcome) -> dict[str, int]:
     return summary
 
 
-def _reason(record: Attempt, plan: Plan | None, code: int) -> str:
-    """Return why the code is not 0, and which key of the job allows what was refused."""
-    reason = record.reason or "".join(record.closed[-1:])
-    allowed = []
-    if code == REFUSED and plan is not None:
-        for refusal in plan.refusals:
-            flag = _ALLOW.fullmatch(refusal.remedy)
-            if flag is not None:
-                allowed.append(f"{flag[1]}: {flag[2]}")
+def _with_keys(remedy: str) -> str:
+    """Return a remedy with the keys of a job in the place of flags."""
+    allowed = [f"{what}: {count}" for what, count in _ALLOW.findall(remedy)]
     if allowed:
-        reason += f"; to allow it, set allow: {{{', '.join(allowed)}}}"
-    return reason
+        remedy = f"{_ALLOW.sub('', remedy)}to allow it, set allow: {{{', '.join(allowed)}}}"
+    for flag, key in _KEYS.items():
+        remedy = remedy.replace(flag, key)
+    return remedy
 
 
 def _named(change: Change) -> str:

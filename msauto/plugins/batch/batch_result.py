@@ -87,6 +87,7 @@ class JobResult(Struct, frozen=True, kw_only=True):
     outcome: Annotated[JobOutcome, Meta(description="how it ended")] = "not attempted"
     code: Annotated[int | None, Meta(description="its exit code; null if it was not run")] = None
     reason: Annotated[str, Meta(description="why it is not ok, or was not run")] = ""
+    remedy: Annotated[str, Meta(description="what to do, where no cause has it")] = ""
     attempts: Annotated[int, Meta(ge=0, description="how often it was planned")] = 0
     started: WhenRun = None
     ended: WhenRun = None
@@ -166,6 +167,7 @@ class BatchResult(Struct, frozen=True, kw_only=True):
     outcome: Annotated[BatchOutcome, Meta(description="how it ended")] = "running"
     code: Annotated[int | None, Meta(description="its exit code; null while it runs")] = None
     reason: Annotated[str, Meta(description="why no job was run")] = ""
+    remedy: Annotated[str, Meta(description="what to do about that")] = ""
     window: Annotated[str, Meta(description="the window of the batch; empty without one")] = ""
     scheduled: Annotated[
         Moment | None, Meta(description="the start of the schedule; null: by hand")
@@ -194,6 +196,7 @@ class BatchResult(Struct, frozen=True, kw_only=True):
     msauto: Annotated[str, Meta(description="the version of msauto")] = ""
     user: Annotated[str, Meta(description="who started it")] = ""
     host: Annotated[str, Meta(description="on which machine")] = ""
+    state_dir: Annotated[str, Meta(description="the folder of the ledger, if one was given")] = ""
     traceparent: Annotated[str, Meta(description="W3C trace context of what started it")] = ""
 
     def last_of(self, job: str) -> JobResult | None:

@@ -56,6 +56,7 @@ from msauto.version import __version__
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _PROGRAM_SECONDS: Final = 60
+_IN_TIME: Final = "run it within the window, or add --now"
 _STDERR: Final = 2  # stdout is for the summary
 
 
@@ -127,6 +128,7 @@ class BatchSession:
             msauto=__version__,
             user=origin_of(())[USER],
             host=socket.gethostname(),
+            state_dir=self.state_dir or "",
             traceparent=trace,
         )
 
@@ -138,7 +140,7 @@ class BatchSession:
                 result = self._run(state_dir)
         except MsautoError as error:
             self.log.tell(render_error(error, colour=False))
-            result = self._ended(exit_code_of(error), reason_of(error))
+            result = self._ended(exit_code_of(error), reason_of(error), error.remedy)
         except Exception as error:  # noqa: BLE001 - a bug of msauto must not leave the night unreported
             result = self._ended(ERROR, bug_text(error))
             self.log.tell(f"Error: {result.reason}")
@@ -215,13 +217,14 @@ class BatchSession:
             why = why_missed(self.batch, self._due, now)
             if why is not None:
                 self.log.tell(f"Warning: {why}: no job was run")
-                return structs.replace(self.result, outcome="missed", code=REFUSED, reason=why)
+                missed = self._ended(REFUSED, why, _IN_TIME)
+                return structs.replace(missed, outcome="missed")
         elif window is not None:
             may_run = self.choice.check or window.is_open(now)
             if not may_run:
                 why = outside_of(window, now)
-                self.log.tell(f"Refused: {why}\n  → run it within the window, or add --now")
-                return self._ended(REFUSED, why)
+                self.log.tell(f"Refused: {why}\n  → {_IN_TIME}")
+                return self._ended(REFUSED, why, _IN_TIME)
         jobs = self._chosen_jobs()
         if not jobs:
             return self._ended(OK, "no job is left to run again")
@@ -273,8 +276,9 @@ class BatchSession:
 
     # The result ---------------------------------------------------------------------------------------------------
 
-    def _ended(self, code: int, reason: str) -> BatchResult:
-        return structs.replace(self.result, outcome=outcome_of(code), code=code, reason=reason)
+    def _ended(self, code: int, reason: str, remedy: str = "") -> BatchResult:
+        ended = structs.replace(self.result, outcome=outcome_of(code), code=code)
+        return structs.replace(ended, reason=reason, remedy=remedy)
 
     def _record(self, result: BatchResult) -> None:
         """Record the result so far; a failure is a warning, except before the first job."""
@@ -370,12 +374,15 @@ class BatchRun:
         pending = results[job.name]
         unmet = _unmet_need(job, results)
         if self.stopped(0) or any(result.code == INTERRUPTED for result in results.values()):
-            return structs.replace(pending, code=INTERRUPTED, reason="the batch was interrupted")
+            why = "the batch was interrupted"
+            return structs.replace(pending, code=INTERRUPTED, reason=why, remedy="run it again")
         if closing is not None and self.clock.now() >= closing:
             reason = f"the window {self.batch.window} has closed"
-            return structs.replace(pending, code=REFUSED, reason=reason)
+            remedy = "run it again with --now, or in a longer window"
+            return structs.replace(pending, code=REFUSED, reason=reason, remedy=remedy)
         if unmet is not None:
-            return structs.replace(pending, outcome="skipped", reason=unmet)
+            remedy = "correct that job: then both are run again"
+            return structs.replace(pending, outcome="skipped", reason=unmet, remedy=remedy)
         self.started_job(job)
         result = self._attempts(job, pending, closing)
         self.ended_job(job, result)

@@ -224,6 +224,7 @@ class AllowArgs(Model):
 
     delete: Plain[Count] = key("assets that a run of the job may delete, as --allow-delete")
     remove: Plain[Count] = key("list items that a run of the job may lose, as --allow-remove")
+    requests: Plain[Count] = key("requests that a run of the job may send, as --allow-requests")
 
 
 class DriftArgs(Model):

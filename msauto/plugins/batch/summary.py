@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -79,8 +80,13 @@ def summarize_job(job: JobResult) -> JobSummary:
         changed = f"changed: {', '.join(counts)}"
     outcome = outcome_text(job.outcome, job.code)
     details = visible(_details_of(job))
+    lines = []
+    if not job.causes:
+        lines += [visible(f"→ {line}") for line in job.remedy.splitlines()]
+    for warning in job.warnings[:1]:
+        lines += [visible(f"→ {line.strip(' →')}") for line in warning.splitlines()[1:]]
     most = _MOST_LOSING if job.outcome == "refused" else _MOST_LOST
-    lines = [*loss_lines(job.losses, most)]
+    lines += loss_lines(job.losses, most)
     for group in skipped_groups(job.skipped, whole=True):
         lines.append(f"skipped: {group.line}")
     return JobSummary(job, outcome, _took(job), details, causes, changed, lines)
@@ -137,7 +143,7 @@ def _details_of(job: JobResult) -> str:
     if job.attempts > 1:
         details.append(f"{job.attempts} attempts")
     if job.warnings:
-        details.append(f"{plural(len(job.warnings), 'warning')}: {job.warnings[0]}")
+        details.append(f"{plural(len(job.warnings), 'warning')}: {job.warnings[0].splitlines()[0]}")
     return "; ".join(details)
 
 
@@ -198,21 +204,25 @@ def _changed_by(target: DifferingTarget) -> str:
 
 
 def _notes(result: BatchResult) -> Iterator[str]:
+    if result.remedy:
+        yield f"→ {result.remedy}"
     for start in result.missed:
         yield f"missed: {local_time(start)}"
     for sent in result.deliveries:
         if sent.error:
             yield f"{sent.kind} {sent.to}: not delivered: {sent.error}"
+    state = f" --state-dir {shlex.quote(result.state_dir)}" if result.state_dir else ""
     commands: list[str] = []
     for job in result.jobs:
         if job.outside or not job.done:
-            commands += [f"msauto history {run}" for run in job.runs]
+            commands += [f"msauto history {run}{state}" for run in job.runs]
     if commands:
         yield f"→ for details: {', '.join(commands)}"
-    is_done = all(job.done for job in result.jobs)
+    is_done = not result.code and all(job.done for job in result.jobs)
     if not is_done and not result.check:  # a check is not recorded
         now = " --now" if result.window else ""
-        yield f"→ to run these jobs again: msauto batch run {result.file} --failed{now}"
+        command = f"msauto batch run {shlex.quote(result.file)} --failed{now}{state}"
+        yield f"→ to run these jobs again: {command}"
 
 
 # Forms ----------------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -122,8 +123,13 @@ def test_after_kill_9_there_is_a_start_alone_and_the_rest_is_known(
     assert (story["status"], story["outcome"]) == ("died", "interrupted")
     status = desk.run("batch", "status", "batch.yml", *STATE, "--format", "json")
     assert (status.code, {each["last_success"] for each in status.json}) == (3, {None})
-    again = desk.run(*RUN, "--failed")
-    assert [job["job"] for job in again.json["jobs"]] == ["a", "b"]
+    _, command = shown.out.splitlines()[-1].split("→ to run these jobs again: ")
+    again = desk.run(*shlex.split(command)[1:], "--format", "json")
+    assert [(job["job"], job["outcome"]) for job in again.json["jobs"]] == [
+        ("a", "ok"),
+        ("b", "ok"),
+    ]
+    assert desk.run("batch", "status", "batch.yml", *STATE).code == 0
 
 
 def test_a_full_disk_at_the_summary(desk: Desk) -> None:

@@ -118,7 +118,7 @@ def test_under_nohup_the_end_of_the_terminal_ends_nothing(desk: Desk, sim: Simul
 
 
 @pytest.mark.parametrize("applied", ["play.yml", "plan.json"])
-def test_what_was_stopped_between_its_requests_is_interrupted_and_continued(
+def test_what_was_stopped_between_its_requests_is_failed_and_continued(
     desk: Desk, sim: Simulator, applied: str
 ) -> None:
     fields = {"comment": "Ready", "user_1": "x"}
@@ -130,14 +130,14 @@ def test_what_was_stopped_between_its_requests_is_interrupted_and_continued(
         process.send_signal(signal.SIGINT)
         code, out, err = ended(process)
     assert code == 130
-    assert "EP001: interrupted" in out
+    assert "EP001: failed" in out
     assert "stopped: 1 of 2 requests were sent" in out
-    assert "interrupted=1" in out
-    assert "Interrupted: 1 interrupted, 1 not attempted" in out
+    assert "failed=1" in out
+    assert "Interrupted: 1 failed, 1 not attempted" in out
     (run,) = desk.run("history", "--format", "json").json
     command = f"msauto apply play.yml {' '.join(INV)}"
     assert f"→ to continue: {command}" in err
-    assert run["summary"]["interrupted"] == 1
+    assert run["summary"]["failed"] == 1
     sim.faults.clear()
     assert desk.run(*command.split()[1:], "--yes").code == 0
     assert desk.run("plan", "--detailed-exitcode", *INV, "play.yml").code == 0

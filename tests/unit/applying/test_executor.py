@@ -447,7 +447,7 @@ def test_the_first_stop_finishes_requests_in_progress() -> None:
     result = stage.run(*targets, forks=1, cancellation=stop)
     assert result.interrupted
     assert told(result) == [
-        ("interrupted", ["done", "done", "not sent"]),
+        ("failed", ["done", "done", "not sent"]),
         *[("not attempted", ["not sent"] * 3)] * 3,
     ]
     assert result.targets[0].message == "stopped: 2 of 3 requests were sent"
@@ -518,7 +518,7 @@ def test_a_download_that_is_abandoned_at_once_is_not_done() -> None:
 
     result = asyncio.run(main())
     assert result.interrupted
-    assert told(result)[0] == ("interrupted", ["done", "failed"])
+    assert told(result)[0] == ("failed", ["done", "failed"])
     assert "stopped at once: the file was not fetched" in result.targets[0].message
     assert stage.journal.states["Film", 1] == "failed"
 

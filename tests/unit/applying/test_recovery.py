@@ -78,8 +78,8 @@ def recovered(
     ("before", "really_done", "outcome", "states"),
     [
         (sending_first, 0, "unverified", ["unverified", "not sent"]),
-        (sending_first, 1, "interrupted", ["done", "not sent"]),
-        (first_done, 1, "interrupted", ["done", "not sent"]),
+        (sending_first, 1, "failed", ["done", "not sent"]),
+        (first_done, 1, "failed", ["done", "not sent"]),
         (all_done, 2, "changed", ["done", "done"]),
         (all_done, 1, "failed", ["done", "done"]),
         (first_failed, 0, "failed", ["failed", "not sent"]),

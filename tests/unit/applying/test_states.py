@@ -330,7 +330,7 @@ def test_a_stop_before_the_first_request() -> None:
 
 def test_a_stop_between_requests_says_what_was_sent() -> None:
     progress = step(step(AT[State.READY], RunCancelled(), POLICY), TargetRead(), POLICY)
-    assert conclude(progress) == ("interrupted", "stopped: 1 of 2 requests were sent")
+    assert conclude(progress) == ("failed", "stopped: 1 of 2 requests were sent")
 
 
 def test_an_error_of_ours_between_requests_is_a_failure() -> None:
@@ -364,7 +364,7 @@ def test_abandoned_in_every_state(state: State) -> None:
             "unverified",
         )
     elif state in {State.READY, State.BACKING_OFF}:
-        assert (progress.index, outcome) == (1, "interrupted")
+        assert (progress.index, outcome) == (1, "failed")
         assert progress.all_results[1].outcome == "not sent"
     else:
         assert outcome == ("changed" if state is State.FINISHED else "unverified")

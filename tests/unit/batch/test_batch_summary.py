@@ -181,6 +181,7 @@ def test_a_batch_without_jobs() -> None:
     assert SUMMARY_FORMS["text"][1](missed, None).splitlines() == [
         "nightly: missed: outside the window",
         "missed: Thu 2026-11-19 03:10 CET",
+        "→ to run these jobs again: msauto batch run batch.yml --failed",
     ]
 
 

@@ -127,11 +127,12 @@ def test_the_same_plan_is_applied_and_nothing_else() -> None:
         ("Film", True), ("A", False), ("C", False), ("B", False),
     ]  # fmt: skip
     values = "field comment: planned 'raw' → 'x', now 'theirs' → 'x'"
+    again = "\n  → make the plan again"
     assert [each.error for each in found.targets] == [
         None,
-        f"{STALE}it has changed since the plan was made: {values}",
-        f"{STALE}it has changed since the plan was made: it is new in the plan",
-        f"{STALE}it is no longer in the plan",
+        f"{STALE}it has changed since the plan was made: {values}{again}",
+        f"{STALE}it has changed since the plan was made: it is new in the plan{again}",
+        f"{STALE}it is no longer in the plan{again}",
     ]
 
 

@@ -49,7 +49,7 @@ def test_the_error_repeats_the_reasons_and_gives_the_flags_as_they_are_typed() -
     error = refusal_error([DELETE, Refusal("requests", 1, 9, "--allow-requests 9"), MASTER])
     assert error.message.startswith("the plan deletes 2 assets; the limit is 0; the plan sends")
     assert error.message.endswith(": nothing was sent")
-    assert error.remedy == f"--allow-delete 2 --allow-requests 9; {MASTER.remedy}"
+    assert error.remedy == f"{MASTER.remedy}; then --allow-delete 2 --allow-requests 9"
 
 
 def test_a_hundred_refusals_do_not_drown_the_error() -> None:
