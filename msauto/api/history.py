@@ -129,8 +129,8 @@ def _as_left(record: TargetRecord) -> TargetRecord:
     """Return the record of a target as its run left it: nothing of it is planned or under way any more."""
     result = record.result
     requests = []
-    for sent, came in zip(record.requests, result.requests, strict=True):
-        requests.append(structs.replace(sent, state=came.outcome))
+    for request, request_result in zip(record.requests, result.requests, strict=True):
+        requests.append(structs.replace(request, state=request_result.outcome))
     return structs.replace(
         record, requests=tuple(requests), outcome=result.outcome, message=result.message
     )

@@ -104,9 +104,9 @@ def _joined(target: Mapping[str, Any], result: TargetResult | None) -> dict[str,
             "notes": to_json(result.notes),
         }
     requests = []
-    all_sent = chain(sent, repeat(RequestResult("not sent")))
-    for request, came in zip(target.get("requests", ()), all_sent, strict=False):
-        requests.append({**request, "result": to_json(came)})
+    all_results = chain(sent, repeat(RequestResult("not sent")))
+    for request, request_result in zip(target.get("requests", ()), all_results, strict=False):
+        requests.append({**request, "result": to_json(request_result)})
     return {**target, "requests": requests, "result": outcome}
 
 

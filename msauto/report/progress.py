@@ -155,8 +155,8 @@ class _PhaseCounts(Struct):
         """Return how much of all downloads has come, and of how much where that is known."""
         received = whole = 0
         is_known = True
-        for came, size in self.downloads.values():
-            received += came
+        for received_of_file, size in self.downloads.values():
+            received += received_of_file
             whole += size or 0
             is_known = is_known and size is not None
         if is_known:

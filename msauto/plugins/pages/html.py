@@ -253,19 +253,20 @@ def _applied(result: TargetResult, job: str, shown: _ShownTargets) -> dict[str, 
         verified.append(f"cannot be read back: {', '.join(dict.fromkeys(result.unseen))}")
     if verified:
         data["verified"] = "; ".join(verified)
-    for request, came in zip(data.get("requests", ()), result.requests, strict=False):
-        request["result"] = [came.outcome, " · ".join(_notes_on(came, result.message))]
+    for request, request_result in zip(data.get("requests", ()), result.requests, strict=False):
+        notes = " · ".join(_notes_on(request_result, result.message))
+        request["result"] = [request_result.outcome, notes]
     return data
 
 
-def _notes_on(came: RequestResult, shown: str) -> Iterator[str]:
+def _notes_on(result: RequestResult, shown: str) -> Iterator[str]:
     """Yield what is to know of a request; not a message that is ``shown`` above."""
-    if came.status is not None:
-        yield str(came.status)
-    if came.tries > 1:
-        yield f"sent {came.tries} times"
-    if came.message not in shown:
-        yield visible(came.message)
+    if result.status is not None:
+        yield str(result.status)
+    if result.tries > 1:
+        yield f"sent {result.tries} times"
+    if result.message not in shown:
+        yield visible(result.message)
 
 
 def _target(target: Target, shown: _ShownTargets) -> dict[str, Any]:
