@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import UNSET, Struct, structs
 from msgspec.json import decode
@@ -368,8 +369,25 @@ _PENDING = """
     AND c.name = m.name AND c.link_id = m.link_id AND c.create_time = m.create_time
     WHERE m.server = ? AND m.kind = 'asset' AND substr(m.item, 1, 8) = 'pending:'"""
 
-_Key = tuple[str, ...]
-"""Server, database, kind, name, link_id and creation time, under which the ledger writes what it remembers."""
+
+class _Database(NamedTuple):
+    server: str
+    database: str
+
+
+class _Key(NamedTuple):
+    """Under which the ledger writes what it remembers of a target; that of a clip ends with what no other key has."""
+
+    server: str
+    database: str
+    kind: str
+    name: str
+    link_id: str = ""
+    created: str = ""
+
+    @property
+    def of_database(self) -> _Database:
+        return _Database(self.server, self.database)
 
 
 class _KeptClip(Struct, frozen=True):
@@ -388,7 +406,7 @@ class _KeptClip(Struct, frozen=True):
         clip = ClipIdentity(int(link_id) if link_id else None, created or None)
         if sighting:
             clip = load(ClipIdentity, sighting)
-        key = (server, database, "asset", name, link_id, created)
+        key = _Key(server, database, "asset", name, link_id, created)
         return cls(key, title, clip, run, load(dict[str, str], seen))
 
 
@@ -463,15 +481,15 @@ class ClipMemory(ABC):
 
     def __init__(self, urls: Mapping[str, str]) -> None:
         self._urls = urls
-        self._indexes: dict[_Key, _ClipIndex] = {}
-        self._asked: Counter[_Key] = Counter()
+        self._indexes: dict[_Database, _ClipIndex] = {}
+        self._title_reads: Counter[_Database] = Counter()
         self._keys: dict[TargetId, _Key] = {}
 
     @abstractmethod
     def _items(self, key: _Key) -> Mapping[str, Json]: ...
 
     @abstractmethod
-    def _clips(self, database: _Key, title: str | None = None) -> Iterable[_KeptClip]:
+    def _clips(self, database: _Database, title: str | None = None) -> Iterable[_KeptClip]:
         """Return the clips of a server and database, all or those of a title."""
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
@@ -488,7 +506,7 @@ class ClipMemory(ABC):
             items = self._items(self._key_of(target))
             return [Remembered(target, items)] if items else []
         found: dict[_Key, tuple[_KeptClip, Answer]] = {}
-        database = self._key_of(target)[:2]
+        database = self._key_of(target).of_database
         for title in (target.name, *titles):
             for kept in self._titled(database, normal_form(title)):
                 answer = is_remembered(kept.clip, title, target.clip, title)
@@ -508,14 +526,14 @@ class ClipMemory(ABC):
             records.append(Remembered(known, items, kept.run, kept.seen, answer))
         return records
 
-    def _titled(self, database: _Key, title: str) -> Iterable[_KeptClip]:
+    def _titled(self, database: _Database, title: str) -> Iterable[_KeptClip]:
         """Return the clips of a title: for a few titles of a database one by one, then from all of its clips."""
-        self._asked[database] += 1
-        if database in self._indexes or self._asked[database] > _FEW:
+        self._title_reads[database] += 1
+        if database in self._indexes or self._title_reads[database] > _FEW:
             return self._index(database).titled.get(title, {}).values()
         return self._clips(database, title)
 
-    def _index(self, database: _Key) -> _ClipIndex:
+    def _index(self, database: _Database) -> _ClipIndex:
         if database not in self._indexes:
             self._indexes[database] = _ClipIndex(self._clips(database))
         return self._indexes[database]
@@ -525,14 +543,14 @@ class ClipMemory(ABC):
         target = TargetId(server, database, "asset", title)
         key = self._key_of(target)
         records = []
-        for kept in self._titled(key[:2], key[3]):
+        for kept in self._titled(key.of_database, key.name):
             known = structs.replace(target, clip=kept.clip)
             records.append(Remembered(known, self._items(kept.key), kept.run))
         return records
 
     def _key_of(self, target: TargetId) -> _Key:
         server = self._urls.get(target.server, target.server)
-        return (server, target.database, target.kind, normal_form(target.name), "", "")
+        return _Key(server, target.database, target.kind, normal_form(target.name))
 
 
 class LedgerMemory(ClipMemory):
@@ -560,7 +578,7 @@ class LedgerMemory(ClipMemory):
     def _rows(self, key: _Key) -> list[Row]:
         return self._store.read(_RECALL, key)
 
-    def _clips(self, database: _Key, title: str | None = None) -> list[_KeptClip]:
+    def _clips(self, database: _Database, title: str | None = None) -> list[_KeptClip]:
         if title is None:
             rows = self._store.read(_CLIPS_OF_DATABASE, database)
         else:
@@ -577,7 +595,7 @@ class LedgerMemory(ClipMemory):
         with self._store.decoding():
             for row in remembered:
                 *key, item, value = row
-                items[tuple(key)][item] = decode(value)
+                items[_Key(*key)][item] = decode(value)
             kept = list(map(_KeptClip.of, clips))
         return ServerMemory({server: url}, dict(items), kept)
 
@@ -613,8 +631,8 @@ class LedgerMemory(ClipMemory):
         self._store.write(_FORGET_CLIP, key)
         self._store.put(_CLIP, (_clip_key(key), None))
         self._keys.clear()
-        if key[:2] in self._indexes:
-            self._indexes[key[:2]].remove(key)
+        if key.of_database in self._indexes:
+            self._indexes[key.of_database].remove(key)
 
     def _kept_key(self, target: TargetId) -> _Key:
         """Return the key of a target as it was kept; a clip of which nothing was remembered gets a new one."""
@@ -627,11 +645,12 @@ class LedgerMemory(ClipMemory):
         key = self._key_of(target)
         if target.kind != "asset":
             return key
-        for kept in self._titled(key[:2], key[3]):
+        for kept in self._titled(key.of_database, key.name):
             if kept.clip == target.clip:
                 self._keys[target] = kept.key
         if target not in self._keys:
-            self._write_clip((*key[:4], "", secrets.token_hex(8)), target, "", {})
+            new_key = key._replace(created=secrets.token_hex(8))
+            self._write_clip(new_key, target, "", {})
         return self._keys[target]
 
     def _write_clip(self, key: _Key, clip: TargetId, run: str, seen: Mapping[str, str]) -> None:
@@ -639,13 +658,13 @@ class LedgerMemory(ClipMemory):
         kept = _KeptClip(key, normal_form(clip.name), clip.clip, run, seen)
         values = (kept.title, dump(kept.clip), run, dump(seen))
         self._store.put(_CLIP, (_clip_key(key), values))
-        if key[:2] in self._indexes:
-            self._indexes[key[:2]].add(kept)
+        if key.of_database in self._indexes:
+            self._indexes[key.of_database].add(kept)
 
 
-def _clip_key(key: _Key) -> _Key:
+def _clip_key(key: _Key) -> Row:
     """Return a key of the table ``clip``: without the kind."""
-    return (*key[:2], *key[3:])
+    return (key.server, key.database, key.name, key.link_id, key.created)
 
 
 class ServerMemory(ClipMemory):
@@ -658,16 +677,16 @@ class ServerMemory(ClipMemory):
         clips: Sequence[_KeptClip],
     ) -> None:
         super().__init__(urls)
-        self._known = items
-        self._of_server = clips
+        self._items_by_key = items
+        self._kept_clips = clips
 
     def _items(self, key: _Key) -> Mapping[str, Json]:
-        return self._known.get(key, {})
+        return self._items_by_key.get(key, {})
 
-    def _clips(self, database: _Key, title: str | None = None) -> list[_KeptClip]:
+    def _clips(self, database: _Database, title: str | None = None) -> list[_KeptClip]:
         found = []
-        for kept in self._of_server:
-            if kept.key[:2] == database and title in {None, kept.title}:
+        for kept in self._kept_clips:
+            if kept.key.of_database == database and title in {None, kept.title}:
                 found.append(kept)
         return found
 
@@ -675,11 +694,11 @@ class ServerMemory(ClipMemory):
         """Return database and title of the assets that have a ``pending:…`` item."""
         url = self._urls.get(server, server)
         assets: set[tuple[str, str]] = set()
-        for kept in self._of_server:
-            if kept.key[0] == url and any(
+        for kept in self._kept_clips:
+            if kept.key.server == url and any(
                 item.startswith("pending:") for item in self._items(kept.key)
             ):
-                assets.add((kept.key[1], kept.title))
+                assets.add((kept.key.database, kept.title))
         return frozenset(assets)
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
@@ -712,19 +731,19 @@ class PlanMemory(LedgerMemory):
         self, store: Store, now: Callable[[], str], urls: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(store, now, urls)
-        self._recalled: Counter[_Key] = Counter()
-        self._known: dict[_Key, dict[_Key, list[Row]]] = {}
+        self._reads: Counter[_Database] = Counter()
+        self._rows_of_databases: dict[_Database, dict[_Key, list[Row]]] = {}
 
     def _rows(self, key: _Key) -> list[Row]:
-        database, target = key[:2], key[2:]
-        if database not in self._known:
-            self._recalled[database] += 1
-            if self._recalled[database] != _FEW:
+        database = key.of_database
+        if database not in self._rows_of_databases:
+            self._reads[database] += 1
+            if self._reads[database] != _FEW:
                 return super()._rows(key)
             rows = self._store.read(_RECALL_DATABASE, (*database, _MOST + 1))
             if len(rows) > _MOST:
                 return super()._rows(key)
-            known = self._known[database] = defaultdict(list)
-            for *clip, item, value in rows:
-                known[tuple(clip)].append((item, value))
-        return self._known[database].get(target, [])
+            rows_by_key = self._rows_of_databases[database] = defaultdict(list)
+            for *rest_of_key, item, value in rows:
+                rows_by_key[_Key(*database, *rest_of_key)].append((item, value))
+        return self._rows_of_databases[database].get(key, [])
