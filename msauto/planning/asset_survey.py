@@ -363,8 +363,10 @@ class AssetSurvey:
         settled = tuple(recalled.settlements)
         plan = await self._plan_context(clip, desired, runs, recalled, entries)
         builder = plan.builder
-        deletion = None if entries is None or desired is None else desired.source
-        if deletion is not None and self._stays(plan, recalled, deletion):
+        stays = False
+        if entries is not None and desired is not None:
+            stays = self._stays(plan, recalled, entries, desired.source)
+        if stays:
             return SurveyedTarget("kept", None, tuple(builder.warnings), settled)
         await self._plan_changes(plan, here, declared, desired, runs)
         if not await self._plan_handlers(plan, here, desired):
@@ -395,9 +397,15 @@ class AssetSurvey:
             )
         return outcome
 
-    def _stays(self, plan: PlanContext, recalled: RecalledItems, source: TaskSource) -> bool:
+    def _stays(
+        self,
+        plan: PlanContext,
+        recalled: RecalledItems,
+        entries: ClipEntries,
+        source: TaskSource,
+    ) -> bool:
         """Return whether a clip is not deleted because others have changed it since a run wrote to it."""
-        changed = changed_by_others(recalled, plan.live, plan.live_title)
+        changed = changed_by_others(recalled, plan.live, plan.live_title, entries.same)
         run = recalled.run or last_writer(recalled.items)
         if not changed or not run:
             return False

@@ -93,11 +93,20 @@ async def why_not_deleted(
     return None
 
 
-def changed_by_others(recalled: RecalledItems, live: LiveTarget, title: str) -> list[Json]:
-    """Return what others have changed of a clip, or made, since a run wrote to it last; not what they removed."""
+def changed_by_others(
+    recalled: RecalledItems, live: LiveTarget, title: str, entries: Sequence[Entry]
+) -> list[Json]:
+    """Return what others have changed of a clip, or made, since a run wrote to it last; not what they removed.
+
+    ``entries`` show it: others may have renamed one that runs wrote to by another title than the one asked for.
+    """
     changed: dict[str, None] = {}
     if recalled.title and not same_text(recalled.title, title):
         changed["title"] = None
+    for entry in entries:
+        was = recalled.titles.get(entry.link_id) if entry.link_id is not None else None
+        if was is not None and not same_text(was, entry.title):
+            changed["title"] = None
     snapshot = snapshot_of(live)
     for (name, key), left, _ in things_left(recalled.items):
         value = snapshot.get(name, {}).get(key)

@@ -35,7 +35,7 @@ class RecalledItems(Struct):
 
     ``target`` is the one of new items.
     ``run`` is the last that is known to have written to the target; ``seen`` has digests of what it left, ``title`` is
-    the one that its entry had then.
+    the one that its entry had then, ``titles`` are those of all of its entries, by ``link_id``.
     """
 
     target: TargetId
@@ -45,6 +45,7 @@ class RecalledItems(Struct):
     run: str = ""
     seen: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
+    titles: dict[int | None, str] = field(default_factory=dict)
     is_known_clip: bool = False
 
 
@@ -72,6 +73,8 @@ async def recall(
         items = record.items
         if is_its_entry:
             recalled.target = kept
+        if is_sure:
+            recalled.titles[kept.clip.link_id] = kept.name
         if not is_its_entry and is_gone is not None:
             is_of_others = not await is_gone(kept)
             if is_sure and is_of_others:
