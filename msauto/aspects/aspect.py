@@ -196,6 +196,9 @@ class Aspect:
         """Compare a part with the live target, and add changes and requests."""
         raise NotImplementedError
 
+    def settle_doubts(self, context: PlanContext) -> None:
+        """Settle what accepted requests made of it and is seen now; warn of what is still in doubt."""
+
     # The snapshot ----------------------------------------------------------------------------------------------------
 
     def things(self, live: LiveTarget) -> Part | None:

@@ -147,6 +147,7 @@ class ListAspect(Aspect):
         """Make the list as desired; with ``exactly`` nothing else stays."""
         desired: DesiredList[Any] = part
         if not desired.items and not desired.exactly:
+            self.settle_doubts(context)
             return
         if self.positions:
             check_in_point_stays(context)
@@ -170,6 +171,11 @@ class ListAspect(Aspect):
         self.write(context, matching)
         if matching.surplus:
             self._note_emptied(context, desired, matching)
+
+    def settle_doubts(self, context: PlanContext) -> None:
+        """Implement :meth:`~msauto.aspects.aspect.Aspect.settle_doubts`."""
+        if context.memory:
+            self.unseen(context, self.live(context))
 
     def unseen(self, context: PlanContext, live: dict[str, Item]) -> list[Doubt]:
         """Return what accepted requests made and is still in doubt: a warning. What is seen alone is ours."""

@@ -65,14 +65,11 @@ class Restore(Aspect):
         """Bring the file back where it is not on disk."""
         is_there = bool(context.asset.hires)
         effect = Effect(self.name, "hires", is_there, True, slow=True)
-        doubts = doubts_of(context, self.name)
+        self.settle_doubts(context)
         if is_there:
             context.builder.hold(effect)
-            context.builder.settled += [(doubt.item, None, "") for doubt in doubts]
             return
-        for doubt in doubts:
-            tell_doubt(context, "the high-resolution file", doubt, "it is not on disk")
-        if doubts:
+        if doubts_of(context, self.name):
             return
         if context.asset.archive == "":
             raise refuse(
@@ -88,6 +85,14 @@ class Restore(Aspect):
         context.builder.send(Phase.RESTORE, requests.restore(context.path), [number], effect)
         context.builder.wait = max(context.builder.wait, part.value)
         context.builder.altered.add("files")
+
+    def settle_doubts(self, context: PlanContext) -> None:
+        """Implement :meth:`~msauto.aspects.aspect.Aspect.settle_doubts`."""
+        for doubt in doubts_of(context, self.name):
+            if context.asset.hires:
+                context.builder.settled.append((doubt.item, None, ""))
+            else:
+                tell_doubt(context, "the high-resolution file", doubt, "it is not on disk")
 
     def things(self, live: LiveTarget) -> Part | None:
         """Return whether the file is on disk."""

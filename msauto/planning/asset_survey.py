@@ -12,9 +12,11 @@ from msgspec import UNSET, Struct, field, structs
 
 from msauto.aspects import ASPECTS, DELETION, merge_desired, operation, snapshot_of
 from msauto.aspects.aspect import Reads
+from msauto.aspects.comparison import mapping
 from msauto.aspects.downloads import fetched_file
 from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.plan_builder import (
+    DOUBT,
     TASK,
     PlanBuilder,
     PlanContext,
@@ -565,10 +567,13 @@ class AssetSurvey:
     ) -> LiveTarget:
         """Read what only the comparison needs: XMP fields, what is where links are to be, all links."""
         known = LiveTarget(asset=clip.asset, xmp=self._layers.xmp, links=self._layers.links)
-        if desired is None:
-            return known
         reader, database = self._reader, self._group.database
+        read = partial(read_needed, reader, reader.read_folder, database, clip.address, known)
         needed: list[Reads] = []
+        for name, keys in _in_doubt(memory).items():
+            needed.append(ASPECTS[name].needs(keys))
+        if desired is None:
+            return await read(needed)
         for name, part in desired.parts.items():
             needed.append(ASPECTS[name].reads(part, clip.asset, title))
             exactly = part.exactly if isinstance(part, DesiredList) else None
@@ -581,7 +586,7 @@ class AssetSurvey:
             needed.append(Reads(links=True))
             if desired.source.minds_others:
                 needed += _left_things(memory, ASPECTS)
-        return await read_needed(reader, reader.read_folder, database, clip.address, known, needed)
+        return await read(needed)
 
     def _asked_by_where(self) -> list[Reads]:
         """Return the reads of what a ``where`` asked for by name: verification reads it again, and compares it."""
@@ -632,6 +637,16 @@ class AssetSurvey:
 def _gone(found: SkippedTarget) -> str:
     at = found.at.replace("T", " ")[:16]
     return f"gone: run {found.run} wrote it last, on {at} UTC"
+
+
+def _in_doubt(memory: Mapping[str, Json]) -> dict[str, set[str]]:
+    """Return the keys, by aspect, of what accepted requests made and reading has not shown."""
+    doubts: dict[str, set[str]] = {}
+    for item, known in memory.items():
+        if item.startswith(DOUBT):
+            aspect, _, _ = item.removeprefix(DOUBT).partition(":")
+            doubts.setdefault(aspect, set()).add(str(mapping(known).get("key")))
+    return doubts
 
 
 def _left_things(memory: Mapping[str, Json], aspects: Collection[str]) -> list[Reads]:
@@ -686,6 +701,10 @@ def _plan_tasks(
 ) -> None:
     """Plan what the tasks want. Raises ``PlanningError`` with all that is wrong with it."""
     steps: list[Callable[[], None]] = []
+    if desired is None or desired.present:
+        parts = {} if desired is None else desired.parts
+        for name in _in_doubt(plan.memory).keys() - parts.keys():
+            steps.append(partial(ASPECTS[name].settle_doubts, plan))
     if desired is not None:
         plan.builder.warnings += desired.notes
         if desired.present:
