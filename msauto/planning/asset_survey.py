@@ -88,7 +88,7 @@ class SurveyContext(Struct, frozen=True):
 
     ``protection`` also takes the links of assets that are deleted or lose something: folders are protected, too.
     ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
-    left something pending for; ``forget`` treats that as settled. What was made before ``overdue``
+    left something pending for, ``told`` those of them that a target is; ``forget`` treats that as settled. What was made before ``overdue``
     would show by now. ``answers`` is how this server reports XMP fields.
     ``left_out`` is what tasks ask of this server that the plan leaves out.
     ``secrets`` are those known so far. ``choice`` narrows the run to some targets. ``similar`` finds live
@@ -101,6 +101,7 @@ class SurveyContext(Struct, frozen=True):
     protection: Protection = field(default_factory=Protection)
     hash_file: HashFile | None = None
     pending: frozenset[tuple[str, str]] = frozenset()
+    told: set[tuple[str, str]] = field(default_factory=set)
     forget: bool = False
     overdue: str = ""
     answers: XmpAnswers = field(default_factory=XmpAnswers)
@@ -502,7 +503,7 @@ class AssetSurvey:
             return answer is None or compare_clips(kept.clip, answer).answer == "other"
 
         context = self._context
-        return await recall(
+        recalled = await recall(
             context.memory,
             target,
             self._group.names,
@@ -510,6 +511,8 @@ class AssetSurvey:
             forget=context.forget,
             overdue=context.overdue,
         )
+        context.told.update([(kept.database, kept.name) for kept in recalled.owners])
+        return recalled
 
     async def _plan_context(
         self,

@@ -60,7 +60,7 @@ from msauto.planning.asset_survey import (
 )
 from msauto.planning.clip_finder import DistinctClipsError
 from msauto.planning.fact_layers import XmpAnswers
-from msauto.planning.handlers import recall
+from msauto.planning.handlers import recall, untold
 from msauto.planning.left_out import (
     asks_for_something,
     check_items,
@@ -121,9 +121,28 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
             loaded[target.database] = target.changes[0].source
     context = structs.replace(context, answers=XmpAnswers(loaded))
     outcomes += await _plan_after_databases(context, of_the_rest, len(outcomes), forks)
+    if not context.left_out and not context.choice.is_narrow:
+        outcomes.append(_untold(context))
     if context.protection:
         await _look_for_protected(context)
     return _survey_of(context, outcomes)
+
+
+def _untold(context: SurveyContext) -> SurveyedTarget:
+    """Return what runs left pending for clips that no target is: others may have renamed them."""
+    told = SurveyedTarget("skipped")
+    for pending in untold(
+        context.memory,
+        context.server.name,
+        context.pending - context.told,
+        forget=context.forget,
+        overdue=context.overdue,
+    ):
+        if isinstance(pending, Settlement):
+            told.settlements += (pending,)
+        else:
+            told.warnings += (pending,)
+    return told
 
 
 async def _look_for_protected(context: SurveyContext) -> None:
