@@ -383,7 +383,9 @@ def adopted(
         left, run = known[0], known[1]
         live, after = effect.before, effect.after
         if isinstance(left, dict) and isinstance(live, dict) and isinstance(after, dict):
-            live = {**left, **{name: live.get(name) for name in after}}
+            shown = live.keys() | left.keys()  # a text of an item shows as its title, for example
+            seen = {name: live.get(name) for name in after if name in shown}
+            live = {**left, **seen}
         if live != left:
             settled: Json = None if live is None else [live, run]
             yield Settlement(kept[item], item, settled)
