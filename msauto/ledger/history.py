@@ -197,7 +197,7 @@ def _with_status(runs: list[RunSummary], locks: Locks) -> list[RunSummary]:
     with_status = []
     for run in runs:
         if run.status == "running" and run.run not in alive:
-            run = structs.replace(run, status="died")
+            run = structs.replace(run, status="died", reason="its process died")
         with_status.append(run)
     return with_status
 

@@ -219,7 +219,7 @@ def _journal_lines(past: PastTarget) -> Iterator[str]:
     job_names = filter(None, (run.batch, run.job))
     job = "/".join(job_names) or " ".join(run.playbooks)
     began = f"{_time(run.started)}  {visible(job)}"
-    yield f"  {began}  {run.run}  {past.record.outcome}"
+    yield f"  {began}  {run.run}  {past.record.result.outcome}"
     for change in target.changes:
         parts = map(str, change_parts(change, target))
         notes = "; ".join(change_notes(change, target.rate))

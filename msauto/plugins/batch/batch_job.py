@@ -168,10 +168,16 @@ class BatchJobs(Struct, frozen=True):
             return JobAttempt(JobResult(job=job.name, outcome="skipped", code=OK, reason=reason))
         record = self._record_of(job, attempt, before)
         is_passing = False
+        told: list[str] = []
+
+        def tell(text: str) -> None:
+            told.append(text)
+            self.log.tell(text)
+
         try:
             with record.recorded():
                 try:
-                    record.code = self._run(job, record, until)
+                    record.code = self._run(job, record, until, tell)
                 finally:
                     outcome = _outcome_of(record, before)
                 _decide(job, record, outcome)
@@ -188,6 +194,7 @@ class BatchJobs(Struct, frozen=True):
             self.log.tell(f"Error: {bug_text(error)}")
             code = ERROR
         result = _result(job, record, code, outcome)
+        result = structs.replace(result, warnings=(*_warnings_of(told), *result.warnings))
         may_help = is_passing or _may_help(job, record, code, outcome.causes)
         return JobAttempt(result, may_help, outcome.targets)
 
@@ -203,7 +210,7 @@ class BatchJobs(Struct, frozen=True):
             clock=self.clock,
         )
 
-    def _run(self, job: Job, record: Attempt, until: datetime | None) -> int:
+    def _run(self, job: Job, record: Attempt, until: datetime | None, tell: Tell) -> int:
         inputs = inputs_of(
             _files(job),
             **job.options,
@@ -211,7 +218,7 @@ class BatchJobs(Struct, frozen=True):
             state_dir=self.state_dir,
             beside=self.batch.file,
             now=self.clock.now(),
-            tell=self.log.tell,
+            tell=tell,
         )
         inputs = record.inputs = structs.replace(
             inputs, ledger=inputs.settings.ledger_url or self.ledger
@@ -421,6 +428,13 @@ def _summary(record: Attempt, outcome: AttemptOutcome) -> dict[str, int]:
                 summary["unchanged"] -= 1  # an earlier attempt changed it
         summary["unchanged"] = max(0, summary["unchanged"])
     return summary
+
+
+def _warnings_of(told: Iterable[str]) -> Iterator[str]:
+    """Yield the warnings of what was told, each with the lines that follow it."""
+    for message in re.split(r"\n(?=\S)", "\n".join(told)):
+        if message.startswith("Warning: "):
+            yield message.removeprefix("Warning: ")
 
 
 def _with_keys(remedy: str) -> str:

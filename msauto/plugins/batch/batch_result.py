@@ -302,8 +302,17 @@ def past_results(ledger: Ledger, batch: BatchId | None = None) -> Iterator[Batch
                 remedy="use the msauto that wrote it, or choose another --state-dir",
             ) from None
         if summary.status == "died":
-            result = structs.replace(result, outcome="interrupted", reason="its process died")
+            result = _died(result, summary.reason)
         yield result
+
+
+def _died(result: BatchResult, why: str) -> BatchResult:
+    """Return the result of a batch whose process died: so did the job that it ran."""
+    jobs = list(result.jobs)
+    for job in _waiting(result)[:1]:
+        died = structs.replace(job, outcome="interrupted", reason=why, remedy="run it again")
+        jobs[jobs.index(job)] = died
+    return structs.replace(result, outcome="interrupted", reason=why, jobs=tuple(jobs))
 
 
 def read_result(place: LedgerPlace, summary: RunSummary) -> BatchResult:
@@ -384,8 +393,8 @@ def status_of(
     for job_name, job in jobs.items():
         result = (last and last.last_of(job_name)) or JobResult(job=job_name)
         outcome: str = result.outcome
-        if job_name in waiting:
-            outcome = "running" if job_name == waiting[0] else "waiting"
+        if result in waiting:
+            outcome = "running" if result is waiting[0] else "waiting"
         frozen = None
         if job is not None:
             freeze = freeze_at(job.settings().freezes, start)
@@ -420,13 +429,13 @@ def _missed(last: BatchResult | None, batch: BatchFile | None, now: datetime) ->
     return None
 
 
-def _waiting(last: BatchResult | None) -> list[str]:
+def _waiting(last: BatchResult | None) -> list[JobResult]:
     """Return the jobs of a batch that runs which have not ended; the first of them runs."""
-    waiting: list[str] = []
+    waiting: list[JobResult] = []
     if last is not None and last.outcome == "running":
         for result in last.jobs:
             if result.attempts == 0 and result.outcome == "not attempted":
-                waiting.append(result.job)
+                waiting.append(result)
     return waiting
 
 

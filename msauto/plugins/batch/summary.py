@@ -80,16 +80,26 @@ def summarize_job(job: JobResult) -> JobSummary:
         changed = f"changed: {', '.join(counts)}"
     outcome = outcome_text(job.outcome, job.code)
     details = visible(_details_of(job))
-    lines = []
-    if not job.causes:
-        lines += [visible(f"→ {line}") for line in job.remedy.splitlines()]
-    for warning in job.warnings[:1]:
-        lines += [visible(f"→ {line.strip(' →')}") for line in warning.splitlines()[1:]]
+    lines = [*_advice_on(job)]
     most = _MOST_LOSING if job.outcome == "refused" else _MOST_LOST
     lines += loss_lines(job.losses, most)
     for group in skipped_groups(job.skipped, whole=True):
         lines.append(f"skipped: {group.line}")
     return JobSummary(job, outcome, _took(job), details, causes, changed, lines)
+
+
+def _advice_on(job: JobResult) -> Iterator[str]:
+    """Yield what to do about a job, what its first warning lists, and why targets are not begun."""
+    for line in job.remedy.splitlines():
+        yield visible(f"→ {line}")
+    for warning in job.warnings[:1]:
+        for line in warning.splitlines()[1:]:
+            sign = "" if line.startswith(" ") else "→ "
+            yield visible(f"{sign}{line.strip()}")
+    written, wanted = job.written
+    waiting = wanted - written - sum(cause.count for cause in job.causes)
+    if job.causes and waiting > 0 and job.outcome == "failed":
+        yield f"{plural(waiting, 'target')} not attempted: one in error stops a job without `keep_going: true`"
 
 
 def _cause_lines(alike: Sequence[Cause]) -> Iterator[str]:
@@ -149,7 +159,9 @@ def _details_of(job: JobResult) -> str:
 
 def _came_of(job: JobResult) -> str:
     """Return why a job is not ok, or what it wrote, would write or found to differ."""
-    reason = "" if job.causes else job.reason  # the causes follow
+    reason = job.reason
+    if job.causes and not job.remedy:
+        reason = ""  # the causes follow
     found = sum(target.seen for target in job.drift)
     if not reason and (found or DIFFERING in job.summary):
         verb = "differs" if found == 1 else "differ"

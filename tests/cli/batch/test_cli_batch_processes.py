@@ -118,6 +118,8 @@ def test_after_kill_9_there_is_a_start_alone_and_the_rest_is_known(
     assert of_batch["status"] == "died"
     shown = desk.run("history", of_batch["run"], *STATE)
     assert shown.out.startswith("nightly: interrupted: 2 of 2 jobs not ok (its process died)\n")
+    assert "its process died\n    → run it again\n" in shown.out
+    assert "a: 1 of 4 requests sent; its process died" in desk.run("history", *STATE).out
     assert shown.out == desk.run("report", of_batch["run"], *STATE).out
     story = desk.run("history", of_batch["run"], *STATE, "--format", "json").json
     assert (story["status"], story["outcome"]) == ("died", "interrupted")
@@ -129,6 +131,7 @@ def test_after_kill_9_there_is_a_start_alone_and_the_rest_is_known(
         ("a", "ok"),
         ("b", "ok"),
     ]
+    assert "died with 1 target in progress" in again.json["jobs"][0]["warnings"][0]
     assert desk.run("batch", "status", "batch.yml", *STATE).code == 0
 
 

@@ -240,3 +240,15 @@ def test_the_width_holds_for_batches(night: Desk) -> None:
         assert widest <= columns
         rows.append(len(lines))
     assert rows[0] > rows[1]
+
+
+def test_what_a_target_in_error_keeps_from_being_written_is_counted(night: Desk) -> None:
+    titles = ["EP001", "EP002", "Nobody"]
+    night.play(
+        {"asset": {"title": "{{ item }}", "fields": {"comment": "x"}}, "loop": titles},
+    )
+    said = run(night)
+    assert said.code == 1
+    assert (
+        "2 targets not attempted: one in error stops a job without `keep_going: true`" in said.out
+    )
