@@ -49,7 +49,8 @@ def followed() -> Iterator[Followed]:
 def remedies_with_a_case() -> frozenset[str]:
     """Return the remedies that a test follows, here and beside the readers of files and repositories."""
     found = {case.remedy for case in followed()}
-    found |= {row["remedy"] for row in load(CASES / "timelines" / "remedies.yml")}
+    for folder in ("timelines", "server"):
+        found |= {row["remedy"] for row in load(CASES / folder / "remedies.yml")}
     for path in (CASES / "repositories").glob("*.yml"):
         for case in load(path):
             if "then" in case:
@@ -63,6 +64,7 @@ class Source:
     """The modules of msauto as syntax trees, and what is known of their names."""
 
     trees: dict[str, ast.Module] = field(default_factory=dict)
+    nodes: dict[str, list[ast.AST]] = field(default_factory=dict)
     constants: dict[str, ast.expr] = field(default_factory=dict)
     positions: dict[str, dict[str, int | None]] = field(default_factory=lambda: defaultdict(dict))
 
@@ -70,10 +72,11 @@ class Source:
         for path in sorted(ROOT.rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
             self.trees[name] = ast.parse(path.read_text(encoding="utf-8"))
-            self._learn(name, self.trees[name])
+            self.nodes[name] = [*ast.walk(self.trees[name])]
+            self._learn(name)
 
-    def _learn(self, module: str, tree: ast.Module) -> None:
-        for node in ast.walk(tree):
+    def _learn(self, module: str) -> None:
+        for node in self.nodes[module]:
             if isinstance(node, ast.AnnAssign | ast.Assign) and node.value is not None:
                 target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
                 if isinstance(target, ast.Name) and target.id.isupper():
@@ -108,12 +111,13 @@ class Source:
         return next((place for place in found.values() if place is not None), None)
 
 
+@cache
 def remedies_of_source() -> dict[str, list[str]]:
     """Return each text that msauto gives as a remedy, with the places that do."""
     source = Source()
     found = defaultdict(list)
-    for module, tree in source.trees.items():
-        for node in ast.walk(tree):
+    for module, nodes in source.nodes.items():
+        for node in nodes:
             for value in _values(source, module, node):
                 for text in _texts(source, value):
                     if re.search("[a-z]{3}", text):

@@ -15,7 +15,7 @@ from msauto.api.inputs import Inputs
 from msauto.api.saved_plans import changed_inputs
 from msauto.api.stages import make_plan, undo_of, workplace_on
 from msauto.api.workplace import StageContext, Workplace
-from msauto.errors import MsautoError, RefusedError
+from msauto.errors import InputError, MsautoError, RefusedError
 from msauto.file_access import find_repository
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
@@ -157,16 +157,20 @@ def _check_servers(inputs: Inputs, plan: Plan, specs: tuple[ServerSpec, ...]) ->
             )
 
 
-def _typed_servers(inputs: Inputs, names: Sequence[str]) -> dict[str, ServerSpec]:
-    """Return the servers as they are without the variables that only the plan has; empty if it has none."""
+def _typed_servers(inputs: Inputs, names: Sequence[str]) -> dict[str, ServerSpec | None]:
+    """Return the servers as they are without the variables that only the plan has; empty if it has none.
+
+    A server that needs one of these is ``None``.
+    """
     if not names or inputs.typed.extra_vars == inputs.given.extra_vars:
         return {}
     options = structs.replace(inputs.resolving, extra_vars=inputs.typed.extra_vars)
     folder = str(Path(*inputs.given.playbooks[:1]).parent)
-    return {
-        server.spec.name: server.spec
-        for server in named_servers(options, names=names, folder=folder)
-    }
+    try:
+        servers = named_servers(options, names=names, folder=folder)
+    except InputError:
+        return dict.fromkeys(names)
+    return {server.spec.name: server.spec for server in servers}
 
 
 # Past runs -----------------------------------------------------------------------------------------------------------
@@ -215,7 +219,7 @@ def _find_run(inputs: Inputs, name: str) -> RunDetails:
             )
         if run.status == "running" or details.changed_servers:
             return details
-        remedy = "no other run changed anything"
+        remedy = "nothing is left to undo: see `msauto history`"
         for other in ledger.history():
             is_earlier = other.run != run.run and (repository is None or other.is_of(repository))
             if (

@@ -15,7 +15,7 @@ from msauto.documents.document import Document, Problems, SourceNode
 from msauto.documents.value_types import is_marked, mark
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files, LookupContext
-from msauto.playbook.templates.names import AssetView, EnvView, mark_text
+from msauto.playbook.templates.names import AssetView, EnvView, NoText, mark_text
 from msauto.playbook.templates.rendering import render_data
 from msauto.secrets.sources import TAG, MarkedText, holds_secret, leaves
 
@@ -289,7 +289,7 @@ class TemplateScope:
                 del tracker.lost[lost:]
 
 
-class HostVars(Mapping[str, Any]):
+class HostVars(NoText, Mapping[str, Any]):
     """The variables of one host in ``hostvars``, rendered in the scope of that host."""
 
     __slots__ = ("_scope",)

@@ -7,8 +7,8 @@ of the simulator, ``faults`` its faults, ``others`` what other users did before.
 
 ``then`` is the same world as its user has it who followed the remedy: the command works. ``$RUN`` is the run that the
 remedy names. Where a remedy names several ways, ``then`` is a list, and each begins with the world as it was. Keys of
-mappings are replaced one by one; an empty value removes a key or a file. ``others_then`` is what others do after the
-commands ``before``. ``code`` is how the command ends: it is 1 for what is wrong, and 0 then.
+mappings are replaced one by one; an empty value removes a key or a file. ``others_then`` and ``files_then`` come
+after the commands ``before``. ``code`` is how the command ends: it is 1 for what is wrong, and 0 then.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ class _World:
                 assert said.code in (0, 3), (command, said)
         self._is_new = False
         Others(self._sim).do(given.get("others_then", []))
+        self._write_files(given.get("files_then", {}))
         arguments = shlex.split(given.get("run", PLAN))
         said = self._desk.run(*arguments, typed=given.get("typed"))
         run = re.search(r"\d{8}T\d{6}Z-[0-9a-f]{4}$", said.err, re.MULTILINE)
@@ -104,7 +105,10 @@ class _World:
         self._desk.inventory({"studio-a": _without_empty(host)})
         play = {"hosts": "all", "tasks": given.get("tasks", []), **given.get("play", {})}
         self._desk.write("play.yml", [_without_empty(play)])
-        for name, content in given.get("files", {}).items():
+        self._write_files(given.get("files", {}))
+
+    def _write_files(self, files: Given) -> None:
+        for name, content in files.items():
             if content is None:
                 (self._desk.folder / name).unlink(missing_ok=True)
             elif name.endswith("/"):
@@ -126,7 +130,7 @@ def _without_empty(values: Given) -> Given:
 
 def _replaced(wrong: Given, then: Given) -> Given:
     """Put what a user changed in place of what was wrong: mappings key by key, all else as a whole."""
-    right = {**wrong, "others_then": []}
+    right = {**wrong, "others_then": [], "files_then": {}}
     right.pop("code", None)
     for key, value in then.items():
         if isinstance(value, dict):

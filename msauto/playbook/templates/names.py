@@ -132,7 +132,20 @@ class UsesAssetError(Exception):
     """A template uses the asset, or something else that is not known yet."""
 
 
-class AssetView:
+class NoText:
+    """What templates read by its attributes alone."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        raise TemplateFunctionError(
+            "a value with attributes is not a text", "use one of its attributes"
+        )
+
+    __repr__ = __format__ = __str__  # type: ignore[assignment]
+
+
+class AssetView(NoText):
     """``asset`` in templates: a view of :class:`Facts`. ``Need`` and ``NoAssetError`` pass through."""
 
     __slots__ = ("_facts",)
@@ -195,7 +208,7 @@ def _safe_key(key: Any) -> Any:
     return key if is_safe else safe_name(key)
 
 
-class EnvView:
+class EnvView(NoText):
     """``env`` in templates: the environment. ``lenient``: a variable that is not set counts as not known yet."""
 
     __slots__ = ("_lenient", "values")

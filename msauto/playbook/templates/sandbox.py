@@ -51,7 +51,12 @@ from msauto.playbook.templates.filters import (
     tracker_of,
     words,
 )
-from msauto.playbook.templates.names import AssetView, EnvView, TemplateNames
+from msauto.playbook.templates.names import (
+    AssetView,
+    EnvView,
+    TemplateFunctionError,
+    TemplateNames,
+)
 from msauto.secrets.sources import MarkedText, holds_secret
 
 MAX_TEMPLATE = 50_000
@@ -358,7 +363,9 @@ def _opened(context: Context, value: Any) -> Any:
 
 @pass_context  # so that Jinja2 does not call it while it compiles
 def _printed(_: Context, value: Any) -> Any:
-    """Return a value that becomes part of a text."""
+    """Return a value that becomes part of a text; raises for a function."""
+    if callable(value) and not isinstance(value, Undefined):
+        raise TemplateFunctionError("a function is not a text", "call it: …()")
     spend(size_of(value, MAX_TEXT, "what is printed"))
     return value
 

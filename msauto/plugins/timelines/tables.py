@@ -122,8 +122,11 @@ def read_rows(
     timeline = EditTimeline()
     for line, row in filled[place_of_header + 1 :]:
         if any(row[width:]):
-            remedy = "quote cells that hold the separator"
-            raise TimelineError("the row has more cells than the header", remedy, line)
+            raise TimelineError(
+                "the row has more cells than the header",
+                "quote cells that hold the separator",
+                line,
+            )
         cells = {
             column: as_written(row[place]) for column, place in places.items() if place < len(row)
         }
@@ -202,7 +205,8 @@ def write_csv(timeline: EditTimeline, clock: TimelineClock) -> WrittenTimeline:
     for item in timeline.items():
         values: dict[str, Any] = asdict(item) | {"start": clock.show(item.start)}
         if isinstance(item, EditSegment):
-            values["duration"] = show_timecode(item.duration, clock.rate, drop=clock.drop)
+            frames = item.duration
+            values["duration"] = show_timecode(frames, clock.rate, drop=clock.drop)
         else:
             values["color"] = color_of(item.track)
             values["rating"] = item.rating or ""
