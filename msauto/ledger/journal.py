@@ -370,7 +370,7 @@ _PENDING = """
     WHERE m.server = ? AND m.kind = 'asset' AND substr(m.item, 1, 8) = 'pending:'"""
 
 
-class _Database(NamedTuple):
+class _DatabaseKey(NamedTuple):
     server: str
     database: str
 
@@ -386,8 +386,8 @@ class _Key(NamedTuple):
     created: str = ""
 
     @property
-    def of_database(self) -> _Database:
-        return _Database(self.server, self.database)
+    def of_database(self) -> _DatabaseKey:
+        return _DatabaseKey(self.server, self.database)
 
 
 class _KeptClip(Struct, frozen=True):
@@ -481,15 +481,15 @@ class ClipMemory(ABC):
 
     def __init__(self, urls: Mapping[str, str]) -> None:
         self._urls = urls
-        self._indexes: dict[_Database, _ClipIndex] = {}
-        self._title_reads: Counter[_Database] = Counter()
+        self._indexes: dict[_DatabaseKey, _ClipIndex] = {}
+        self._title_reads: Counter[_DatabaseKey] = Counter()
         self._keys: dict[TargetId, _Key] = {}
 
     @abstractmethod
     def _items(self, key: _Key) -> Mapping[str, Json]: ...
 
     @abstractmethod
-    def _clips(self, database: _Database, title: str | None = None) -> Iterable[_KeptClip]:
+    def _clips(self, database: _DatabaseKey, title: str | None = None) -> Iterable[_KeptClip]:
         """Return the clips of a server and database, all or those of a title."""
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
@@ -526,14 +526,14 @@ class ClipMemory(ABC):
             records.append(Remembered(known, items, kept.run, kept.seen, answer))
         return records
 
-    def _titled(self, database: _Database, title: str) -> Iterable[_KeptClip]:
+    def _titled(self, database: _DatabaseKey, title: str) -> Iterable[_KeptClip]:
         """Return the clips of a title: for a few titles of a database one by one, then from all of its clips."""
         self._title_reads[database] += 1
         if database in self._indexes or self._title_reads[database] > _FEW:
             return self._index(database).titled.get(title, {}).values()
         return self._clips(database, title)
 
-    def _index(self, database: _Database) -> _ClipIndex:
+    def _index(self, database: _DatabaseKey) -> _ClipIndex:
         if database not in self._indexes:
             self._indexes[database] = _ClipIndex(self._clips(database))
         return self._indexes[database]
@@ -578,7 +578,7 @@ class LedgerMemory(ClipMemory):
     def _rows(self, key: _Key) -> list[Row]:
         return self._store.read(_RECALL, key)
 
-    def _clips(self, database: _Database, title: str | None = None) -> list[_KeptClip]:
+    def _clips(self, database: _DatabaseKey, title: str | None = None) -> list[_KeptClip]:
         if title is None:
             rows = self._store.read(_CLIPS_OF_DATABASE, database)
         else:
@@ -683,7 +683,7 @@ class ServerMemory(ClipMemory):
     def _items(self, key: _Key) -> Mapping[str, Json]:
         return self._items_by_key.get(key, {})
 
-    def _clips(self, database: _Database, title: str | None = None) -> list[_KeptClip]:
+    def _clips(self, database: _DatabaseKey, title: str | None = None) -> list[_KeptClip]:
         found = []
         for kept in self._kept_clips:
             if kept.key.of_database == database and title in {None, kept.title}:
@@ -731,8 +731,8 @@ class PlanMemory(LedgerMemory):
         self, store: Store, now: Callable[[], str], urls: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(store, now, urls)
-        self._reads: Counter[_Database] = Counter()
-        self._rows_of_databases: dict[_Database, dict[_Key, list[Row]]] = {}
+        self._reads: Counter[_DatabaseKey] = Counter()
+        self._rows_of_databases: dict[_DatabaseKey, dict[_Key, list[Row]]] = {}
 
     def _rows(self, key: _Key) -> list[Row]:
         database = key.of_database
