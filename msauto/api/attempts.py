@@ -44,14 +44,14 @@ _STATUS: Final[Mapping[int, RunStatus]] = {
 class Attempt(Struct):
     """One attempt to apply or to undo, as far as it got.
 
-    ``given`` is the ledger until the settings are read. ``inputs`` is set when they are, ``plan`` when it is made,
-    ``run`` and ``result`` when the attempt becomes a run. ``code`` is its exit code. ``closed`` collects why
-    targets did not begin: a freeze, the window; ``remedy``: what to do. With ``check`` nothing is recorded.
-    ``notes`` are recorded with it: the job of a batch, for example. ``held`` are targets that it leaves as they
-    are: an attempt before left them unverified.
+    ``early_ledger`` is the ledger until the settings are read. ``inputs`` is set when they are, ``plan`` when it is
+    made, ``run`` and ``result`` when the attempt becomes a run. ``code`` is its exit code. ``closing_reasons``: why
+    targets did not begin, a freeze or the window; ``remedy``: what to do. With ``check`` nothing is recorded. ``notes``
+    are recorded with it: the job of a batch, for example. ``unverified_before`` are targets that it leaves as they are:
+    an attempt before left them unverified.
     """
 
-    given: LedgerPlace | None
+    early_ledger: LedgerPlace | None
     playbooks: tuple[str, ...]
     inputs: Inputs | None = None
     run: str = ""
@@ -62,9 +62,9 @@ class Attempt(Struct):
     check: bool = False
     plan: Plan | None = None
     result: Result | None = None
-    closed: list[str] = field(default_factory=list)
+    closing_reasons: list[str] = field(default_factory=list)
     notes: Mapping[str, str] = field(default_factory=dict)
-    held: Collection[TargetKey] = ()
+    unverified_before: Collection[TargetKey] = ()
     tell: Tell = tell_nothing
     clock: Clock = field(default_factory=SystemClock)
     started: str = ""
@@ -104,14 +104,14 @@ class Attempt(Struct):
         if result.ok:
             return OK
         has_begun = any(target.outcome != "not attempted" for target in result.targets)
-        if has_begun or not self.closed:
+        if has_begun or not self.closing_reasons:
             return INCOMPLETE
-        self.reason = f"{self.closed[-1]}: nothing was sent"
+        self.reason = f"{self.closing_reasons[-1]}: nothing was sent"
         return REFUSED
 
     def record(self, code: int) -> None:
         """Record the attempt and its exit code; a failure is a warning and changes nothing else."""
-        place = self.inputs.ledger if self.inputs is not None else self.given
+        place = self.inputs.ledger if self.inputs is not None else self.early_ledger
         if place is None or self.check:
             return
         try:

@@ -47,13 +47,13 @@ def list_runs(
     with Ledger.open(place, readonly=True) as ledger:
         attempts, name = ledger.attempts(), ledger.name
     repository = None if every else find_repository(Path())
-    first = None if since is None else datetime.now(UTC) - since
+    earliest = None if since is None else datetime.now(UTC) - since
     runs = []
     others = 0
     for run in attempts:
         if batch is not None and run.batch != batch:
             continue
-        if first is not None and parse_datetime(run.started) < first:
+        if earliest is not None and parse_datetime(run.started) < earliest:
             continue
         if repository is None or run.is_of(repository):
             runs.append(run)

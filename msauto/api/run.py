@@ -38,7 +38,7 @@ from msauto.playbook.change_windows import DatedFreeze, Freeze, Window, freeze_a
 from msauto.playbook.input_files import base_of
 from msauto.playbook.settings import Settings
 from msauto.report.sanitizing import visible
-from msauto.report.texts import plural, refusal_error, refusal_reason, target_key
+from msauto.report.texts import TargetKey, plural, refusal_error, refusal_reason, target_key
 from msauto.secrets.redacted_plans import Redactor, redact_plan
 
 if TYPE_CHECKING:
@@ -72,13 +72,14 @@ def _time(moment: datetime) -> str:
     return f"{moment:%a %H:%M %Z}"
 
 
-def why_closed(times: AllowedTimes, closed: list[str], now: datetime) -> str | None:
-    """Return why no more targets may begin at this time: a freeze, or the window; ``closed`` collects it."""
+def why_closed(times: AllowedTimes, closing_reasons: list[str], now: datetime) -> str | None:
+    """Return why no more targets may begin at this time: a freeze, or the window; add it to ``closing_reasons``."""
     refusal = next(times.refusals(now), None)
     if refusal is None:
         return None
-    closed.append(refusal_reason(refusal))
-    return closed[-1]
+    reason = refusal_reason(refusal)
+    closing_reasons.append(reason)
+    return reason
 
 
 class RunOptions(Struct, frozen=True):
@@ -135,6 +136,13 @@ class RunOptions(Struct, frozen=True):
 
 
 # Plan ----------------------------------------------------------------------------------------------------------------
+
+
+def _without(plan: Plan, keys: Collection[TargetKey]) -> Plan:
+    if not keys:
+        return plan
+    targets = [target for target in plan.targets if target_key(target) not in keys]
+    return structs.replace(plan, targets=tuple(targets))
 
 
 async def plan_only(
@@ -274,30 +282,21 @@ class Run(Struct, frozen=True):
             decision: Decision = "plan again"
             while decision == "plan again":
                 plan = await _plan(self.loaded, self.options, ledger, self.clock, self.notify)
-                if attempt.held:
-                    targets = [
-                        target for target in plan.targets if target_key(target) not in attempt.held
-                    ]
-                    plan = structs.replace(plan, targets=tuple(targets))
+                plan = _without(plan, attempt.unverified_before)
                 attempt.plan, attempt.summary = plan, to_json(plan.summary)
                 decision = agree(plan)
             if decision == "leave":
                 return None
             with stopping() as stop:
-                await asyncio.sleep(
-                    0
-                )  # what cancelled the task before ends it here: nothing is sent
+                # What cancelled the task before ends it here: nothing is sent.
+                await asyncio.sleep(0)
                 result = await self._apply(ledger, plan, stop)
         attempt.code = attempt.code_of(result)
-        is_told_why = len(result.plan.warnings) > len(ledger.warnings)
-        is_as_before = result.plan.requests or result.plan.unchanged
-        if (
-            self.loaded.inputs.given.undo
-            and attempt.code == OK
-            and is_told_why
-            and not is_as_before
-        ):
-            attempt.code, attempt.reason = INCOMPLETE, NOTHING_UNDONE
+        if self.loaded.inputs.given.undo and attempt.code == OK:
+            warns_why_not = len(result.plan.warnings) > len(ledger.warnings)
+            has_something_to_undo = result.plan.requests or result.plan.unchanged
+            if warns_why_not and not has_something_to_undo:
+                attempt.code, attempt.reason = INCOMPLETE, NOTHING_UNDONE
         return result
 
     @asynccontextmanager
@@ -339,7 +338,7 @@ class Run(Struct, frozen=True):
             self.notify,
             playbooks=attempt.playbooks,
             cancellation=stop,
-            frozen=partial(why_closed, options.times(inputs.settings), attempt.closed),
+            frozen=partial(why_closed, options.times(inputs.settings), attempt.closing_reasons),
             notes=notes,
         )
         attempt.run, attempt.result = result.run, result

@@ -228,16 +228,15 @@ async def _connected(
     """Connect to the servers; ``options`` as for ``AsyncMediaServer``."""
     from msauto.applying.apply_context import ServerConnection
 
-    of_all = asyncio.Semaphore(stage.forks) if stage.forks else None
+    slots_of_all = asyncio.Semaphore(stage.forks) if stage.forks else None
     async with AsyncExitStack() as stack:
         servers = {}
         for spec in stage.resolved.specs:
             client = await stack.enter_async_context(connect(spec, clock=stage.clock, **options))
-            slots = of_all or asyncio.Semaphore(spec.connections)
             servers[spec.name] = ServerConnection(
-                ServerReader(client, clock=stage.clock),
-                client,
-                slots,
-                spec.dialect.longest_delay.total_seconds(),
+                reader=ServerReader(client, clock=stage.clock),
+                sender=client,
+                slots=slots_of_all or asyncio.Semaphore(spec.connections),
+                shows_after=spec.dialect.longest_delay.total_seconds(),
             )
         yield servers

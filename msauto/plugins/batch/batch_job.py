@@ -205,7 +205,7 @@ class BatchJobs(Struct, frozen=True):
             _files(job),
             notes={**self.notes, BATCH: self.batch.name, JOB: job.name, ATTEMPT: str(attempt)},
             check=self.check,
-            held=frozenset(settled),
+            unverified_before=frozenset(settled),
             tell=self.log.tell,
             clock=self.clock,
         )
@@ -353,13 +353,13 @@ def _decide(job: Job, record: Attempt, outcome: AttemptOutcome) -> None:
             record.code = REFUSED
             error = refusal_error(refusals)
             record.reason, record.remedy = error.message, error.remedy
-    if record.code != OK and not (record.closed or record.reason):
+    if record.code != OK and not (record.closing_reasons or record.reason):
         record.reason = "; ".join(f"{cause.server}: {cause.text}" for cause in outcome.causes)
 
 
 def _may_help(job: Job, record: Attempt, code: int, causes: Causes) -> bool:
     """Return whether another attempt is safe and may help, as far as the targets show."""
-    is_open = code in {ERROR, INCOMPLETE} and not record.closed
+    is_open = code in {ERROR, INCOMPLETE} and not record.closing_reasons
     if not (is_open and causes):
         return False
     needs_all = job.applies and not job.args.keep_going and record.result is None
@@ -393,7 +393,7 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
         job=job.name,
         outcome=outcome_of(code),
         code=code,
-        reason=record.reason or "".join(record.closed[-1:]),
+        reason=record.reason or "".join(record.closing_reasons[-1:]),
         remedy=_with_keys(record.remedy),
         runs=runs,
         summary=summary,
