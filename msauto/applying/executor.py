@@ -143,10 +143,8 @@ class _PlanExecution:
         """Apply batch after batch; return whether the run was not stopped at once."""
         for number in sorted({target.batch for target in self._plan.targets}):
             failures = BatchFailures(self._plan, number)
-            for databases in (
-                True,
-                False,
-            ):  # first the databases, because an XMP batch writes assets
+            # First the databases, because an XMP batch writes assets.
+            for databases in (True, False):
                 by_server: dict[str, dict[int, Target]] = defaultdict(dict)
                 for index, target in enumerate(self._plan.targets):
                     if target.batch != number or (target.kind == "database") is not databases:

@@ -303,9 +303,8 @@ def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
     """Return the outcome of a finished target, and its message."""
     if progress.another:
         return "failed" if progress.results else "not attempted", progress.another
-    if (
-        progress.results and progress.results[-1].outcome != "done"
-    ):  # after it, nothing more was sent
+    # After it, nothing more was sent.
+    if progress.results and progress.results[-1].outcome != "done":
         return _conclude_undone(progress, progress.results[-1])
     if not progress.complete:
         why = progress.problem or "stopped"
@@ -351,9 +350,8 @@ def _leave_to_another_clip(progress: TargetProgress, message: str) -> TargetProg
     """Finish at once: nothing more is sent to a title that leads to another clip, and nothing is verified."""
     if isinstance(progress.failure, Rejected | InDoubt):
         progress = _with_result(progress, _outcome_unread(progress), f"{progress.error}; {message}")
-    reached = len(
-        [result for result in progress.results if result.outcome != "failed"]
-    )  # the first ones
+    # Those that reached the clip are the first ones.
+    reached = len([result for result in progress.results if result.outcome != "failed"])
     then = "nothing was sent to it"
     if reached:
         which = "request 1" if reached == 1 else f"requests 1 to {reached}"

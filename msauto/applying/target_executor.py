@@ -337,9 +337,8 @@ class TargetExecutor:
     async def _download(self, request: Request, index: int) -> states.Event:
         """Download a file. It changes nothing on the server, so an error is never in doubt."""
         contact = self._contact
-        if (
-            contact.breaker.state.failures
-        ):  # other targets wait for an answer, and a file may take an hour
+        # Other targets wait for an answer, and a file may take an hour.
+        if contact.breaker.state.failures:
             await self._ping()
             if contact.shut_out:
                 reason = contact.breaker.state.why_not((request,), self._target.server)
@@ -376,10 +375,9 @@ class TargetExecutor:
             return states.EffectsRead("hidden")
         try:
             live = await self._read(index + 1, _things(effects))
-            target, self._looked_at = (
-                self._target,
-                _NEVER,
-            )  # it may show that later requests do not fit any more
+            target = self._target
+            # It may show that later requests do not fit any more.
+            self._looked_at = _NEVER
             return states.EffectsRead(
                 verification.extent_of(target, index, live), verification.elsewhere(target, live)
             )

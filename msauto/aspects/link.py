@@ -349,9 +349,8 @@ class Links(ListAspect):
         place = parse_folder(key)
         context.builder.claimed_places.append((place, item.source))
         if same_text(place[-1], context.title):
-            context.builder.altered.add(
-                "link_id"
-            )  # the server may answer the title of both with the link
+            # The server may answer the title of both with the link.
+            context.builder.altered.add("link_id")
 
     def delete(
         self, context: PlanContext, key: str, live: Item, source: TaskSource, *, exactly: bool
@@ -381,9 +380,8 @@ class Links(ListAspect):
             "delete", self.name, key, key, None, source, losses=int(exactly)
         )
         request = requests.delete_asset(_path_by_title(context, key))
-        effect = Effect(
-            self.name, key, live, whole=_COUNT in live
-        )  # the list of all links shows no more
+        # The list of all links shows no more.
+        effect = Effect(self.name, key, live, whole=_COUNT in live)
         context.builder.send(Phase.LINK_DELETE, request, [number], effect)
 
     def undo(self, context: UndoContext) -> Any:

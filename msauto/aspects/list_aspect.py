@@ -418,9 +418,8 @@ class ListAspect(Aspect):
         for item, known in context.memory.items():
             if not item.startswith(prefix) or not isinstance(known, list):
                 continue
-            counts_as_server = (
-                len(known) > 2 and context.server.dialect.counts_from_in
-            )  # of an older msauto
+            # An older msauto kept a third value, and positions as the server counts them.
+            counts_as_server = len(known) > 2 and context.server.dialect.counts_from_in
             if not counts_as_server:
                 left[item.removeprefix(prefix)] = dict(mapping(known[0])), str(known[1])
         return left

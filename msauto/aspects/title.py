@@ -48,9 +48,8 @@ class Title(Aspect):
             what = f"{context.title}: the title was changed outside, and the task that keeps it names the clip by it"
             raise refuse(what, source, f"write `title: {live}`, or `outside: overwrite`")
         if not context.address.namespace:
-            requests.require_address(
-                context.server, Address(title)
-            )  # by that title it is read again
+            # By that title it is read again.
+            requests.require_address(context.server, Address(title))
         number = builder.change("change", self.name, self.name, live, title, source)
         request = requests.set_field(context.path_before, "clip_name", title)
         builder.send(Phase.RENAME, request, [number], effect)

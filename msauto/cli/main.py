@@ -123,12 +123,10 @@ def group() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; never raises on bad input, a bad server or Ctrl-C."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    os.environ.setdefault(
-        "PYDANTIC_DISABLE_PLUGINS", "__all__"
-    )  # they would be searched for, and see secrets
-    gc.set_threshold(
-        50_000, 20, 100
-    )  # most objects of a command stay: looking at them again takes longest
+    # They would be searched for, and see secrets.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # Most objects of a command stay: looking at them again takes longest.
+    gc.set_threshold(50_000, 20, 100)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed (``>&-``): no file of ours may get its number
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open until the exit
@@ -160,9 +158,8 @@ def _exit_code(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else OK
     except (KeyboardInterrupt, click.exceptions.Abort) as stop:
-        cause = (
-            stop.__cause__ if isinstance(stop, click.exceptions.Abort) else stop
-        )  # click wraps the interrupt
+        # Click wraps the interrupt.
+        cause = stop.__cause__ if isinstance(stop, click.exceptions.Abort) else stop
         reason = str(cause or "")
         message = f"Interrupted: {reason}" if reason else "Interrupted."
         print_message(message)

@@ -61,9 +61,8 @@ def print_paged(text: str) -> None:
         and sys.stdout.isatty()
         and text.count("\n") >= shutil.get_terminal_size().lines
     ):
-        os.environ.setdefault(
-            "LESS", "FRX"
-        )  # as git does: less alone would show the codes of colours
+        # As git does: less alone would show the codes of colours.
+        os.environ.setdefault("LESS", "FRX")
         click.echo_via_pager(text)
     else:
         print_result(text)

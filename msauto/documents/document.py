@@ -298,9 +298,8 @@ def _copied(value: Any, node: SourceNode, problems: Problems) -> Any:
             return value.isoformat()
         case Secret():
             text = _text(value.reveal(), node, problems)
-            if "{{" not in text and not can_redact(
-                text
-            ):  # the result of a template is checked later
+            # The result of a template is checked later.
+            if "{{" not in text and not can_redact(text):
                 problems.add(node.problem(*why_too_short(text), kind="secret"))
             return MarkedText(text)
         case _:

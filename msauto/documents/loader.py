@@ -404,9 +404,8 @@ class _EventReader:
         if tag == TAG or by_name or ("://" in text and USER_IN_URL.search(text)):
             self._hide(event, text)
         if tag == TAG:
-            if "{{" not in text and not can_redact(
-                text
-            ):  # the result of a template is checked later
+            # The result of a template is checked later.
+            if "{{" not in text and not can_redact(text):
                 self._flaw(*why_too_short(text), event, "secret")
             return MarkedText(text)
         if event.style or tag is not None:
@@ -420,9 +419,8 @@ class _EventReader:
 
     def _hide(self, event: Any, text: str) -> None:
         last, right = _end(event)
-        if not text and last <= len(
-            self.lines
-        ):  # it may start with `#`, which YAML reads as a comment
+        # It may start with `#`, which YAML reads as a comment.
+        if not text and last <= len(self.lines):
             right = len(self.lines[last - 1]) + 1
         self.hidden[(*_start(event), last, right)] = None
 

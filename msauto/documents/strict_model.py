@@ -69,9 +69,8 @@ class Model(BaseModel):
         if not isinstance(record, ValidationRecord) or not isinstance(data, dict):
             return handler(data)
         record.mappings[id(data)] = (data, cls)
-        is_known = (
-            data.keys() <= fields_of(cls).keys()
-        )  # a missing key is not reported beside an unknown one
+        # A missing key is not reported beside an unknown one.
+        is_known = data.keys() <= fields_of(cls).keys()
         broken = []
         for rule in cls.rules:
             for broken_rule in rule.broken(data):

@@ -168,9 +168,8 @@ def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int 
 
 def _summary(row: Row, notes: Mapping[str, str], sent: int) -> RunSummary:
     run, started, ended, status, playbooks, summary, _, host, *_ = row
-    counts = {"sent": sent} | json.loads(
-        summary
-    )  # a run that is in progress, or died, has not counted them
+    # A run that is in progress, or died, has not counted them.
+    counts = {"sent": sent} | json.loads(summary)
     code = int(notes[CODE]) if CODE in notes else None
     attempt = int(notes[ATTEMPT]) if ATTEMPT in notes else None
     if code == REFUSED:
@@ -260,9 +259,8 @@ class PackedRecords(Sequence[TargetRecord]):
     """
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        self._like = (
-            dump(rows[0]).encode() if rows else b""
-        )  # most targets of a run are changed in the same way
+        # Most targets of a run are changed in the same way.
+        self._like = dump(rows[0]).encode() if rows else b""
         self.changed_servers: dict[str, None] = {}  # where something may have changed, in order
         self._packed = list(map(self._pack, rows))
 

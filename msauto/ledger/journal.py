@@ -194,9 +194,8 @@ class LedgerJournal:
         journalled = self._runs[run]
         journalled.in_progress.pop(position, None)
         requests = progress.requests
-        for index, settled in enumerate(
-            result.requests
-        ):  # a target that was not begun may have none
+        # A target that was not begun may have none.
+        for index, settled in enumerate(result.requests):
             is_open = requests[index].state in {"planned", "sending"}
             if settled.outcome == "not sent" and is_open:
                 requests[index] = structs.replace(

@@ -119,9 +119,8 @@ class SqliteStore(Store):
 
     def _roll_back(self) -> None:
         if self._connection is not None:
-            with suppress(
-                sqlite3.Error
-            ):  # SQLite rolls back automatically on some errors, such as a full disk
+            # SQLite rolls back automatically on some errors, such as a full disk.
+            with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
 
     def identity(self) -> tuple[int, int]:
@@ -239,9 +238,8 @@ def _make_private(path: Path) -> None:
 
 def _version_of(connection: sqlite3.Connection) -> int | None:
     """Return the version of the ledger; ``None`` if the file is empty."""
-    tables = _number(
-        connection, "SELECT count(*) FROM sqlite_master"
-    )  # first: another msauto may create them now
+    # First: another msauto may create them now.
+    tables = _number(connection, "SELECT count(*) FROM sqlite_master")
     if _number(connection, "PRAGMA application_id") == APPLICATION:
         version = _number(connection, "PRAGMA user_version")
         check_version(version)

@@ -123,13 +123,11 @@ class Store(ABC):
         self._readonly = readonly
         self._depth = 0
         self.rollbacks = 0
-        self._thread = ThreadPoolExecutor(
-            1, thread_name_prefix="msauto ledger"
-        )  # starts with the first commit
+        # Starts with the first commit.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="msauto ledger")
         self._committing: Future[None] | None = None
-        self._put: dict[Upsert, dict[Row, Row | None]] = defaultdict(
-            dict
-        )  # what the transaction writes by its keys
+        # What the transaction writes by its keys.
+        self._put: dict[Upsert, dict[Row, Row | None]] = defaultdict(dict)
 
     def close(self) -> None:
         """Close; closing twice does nothing."""

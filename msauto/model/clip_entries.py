@@ -263,9 +263,8 @@ def _may_show(asset: Asset, answer: Asset, uncounted: Collection[str], *, is_lin
     comparison = compare_clips(asset, answer)
     if set(comparison.different).difference(uncounted):
         return False
-    of_one_file = not _FILES.isdisjoint(
-        comparison.equal
-    )  # a marker may be new since the other answer
+    # A marker may be new since the other answer.
+    of_one_file = not _FILES.isdisjoint(comparison.equal)
     of_one_home = is_link and answer.folder == asset.folder
     return of_one_file or of_one_home or _content_of(asset) == _content_of(answer)
 

@@ -206,9 +206,8 @@ class DesiredAsset(Struct, frozen=True, gc=False):
                 yield from part.values()
             elif isinstance(part, DesiredList):
                 yield from part.items
-                more = (
-                    getattr(part, name) for name in part.__struct_fields__
-                )  # a list may have values of its own
+                # A list may have values of its own.
+                more = (getattr(part, name) for name in part.__struct_fields__)
                 yield from (value for value in more if isinstance(value, Sourced))
 
     def places(self) -> Iterator[SourceLocation]:

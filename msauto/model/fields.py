@@ -200,9 +200,8 @@ _SPELLED: Final = {spelled: track for track in TRACKS for spelled in (track, _le
 # written as it is: blanks and tabs at either end, line ends and a byte order mark inside a text are part of it. Line
 # ends are compared as ``\n``; around XMP values alone blanks do not count, for answers are indented.
 
-_UNREPORTABLE: Final = re.compile(
-    "[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
-)  # its complement compiles slowly
+# Its complement compiles slowly.
+_UNREPORTABLE: Final = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def unreportable(text: str) -> str | None:

@@ -128,9 +128,8 @@ def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
     for name, mine, its in zip(_CALLED, _values(one), _values(other), strict=True):
         if mine is None or its is None:
             continue
-        if (
-            mine != its and name == "create_time"
-        ):  # equal texts, which are the rule, are equal times
+        # Equal texts, which are the rule, are equal times.
+        if mine != its and name == "create_time":
             mine, its = _time(mine), _time(its)
             if not _are_comparable(mine, its):
                 continue

@@ -111,9 +111,8 @@ def folder_value(folder: Folder) -> str:
     return show_folder(tuple(folder))
 
 
-@lru_cache(
-    maxsize=4096
-)  # a title is in several requests of its asset, a constant value in all assets
+# A title is in several requests of its asset, a constant value in all assets.
+@lru_cache(maxsize=4096)
 def encode(text: str) -> str:
     """Percent-encode everything but the unreserved characters of RFC 3986, in UTF-8.
 

@@ -262,9 +262,8 @@ class RunSummary(Struct, frozen=True):
     settings: str = ""
 
     def __post_init__(self) -> None:
-        seconds_between(
-            self.started, self.ended or self.started
-        )  # anything but a time is an error here
+        # Anything but a time is an error here.
+        seconds_between(self.started, self.ended or self.started)
 
     def __repr__(self) -> str:
         """Return a short form: a list of runs is long."""

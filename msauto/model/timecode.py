@@ -143,9 +143,8 @@ def show_timecode(frames: int, rate: Fraction, *, drop: bool = False) -> str:
         if per_minute is None:
             raise TimecodeError(f"{show_rate(rate)} does not support drop frame")
         tens, rest = divmod(frames, 600 * nominal - 9 * per_minute)
-        in_rest = max(0, rest - per_minute) // (
-            60 * nominal - per_minute
-        )  # the first of ten minutes omits none
+        # The first of ten minutes omits none.
+        in_rest = max(0, rest - per_minute) // (60 * nominal - per_minute)
         frames += per_minute * (9 * tens + in_rest)
         separator = ";"
     seconds, frame = divmod(frames, nominal)

@@ -287,9 +287,8 @@ class ClipFinder:
             check_guard(asset, title, desired.folder)  # of this entry, not of the main one
             desired = structs.replace(desired, folder=None)
         parts = dict(desired.parts)
-        title_declared: Sourced[str] | None = parts.pop(
-            "title", None
-        )  # by which it only names the asset
+        # This title only names the asset.
+        title_declared: Sourced[str] | None = parts.pop("title", None)
         if desired.present and not is_main:
             entry = title if self._group.merged else None
             for name, value in parts.items():

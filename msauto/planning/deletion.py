@@ -74,10 +74,8 @@ async def why_not_deleted(
         return f"it is in {show_folder(asset.folder or ())!r}, and was in {target.folder!r}"
     planned = set(map(plain, target.places))
     new: list[str] = []
-    for reader in (
-        listed,
-        listed.fresh(),
-    ):  # a clip that this run renames, or has just deleted, is not new
+    # A clip that this run renames, or has just deleted, is not new.
+    for reader in (listed, listed.fresh()):
         entries = await entries_in_doubt(recent, target.database, asset, listed=reader)
         places = [show_folder(place) for place in entries.places]
         new = [place for place in places if plain(place) not in planned]

@@ -195,9 +195,8 @@ def _undo_asset(
     context = _context(details.targets[number], spec, source)
     target = context.record.target
     if asset is None or _is_replaced(context, asset):
-        raise NoAssetError(
-            target.name
-        )  # the clip of the run is gone, and nothing of another one is concerned
+        # The clip of the run is gone, and nothing of another one is concerned.
+        raise NoAssetError(target.name)
     return DesiredAsset(
         context.source,
         _parts(context),

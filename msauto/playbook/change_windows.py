@@ -132,9 +132,8 @@ class Window(Struct, frozen=True):
     def _instant(self, wall: datetime) -> datetime:
         """Return the instant of a wall-clock time: the first one if it is repeated."""
         if self.timezone is None:
-            return datetime.fromtimestamp(
-                wall.timestamp(), UTC
-            )  # astimezone() is wrong for a skipped hour
+            # astimezone() is wrong for a skipped hour.
+            return datetime.fromtimestamp(wall.timestamp(), UTC)
         return wall.replace(tzinfo=ZoneInfo(self.timezone)).astimezone(UTC)
 
 

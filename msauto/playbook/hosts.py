@@ -379,9 +379,8 @@ class Hosts(Struct):
             if first == name:
                 continue
             place = first_node.place
-            is_of_group = (
-                place == node.place
-            )  # both have the URL of their group; only the hosts differ
+            # Both have the URL of their group; only the hosts differ.
+            is_of_group = place == node.place
             if is_of_group:
                 place = self.inventory.hosts[first].node.key_place
                 node = self.inventory.hosts[name].node

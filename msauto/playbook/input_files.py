@@ -154,9 +154,8 @@ class Files:
     def flawed(self, path: str) -> Document:
         """Return a YAML file as far as it can be read; its flaws are among the problems."""
         if path not in self._documents:
-            from msauto.documents.loader import (
-                parse_yaml,
-            )  # with the parser of YAML, which settings do not need
+            # It brings the parser of YAML, which settings do not need.
+            from msauto.documents.loader import parse_yaml
 
             content = self.read(path)
             if path not in self.given:

@@ -346,9 +346,8 @@ class Loader:
             if not handler.is_broken():
                 self._check_handler_name(handler)
                 self._handlers.append(self._handler(handler, inherited))
-        for name in _handler_names(
-            handlers.data
-        ):  # also of invalid ones, which are reported themselves
+        # Also of invalid ones, which are reported themselves.
+        for name in _handler_names(handlers.data):
             self._handler_names.setdefault(name, handlers.node)
 
     def _check_handler_name(self, handler: _Part) -> None:

@@ -337,9 +337,8 @@ class _Resolver(Struct):
         database = play.data["database"]
         node = play.node.child("database")
         with suppress(InputError, UsesAssetError):  # reported for the task that needs it
-            database = render_data(
-                database, scope, node
-            )  # it may use a weaker variable of the same name
+            # It may use a weaker variable of the same name.
+            database = render_data(database, scope, node)
         return scope.with_variables([Variable("database", database, Level.PLAY_KEY, node)])
 
     def _vars_file(self, paths: Sequence[str], play: Play, node: SourceNode) -> list[Variable]:

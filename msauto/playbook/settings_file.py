@@ -15,11 +15,8 @@ def settings_above(*starts: Path) -> Iterator[Path]:
     for start in starts:
         try:
             folder, here = start.resolve(), Path.cwd()
-        except (
-            OSError,
-            ValueError,
-            RuntimeError,
-        ):  # a removed folder, a name that cannot be one, a loop of links
+        except (OSError, ValueError, RuntimeError):
+            # A removed folder, a name that cannot be one, a loop of links.
             continue
         for each in (folder, *folder.parents):
             file = each / NAME

@@ -194,13 +194,11 @@ class TemplateScope:
         self.tracker = surroundings.files.tracker
         self._given = given
         self._done: dict[str, Any] = {}
-        self._failed: dict[
-            str, InputError
-        ] = {}  # rendered once as well: a chain of variables may double
+        # Rendered once as well: a chain of variables may double.
+        self._failed: dict[str, InputError] = {}
         self._busy: list[str] = []
-        self._unmarked: set[str] = (
-            set()
-        )  # variables that were made with a secret and cannot be marked
+        # Variables that were made with a secret and cannot be marked.
+        self._unmarked: set[str] = set()
 
     def with_given(self, *, asset: AssetView) -> TemplateScope:
         """Return the same names for another asset."""
@@ -224,9 +222,8 @@ class TemplateScope:
     def __contains__(self, name: object) -> bool:
         if name in self._given or name != "server":
             return name in self._given or name in self.variables
-        variable = self.variables.winner(
-            "server"
-        )  # the `server:` block holds secrets, so templates cannot use it
+        # The `server:` block holds secrets, so templates cannot use it.
+        variable = self.variables.winner("server")
         return variable is not None and variable.level > Level.HOST_VARS
 
     def __getitem__(self, name: str) -> Any:
@@ -338,9 +335,8 @@ def _read(text: str, files: Files) -> list[Variable]:
     if re.match(r"\s*\w+=", text):
         data: dict[str, str] = {}
         node = SourceNode(Document("-e", data, {(): (1, 1)}))
-        for name, value in _PAIR.findall(
-            text
-        ):  # as in Ansible, values are text, and quotes may contain spaces
+        # As in Ansible, values are text, and quotes may contain spaces.
+        for name, value in _PAIR.findall(text):
             is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
             data[name] = value[1:-1] if is_quoted else value
             if data[name].startswith(TAG):
@@ -349,9 +345,8 @@ def _read(text: str, files: Files) -> list[Variable]:
                     why, f"-e @FILE, with a line `{name}: {TAG} ...` in the file", kind="secret"
                 )
         return read_variables(data, Level.EXTRA, node)
-    from msauto.documents.loader import (
-        load_yaml,
-    )  # with the parser of YAML, which the reference does not need
+    # It brings the parser of YAML, which the reference does not need.
+    from msauto.documents.loader import load_yaml
 
     document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
     files.tracker.add_tagged(document.data)

@@ -60,9 +60,8 @@ def _encode_item(item: object) -> str:
 def without_hidden_signs(text: str) -> str:
     """Return JSON in which what a terminal or a CI system would obey, or a reader not see, is an escape."""
     text = text.replace("##", "#\\u0023")  # the beginning of a command to CI systems
-    if (
-        text.isascii() and "\x7f" not in text
-    ):  # JSON has escapes for the other signs that are not plain
+    # JSON has escapes for the other signs that are not plain.
+    if text.isascii() and "\x7f" not in text:
         return text
     return _UNPLAIN.sub(lambda match: _harmless(match[0]), text)
 
@@ -153,6 +152,5 @@ def _problem(problem: errors.Problem, code: str) -> Any:
 def _harmless(sign: str) -> str:
     if not is_hidden(sign):
         return sign
-    return (
-        "\\u007f" if sign == "\x7f" else json.dumps(sign)[1:-1]
-    )  # the one of ASCII that JSON shows as it is
+    # The one of ASCII that JSON shows as it is.
+    return "\\u007f" if sign == "\x7f" else json.dumps(sign)[1:-1]

@@ -87,9 +87,8 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
         is_better_short = _units(short) <= _LONG < _units(whole)
         return short if is_better_short else whole
 
-    blocks = sorted(
-        view.blocks, key=lambda block: not block.whole
-    )  # what is lost comes first in a long plan
+    # What is lost comes first in a long plan.
+    blocks = sorted(view.blocks, key=lambda block: not block.whole)
     more = f"**The details of {{}} are not shown here.** {_WHOLE_PLAN}\n"
     yield _fitting(
         map(details, blocks), space, more, "target", [len(block.targets) for block in blocks]

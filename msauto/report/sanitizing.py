@@ -259,9 +259,8 @@ def _cut(text: str, limit: int | None, skip: int = 0, *, in_quotes: bool) -> str
     pieces, omitted = _ends(text, limit, in_quotes)
     if _columns(pieces) + len(lead) <= limit:
         return lead + _text(pieces)
-    total = len(pieces) + max(
-        0, omitted - 1
-    )  # without the piece that takes the place of what is omitted
+    # Without the piece that takes the place of what is omitted.
+    total = len(pieces) + max(0, omitted - 1)
     space = max(_NARROWEST, limit - len(lead) - len(f"[…{total}…]"))
     for_head = space * 2 // 3
     head = _fit(pieces, for_head)

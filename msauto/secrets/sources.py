@@ -37,9 +37,8 @@ def holds_secret(value: Any) -> bool:
     """Return whether a value is a secret text, or contains one."""
     if isinstance(value, MarkedText):
         return True
-    if isinstance(value, dict) and not isinstance(
-        value, XmpByName
-    ):  # reading that one would request it
+    # Reading that one would request it.
+    if isinstance(value, dict) and not isinstance(value, XmpByName):
         value = (*value, *value.values())
     return isinstance(value, _GROUPS) and any(map(holds_secret, value))
 

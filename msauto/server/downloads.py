@@ -25,9 +25,8 @@ from msauto.server.media import HEAD, why_not_media
 from msauto.server.xml import unreadable
 
 _PIECE: Final = 2**20
-_ABANDONED: Final = (
-    24 * 3600
-)  # seconds: a download writes each megabyte, so an older temporary file is of a killed run
+# Seconds: a download writes each megabyte, so an older temporary file is of a killed run.
+_ABANDONED: Final = 24 * 3600
 _REMEDIES = {
     errno.ENOSPC: "free some space on that disk",
     errno.EDQUOT: "free some space: the quota is used up",

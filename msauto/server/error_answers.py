@@ -112,9 +112,8 @@ def read_retry_after(text: str | None, now: datetime) -> float | None:
     digits = text.strip()
     if digits.isascii() and digits.isdecimal():
         seconds = read_whole(digits, MOST_LONG)
-        return float(
-            MOST_LONG if seconds is None else seconds
-        )  # out of range, it asks for a long wait still
+        # Out of range, it asks for a long wait still.
+        return float(MOST_LONG if seconds is None else seconds)
     try:
         when = parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError):
@@ -181,9 +180,8 @@ def _redirect_remedy(reply: RawAnswer) -> str:
 def _parts(url: str, location: str = "") -> SplitResult | None:
     try:
         parts = urlsplit(urljoin(url, location))
-        is_valid = (
-            parts.scheme in _PORTS and parts.hostname and parts.port != 0
-        )  # raises for an invalid port
+        # Raises for an invalid port.
+        is_valid = parts.scheme in _PORTS and parts.hostname and parts.port != 0
         return parts if is_valid else None
     except ValueError:
         return None

@@ -39,9 +39,8 @@ _WHOLE_FILE: Final = frozenset({200, 203})
 ANSWER_BYTES: Final = 64 * 2**20
 """The size limit of other answers: an asset with 100,000 markers, a channel with as many items."""
 _COMPRESSED: Final = (("Accept-Encoding", "gzip, deflate"),)
-_UNCOMPRESSED: Final = (
-    ("Accept-Encoding", "identity"),
-)  # media does not shrink, and its length is announced
+# Media does not shrink, and its length is announced.
+_UNCOMPRESSED: Final = (("Accept-Encoding", "identity"),)
 _LARGE: Final = 2**18
 """Bytes from which on an answer is parsed in a thread, which takes up to seconds: other tasks do not wait for it."""
 _WHOLE: Final = 10  # a complete answer may take this many times the time-out between bytes
@@ -82,9 +81,8 @@ class HttpClient:
         self._admit = admit
         self._clock = clock or SystemClock()
         self.pacer = Pacer(self.spec, self._clock)
-        self._large = (
-            asyncio.Lock()
-        )  # held while a large answer arrives and is parsed, which takes hundreds of MiB
+        # Held while a large answer arrives and is parsed, which takes hundreds of MiB.
+        self._large = asyncio.Lock()
         self._headers = headers(self.spec)
         self._base = base_url(self.spec)
         self._secrets = secrets_of(self.spec)

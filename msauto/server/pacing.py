@@ -37,13 +37,11 @@ class Pacer:
         self._successes = 0  # since the limit changed
         self._clock = clock
         self._interval = 1 / spec.requests_per_second if spec.requests_per_second else 0.0
-        self._next = (
-            clock.monotonic() + self._interval
-        )  # no request is sent earlier; clients may follow each other
+        # No request is sent earlier; clients may follow each other.
+        self._next = clock.monotonic() + self._interval
         self._running = 0
-        self._turn = (
-            asyncio.Lock()
-        )  # held by the first in the queue, which waits for the limit and for the rate
+        # Held by the first in the queue, which waits for the limit and for the rate.
+        self._turn = asyncio.Lock()
         self._ended = asyncio.Event()
 
     async def permit(self) -> Permit:

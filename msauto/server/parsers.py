@@ -631,9 +631,8 @@ def _text(element: xml.Element) -> str:
     own = xml.attributes(element)
     if xml.local(element) == "link" and "href" in own:
         return own["href"]
-    return xml.text_of(element).lstrip(
-        "\ufeff"
-    )  # a byte order mark of the file is not part of the text
+    # A byte order mark of the file is not part of the text.
+    return xml.text_of(element).lstrip("\ufeff")
 
 
 def _first(texts: dict[str, str], *names: str) -> str | None:

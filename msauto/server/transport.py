@@ -48,12 +48,13 @@ _PARSER = re.compile(r"message=(?:'|\")(.+?)(?:'|\")>?\Z")
 
 # Raised only while a connection is being opened: nothing of the request was sent.
 _NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+# A TimeoutError is an OSError.
 _FAILURES = (
     aiohttp.ClientError,
     OSError,
     asyncio.IncompleteReadError,
     ValueError,
-)  # a TimeoutError is an OSError
+)
 _NEW_SOCKETS: Final = ContextVar[list[socket.socket]](
     "new sockets of the request that is being sent"
 )
@@ -97,9 +98,8 @@ class ExactTransport:
             host = self._origin.partition("//")[2]
             self._host.append(("Host", re.sub("%[^]]*", "", host)))
         self._tls = tls
-        self._sessions: dict[
-            bool, aiohttp.ClientSession
-        ] = {}  # by whether their connections are kept
+        # By whether their connections are kept.
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
         self._sockets: WeakSet[socket.socket] = WeakSet()
         self._closed = False
         self._first: _FirstConnection | None = None  # of those that are kept
@@ -316,9 +316,8 @@ class HttpxTransport:
             if isinstance(error, httpx2.TimeoutException):
                 permit.overloaded()
             permit.release()
-            if isinstance(
-                error, httpx2.TransportError
-            ):  # it is not ours: its classification is not reliable
+            # It is not ours: its classification is not reliable.
+            if isinstance(error, httpx2.TransportError):
                 raise InDoubtError(
                     f"the connection failed: {error}", remedy="check the server"
                 ) from error
@@ -433,9 +432,8 @@ def _reason(error: Exception) -> str:
     if isinstance(inner, ssl.SSLError):  # its errno belongs to OpenSSL, not to the system
         return _short(getattr(inner, "verify_message", "") or inner.reason or text)
     number = getattr(inner, "errno", None)
-    if (
-        number and number > 0
-    ):  # asyncio's own text is about its calls; name resolution has numbers below 0
+    # asyncio's own text is about its calls; name resolution has numbers below 0.
+    if number and number > 0:
         text = os.strerror(number)
     else:
         text = str(getattr(inner, "strerror", None) or text)

@@ -54,9 +54,8 @@ class Transcoder:
 
     def feed(self, data: bytes, *, final: bool = False) -> bytes:
         """Return the next bytes as UTF-8. Raises :class:`UnreadableError` if no candidate can decode them."""
-        if (
-            self._decoder is None and data.isascii() and b"\0" not in data
-        ):  # all markup has zeros in UTF-16 and UTF-32
+        # All markup has zeros in UTF-16 and UTF-32.
+        if self._decoder is None and data.isascii() and b"\0" not in data:
             return data
         for name in (self._name,) if self._decoder else self._candidates():
             decoder = self._decoder or codecs.getincrementaldecoder(name)()

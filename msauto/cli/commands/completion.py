@@ -320,9 +320,8 @@ def _titles(given: Mapping[str, Any], begun: str) -> Values:
 def _query(given: Mapping[str, Any], query: str, values: tuple[object, ...]) -> list[Any]:
     file, settings = _settings(given)
     folder = settings.get("state_dir")
-    if "url" in _mapping(
-        settings.get("state")
-    ):  # a shared ledger: completion does not wait for a server
+    # A shared ledger: completion does not wait for a server.
+    if "url" in _mapping(settings.get("state")):
         return []
     set_to = beside(file, folder) if isinstance(folder, str) else None
     path = state_folder(given.get("state_dir"), set_to) / "ledger.sqlite"

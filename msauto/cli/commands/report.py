@@ -33,9 +33,8 @@ def command(*, flags: Flags, run: str) -> None:
         return
     form = report_form(flags.format)
     past = details.result
-    layout = structs.replace(
-        layout_of(flags), by=details.summary.who, keep_going=True
-    )  # it was applied
+    # It was applied.
+    layout = structs.replace(layout_of(flags), by=details.summary.who, keep_going=True)
     shown = form.result(past, layout)
     if flags.format in {"text", "markdown"}:  # other results contain the plan
         shown = chain(form.plan(past.plan, layout), shown)

@@ -193,9 +193,8 @@ async def folders(
     name = require_database(server, database)
     async with _expect(client, server, "folder", folder, name):
         listing = await client.list_folders(name, folder, recursive=recursive or None)
-    return _column(
-        "folder", [show_folder(path) for path in sorted(listing.folders)]
-    )  # in the order of a tree
+    # In the order of a tree.
+    return _column("folder", [show_folder(path) for path in sorted(listing.folders)])
 
 
 @_subcommand(*_IN_FOLDER)

@@ -39,9 +39,8 @@ _Url = Annotated[
     str, Read(_url, type="string", pattern=rf"^\s*[Hh][Tt][Tt][Pp][Ss]?://{_HOST}/*\s*$")
 ]
 _RequestsPerSecond = Annotated[float, between(0.1, 10_000)]
-_RequestLine = Annotated[
-    int, between(256, 2**20)
-]  # every server takes the least; none takes lines of megabytes
+# Every server takes the least; none takes lines of megabytes.
+_RequestLine = Annotated[int, between(256, 2**20)]
 _Version = Annotated[
     tuple[int, ...],
     matching(

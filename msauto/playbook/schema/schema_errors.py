@@ -60,9 +60,8 @@ def validate_data(
             if details["type"] != "missing" or details["loc"][:-1] not in groups:
                 findings.append(_finding(details, data, node, record.mappings))
         findings = _with_indentation(findings, data, node, record.mappings)
-    except (
-        SchemaError
-    ) as error:  # a model is built when it is first used; what comes meanwhile is only in the text
+    except SchemaError as error:
+        # A model is built when it is first used; what comes meanwhile is only in the text.
         if "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from error
         raise
@@ -399,9 +398,8 @@ def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
     key, _, value = name.partition(":")
     if value and key in keys:
         return f"no space follows '{key}:'", f"write {key}: {value}"
-    plain = name.rpartition(".")[
-        2
-    ]  # Ansible names a module with its collection: ansible.builtin.debug
+    # Ansible names a module with its collection: ansible.builtin.debug.
+    plain = name.rpartition(".")[2]
     if hint := model.hints.get(name) or model.hints.get(plain):
         return hint
     if plain != name and plain in keys:

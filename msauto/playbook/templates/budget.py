@@ -68,9 +68,8 @@ def spend(made: int = 0) -> None:
     budget.made -= made
     if budget.made < 0:
         raise too_large(f"a template may make at most {MAX_MADE:,} characters in all")
-    if (
-        time.monotonic() > budget.end and time.thread_time() > budget.processor_end
-    ):  # the first clock is faster
+    # The first clock is faster.
+    if time.monotonic() > budget.end and time.thread_time() > budget.processor_end:
         raise too_large(f"a template may take at most {MAX_SECONDS:g} seconds")
 
 
@@ -96,9 +95,8 @@ def size_of(value: Any, limit: int, operation: str = "a value", depth: int = 0) 
     size = 20
     if isinstance(value, str):
         size += len(value)
-    elif (
-        type(value).__name__ == "Namespace"
-    ):  # of Jinja2, which is not imported before the first template
+    elif type(value).__name__ == "Namespace":
+        # Of Jinja2, which is not imported before the first template.
         raise TemplateFunctionError("a namespace is not a value", "use its attributes")
     elif isinstance(value, list | tuple | range) or type(value) is dict:
         if depth > MAX_DEPTH:

@@ -203,9 +203,8 @@ def _evaluate(
     try:
         return budgeted(_run, text, names, node, expression=expression), tracker.touched
     except InputError as error:
-        is_own = any(
-            problem.place == node.place for problem in error.problems
-        )  # else a variable redacted it
+        # An error at another place is redacted already, by a variable.
+        is_own = any(problem.place == node.place for problem in error.problems)
         if not (tracker.touched and is_own):
             raise
         if tracker.unknown and not expression:

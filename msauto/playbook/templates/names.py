@@ -45,9 +45,8 @@ class SecretTracker:
     def add(self, value: object) -> MarkedText:
         """Return a text marked as secret; raises :class:`TemplateFunctionError` for other values and short texts."""
         if value == HIDDEN:
-            return MarkedText(
-                HIDDEN
-            )  # redacted already: `msauto vars` does not know the environment
+            # Redacted already: `msauto vars` does not know the environment.
+            return MarkedText(HIDDEN)
         is_list = hasattr(value, "__iter__") and not isinstance(value, str)
         if is_list or isinstance(value, bool | None):
             raise TemplateFunctionError(

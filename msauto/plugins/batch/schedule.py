@@ -37,9 +37,8 @@ class Schedule(Struct, frozen=True):
 
     def starts_after(self, moment: datetime) -> Iterator[datetime]:
         """Yield the starts later than ``moment`` (in UTC), without end."""
-        day = moment.astimezone(self.zone).date() - timedelta(
-            days=1
-        )  # its start may be on the next day, after a gap
+        # The day before may start on this one, after a gap.
+        day = moment.astimezone(self.zone).date() - timedelta(days=1)
         while True:
             start = self.start_on(day)
             if DAYS[day.weekday()] in self.days and start > moment:

@@ -31,10 +31,8 @@ _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
 """The files of each scheduler: their names are that of the batch, and those of the templates that of the scheduler."""
 SCHEDULERS: Final = tuple(_ENDINGS)
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_GAPS_FROM, _GAPS_TO = (
-    date(2026, 1, 1),
-    date(2037, 12, 31),
-)  # the rules of time zones are known no further
+# The rules of time zones are known no further.
+_GAPS_FROM, _GAPS_TO = date(2026, 1, 1), date(2037, 12, 31)
 
 GRACE = timedelta(hours=1)
 """How long a batch may finish what it has begun after its time, before a scheduler kills it."""
@@ -128,9 +126,8 @@ def scheduler_files(scheduler: str, start: ScheduledStart, where: str = "") -> S
     batch, schedule = start.batch, start.batch.schedule
     days = "*"
     if len(schedule.days) < len(DAYS):
-        days = ",".join(
-            sorted(str((DAYS.index(day) + 1) % 7) for day in schedule.days)
-        )  # 0 is Sunday
+        # 0 is Sunday.
+        days = ",".join(sorted(str((DAYS.index(day) + 1) % 7) for day in schedule.days))
     values = {
         "start": start,
         "batch": batch,

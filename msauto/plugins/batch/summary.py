@@ -248,9 +248,8 @@ def render_text(
     style: Style = "red" if result.code else "green"
     lines = [words(summary.heading, style)]
     lines += [*_job_lines(summary.jobs), *map(words, summary.differing)]
-    lines += [
-        structs.replace(words(note), wrapped=False) for note in summary.notes
-    ]  # commands are copied whole
+    # Commands are copied whole.
+    lines += [structs.replace(words(note), wrapped=False) for note in summary.notes]
     return "".join(render_lines(lines, layout))
 
 

@@ -146,9 +146,8 @@ class OnWorkers:
                 )
         urls = {spec.name: spec.url for spec in stage.resolved.specs}
         targets = (target for target in plan.targets if target.address.namespace != "handle")
-        scopes = {
-            LockScope(urls[target.server], target.database) for target in targets
-        }  # as in scopes_of
+        # As in scopes_of.
+        scopes = {LockScope(urls[target.server], target.database) for target in targets}
         async with self._connected(stage.resolved.specs) as cluster:
 
             def servers_of(context: ApplyContext) -> ServersOnWorkers:

@@ -138,9 +138,8 @@ async def _try(work: Coroutine[Any, Any, ProbeResult]) -> ProbeResult:
     loop = asyncio.get_running_loop()
     numbers = stop_signals()
     for number in numbers:
-        loop.add_signal_handler(
-            number, lambda: task.cancelling() or task.cancel()
-        )  # once: it still restores
+        # Once: it still restores.
+        loop.add_signal_handler(number, lambda: task.cancelling() or task.cancel())
     try:
         return await task
     except asyncio.CancelledError:

@@ -67,9 +67,8 @@ def command(
         form = report_form("text")
         layout = layout_of(flags, keep_going=options.keep_going)
         print_result(form.plan(redact_plan(done.plan.unredacted), layout))
-        shown = (
-            form.result if done.result.ok else render_outcomes
-        )  # its last sentence names a run of the history
+        # Its last sentence names a run of the history.
+        shown = form.result if done.result.ok else render_outcomes
         print_result(shown(done.result.applied, layout))
         print_result(done.to_text(layout))
     return OK if done.ok else INCOMPLETE

@@ -79,9 +79,8 @@ def is_ours(comment: dict[str, Any], api: Forge) -> bool:
 def main(file: str, name: str) -> None:
     """Create the comment, or change it if its text differs."""
     path = Path(file)
-    name = name.replace(">", "%3E").replace(
-        "##", "#%23"
-    )  # as in the plan, so that it cannot end the comment
+    # As in the plan, so that it cannot end the comment.
+    name = name.replace(">", "%3E").replace("##", "#%23")
     marker = f"<!-- msauto:plan:{name} v1 "
     body = f"{marker}failed -->\n{FAILED}"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -256,10 +256,11 @@ def _clip_to_json(clip: SimClip) -> dict[str, Any]:
     for entry in clip.entries:
         shown = {name: getattr(entry, name) for name in ("link_id", "folder", "title", "fields")}
         entries.append(shown)
+    # A rate becomes "25".
     return {
         **to_builtins(replace(clip, entries=[]), enc_hook=str),
         "entries": entries,
-    }  # a rate: "25"
+    }
 
 
 def _folders(folder: Folder, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -293,9 +294,8 @@ def state_from_json(data: dict[str, Any]) -> ServerState:
 
 
 def _add_clip(database: SimDatabase, data: dict[str, Any]) -> SimClip:
-    clip = convert(
-        {**data, "entries": []}, SimClip, dec_hook=lambda kind, text: kind(text)
-    )  # a rate: Fraction("25")
+    # A rate was "25".
+    clip = convert({**data, "entries": []}, SimClip, dec_hook=lambda kind, text: kind(text))
     for entry in data["entries"]:
         added = database.add_entry(clip, tuple(entry["folder"]), entry["title"], entry["link_id"])
         added.fields = entry.get("fields", {})

@@ -347,9 +347,8 @@ class Simulator(SimServer):
         gc.freeze()  # a large state lives as long as the process: the collector need not visit it
         signals = [signal.SIGINT, signal.SIGTERM]
         hang_up = getattr(signal, "SIGHUP", None)
-        if (
-            hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN
-        ):  # as `nohup` sets it
+        # As `nohup` sets it.
+        if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:
             signals.append(hang_up)
         asyncio.run(self._serve(listening, lambda: on_started(self.url), signals=signals))
 
