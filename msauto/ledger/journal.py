@@ -440,10 +440,13 @@ class _ClipIndex:
         values = identifying_values(kept.clip)
         return [self.titled[kept.title], *map(self._reporting.__getitem__, values.items())]
 
-    def like(self, clip: ClipIdentity) -> Sequence[_KeptClip]:
-        """Return those that agree with a clip in a value: of its values, the one that the fewest have finds them."""
+    def like(self, clip: ClipIdentity) -> tuple[Sequence[_KeptClip], bool]:
+        """Return those that agree with a clip in a value: of its values, the one that the fewest have finds them.
+
+        Also return whether so many have each of its values that only its ``link_id`` finds any.
+        """
         if not self._by_key:
-            return []
+            return [], False
         fewest: tuple[_Clips, ...] = ()
         count = _MOST_ALIKE + 1
         values = identifying_values(clip)
@@ -459,11 +462,12 @@ class _ClipIndex:
             if sum(map(len, candidates)) < count:
                 fewest, count = candidates, sum(map(len, candidates))
         like: list[_KeptClip] = []
+        is_crowd = not fewest and any(value is not None for value in values.values())
         for clips in fewest:
             like += [kept for kept in clips.values() if compare_clips(kept.clip, clip).equal]
         if link_id is not None:
             like += self._reporting.get(("link_id", link_id), {}).values()
-        return like
+        return like, is_crowd
 
 
 def _is_not_surely_same(found: tuple[_KeptClip, Answer]) -> bool:
@@ -505,17 +509,21 @@ class ClipMemory(ABC):
             items = self._items(self._key_of(target))
             return [Remembered(target, items)] if items else []
         found: dict[_Key, tuple[_KeptClip, Answer]] = {}
+        is_crowd = False
         database = self._key_of(target).of_database
         for title in (target.name, *titles):
             for kept in self._titled(database, normal_form(title)):
                 answer = is_remembered(kept.clip, title, target.clip, title)
                 found.setdefault(kept.key, (kept, answer))
         if "same" not in [answer for _, answer in found.values()]:
-            for kept in self._index(database).like(target.clip):
+            like, is_crowd = self._index(database).like(target.clip)
+            for kept in like:
                 answer = compare_clips(kept.clip, target.clip).answer
                 found.setdefault(kept.key, (kept, answer))
         surest_first = sorted(found.values(), key=_is_not_surely_same)
         records = []
+        if is_crowd:
+            records.append(Remembered(target, {}, answer="unknown", is_crowd=True))
         for kept, answer in surest_first[::-1]:
             if answer == "other":
                 continue

@@ -151,7 +151,7 @@ class Remembered(Struct, frozen=True):
     """What is remembered of one clip, or of one entry of it, as ``target`` when a run kept it last.
 
     ``run`` is that run, ``seen`` has digests of what it left of some aspects. ``answer``: whether it is of the target
-    that was asked for, *same* or *unknown*.
+    that was asked for, *same* or *unknown*. ``is_crowd``: it stands for more clips of its values than are compared.
     """
 
     target: TargetId
@@ -159,6 +159,7 @@ class Remembered(Struct, frozen=True):
     run: str = ""
     seen: Mapping[str, str] = field(default_factory=dict)
     answer: Literal["same", "unknown"] = "same"
+    is_crowd: bool = False
 
 
 class Memory(Protocol):

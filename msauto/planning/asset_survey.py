@@ -88,8 +88,8 @@ class SurveyContext(Struct, frozen=True):
 
     ``protection`` also takes the links of assets that are deleted or lose something: folders are protected, too.
     ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
-    left something pending for, ``told`` those of them that a target is; ``forget`` treats that as settled. What was made before ``overdue``
-    would show by now. ``answers`` is how this server reports XMP fields.
+    left something pending for, ``told`` those of them that a target is; ``forget`` treats that as settled. What was
+    made before ``overdue`` would show by now. ``answers`` is how this server reports XMP fields.
     ``left_out`` is what tasks ask of this server that the plan leaves out.
     ``secrets`` are those known so far. ``choice`` narrows the run to some targets. ``similar`` finds live
     titles for errors. ``notify`` receives the progress.
@@ -366,6 +366,11 @@ class AssetSurvey:
         settled = tuple(recalled.settlements)
         plan = await self._plan_context(clip, desired, runs, recalled, entries)
         builder = plan.builder
+        if recalled.is_crowded and (runs or any(part.source.minds_others for _, part in here)):
+            plan.warn(
+                "so many clips report the same values that those of runs under other titles are not compared: what ran "
+                "once or was changed outside under another title is not known"
+            )
         stays = False
         if entries is not None and desired is not None:
             stays = self._stays(plan, recalled, entries, desired.source)

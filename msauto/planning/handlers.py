@@ -34,9 +34,9 @@ class RecalledItems(Struct):
     """The items by ``aspect:key``, with the target of each as the ledger knows it; and the settlements of items.
 
     ``target`` is the one of new items.
-    ``run`` is the last that is known to have written to the target; ``seen`` has digests of what it left, ``title`` is
-    the one that its entry had then, ``titles`` are those of all of its entries, by ``link_id``. Of the
-    ``owners`` something counts.
+    ``run`` is the last that is known to have written to the target, and ``seen`` has digests of what it left. ``title``
+    is the one that its entry had then, ``titles`` are those of all of its entries, by ``link_id``. Something counts of
+    each of the ``owners``. ``is_crowded``: too many clips report the same values to compare them.
     """
 
     target: TargetId
@@ -48,6 +48,7 @@ class RecalledItems(Struct):
     title: str = ""
     titles: dict[int | None, str] = field(default_factory=dict)
     owners: list[TargetId] = field(default_factory=list)
+    is_crowded: bool = False
     is_known_clip: bool = False
 
 
@@ -70,6 +71,9 @@ async def recall(
     in_doubt: dict[str, Json] = {}
     for record in memory.records(target, titles):
         kept = record.target
+        if record.is_crowd:
+            recalled.is_crowded = True
+            continue
         is_sure = record.answer == "same"
         is_its_entry = is_sure and is_one_entry(kept, target)
         items = record.items

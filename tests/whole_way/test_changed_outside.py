@@ -56,3 +56,19 @@ def test_a_clip_is_known_whose_entries_got_other_numbers(stage: Stage) -> None:
         plan = stage.plan({"name": "Film", "outside": "keep", "asset": asset})
         assert (errors(plan), plan.requests) == ([], 0)
         assert f"was changed outside since run {run}" in " ".join(plan.warnings)
+
+
+def test_too_many_clips_of_equal_values_are_not_compared_and_that_is_told(stage: Stage) -> None:
+    """What runs left of them counts under their titles alone."""
+    stage.sim.dialect = stage.sim.dialect.with_values({"orig_name": "hidden"})
+    news = stage.sim.state.databases["NEWS"]
+    for number in range(101):
+        clip = news.add_clip(f"Promo {number}", "Promos", frames=100, online=False)
+        clip.omitted = ("create_time",)
+    every = {"select": {"folder": "Promos"}, "fields": {"comment": "new"}}
+    stage.apply({"name": "All", "asset": every})
+    news.change_entry(news.clip("Promo 7").home, "Renamed")
+    for outside, told in (("keep", True), ("overwrite", False)):
+        asset = {"title": "Renamed", "fields": {"comment": "new"}}
+        plan = stage.plan({"name": "One", "outside": outside, "asset": asset})
+        assert ("so many clips report the same values" in " ".join(plan.warnings)) is told
