@@ -366,11 +366,6 @@ class AssetSurvey:
         settled = tuple(recalled.settlements)
         plan = await self._plan_context(clip, desired, runs, recalled, entries)
         builder = plan.builder
-        if recalled.is_crowded and (runs or any(part.source.minds_others for _, part in here)):
-            plan.warn(
-                "so many clips report the same values that those of runs under other titles are not compared: what ran "
-                "once or was changed outside under another title is not known"
-            )
         stays = False
         if entries is not None and desired is not None:
             stays = self._stays(plan, recalled, entries, desired.source)
@@ -568,6 +563,12 @@ class AssetSurvey:
             plan = structs.replace(plan, lossy=desired.lossy, required_live=desired.required_live)
         if entries is not None:
             plan = structs.replace(plan, places=entries.places)
+        minds_others = desired is not None and desired.source.minds_others
+        if recalled.is_crowded and (runs or minds_others):
+            plan.warn(
+                "so many clips report the same values that those of runs under other titles are not compared: what ran "
+                "once or was changed outside under another title is not known"
+            )
         return plan
 
     async def _read_rest(
