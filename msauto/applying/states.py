@@ -435,10 +435,10 @@ def _settle_rejected(
     progress: TargetProgress, rejected: Rejected, verdict: Extent, policy: RetryPolicy
 ) -> TargetProgress:
     if verdict in ("none", "unshown") and rejected.status in BUSY_STATUSES:
-        again = _send_again_if_busy(progress, rejected, policy)
-        is_settled = again.index > progress.index
+        following = _send_again_if_busy(progress, rejected, policy)
+        is_settled = following.index > progress.index
         if verdict == "none" or not is_settled:
-            return again
+            return following
     if verdict != "none" and rejected.may_be_done:
         shows = (
             "cannot show whether it is done"
@@ -457,11 +457,11 @@ def _send_again_if_busy(
     later = None
     if not rejected.repeatable:
         later = _look_longer(progress, rejected, policy)
-    again = later or _send_again(progress, rejected.retry_after, policy)
-    if rejected.repeatable or again.state is not State.BACKING_OFF:
-        return again
+    following = later or _send_again(progress, rejected.retry_after, policy)
+    if rejected.repeatable or following.state is not State.BACKING_OFF:
+        return following
     # At once: the pause is over, and the last read was after it.
-    return replace(again, state=State.READY, repeated=True)
+    return replace(following, state=State.READY, repeated=True)
 
 
 def _look_longer(
@@ -503,13 +503,14 @@ def _settle_later(progress: TargetProgress, policy: RetryPolicy) -> TargetProgre
 def _after_verifying(
     progress: TargetProgress, elapsed: float, policy: RetryPolicy
 ) -> TargetProgress:
-    later = None
+    """Wait, and verify again, while what differs may only not show yet; else finish."""
+    waiting = None
     if progress.awaits_restore:
         progress = replace(progress, reads=1)
-        later = _wait_for_restore(progress, elapsed, policy)
+        waiting = _wait_for_restore(progress, elapsed, policy)
     elif progress.differences or progress.repeated:  # what was sent twice may show twice only later
-        later = _verify_later(progress, policy)
-    return later or _finish(progress)
+        waiting = _verify_later(progress, policy)
+    return waiting or _finish(progress)
 
 
 def _after_failed_verifying(

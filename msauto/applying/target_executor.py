@@ -83,7 +83,7 @@ class TargetExecutor:
         self._started = resumed is not None
         self._began = context.clock.monotonic()
         # What an earlier process has read may be hours old.
-        self._looked_at = _NEVER if resumed else context.read_since or context.clock.now()
+        self._read_at = _NEVER if resumed else context.read_since or context.clock.now()
         self._read_link = "", _NEVER  # the one whose title led to it, and when
         self._all_sent: float | None = None
         self._verification = Verification()
@@ -214,34 +214,35 @@ class TargetExecutor:
         after a rename or a request that may have given items other numbers.
         """
         target, guarded = self._target, self._target.requests[index].guarded
-        is_old = not verification.is_recent(self._looked_at, self._context.clock.now())
+        is_old = not verification.is_recent(self._read_at, self._context.clock.now())
         deletes = self._deletes(index)
-        again = isinstance(self._progress.failure, states.Rejected)
-        renamed = index > 0 and verification.rename_of(target) == index - 1
-        follows = renamed or self._may_be_renumbered(index)
-        must_ask = is_old or deletes or again or guarded or follows
+        is_resent = isinstance(self._progress.failure, states.Rejected)
+        follows_rename = index > 0 and verification.rename_of(target) == index - 1
+        may_show_late = follows_rename or self._may_be_renumbered(index)
+        must_ask = is_old or deletes or is_resent or guarded or may_show_late
         if target.kind == "database" or not must_ask:
             return None
         effects: list[Effect] = []
         first = 0 if guarded else index
         for effects_of_request in target.effects[first:]:
             effects += effects_of_request
-        if index > 0 and not renamed and not verification.can_see(effects):
+        if index > 0 and not follows_rename and not verification.can_see(effects):
             return None
         try:
             live = await self._read_before(
-                index, effects, is_old=is_old, deletes=deletes, again=again
+                index, effects, is_old=is_old, deletes=deletes, is_resent=is_resent
             )
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
             return states.Blocked(
-                f"it cannot be read again before it is changed: {one_line(error)}", again
+                f"it cannot be read again before it is changed: {one_line(error)}",
+                in_doubt=is_resent,
             )
         if isinstance(live, Guard):
             return live
         if target.kind == "asset" and live.asset is None:
-            return Guard("it no longer exists", late=follows)
+            return Guard("it no longer exists", late=may_show_late)
         guard = verification.guard(target, index, live, self._context.secrets)
         return guard if guard.why else None
 
@@ -266,7 +267,7 @@ class TargetExecutor:
         return None
 
     async def _read_before(
-        self, index: int, effects: Sequence[Effect], *, is_old: bool, deletes: bool, again: bool
+        self, index: int, effects: Sequence[Effect], *, is_old: bool, deletes: bool, is_resent: bool
     ) -> LiveTarget | Guard:
         """Read what a request depends on, or return why that shows another clip in the place of the planned one.
 
@@ -282,12 +283,14 @@ class TargetExecutor:
             things = [thing_of(name) for name in target.depends_on.names]
             things += verification.held_things(target, effects)
         live = await self._read(index, (*things, *_things(effects)), reader)
-        self._looked_at = now
+        self._read_at = now
         why = None
         if live.asset is not None and deletes:
             listed = await self._ask(server.shared.listed(server.reader, target.database))
             why = await self._ask(
-                deletion.why_not_deleted(target, index, live.asset, listed, recent, again=again)
+                deletion.why_not_deleted(
+                    target, index, live.asset, listed, recent, is_resent=is_resent
+                )
             )
         elif live.asset is not None and is_first_of_old:
             why = await self._ask(why_title_is_taken(target, recent, live.asset))
@@ -377,7 +380,7 @@ class TargetExecutor:
             live = await self._read(index + 1, _things(effects))
             target = self._target
             # It may show that later requests do not fit any more.
-            self._looked_at = _NEVER
+            self._read_at = _NEVER
             return states.EffectsRead(
                 verification.extent_of(target, index, live), verification.elsewhere(target, live)
             )

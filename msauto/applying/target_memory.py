@@ -49,14 +49,14 @@ class TargetMemory:
     def __init__(self, context: ApplyContext, target: Target) -> None:
         self._context = context
         self._target = target
-        self._renamed = rename_of(target)
-        self._own: TargetId | None = None  # as it was kept, once it is looked for
-        self._others: list[TargetId] = []  # other entries of its clip, as they were kept
-        self._recalled: Mapping[str, Json] = {}
+        self._rename_index = rename_of(target)
+        self._entry: TargetId | None = None  # as it was kept, once it is looked for
+        self._other_entries: list[TargetId] = []  # of its clip, as they were kept
+        self._kept_items: Items = {}
         self._handlers = tuple(_pending_handlers(target, context.run))
         self._last_made = _last_made(target)
-        self._journalled: int | None = None
-        self._known: Mapping[str, Json] | None = None  # what was remembered before the first write
+        self._journalled_index: int | None = None
+        self._items_before: Mapping[str, Json] | None = None  # remembered before the first write
         self._downloads: dict[int, str] = {}
         self._verified: list[Call] = []
         self._awaited: Mapping[Thing, Json] | None = None  # nothing was read after the requests
@@ -68,35 +68,32 @@ class TargetMemory:
 
     def _remember(self, items: Items) -> None:
         """Remember items of the entry; of other entries of the clip, forget what is not of one entry alone."""
-        own = self._kept()
-        self._context.memory.remember(own, items)
-        if not self._others:
+        self._context.memory.remember(self._kept_entry(), items)
+        if not self._other_entries:
             return
         shared: Items = {item: None for item in items if not is_of_entry(item)}
         if shared:
-            for other in self._others:
-                self._context.memory.remember(other, shared)
+            for entry in self._other_entries:
+                self._context.memory.remember(entry, shared)
 
-    def _kept(self) -> TargetId:
-        """Return the target as it was kept: its entry, known by the ``link_id``, else by the title."""
-        if self._own is None:
-            target = self._own = self._target.id
-            known: Items = {}
+    def _kept_entry(self) -> TargetId:
+        """Return the entry of the target as it was kept, found by the ``link_id``, else by the title."""
+        if self._entry is None:
+            target = self._entry = self._target.id
             for record in self._context.memory.records(target):
                 if record.answer != "same":
                     continue
-                known |= record.items
+                self._kept_items |= record.items
                 if is_one_entry(record.target, target):
-                    self._own = record.target
-                self._others.append(record.target)
-            if self._own in self._others:
-                self._others.remove(self._own)
-            self._recalled = known
-        return self._own
+                    self._entry = record.target
+                self._other_entries.append(record.target)
+            if self._entry in self._other_entries:
+                self._other_entries.remove(self._entry)
+        return self._entry
 
     def before_request(self, index: int, *, first: bool) -> list[Call]:
         """Return the calls to make durable before a request is sent; ``first``: nothing was sent of the target."""
-        self._journalled = index
+        self._journalled_index = index
         items: Items = {}
         if index == 0:
             for handler in self._handlers:
@@ -133,17 +130,17 @@ class TargetMemory:
             for prefix in ("", LEFT):
                 memory.forget_assets(target.server, target.database, f"{prefix}{aspect}:")
 
-    def _left_items(self, index: int) -> list[str]:
+    def _names_left(self, index: int) -> list[str]:
         effects = _values_written(self._target.requests[index])
         return [f"{LEFT}{effect.aspect}:{effect.key}" for effect in effects]
 
     def _forget_left(self, index: int) -> None:
         """Forget how a run left what a request writes; it is remembered again if the request is not done."""
-        names = self._left_items(index)
-        self._kept()
-        if self._known is None:
-            self._known = self._recalled
-        if self._known.keys() & names:
+        names = self._names_left(index)
+        self._kept_entry()
+        if self._items_before is None:
+            self._items_before = self._kept_items
+        if self._items_before.keys() & names:
             self._remember(dict.fromkeys(names))
 
     def downloaded(self, index: int, sha256: str) -> None:
@@ -156,14 +153,14 @@ class TargetMemory:
         if result.outcome == "done":
             self.keep(self._items_if_done(index))
             self._keep_file(index)
-            if index == self._renamed:
+            if index == self._rename_index:
                 target = self._target
                 keep = partial(self._keep_clip, target.title_after, target.clip, {})
                 self._context.commits.note(keep)
         elif result.outcome == "failed":
             self.keep(self._items_if_not_done(index, results))
         else:
-            self.keep(self._left_again(index, results))
+            self.keep(self._left_before(index, results))
             if result.status is not None:
                 self.keep(self._in_doubt(index, {"status": result.status}))
 
@@ -190,9 +187,8 @@ class TargetMemory:
             self._verified.append(keep)
 
     def _forget_clip(self) -> None:
-        own = self._kept()
-        for kept in (own, *self._others):
-            self._context.memory.forget_clip(kept)
+        for entry in (self._kept_entry(), *self._other_entries):
+            self._context.memory.forget_clip(entry)
 
     def _seen(self, live: LiveTarget) -> Mapping[str, str]:
         """Return digests of what the run leaves of what others edit, unless it holds a secret."""
@@ -207,8 +203,8 @@ class TargetMemory:
     def _keep_clip(self, title: str, clip: ClipIdentity, seen: Mapping[str, str]) -> None:
         """Keep what the clip is now, and what the run leaves of it."""
         now = structs.replace(self._target.id, name=title, clip=clip)
-        self._context.memory.keep_clip(self._kept(), now, self._context.run, seen)
-        self._own = now
+        self._context.memory.keep_clip(self._kept_entry(), now, self._context.run, seen)
+        self._entry = now
 
     def another_clip(self, results: Sequence[RequestResult]) -> None:
         """Remember nothing of what may have reached another clip; what runs once may have run, or not."""
@@ -221,7 +217,7 @@ class TargetMemory:
         """Remember what was verified, and what a journalled request left that was not sent after all."""
         self._context.commits.note(*self._verified)
         self.keep(self._doubts(results))
-        index = self._journalled
+        index = self._journalled_index
         if index is not None and results[index].outcome == "not sent":
             self.keep(self._items_if_not_done(index, results))
 
@@ -246,11 +242,11 @@ class TargetMemory:
             is_whole_list = mapping(kind).keys() <= {"track"}
             if is_whole_list:
                 items[f"{WHOLE}{unwanted}"] = self._context.run
-        for name, known in verification.left.items():
-            if not isinstance(known, list) or (secrets and secrets.occurs_in(str(known[0]))):
+        for name, left_as in verification.left.items():
+            if not isinstance(left_as, list) or (secrets and secrets.occurs_in(str(left_as[0]))):
                 continue
             aspect, key = thing_of(name)
-            live_key, value = known
+            live_key, value = left_as
             remembered = verification.remembered.get(f"{aspect}:{live_key}")
             if remembered and not isinstance(remembered, dict):
                 continue  # reading does not show it
@@ -264,9 +260,9 @@ class TargetMemory:
                 made[aspect, ASPECTS[aspect].place(value)] = str(live_key)
         return {**self._items_gone(live, made), **items}
 
-    def _known_things(self, prefix: str) -> Iterator[tuple[str, str, str, Json]]:
+    def _items_of(self, prefix: str) -> Iterator[tuple[str, str, str, Json]]:
         """Yield each item that was remembered of a thing, with the aspect, the key and the value."""
-        for item, value in (self._known or {}).items():
+        for item, value in (self._items_before or {}).items():
             if item.startswith(prefix):
                 aspect, _, key = item.removeprefix(prefix).partition(":")
                 yield item, aspect, key, value
@@ -277,16 +273,16 @@ class TargetMemory:
         ``made`` are the keys of new items by aspect and place: what others deleted there was made again.
         """
         items: Items = {}
-        for item, aspect, key, _ in self._known_things(MADE):
+        for item, aspect, key, _ in self._items_of(MADE):
             part = part_of(ASPECTS[aspect], live)
             if part is not None and key not in part:
                 items[item] = None
         if not made:
             return items
-        for item, aspect, key, known in self._known_things(LEFT):
-            if not isinstance(known, list):
+        for item, aspect, key, left_as in self._items_of(LEFT):
+            if not isinstance(left_as, list):
                 continue
-            place = ASPECTS[aspect].place(known[0])
+            place = ASPECTS[aspect].place(left_as[0])
             if place is not None and made.get((aspect, place), key) != key:
                 items[item] = None
         return items
@@ -324,7 +320,7 @@ class TargetMemory:
                 may_have_changed = True
         items: Items = dict.fromkeys(_items_run(self._target.requests[index], "once"))
         items |= dict.fromkeys(self._items_between(index))
-        items |= self._left_again(index, results)
+        items |= self._left_before(index, results)
         for handler in self._handlers:
             if handler.before:  # it is called again with its deletion
                 if handler.request == index:
@@ -334,17 +330,17 @@ class TargetMemory:
                 items[handler.item] = handler.pending if is_pending else None
         return items
 
-    def _left_again(self, index: int, results: Sequence[RequestResult]) -> Items:
+    def _left_before(self, index: int, results: Sequence[RequestResult]) -> Items:
         """Return how a run had left what a request writes, unless another request may have written it before."""
-        known = self._known
-        if known is None:
-            known = self._left_as_planned(index)
-        names = dict.fromkeys(self._left_items(index))
+        left = self._items_before
+        if left is None:
+            left = self._left_as_planned(index)
+        names = dict.fromkeys(self._names_left(index))
         for number, result in enumerate(results[:index]):
             if result.outcome != "not sent":
-                for name in self._left_items(number):
+                for name in self._names_left(number):
                     names.pop(name, None)
-        return {name: known[name] for name in names if name in known}
+        return {name: left[name] for name in names if name in left}
 
     def _left_as_planned(self, index: int) -> Items:
         """Return how a run had left what others changed, and a request overwrites: a run that died has forgotten it."""

@@ -75,27 +75,36 @@ def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Gua
     earlier effects show.
     """
     effects = target.effects
-    held: Mapping[Thing, Expected] = {}
+    held_by_tasks: Mapping[Thing, Expected] = {}
     if index == 0:
-        held = predict([target.holding or ()], 1)
-    expected = {**held, **predict(effects, index)}
+        held_by_tasks = _held_by_tasks(target)
+    expected = {**held_by_tasks, **predict(effects, index)}
     read = snapshot_with_facts(live, target.depends_on.names)
-    comparison = compare(expected, target.others.items(), read, ASPECTS, target.depends_on.items())
-    changed = _looked_at(target, comparison, _things_of(effects[:index]))
+    comparison = _compare_all(target, expected, read)
+    changed = _changed_dependencies(target, comparison, _things_of(effects[:index]))
     if changed:
         return Guard(f"{', '.join(map(_in_words, changed))} changed")
-    waited_for = {*held, *_things_of(effects[index:]), TITLE}
+    must_be_so = {*held_by_tasks, *_things_of(effects[index:]), TITLE}
     for thing, verdict in comparison.verdicts.items():
         expectation = expected[thing]
         as_expected = "predicted" if expectation.done else "before"
         if verdict in ("hidden", as_expected):
             continue
-        if thing not in waited_for and not target.requests[index].guarded:
+        if thing not in must_be_so and not target.requests[index].guarded:
             continue
         if not _are_twins_of(expectation, comparison.values[thing], thing):
             why = _what_differs(thing, expectation, comparison, secrets)
-            return Guard(why, expectation.done and verdict == "before")
+            return Guard(why, late=expectation.done and verdict == "before")
     return Guard()
+
+
+def _held_by_tasks(target: Target) -> dict[Thing, Expected]:
+    return predict([target.holding or ()], 1)
+
+
+def _compare_all(target: Target, expected: Mapping[Thing, Expected], read: Snapshot) -> Comparison:
+    """Compare what was read with a prediction, and with all that planning saw and looked at beside it."""
+    return compare(expected, target.others.items(), read, ASPECTS, target.depends_on.items())
 
 
 def _things_of(effects: Iterable[Iterable[Effect]]) -> set[Thing]:
@@ -161,14 +170,14 @@ def extent_of(target: Target, index: int, live: LiveTarget) -> Extent:
     return "hidden" if verdicts <= {"before", "unshown", "hidden"} else "some"
 
 
-def _shows_the_same(thing: Thing, expectation: Expected, now: Json) -> bool:
+def _shows_the_same(thing: Thing, expectation: Expected, live: Json) -> bool:
     """Return whether reading shows of a thing what it showed before a request."""
     before = expectation.before
     if expectation.secret:
         return False
-    if now is None:
+    if live is None:
         return before in (None, "", [])
-    return is_equal(before, now, ASPECTS[thing[0]])
+    return is_equal(before, live, ASPECTS[thing[0]])
 
 
 def elsewhere(target: Target, live: LiveTarget) -> str:
@@ -245,28 +254,16 @@ def verify(
     """
     done = [result.outcome for result in results].count("done")
     named = predict(target.effects, done)
+    expected = named
+    read: Snapshot = {}
     if can_see:
-        expected = {**predict([target.holding or ()], 1), **named}
+        expected = {**_held_by_tasks(target), **named}
         read = snapshot_with_facts(live, target.depends_on.names)
-        comparison = compare(
-            expected, target.others.items(), read, ASPECTS, target.depends_on.items()
-        )
+        comparison = _compare_all(target, expected, read)
     else:
-        expected, read = named, {}
-        comparison = compare(named, (), read, ASPECTS)
-    differences: list[Difference] = []
-    missing: list[Thing] = []
-    for thing, expectation in expected.items():
-        if expectation.done and comparison.verdicts[thing] in ("before", "else"):
-            difference = _difference(thing, expectation, comparison)
-            differences.append(difference)
-            is_missing = difference.live in (None, False) and not difference.shown_as
-            if is_missing or thing in comparison.twice:
-                missing.append(thing)
-    awaited: dict[Thing, Json] = {}
-    if missing:
-        made = accepted_new(target, results)
-        awaited = {thing: made[thing] for thing in missing if thing in made}
+        comparison = compare(expected, (), read, ASPECTS)
+    differing = _differing(expected, comparison)
+    differences = [*differing.values()]
     beside = _beside(target, comparison, named, read, differences)
     differences += beside.differences
     if where := elsewhere(target, live):
@@ -274,14 +271,43 @@ def verify(
     done_things = [thing for thing, expectation in named.items() if expectation.done]
     shown = [thing for thing in done_things if comparison.verdicts[thing] != "hidden"]
     return Verification(
-        tuple(differences),
-        _left(target, results, live, done_things, named, comparison),
-        _remembered(done_things, named, comparison),
-        len(shown),
-        tuple([ASPECTS[thing[0]].name for thing in comparison.unseen if thing in named]),
-        tuple(beside.notes),
-        awaited,
+        differences=tuple(differences),
+        left=_left(target, results, live, done_things, named, comparison),
+        remembered=_remembered(done_things, named, comparison),
+        seen=len(shown),
+        unseen=tuple([ASPECTS[thing[0]].name for thing in comparison.unseen if thing in named]),
+        notes=tuple(beside.notes),
+        awaited=_awaited(target, results, differing, comparison),
     )
+
+
+def _differing(
+    expected: Mapping[Thing, Expected], comparison: Comparison
+) -> dict[Thing, Difference]:
+    """Return the difference of each thing that is not as the requests that were done should have made it."""
+    differing: dict[Thing, Difference] = {}
+    for thing, expectation in expected.items():
+        if expectation.done and comparison.verdicts[thing] in ("before", "else"):
+            differing[thing] = _difference(thing, expectation, comparison)
+    return differing
+
+
+def _awaited(
+    target: Target,
+    results: Sequence[RequestResult],
+    differing: Mapping[Thing, Difference],
+    comparison: Comparison,
+) -> dict[Thing, Json]:
+    """Return what accepted requests made, and reading does not show, or shows more than once."""
+    if not differing:
+        return {}
+    made = accepted_new(target, results)
+    awaited: dict[Thing, Json] = {}
+    for thing, difference in differing.items():
+        is_missing = difference.live in (None, False) and not difference.shown_as
+        if thing in made and (is_missing or thing in comparison.twice):
+            awaited[thing] = made[thing]
+    return awaited
 
 
 def accepted_new(target: Target, results: Sequence[RequestResult]) -> dict[Thing, Json]:
@@ -343,7 +369,7 @@ def _beside(
         differences.append(_unnamed(thing, "is new, and the tasks want no other"))
     has_moved_files = "files" in target.altered  # by a command of its own
     if named and not has_moved_files:
-        for name in _looked_at(target, comparison, named):
+        for name in _changed_dependencies(target, comparison, named):
             if thing_of(name) not in misread:
                 differences.append(
                     _unnamed(thing_of(name), "changed meanwhile, and the plan depends on it")
@@ -376,7 +402,9 @@ def _unwanted(target: Target, new: Iterable[Thing], read: Snapshot) -> dict[Thin
     return unwanted
 
 
-def _looked_at(target: Target, comparison: Comparison, done: Collection[Thing]) -> list[str]:
+def _changed_dependencies(
+    target: Target, comparison: Comparison, done: Collection[Thing]
+) -> list[str]:
     """Return the names of what the plan looked at, and that is not as it was though no request so far touched it.
 
     Once something is done, whole lists and facts are not among them: a clip that is still recorded grows.

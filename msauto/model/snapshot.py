@@ -130,19 +130,19 @@ def digest(value: Any, place: Hashable = None) -> str:
 
 def part_digest(part: Part) -> str:
     """Return twelve characters: how many values there are in four, so that a loss shows, and eight for all of them."""
-    there = 0
+    count = 0
     for value in part.values():
         if isinstance(value, dict) and isinstance(twins := value.get(TWINS), list):
-            there += len(twins)
+            count += len(twins)
         elif value not in ("", [], None):
-            there += 1
-    count = b2a_base64(there.to_bytes(3), newline=False)  # no answer has more
-    return f"{count.decode()}{digest(part)[_PLACE:]}"
+            count += 1
+    counted = b2a_base64(count.to_bytes(3), newline=False)  # no answer has more
+    return f"{counted.decode()}{digest(part)[_PLACE:]}"
 
 
-def _count_of(known: str) -> int:
+def _count_of(digest_of_part: str) -> int:
     """Return how many values the digest of an aspect counts."""
-    return int.from_bytes(a2b_base64(known[:_PLACE]))
+    return int.from_bytes(a2b_base64(digest_of_part[:_PLACE]))
 
 
 def canonical(value: Any) -> bytes:
@@ -182,9 +182,9 @@ class Seen(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
     def items(self) -> Iterator[tuple[str, str]]:
         """Yield each name with its digest; those that are hidden are left out."""
         for index, name in enumerate(self.names):
-            known = self.digests[index * _WIDTH : (index + 1) * _WIDTH]
-            if known != _HIDDEN:
-                yield name, known
+            kept_digest = self.digests[index * _WIDTH : (index + 1) * _WIDTH]
+            if kept_digest != _HIDDEN:
+                yield name, kept_digest
 
     @property
     def things(self) -> list[Thing]:
@@ -195,8 +195,8 @@ class Seen(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
         """Return the digests as they may be shown: one of a short secret would reveal it."""
         if not self.private:
             return self
-        known = dict(self.items()) | dict.fromkeys(self.private, _HIDDEN)
-        return Seen(self.names, "".join([known.get(name, _HIDDEN) for name in self.names]))
+        digests = dict(self.items()) | dict.fromkeys(self.private, _HIDDEN)
+        return Seen(self.names, "".join([digests.get(name, _HIDDEN) for name in self.names]))
 
 
 # The prediction -----------------------------------------------------------------------------------------------------
@@ -318,40 +318,41 @@ def compare(
 ) -> Comparison:
     """Compare a prediction, what planning saw of the rest, and what it looked at, with a reading."""
     comparison = Comparison()
-    for name, known in depends_on:
-        if digest(named_in(read, name)) != known:
+    for name, kept_digest in depends_on:
+        if digest(named_in(read, name)) != kept_digest:
             comparison.changed_dependencies.append(name)
     named: dict[str, dict[str, Expected]] = {}
-    rest: dict[str, dict[str, str]] = {}
+    others: dict[str, dict[str, str]] = {}
     for (aspect, key), expectation in expected.items():
         named.setdefault(aspect, {})[key] = expectation
-        rest.setdefault(aspect, {})
-    for name, known in seen:
+        others.setdefault(aspect, {})
+    for name, kept_digest in seen:
         aspect, names_thing, key = name.partition(" ")
         if (aspect, key) in expected:
             continue  # the tasks hold it
         if names_thing:
-            rest.setdefault(aspect, {})[key] = known
+            others.setdefault(aspect, {})[key] = kept_digest
         elif aspect in read:
-            _compare_part(comparison, aspect, read[aspect], known)
+            _compare_part(comparison, aspect, read[aspect], kept_digest)
     is_gone = read.get(ASSET[0]) == {}
-    for aspect, known_keys in rest.items():
+    for aspect, digests_of_others in others.items():
         things = named.get(aspect, {})
         if aspect not in read:
             _compare_unread(comparison, aspect, things, is_gone=is_gone)
             continue
         part, rule = read[aspect], rules[aspect]
-        keys_of_new = _compare_named(comparison, aspect, things, known_keys, part, rule)
-        _compare_rest(comparison, aspect, {*things, *keys_of_new}, known_keys, part, rule)
+        keys_of_new = _compare_named(comparison, aspect, things, digests_of_others, part, rule)
+        named_keys = {*things, *keys_of_new}
+        _compare_others(comparison, aspect, named_keys, digests_of_others, part, rule)
     return comparison
 
 
-def _compare_part(comparison: Comparison, aspect: str, part: Part, known: str) -> None:
+def _compare_part(comparison: Comparison, aspect: str, part: Part, kept_digest: str) -> None:
     """Compare an aspect that no request writes to by its digest."""
-    shown = part_digest(part)
-    if _count_of(shown) < _count_of(known):
+    live_digest = part_digest(part)
+    if _count_of(live_digest) < _count_of(kept_digest):
         comparison.lost.append((aspect, ""))
-    elif shown != known:
+    elif live_digest != kept_digest:
         comparison.changed.append((aspect, ""))
 
 
@@ -372,13 +373,13 @@ def _compare_named(
     comparison: Comparison,
     aspect: str,
     things: Mapping[str, Expected],
-    rest: Collection[str],
+    keys_of_others: Collection[str],
     part: Part,
     rule: Rules,
 ) -> Collection[str]:
     """Compare the things of one aspect that requests name; return the live keys of those that are new."""
     new: dict[str, Expected] = {}
-    known_keys = set(rest)
+    known_keys = set(keys_of_others)
     for key, expectation in things.items():
         if key.startswith(NEW) and rule.place(expectation.after) is not None:
             new[key] = expectation
@@ -390,11 +391,11 @@ def _compare_named(
     for key, expectation in things.items():
         thing = aspect, key
         if key not in new:
-            now = part.get(key, rule.missing)
+            live = part.get(key, rule.missing)
             if key in keys_of_new:
-                now = None  # it is deleted, and the server gave its key to what is new
-            comparison.verdicts[thing] = _verdict(expectation, now, rule)
-            comparison.values[thing] = None if now is UNSET else now
+                live = None  # it is deleted, and the server gave its key to what is new
+            comparison.verdicts[thing] = _verdict(expectation, live, rule)
+            comparison.values[thing] = None if live is UNSET else live
         if _is_unseen(
             comparison.verdicts[thing], expectation.after, comparison.values[thing], rule
         ):
@@ -411,83 +412,83 @@ def _compare_new(
     rule: Rules,
 ) -> Collection[str]:
     """Find what is new by its place, under a key that was not known; return the keys that are found."""
-    at_place: dict[Hashable, list[str]] = {}
+    live_keys_at: dict[Hashable, list[str]] = {}
     for key, value in part.items():
         if key not in known_keys:
-            at_place.setdefault(rule.place(value), []).append(key)
-    made: dict[Hashable, list[Json]] = {}
+            live_keys_at.setdefault(rule.place(value), []).append(key)
+    made_at: dict[Hashable, list[Json]] = {}
     for expectation in new.values():
         if expectation.done:
-            made.setdefault(rule.place(expectation.after), []).append(expectation.after)
-    given: set[str] = set()
+            made_at.setdefault(rule.place(expectation.after), []).append(expectation.after)
+    found_keys: set[str] = set()
     for key, expectation in new.items():
-        thing, wanted = (aspect, key), expectation.after
-        place = rule.place(wanted)
-        there = at_place.get(place, [])
-        fitting = [live for live in there if not rule.misses(wanted, part[live])]
-        free = [live for live in fitting if live not in given]
-        alike = made.get(place, []).count(wanted)
-        likeliest = fitting or there
-        if expectation.done and len(fitting) == alike and free:
-            likeliest = free
-            given.add(free[0])
-            comparison.keys[thing] = free[0]
+        thing, desired = (aspect, key), expectation.after
+        place = rule.place(desired)
+        live_keys = live_keys_at.get(place, [])
+        as_desired = [item for item in live_keys if not rule.misses(desired, part[item])]
+        free_keys = [item for item in as_desired if item not in found_keys]
+        made_count = made_at.get(place, []).count(desired)
+        likeliest = as_desired or live_keys
+        if expectation.done and len(as_desired) == made_count and free_keys:
+            likeliest = free_keys
+            found_keys.add(likeliest[0])
+            comparison.keys[thing] = likeliest[0]
             comparison.verdicts[thing] = "predicted"
         else:
-            comparison.verdicts[thing] = "else" if there else "before"
-        if len(fitting) > alike:
-            comparison.twice[thing] = fitting
+            comparison.verdicts[thing] = "else" if live_keys else "before"
+        if len(as_desired) > made_count:
+            comparison.twice[thing] = as_desired
         comparison.values[thing] = part[likeliest[0]] if likeliest else None
-    return given
+    return found_keys
 
 
-def _is_unseen(verdict: Verdict, wanted: Json, shown: Json, rule: Rules) -> bool:
+def _is_unseen(verdict: Verdict, desired: Json, live: Json, rule: Rules) -> bool:
     """Return whether reading does not show all of a thing that no server keeps to itself."""
-    if verdict != "predicted" or wanted is None:
+    if verdict != "predicted" or desired is None:
         return verdict == "hidden"
-    hidden = rule.hidden(wanted, shown)
-    if isinstance(wanted, dict):
-        hidden = [name for name in hidden if wanted[name] is not None]
+    hidden = rule.hidden(desired, live)
+    if isinstance(desired, dict):
+        hidden = [name for name in hidden if desired[name] is not None]
     return not rule.kept.issuperset(hidden)
 
 
-def _verdict(expectation: Expected, now: Any, rule: Rules) -> Verdict:
+def _verdict(expectation: Expected, live: Any, rule: Rules) -> Verdict:
     before, after = expectation.before, expectation.after
-    if expectation.secret or (now is UNSET and not expectation.visible):
+    if expectation.secret or (live is UNSET and not expectation.visible):
         return "hidden"
-    if now is UNSET:
-        now = ""  # it was shown before
-    if expectation.done and _is_predicted(expectation, now, rule):
+    if live is UNSET:
+        live = ""  # it was shown before
+    if expectation.done and _is_predicted(expectation, live, rule):
         # A plain value of which reading shows nothing is not seen; of an item, reading shows the rest.
-        is_hidden = not isinstance(now, dict) and rule.hidden(after, now)
+        is_hidden = not isinstance(live, dict) and rule.hidden(after, live)
         return "hidden" if is_hidden else "predicted"
     if before is None and rule.missing is not None:
         return "else" if expectation.done else "before"  # what a value was is not known
     if expectation.whole or not isinstance(before, dict):
-        return "before" if is_equal(before, now, rule) else "else"
+        return "before" if is_equal(before, live, rule) else "else"
     # Where nothing is known of what it was, it may be gone, too.
-    return "else" if before and rule.misses(before, now) else "before"
+    return "else" if before and rule.misses(before, live) else "before"
 
 
-def _is_predicted(expectation: Expected, now: Json, rule: Rules) -> bool:
+def _is_predicted(expectation: Expected, live: Json, rule: Rules) -> bool:
     after = expectation.after
-    if after is None or now is None:
-        return after is now
-    return not rule.misses(after, now) and not lost_attributes(expectation, now, rule)
+    if after is None or live is None:
+        return after is live
+    return not rule.misses(after, live) and not lost_attributes(expectation, live, rule)
 
 
-def lost_attributes(expectation: Expected, now: Json, rule: Rules) -> dict[str, Json]:
+def lost_attributes(expectation: Expected, live: Json, rule: Rules) -> dict[str, Json]:
     """Return what an item had, no effect names, and is empty now."""
     stays, after = expectation.stays, expectation.after
     lost: dict[str, Json] = {}
     if not isinstance(stays, dict) or not isinstance(after, dict):
         return lost
-    shown = now if isinstance(now, dict) else {}
+    live_item = live if isinstance(live, dict) else {}
     for name, value in stays.items():
-        if name in after or shown.get(name) == value:
+        if name in after or live_item.get(name) == value:
             continue
         empty: Json = {name: ""}
-        if rule.misses(empty, stays) and not rule.misses(empty, now):
+        if rule.misses(empty, stays) and not rule.misses(empty, live):
             lost[name] = value
     return lost
 
@@ -499,26 +500,26 @@ def is_equal(one: Json, other: Json, rule: Rules) -> bool:
     return not (rule.misses(one, other) or rule.misses(other, one) or rule.hidden(other, one))
 
 
-def _compare_rest(
+def _compare_others(
     comparison: Comparison,
     aspect: str,
-    named: Collection[str],
-    rest: Mapping[str, str],
+    named_keys: Collection[str],
+    kept_digests: Mapping[str, str],
     part: Part,
     rule: Rules,
 ) -> None:
     """Compare what no request names of an aspect that requests write to."""
-    for key, known in rest.items():
-        now = part.get(key, rule.missing)
-        if now is UNSET or now in (None, "", []):
+    for key, kept_digest in kept_digests.items():
+        live = part.get(key, rule.missing)
+        if live is UNSET or live in (None, "", []):
             comparison.lost.append((aspect, key))
             continue
-        shown = digest(now, rule.place(now))
-        if shown[:_PLACE] != known[:_PLACE]:
+        live_digest = digest(live, rule.place(live))
+        if live_digest[:_PLACE] != kept_digest[:_PLACE]:
             comparison.moved.append((aspect, key))
-        elif shown != known:
+        elif live_digest != kept_digest:
             comparison.changed.append((aspect, key))
     for key, value in part.items():
-        is_known = key in rest or key in named
+        is_known = key in kept_digests or key in named_keys
         if not is_known and value not in ("", []):
             comparison.new.append((aspect, key))

@@ -52,13 +52,13 @@ async def with_places(target: Target, asset: Asset, reader: Reader, *, always: b
 
 
 async def why_not_deleted(
-    target: Target, index: int, asset: Asset, listed: Reader, recent: Reader, *, again: bool
+    target: Target, index: int, asset: Asset, listed: Reader, recent: Reader, *, is_resent: bool
 ) -> str | None:
     """Return what has changed, so that the planned DELETE must not be sent; ``None`` if it may. Raises ``MsautoError``.
 
     ``index`` is that of the next request. ``asset`` is the answer just now, and ``listed`` has just read the listing of
-    the database; ``recent`` has answers of other clips, not older than a minute. ``again``: the DELETE was sent before,
-    and the server may show its effect late.
+    the database; ``recent`` has answers of other clips, not older than a minute. ``is_resent``: the DELETE was sent
+    before, and the server may show its effect late.
     """
     numbers: dict[int, None] = {}
     for request in target.requests[index:]:
@@ -84,9 +84,9 @@ async def why_not_deleted(
     if new:
         verb = "shows" if len(new) == 1 else "show"
         return f"{', '.join(new)} {verb} it, too"
-    if again and entries.namesakes:
+    if is_resent and entries.namesakes:
         return f"two clips have the title {target.name!r}: {_listed([*entries.same, *entries.namesakes])}"
-    if again and not target.clip.is_known:
+    if is_resent and not target.clip.is_known:
         return "the server reports nothing that distinguishes it from another clip of this title"
     return None
 

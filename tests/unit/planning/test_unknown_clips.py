@@ -195,7 +195,9 @@ def test_an_entry_that_the_plan_did_not_show_stops_a_deletion() -> None:
     target = Target("studio-a", "NEWS", "asset", "Film", folder="Raw", clip=ClipIdentity.of(FILM))
     for places, why in (((), "Playout/Tonight shows it, too"), (("Playout/Tonight",), None)):
         planned = structs.replace(target, places=places)
-        assert asyncio.run(why_not_deleted(planned, 0, FILM, SERVER, SERVER, again=False)) == why
+        assert (
+            asyncio.run(why_not_deleted(planned, 0, FILM, SERVER, SERVER, is_resent=False)) == why
+        )
 
 
 def test_a_clip_that_was_deleted_while_open_is_there_if_its_title_may_lead_to_it() -> None:
