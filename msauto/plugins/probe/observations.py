@@ -271,10 +271,10 @@ class ReadOnlyProbe:
                 value = await self._leads_to(entry)
                 if value:
                     place = show_folder((*folder, entry.title))
-                    where = "nowhere" if value == "none" else f"to its link_id {entry.link_id}"
+                    where = "to another entry, or nowhere" if value == "none" else f"to its link_id {entry.link_id}"
                     self._notes.learn("link_title", value, f"the title of {place} leads {where}")
                     return
-        self._notes.miss("no link was found to ask for", "link_title")
+        self._notes.miss("no entry was found that surely is a link", "link_title")
 
     async def _leads_to(self, entry: Entry) -> str:
         """Return what the title of an entry leads to; empty where it may not be a link."""
@@ -284,8 +284,14 @@ class ReadOnlyProbe:
             answer = await self._client.asset(self._database, entry.title)
         except NotFoundError:
             return "none"
-        is_entry = entry.link_id is not None and answer.link_id == entry.link_id
-        return "address" if is_entry and lives_in(answer, entry.folder) is False else ""
+        if None in (entry.link_id, answer.link_id):
+            return ""
+        if answer.link_id == entry.link_id:
+            return "address" if lives_in(answer, entry.folder) is False else ""
+        for other in await self._entries(answer.folder):
+            if other.link_id == answer.link_id and not same_text(other.title, entry.title):
+                return "none"
+        return ""
 
     # XMP fields ------------------------------------------------------------------------------------------------
 
