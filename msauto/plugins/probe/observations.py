@@ -271,7 +271,9 @@ class ReadOnlyProbe:
                 value = await self._leads_to(entry)
                 if value:
                     place = show_folder((*folder, entry.title))
-                    where = "to another entry, or nowhere" if value == "none" else f"to its link_id {entry.link_id}"
+                    where = f"to its link_id {entry.link_id}"
+                    if value == "none":
+                        where = "to another entry, or nowhere"
                     self._notes.learn("link_title", value, f"the title of {place} leads {where}")
                     return
         self._notes.miss("no entry was found that surely is a link", "link_title")
