@@ -46,7 +46,7 @@ _LIKE_EVENT = re.compile(r"\d{1,6}\s.*\d{1,4}(?:[:;.,]\d{2}){3}\s+\d{1,4}(?:[:;.
 _LIKE_LOCATOR = re.compile(rf"\*?\s*LOC:|\*\s*{_TC}(?!\S)")
 """The line of a locator; without ``LOC:``, of a bookmark of Nucoda."""
 _LOCATOR = re.compile(r"(?:LOC:\s*)?(\d\S*)(?:\s+(\S+))?(?:\s+(.*))?")
-_CLIP_NAME = re.compile(r"\*?\s*(?P<which>FROM|TO) CLIP NAME:\s*(?P<name>.*)")
+_CLIP_NAME = re.compile(r"(?i)\*?\s*(?P<which>FROM|TO) CLIP NAME:\s*(?P<name>.*)")
 _RESOLVE_MARKER = re.compile(r"(.*?)\|C:(?:ResolveColor)?(\S*)\s*(?:\|M:(.*?))?(?:\|D:(\d{1,9}))?")
 """``note |C:color |M:name |D:frames``; the frames may be left out."""
 _EXTRA = re.compile(r"\*\s*MSAUTO:\s?(?P<json>.*)")
@@ -137,7 +137,7 @@ class _Event(Struct, kw_only=True):
         name = _CLIP_NAME.fullmatch(line)
         marked = _RESOLVE_MARKER.fullmatch(line)
         if name:
-            self.names[name["which"]] = name["name"].strip()
+            self.names[name["which"].upper()] = name["name"].strip()
         elif marked:
             note, color, title, frames = marked.groups(default="")
             comment = "\n".join(filter(None, (*self.notes.values(), note.rstrip())))

@@ -81,10 +81,10 @@ def _read(
     reader = _READERS.get(ending)
     if reader is None and is_marker_list(text):
         reader = read_marker_list
-    if reader is None and not is_sheet:
-        reader = _reader_of(text)
-    if reader is None:
+    if reader is None and is_sheet:
         return read_csv(text, clock, columns)
+    if reader is None:
+        reader = _reader_of(text)
     return reader(text, clock)
 
 
