@@ -27,6 +27,10 @@ LedgerPlace = Path | LedgerUrl
 FILE = "ledger.sqlite"
 _NOTE = Upsert.of("note", "run, name", "text")
 _BATCH = Upsert.of("batch", "name", "batch, started, ran, summary, record")
+_CHANGED = """
+    SELECT t.server, t.database, t.name FROM run u JOIN target t ON t.run = u.id
+    JOIN record r ON r.run = t.run AND r.target = t.position
+    WHERE u.name = ? AND r.outcome = 'changed' ORDER BY t.position"""
 _UNTIL_FREE = 120.0
 """Seconds to wait for the session of a lost worker to end: longer than PostgreSQL takes to notice."""
 
@@ -157,6 +161,10 @@ class Ledger:
     def is_run(self, name: str) -> bool:
         """Return whether an attempt is a run, which may have sent requests."""
         return bool(self._store.read("SELECT 1 FROM run WHERE name = ?", (name,)))
+
+    def names_changed(self, run: str) -> list[Row]:
+        """Return server, database and name of each target that a run changed."""
+        return self._store.read(_CHANGED, (run,))
 
     def record(self, attempt: RunSummary) -> None:
         """Record an attempt that wrote nothing."""

@@ -27,13 +27,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import chain
 from math import ceil
 from operator import attrgetter, itemgetter
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args
 
 from msgspec import Struct, structs
 
@@ -83,10 +83,12 @@ MOST_LINES: Final = 400
 _MOST_DELETION_LINES: Final = 10
 """Titles up to which each deletion has a line of its own."""
 _TITLES_OF_LINE: Final = 20
+_OWN_FACTS: Final = ("length", "created")
+"""What each deleted asset has of its own: a line of several titles leaves it out."""
 _WIDEST_SERVERS: Final = 40
 """Columns of the names of servers in a heading; of more, their number is given."""
 _MOST_SKIPPED: Final = 100
-"""How many names, or ranges of names, of skipped targets on the same servers are shown."""
+"""How many names, or ranges of names, of skipped targets are shown."""
 _MOST_TABLE_LINES: Final = 100
 _NEVER_SHORTENED: Final = 40
 """Targets up to which a plan is shown in full, however long it is."""
@@ -105,6 +107,9 @@ _Kinds = Mapping[int, "ChangeKind"]
 _Key = TypeVar("_Key")
 _Shown = TypeVar("_Shown")
 _NamesThere = tuple[str, tuple[NameRange, ...]]
+PlacedName = tuple[str, str, str]
+"""The server, the database and the name of a target."""
+placed_name: Final[Callable[[Any], PlacedName]] = attrgetter("server", "database", "name")
 
 
 class Deletion(NamedTuple):
@@ -136,17 +141,15 @@ class DeletionGroup(NamedTuple):
     @property
     def place(self) -> str:
         """The servers and the database."""
-        names = names_of_servers(deletion.target.server for deletion in self.deletions)
-        database = self.deletions[0].target.database
-        return f"{names} · {show(database)}" if database else names
+        targets = [deletion.target for deletion in self.deletions]
+        return place_of([target.server for target in targets], targets[0].database)
 
     @property
     def named(self) -> dict[str, Target]:
         """What is deleted, each with its first target; visible."""
         named: dict[str, Target] = {}
         for deletion in self.deletions:
-            name = deletion.target.name
-            name = show_range(NameRange(name, name, 1))
+            name = show_title(deletion.target.name)
             if deletion.link:
                 name = f"link {deletion.link} of {name}"
             if deletion.change.losses:
@@ -159,18 +162,19 @@ class DeletionGroup(NamedTuple):
         """What is known of each; what differs with the servers, and of several titles what they have in common."""
         if len(self.named) > 1:
             return self.common_facts
-        return self._facts([deletion.facts for deletion in self.deletions])
+        return self._facts({})
 
     @property
     def common_facts(self) -> list[str]:
         """What several titles have in common."""
-        return self._facts(map(_common_facts, self.deletions))
+        return self._facts(_OWN_FACTS)
 
-    def _facts(self, known: Iterable[Mapping[str, str]]) -> list[str]:
+    def _facts(self, without: Collection[str]) -> list[str]:
         servers: dict[tuple[str, str], list[str]] = {}
-        for deletion, facts_of_it in zip(self.deletions, known, strict=True):
-            for fact in facts_of_it.items():
-                servers.setdefault(fact, []).append(deletion.target.server)
+        for deletion in self.deletions:
+            for label, value in deletion.facts.items():
+                if label not in without:
+                    servers.setdefault((label, value), []).append(deletion.target.server)
         facts = []
         for fact, names in servers.items():
             text = " ".join(fact)
@@ -191,9 +195,20 @@ class DeletionGroup(NamedTuple):
         return f"{self.place} · {number}: " if number > 1 else f"{self.place} · "
 
 
+def show_title(title: str) -> str:
+    """Return a title as in a list of names; visible."""
+    return show_range(NameRange(title, title, 1))
+
+
 def names_of_servers(servers: Iterable[str]) -> str:
-    """Return the names of servers, each once, visible."""
+    """Return the names of servers, each once; visible."""
     return ", ".join(map(show_range, name_ranges(dict.fromkeys(servers))))
+
+
+def place_of(servers: Iterable[str], database: str) -> str:
+    """Return servers and their database; visible."""
+    names = names_of_servers(servers)
+    return f"{names} · {show(database)}" if database else names
 
 
 def deletion_groups(deletions: Iterable[Deletion], *, whole: bool) -> Iterator[DeletionGroup]:
@@ -216,18 +231,9 @@ def _named_deletion(deletion: Deletion) -> tuple[str, str, str, bool]:
 
 def _common_of_deletions(alike: Sequence[Deletion]) -> tuple[Any, ...]:
     """Return on which servers a title is deleted, and what it has in common with others there."""
-    known = []
-    for deletion in alike:
-        known.append((deletion.target.server, *_common_facts(deletion).items()))
-    return alike[0].target.database, bool(alike[0].link), tuple(known)
-
-
-def _common_facts(deletion: Deletion) -> dict[str, str]:
-    """Return what is known of an asset but its length and its age, which each has its own."""
-    facts = deletion.facts
-    facts.pop("length", None)
-    facts.pop("created", None)
-    return facts
+    servers = tuple(deletion.target.server for deletion in alike)
+    facts = DeletionGroup(tuple(alike)).common_facts
+    return alike[0].target.database, servers, bool(alike[0].link), *facts
 
 
 class ChangeKind(NamedTuple):
@@ -365,46 +371,40 @@ class NamedTargets(NamedTuple):
         return sum(names.size for names in self.ranges)
 
     def listed(self, most: int | None = None) -> str:
-        """Return the names; ``most``: how many names or ranges, the others are counted."""
+        """Return the place and the names; ``most``: how many names or ranges, the others are counted."""
         shown = self.ranges[:most]
         others = sum(names.size for names in self.ranges[len(shown) :])
         more = f" and {others} more" if others else ""
-        return f"{', '.join(map(show_range, shown))}{more}"
+        return f"{self.place}{', '.join(map(show_range, shown))}{more}"
 
 
-class NamedOnServer(Protocol):
-    """What has a name on a server."""
-
-    @property
-    def server(self) -> str:
-        """The server."""
-
-    @property
-    def database(self) -> str:
-        """Its database; empty for an RSS channel."""
-
-    @property
-    def name(self) -> str:
-        """The title or name."""
-
-
-def named_targets(targets: Iterable[NamedOnServer]) -> tuple[NamedTargets, ...]:
+def named_targets(targets: Iterable[PlacedName]) -> tuple[NamedTargets, ...]:
     """Return the names of targets; servers with the same names are together."""
     places: dict[tuple[str, str], list[str]] = {}
-    for target in targets:
-        names = places.setdefault((target.server, target.database), [])
-        names.append(target.name)
+    for server, database, name in targets:
+        places.setdefault((server, database), []).append(name)
     alike: dict[_NamesThere, list[str]] = {}
     for (server, database), names in places.items():
         servers = alike.setdefault((database, name_ranges(names)), [])
         servers.append(server)
     named = []
     for (database, ranges), servers in alike.items():
-        place = names_of_servers(servers)
-        if database:
-            place = f"{place} · {show(database)}"
-        named.append(NamedTargets(tuple(servers), database, ranges, f"{place}: "))
+        place = f"{place_of(servers, database)}: "
+        named.append(NamedTargets(tuple(servers), database, ranges, place))
     return tuple(named)
+
+
+def bounded_names(named: Iterable[NamedTargets], most: int, more: int = 0) -> str:
+    """Return so many names or ranges of all places, and how many others there are; ``more`` have no names here."""
+    parts = []
+    for targets in named:
+        shown = targets._replace(ranges=targets.ranges[:most])
+        most -= len(shown.ranges)
+        more += targets.size - shown.size
+        if shown.ranges:
+            parts.append(shown.listed())
+    names = "; ".join(parts)
+    return f"{names} and {more} more" if more else names
 
 
 class TargetGroup(Struct, frozen=True):
@@ -442,15 +442,14 @@ class TargetGroup(Struct, frozen=True):
         """The names of several targets, which the heading only counts; servers with the same names are together."""
         if len(self.targets) == 1:
             return ()
-        first, *others = named_targets(self.targets)
+        first, *others = named_targets(map(placed_name, self.targets))
         if not others and first.place.startswith(self._servers):
             first = first._replace(place="")
         return first, *others
 
-    def name_lines(self, most: int | None = None) -> Iterator[str]:
-        """Yield a line of names for each place."""
-        for targets in self.named:
-            yield f"{targets.place}{targets.listed(most)}"
+    def name_lines(self, most: int | None = None) -> list[str]:
+        """Return a line of names for each place."""
+        return [targets.listed(most) for targets in self.named]
 
 
 class Block(TargetGroup, frozen=True, dict=True):
@@ -564,10 +563,9 @@ class WarningGroup(NamedTuple):
         """The lines of the warning, visible."""
         return message_lines(self.text)
 
-    @property
-    def name_lines(self) -> list[str]:
-        """A line of names for each place."""
-        return [f"{targets.place}{targets.listed()}" for targets in self.named]
+    def name_lines(self, most: int | None = None) -> list[str]:
+        """Return a line of names for each place."""
+        return [targets.listed(most) for targets in self.named]
 
 
 class SkippedGroup(NamedTuple):
@@ -583,8 +581,7 @@ class SkippedGroup(NamedTuple):
         line = f"{len(self.targets)} {self.reason}"
         if not self.named:
             return f"{line}, as in the last run"
-        names = [f"{targets.place}{targets.listed(_MOST_SKIPPED)}" for targets in self.named]
-        line = f"{line}: {'; '.join(names)}"
+        line = f"{line}: {bounded_names(self.named, _MOST_SKIPPED)}"
         others = len(self.targets) - sum(targets.size for targets in self.named)
         if others:
             line = f"{line}; {others} as in the last run"
@@ -599,7 +596,7 @@ def skipped_groups(
     shown = []
     for (_, reason), group in sorted(groups.items(), key=itemgetter(0)):
         named = [target for target in group if whole or not target.repeated]
-        shown.append(SkippedGroup(reason, tuple(group), named_targets(named)))
+        shown.append(SkippedGroup(reason, tuple(group), named_targets(map(placed_name, named))))
     return tuple(shown)
 
 
@@ -980,12 +977,12 @@ def _errors(plan: Plan) -> Iterator[ErrorGroup]:
 
 def _warnings(warnings: Iterable[str]) -> Iterator[WarningGroup]:
     """Yield the warnings, those of several targets together; the title is between the first two colons."""
-    groups: dict[str, dict[str, Target]] = {}
+    groups: dict[str, dict[str, PlacedName]] = {}
     for warning in dict.fromkeys(warnings):
         server, _, rest = warning.partition(": ")
         name, _, text = rest.partition(": ")
         pattern = without_title(text, name) if text else warning
-        groups.setdefault(pattern, {})[warning] = Target(server, "", "asset", name)
+        groups.setdefault(pattern, {})[warning] = (server, "", name)
     for pattern, targets in groups.items():
         if len(targets) < FEWEST_ALIKE:
             yield from map(WarningGroup, targets)

@@ -22,6 +22,7 @@ from msauto.report.layout import (
     Style,
     TextSpan,
     column_widths,
+    listing,
     render_lines,
     value_table,
     with_commas,
@@ -31,10 +32,10 @@ from msauto.report.plan_view import (
     ACTIONS,
     Block,
     ErrorGroup,
-    NamedTargets,
     PlanView,
     Row,
     SkippedGroup,
+    TargetGroup,
     WarningGroup,
     shown_blocks,
     view_plan,
@@ -45,7 +46,6 @@ from msauto.report.sanitizing import (
     is_hidden,
     pad,
     show,
-    show_range,
     visible,
     visible_lines,
 )
@@ -66,7 +66,7 @@ _BODY: Final = 80
 _COLOURS: Final[Mapping[Action | None, Style]] = {
     "add": "green", "change": "yellow", "delete": "red", "run": "cyan"
 }  # fmt: skip
-_NAME_ROWS: Final = 4
+_MOST_NAMES: Final = 24
 _VALUE_ROWS: Final = 3
 _WIDEST_KEY: Final = 18
 _WIDEST_DRAWING: Final = 120
@@ -165,8 +165,7 @@ def _block(block: Block, drawing: Iterable[Line], layout: Layout) -> Iterator[Li
             yield from _requests(block.targets[0].requests)
         return
     if block.level == "alike":
-        space = None if block.whole else _NAME_ROWS * (layout.width - 4)
-        yield names_line(block.named, space)
+        yield names_line(block, None if block.whole else _MOST_NAMES)
     tasks: set[str] = set()
     for row in block.rows:
         tasks.update(change.source.task for _, change in row.changes)
@@ -286,25 +285,9 @@ def _in_signs(drawing: str, layout: Layout) -> str:
 # Names ---------------------------------------------------------------------------------------------------------
 
 
-def names_line(named: Sequence[NamedTargets], space: int | None = None) -> Line:
-    """Return the names of targets; those beyond ``space`` columns are only counted."""
-    total = sum(targets.size for targets in named)
-    spans = [TextSpan("    ")]
-    shown = used = 0
-    for targets in named:
-        if targets.place:
-            spans.append(TextSpan(targets.place))
-        for names in targets.ranges:
-            text = show_range(names)
-            used += display_width(text) + 2
-            if space is not None and used > space and shown:
-                spans.append(TextSpan(f"and {total - shown} more (-v lists them)"))
-                return Line(tuple(spans), 4)
-            shown += names.size * targets.homes
-            separator = "; " if names is targets.ranges[-1] else ", "
-            spans.append(TextSpan(f"{text}{separator}"))
-    spans[-1] = TextSpan(spans[-1].text.removesuffix("; "))
-    return Line(tuple(spans), 4)
+def names_line(group: TargetGroup | WarningGroup, most: int | None = None) -> Line:
+    """Return the names of targets, of each place so many at most."""
+    return listing(f"    {'; '.join(group.name_lines(most))}", hang=4)
 
 
 # Errors, warnings, counts, deletions ---------------------------------------------------------------------------
@@ -315,7 +298,7 @@ def _errors(errors: Iterable[ErrorGroup]) -> Iterator[Line]:
         folder = "" if group.named else folder_note(group.targets[0])
         yield _heading(group.heading, folder)
         if group.named:
-            yield names_line(group.named)
+            yield names_line(group)
         first, *rest = group.lines
         yield words(f"  error: {first}", "red", hang=4)
         for line in rest:
@@ -330,7 +313,7 @@ def _warnings(warnings: Sequence[WarningGroup]) -> Iterator[Line]:
         for line in rest:
             yield words(f"  {line}", "yellow", hang=4)
         if group.named:
-            yield names_line(group.named)
+            yield names_line(group)
     if warnings:
         yield Line(())
 
@@ -424,7 +407,7 @@ def _group(group: ResultGroup, verbosity: int) -> Iterator[Line]:
         shown = words(f"  {line}", _STYLES.get(kind, ""), hang=4)
         yield structs.replace(shown, wrapped=kind != "request" or not verbosity)
     if group.named:
-        yield names_line(group.named)
+        yield names_line(group)
     yield Line(())
 
 

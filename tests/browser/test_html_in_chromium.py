@@ -262,7 +262,9 @@ def test_a_note_is_under_its_change_and_a_key_is_in_one_piece(open_report: Any, 
 
 def test_on_a_phone_a_target_opens_below_the_list(open_report: Any) -> None:
     report = open_report("plan.html", viewport={"width": 390, "height": 844}, has_touch=True)
-    report.page.locator("#list .entry", has_text="Match 3").first.tap()
+    report.page.locator("#list .entry", has_text="30 assets").tap()
+    assert report.title.startswith("30 assets: ")
+    report.page.locator(".members a", has_text="Match 3").first.tap()
     assert report.title == "Match 3"
     assert report.page.locator("#detail-title").evaluate(
         "title => title.getBoundingClientRect().top < 200"
@@ -280,7 +282,7 @@ def test_the_night_shows_each_job_and_its_targets(open_report: Any) -> None:
     assert re.fullmatch(
         r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d \w+", jobs.locator("time").first.inner_text()
     )
-    assert jobs.locator("button").count() == 2
+    assert jobs.locator("button").count() == 3
     jobs.locator("button").first.click()
     assert report.title.startswith("Long Film")
     assert report.page.locator("#job").input_value() == "yesterday"
@@ -349,6 +351,33 @@ def test_search_and_filters_narrow_the_list_together(open_report: Any) -> None:
     assert report.page.locator("#none").is_visible()
 
 
+def test_targets_with_equal_changes_are_one_row_that_opens(open_report: Any) -> None:
+    report = open_report("plan.html")
+    (row,) = [name for name in report.names() if "assets" in name]
+    assert row.endswith("30 assets: Cue Point@33750") or row.startswith("▸ 30 assets: ")
+    shut = len(report.names())
+    report.page.locator("#list .entry", has_text="30 assets").click()
+    assert report.title.startswith("30 assets: ")
+    assert report.page.locator(".members a").count() == 30
+    assert "Match 1" in report.names()
+    assert report.page.locator("#list .entry").first.get_attribute("aria-setsize") == f"{shut + 30}"
+    report.page.locator("#list").focus()
+    report.page.keyboard.press("Enter")
+    assert len(report.names()) == shut
+    report.page.locator(".members a", has_text="Match 7").first.click()
+    assert report.title == "Match 7"
+    assert report.found == "34 targets"
+
+
+def test_a_chip_counts_what_the_list_has_of_it(open_report: Any) -> None:
+    report = open_report("night.html")
+    for chip in report.page.locator(".chip").all():
+        count = chip.locator(".count").inner_text()
+        chip.click()
+        assert report.found.startswith(f"{count} of "), chip.inner_text()
+        chip.click()
+
+
 def test_keys_move_search_and_clear(open_report: Any) -> None:
     report = open_report("large.html")
     for key, name in (("j", "0001"), ("j", "0002"), ("k", "0001")):
@@ -377,6 +406,7 @@ def test_keys_move_search_and_clear(open_report: Any) -> None:
 def test_a_link_opens_its_target_also_after_reload(open_report: Any) -> None:
     report = open_report("plan.html", FILM)
     assert report.title == "Long Film"
+    report.page.keyboard.press("j")
     report.page.keyboard.press("j")
     after = report.title
     report.page.reload()

@@ -122,7 +122,8 @@ def run(
     if form == "json":
         summary = render_json(result)
     else:
-        summary = render_text(result, layout=layout_of(Display(no_color=no_color)))
+        layout = layout_of(Display(no_color=no_color))
+        summary = render_text(result, session.ledger, layout=layout)
     try:
         print_result(summary)
     except OutputError as error:

@@ -380,9 +380,9 @@ def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> Jo
         would_change = _differing(changing, _with_action)
     changed_targets = [result.target for result in outcome.targets if result.outcome == "changed"]
     changed = Counter(target.server for target in changed_targets)
-    losses = losses_of(changed_targets)
+    losses = tuple(losses_of(changed_targets))
     if code == REFUSED and record.result is None:
-        losses = losses_of(changing, would=True)
+        losses = tuple(losses_of(changing, would=True))
     runs = (record.run,) if record.run else ()
     skipped: list[SkippedTarget] = []
     for target in () if plan is None else plan.skipped:

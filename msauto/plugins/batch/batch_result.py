@@ -20,7 +20,7 @@ from msauto.plugins.batch.batch_file import BatchFile, Job
 from msauto.plugins.batch.causes import Causes
 from msauto.plugins.batch.schedule import due_starts
 from msauto.report.layout import Style, aligned, paint
-from msauto.report.losses import Losses
+from msauto.report.losses import Loss
 from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import display_width, parts_of_width, visible
 from msauto.report.texts import local_time, plural
@@ -120,7 +120,7 @@ class JobResult(Struct, frozen=True, kw_only=True):
         Meta(description="with --check, what it would change, each with its action"),
     ] = ()
     losses: Annotated[
-        Losses, Meta(description="what it deleted or removed; refused, what it would")
+        tuple[Loss, ...], Meta(description="what it deleted or removed; refused, what it would")
     ] = ()
     last_success: Annotated[
         Moment | None, Meta(description="the end of its last run that was ok")
@@ -313,6 +313,18 @@ def _died(result: BatchResult, why: str) -> BatchResult:
         died = structs.replace(job, outcome="interrupted", reason=why, remedy="run it again")
         jobs[jobs.index(job)] = died
     return structs.replace(result, outcome="interrupted", reason=why, jobs=tuple(jobs))
+
+
+def results_since(ledger: Ledger, result: BatchResult, age: timedelta) -> list[BatchResult]:
+    """Return a batch and those of it that started at most so long before, newest first; empty if it is not recorded."""
+    since = format_time(parse_time(result.started) - age)
+    results = []
+    for summary, _ in ledger.batches():
+        if summary.run == result.run:
+            for night in past_results(ledger, id_of(summary)):
+                if since < night.started <= result.started:
+                    results.append(night)
+    return results
 
 
 def read_result(place: LedgerPlace, summary: RunSummary) -> BatchResult:

@@ -106,7 +106,7 @@ class BatchSession:
     _last: BatchResult | None = None
     _due: DueStarts = field(default_factory=DueStarts)
     _keeps: bool = False
-    _ledger: LedgerPlace = Path()
+    ledger: LedgerPlace = Path()
     _deliveries: list[SentMessage] = field(default_factory=list)
     _monitor: Monitor = field(init=False)
 
@@ -176,10 +176,10 @@ class BatchSession:
     def _open_state(self) -> Path:
         """Find the ledger, and what it knows of the batch; without an expected ledger, nothing is recorded."""
         settings = load_settings(None, Path(self.batch.file).parent)
-        self._ledger = self._monitor.ledger = ledger_place(self.state_dir, settings)
+        self.ledger = self._monitor.ledger = ledger_place(self.state_dir, settings)
         if not self.choice.check:
-            self._keeps = not settings.require_state or Ledger.exists(self._ledger)
-        with Ledger.open(self._ledger, readonly=True) as ledger:
+            self._keeps = not settings.require_state or Ledger.exists(self.ledger)
+        with Ledger.open(self.ledger, readonly=True) as ledger:
             last = self._last = last_result(ledger, self.batch.id)
         if last is not None:
             self.result = structs.replace(self.result, earlier=(*last.jobs, *last.earlier))
@@ -204,7 +204,7 @@ class BatchSession:
             yield
             return
         with (
-            Ledger.open(self._ledger) as ledger,
+            Ledger.open(self.ledger) as ledger,
             ledger.running_batch(self.batch.id, self.result.run),
         ):
             yield
@@ -236,7 +236,7 @@ class BatchSession:
         run_job = BatchJobs(
             self.batch,
             state_dir,
-            self._ledger,
+            self.ledger,
             self.signals,
             notes,
             self.log,
@@ -287,7 +287,7 @@ class BatchSession:
         if not self._keeps:
             return
         try:
-            with Ledger.open(self._ledger) as ledger:
+            with Ledger.open(self.ledger) as ledger:
                 folder = origin_of((result.file,))[FOLDER]
                 record_result(ledger, result, folder, self.batch.id[1])
         except MsautoError as error:

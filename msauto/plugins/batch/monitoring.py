@@ -47,7 +47,7 @@ from msauto.plugins.batch.batch_result import (
 )
 from msauto.plugins.batch.pages import page_name, render_index
 from msauto.plugins.batch.schema import Event, NotifyArgs, PagesArgs, ReportArgs, SecretSource
-from msauto.plugins.batch.summary import SUMMARY_FORMS, BatchForm, render_text
+from msauto.plugins.batch.summary import SUMMARY_FORMS, BatchForm, render_text, week_of
 from msauto.report.templates import template
 from msauto.secrets.redaction import Secrets
 
@@ -115,8 +115,9 @@ class Monitor(Struct):
 
     def ended(self, result: BatchResult) -> SentMessages:
         """Report a result: files, the heartbeat, and notices to those who subscribed to what happened."""
-        recap = render_text(result)
-        messages = [*self._files(result), *self._heartbeats(str(result.code), result.run, recap)]
+        recap = render_text(result, self.ledger)
+        messages = [*self._files(result)]
+        messages += self._heartbeats(str(result.code), result.run, recap)
         happened = events_of(result)
         for notify, node in self._subscribers():
             events = tuple(event for event in happened if event in notify.on)
@@ -255,7 +256,8 @@ class Monitor(Struct):
                 past = past_results(ledger, self.batch.id)
                 nights += [night for night in past if night.run != result.run]
         pages = {file.name for file in folder.iterdir()}
-        index = render_index(nights, self.batch.schedule, pages)
+        week = week_of(result, self.ledger, tonight=True)
+        index = render_index(nights, self.batch.schedule, pages, week)
         check_replaced(folder / "index.html", PAGE)
         write_file(folder / "index.html", index, _REPORT_MODE)
 

@@ -20,7 +20,7 @@ def render_history(
     result = read_result(place, summary)
     if form == "json":
         return dump({**codec.to_json(result), "status": summary.status})
-    shown = render_text(result, layout=layout)
+    shown = render_text(result, place, layout=layout)
     for message in result.deliveries:
         shown += visible(f"{message.kind} {message.to}: {message.error or 'delivered'}") + "\n"
     return shown

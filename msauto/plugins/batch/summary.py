@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any, Final, NamedTuple, get_args
 from urllib.parse import quote
 
@@ -13,8 +14,9 @@ from msgspec import structs
 
 from msauto import codec
 from msauto.api.forms import page_writer
+from msauto.errors import LedgerError
 from msauto.ledger.ledger import Ledger, LedgerPlace
-from msauto.model.plan import Action
+from msauto.model.plan import Action, SkippedTarget
 from msauto.model.result import OUTCOMES, key_of, seconds_between, user_at
 from msauto.plugins.batch.batch_result import (
     DIFFERING,
@@ -22,13 +24,22 @@ from msauto.plugins.batch.batch_result import (
     DifferingTarget,
     JobResult,
     outcome_text,
+    results_since,
 )
 from msauto.plugins.batch.causes import Cause, TargetResults, results_so_far
 from msauto.report.json import dump
 from msauto.report.layout import PLAIN, Layout, Line, Style, aligned, listing, render_lines, words
-from msauto.report.losses import loss_lines
+from msauto.report.losses import Loss, loss_lines
 from msauto.report.page_parts import PageHead, PagePart, run_part
-from msauto.report.plan_view import named_targets, names_of_servers, skipped_groups
+from msauto.report.plan_view import (
+    PlacedName,
+    bounded_names,
+    named_targets,
+    names_of_servers,
+    placed_name,
+    skipped_groups,
+)
+from msauto.report.result_view import NOT_DONE
 from msauto.report.sanitizing import (
     display_width,
     pad,
@@ -41,29 +52,51 @@ from msauto.report.texts import count_outcomes, count_outside, local_time, plura
 _DRIFTING: Final = 10
 """How many lines of a job show what differs, or what it would change; the JSON holds all targets."""
 _MOST_LOSING: Final = 20
-_MOST_LOST: Final = 100
-"""How many titles that a refused job would delete are named, and how many that a job has deleted."""
+"""How many titles that a refused job would delete are named."""
+_WEEK: Final = timedelta(days=7)
+_MOST_OF_WEEK: Final = 20
+"""How many names, or ranges of names, a line of the week has."""
+_WORDS: Final = (
+    *NOT_DONE,
+    "refused",
+    "gone",
+    "skipped",
+    "removed",
+    "changed outside",
+    "changed",
+)
 _WIDEST: Final = 40
 """The widest column before the details of a job, below which they go on."""
 _MOST_TARGETS: Final = 5000
 """How many targets the page of a batch holds: a job that has more is shown by ``msauto report``."""
 
 
+class Point(NamedTuple):
+    """What a summary reports of targets, in lines; visible. ``status`` is what came of them."""
+
+    status: str
+    lines: Sequence[str]
+    targets: int = 1
+
+
 class JobSummary(NamedTuple):
     """A job with its outcome, its duration, and why it is not ok or its counts; visible.
 
-    ``causes``: why targets are not done, each as lines: the server and the reason, the names, what to do. ``changed``:
-    how many targets were changed on each server, where some are not done. ``lines``: what it would delete if it were
-    not refused, and what was skipped, by reason.
+    ``causes``: why targets are not done: the server and the reason, the names, what to do. ``changed``: how many
+    targets were changed on each server, where some are not done. ``advice``: what to do, and why. ``named``: what was
+    deleted, or would be if it were not refused, and what was skipped, by reason. ``differing``: what differs, would
+    change or was changed outside.
     """
 
     result: JobResult
     outcome: str
     took: str
     details: str
-    causes: Sequence[tuple[str, ...]]
+    causes: Sequence[Point]
     changed: str
-    lines: Sequence[str]
+    advice: Sequence[str]
+    named: Sequence[Point]
+    differing: Sequence[Point]
 
 
 def summarize_job(job: JobResult) -> JobSummary:
@@ -71,21 +104,38 @@ def summarize_job(job: JobResult) -> JobSummary:
     alike = defaultdict[tuple[str, str], list[Cause]](list)
     for cause in job.causes:
         alike[cause.text, cause.named].append(cause)
-    causes = [tuple(_cause_lines(causes)) for causes in alike.values()]
+    causes = []
+    for group in alike.values():
+        count = sum(cause.count for cause in group)
+        causes.append(Point(group[0].outcome, [*_cause_lines(group)], count))
     changed = ""
     if job.changed and causes:
         counts = []
         for server, number in job.changed.items():
             counts.append(f"{number} on {show(server)}")
         changed = f"changed: {', '.join(counts)}"
-    outcome = outcome_text(job.outcome, job.code)
-    details = visible(_details_of(job))
-    lines = [*_advice_on(job)]
-    most = _MOST_LOSING if job.outcome == "refused" else _MOST_LOST
-    lines += loss_lines(job.losses, most)
-    for group in skipped_groups(job.skipped, whole=True):
-        lines.append(f"skipped: {group.line}")
-    return JobSummary(job, outcome, _took(job), details, causes, changed, lines)
+    losses = loss_lines(job.losses)
+    status = "removed"
+    if job.outcome == "refused":
+        losses = loss_lines(job.losses, _MOST_LOSING)
+        status = "refused"
+    named = [Point(status, [line]) for line in losses]
+    for skipped in skipped_groups(job.skipped, whole=True):
+        status = "gone" if skipped.targets[0].reason == "gone" else "skipped"
+        named.append(Point(status, [f"skipped: {skipped.line}"]))
+    status = "differs" if job.drift or job.would_change else "changed outside"
+    differing = [Point(status, [visible(line)]) for line in _differing(job)]
+    return JobSummary(
+        job,
+        outcome_text(job.outcome, job.code),
+        _took(job),
+        visible(_details_of(job)),
+        causes,
+        changed,
+        [*_advice_on(job)],
+        named,
+        differing,
+    )
 
 
 def _advice_on(job: JobResult) -> Iterator[str]:
@@ -116,24 +166,28 @@ def _cause_lines(alike: Sequence[Cause]) -> Iterator[str]:
 class BatchSummary(NamedTuple):
     """What every form shows of a batch; visible, with times in that of this machine.
 
-    ``differing``: what differs from the playbooks, and what would change. ``notes``: what the jobs do not hold, such as
-    missed starts, what was not delivered, and what to do next.
+    ``notes``: what the jobs do not hold, such as missed starts, what was not delivered, and what to do next.
+    ``week``: of the seven days before, a line for each job and each word.
     """
 
     heading: str
     jobs: tuple[JobSummary, ...]
-    differing: tuple[str, ...]
     notes: tuple[str, ...]
+    week: Sequence[WeekLine]
+
+    @property
+    def differing(self) -> Iterator[str]:
+        """What differs from the playbooks, would change or was changed outside, each with its job."""
+        for job in self.jobs:
+            for point in job.differing:
+                yield f"{visible(job.result.job)}: {' '.join(point.lines)}"
 
 
-def summarize(result: BatchResult) -> BatchSummary:
-    """Return the summary of a batch."""
-    differing: list[str] = []
-    for job in result.jobs:
-        differing += [visible(f"{job.job}: {line}") for line in _differing(job)]
+def summarize(result: BatchResult, place: LedgerPlace | None = None) -> BatchSummary:
+    """Return the summary of a batch; the week is that of the ledger."""
     jobs = tuple(map(summarize_job, result.jobs))
     notes = tuple(map(visible, _notes(result)))
-    return BatchSummary(visible(result.heading), jobs, tuple(differing), notes)
+    return BatchSummary(visible(result.heading), jobs, notes, week_of(result, place))
 
 
 def _took(of: JobResult | BatchResult) -> str:
@@ -179,23 +233,28 @@ def _came_of(job: JobResult) -> str:
 
 def _differing(job: JobResult) -> Iterator[str]:
     """Yield what differs, would change, or was changed by others: equal ones in one line."""
-    note_of: Callable[[DifferingTarget], str] = _since
-    targets = job.reported_drift
+    targets, verb = job.outside, ""
     if job.would_change:
-        targets, note_of = job.would_change, lambda _: ""
-    elif not job.drift:
-        targets, note_of = job.outside, _changed_by
+        targets = job.would_change
+    elif job.drift:
+        targets, verb = job.reported_drift, "differ"
     alike = defaultdict[tuple[str, str], list[DifferingTarget]](list)
     for target in targets:
-        alike[note_of(target), ", ".join(target.changes)].append(target)
+        note = ""
+        if verb:
+            note = _since(target)
+        elif not job.would_change:
+            note = _changed_by(target)
+        alike[note, ", ".join(target.changes)].append(target)
     groups = []
     for (note, changes), differing in alike.items():
-        groups += [(named, note, changes) for named in named_targets(differing)]
+        for named in named_targets(map(placed_name, differing)):
+            groups.append((named, note, changes))
     for named, note, changes in groups[:_DRIFTING]:
         place = "/".join(filter(None, (names_of_servers(named.servers), named.database)))
-        names = named.listed()
-        if note_of is _since:
-            names += " differs" if named.names == 1 else " differ"
+        names = named._replace(place="").listed()
+        if verb:
+            names += f" {verb}s" if named.names == 1 else f" {verb}"
         yield f"{place}: {names}{note}: {changes}"
     more = sum(named.size for named, _, _ in groups[_DRIFTING:])
     if more:
@@ -237,26 +296,105 @@ def _notes(result: BatchResult) -> Iterator[str]:
         yield f"→ to run these jobs again: {command}"
 
 
+# The week -------------------------------------------------------------------------------------------------------------
+
+
+class WeekLine(NamedTuple):
+    """What became of targets of a job in a week: the word, and their names; visible."""
+
+    job: str
+    word: str
+    names: str
+
+
+def week_of(
+    result: BatchResult, place: LedgerPlace | None, *, tonight: bool = False
+) -> Sequence[WeekLine]:
+    """Return what became of targets in the seven days before a batch; ``tonight``: until its end.
+
+    A ledger that cannot be read is reported where it is used: a summary is written without it.
+    """
+    lines: list[WeekLine] = []
+    if place is None:
+        return lines
+    with suppress(LedgerError), Ledger.open(place, readonly=True) as ledger:
+        jobs: dict[str, list[JobResult]] = {}
+        for night in results_since(ledger, result, _WEEK):
+            if tonight or night.run != result.run:
+                for job in night.jobs:
+                    jobs.setdefault(job.job, []).append(job)
+        for name, results in jobs.items():
+            said = [*_said(results, ledger)]
+            said.sort(key=lambda line: _WORDS.index(line[0]))
+            lines += [WeekLine(visible(name), *line) for line in said]
+    return lines
+
+
+def _said(results: Sequence[JobResult], ledger: Ledger) -> Iterator[tuple[str, str]]:
+    """Yield what became of the targets of a job: the word, and their names."""
+    found: dict[str, dict[PlacedName, None]] = {}
+    lost: dict[str, dict[Loss, None]] = {}
+    unnamed = Counter[str]()
+    for result in results:
+        word = "removed"
+        if result.outcome == "refused":
+            word = "refused"
+            if not result.losses:
+                yield word, visible(result.reason)
+        lost.setdefault(word, {}).update(dict.fromkeys(result.losses))
+        for word, name in _names_of(result, ledger):
+            found.setdefault(word, {})[name] = None
+        for cause in result.causes:
+            unnamed |= Counter({cause.outcome: cause.count - len(cause.names)})
+    for word, names in found.items():
+        yield word, bounded_names(named_targets(names), _MOST_OF_WEEK, unnamed[word])
+    for word, losses in lost.items():
+        for line in loss_lines(losses, _MOST_OF_WEEK):
+            yield word, line
+
+
+def _names_of(result: JobResult, ledger: Ledger) -> Iterator[tuple[str, PlacedName]]:
+    """Yield what became of targets, with their names."""
+    for run in result.runs:
+        for server, database, name in ledger.names_changed(run):
+            yield "changed", (server, database, name)
+    for target in result.outside:
+        yield "changed outside", placed_name(target)
+    for skipped in result.skipped:
+        yield "gone" if skipped.reason == "gone" else "skipped", placed_name(skipped)
+    for cause in result.causes:
+        for name in cause.names:
+            yield cause.outcome, (cause.server, "", name)
+
+
 # Forms ----------------------------------------------------------------------------------------------------------------
 
 
 def render_text(
-    result: BatchResult, _: LedgerPlace | None = None, *, layout: Layout = PLAIN
+    result: BatchResult, place: LedgerPlace | None = None, *, layout: Layout = PLAIN
 ) -> str:
     """Return the summary for a terminal or a mail."""
-    summary = summarize(result)
+    summary = summarize(result, place)
     style: Style = "red" if result.code else "green"
     lines = [words(summary.heading, style)]
     lines += [*_job_lines(summary.jobs), *map(words, summary.differing)]
+    if summary.week:
+        lines += [words("The 7 days before:"), *_week_lines(summary.week)]
     # Commands are copied whole.
     lines += [structs.replace(words(note), wrapped=False) for note in summary.notes]
     return "".join(render_lines(lines, layout))
 
 
+def _week_lines(week: Iterable[WeekLine]) -> Iterator[Line]:
+    for line in week:
+        yield listing(f"  {line.job} {line.word}: {line.names}", hang=4)
+
+
 def render_job(job: JobResult) -> str:
     """Return what came of one job, for a terminal."""
-    lines = [*_job_lines([summarize_job(job)])]
-    lines += [words(visible(line)) for line in _differing(job)]
+    summary = summarize_job(job)
+    lines = [*_job_lines([summary])]
+    lines += [words(" ".join(point.lines)) for point in summary.differing]
     return "".join(render_lines(lines, PLAIN))
 
 
@@ -267,13 +405,15 @@ def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Line]:
     hang = min(width + 2, _WIDEST)
     for head, job in zip(heads, jobs, strict=True):
         yield words(f"{pad(head, width)}  {job.details}", hang=hang)
-        for reason, *more in job.causes:
+        for cause in job.causes:
+            reason, *more = cause.lines
             yield words(f"    {reason}", hang=8)
             for line in more:
                 yield words(f"        {line}", hang=10)
-        for line in (job.changed, *job.lines):
-            if line:
-                yield listing(f"    {line}", hang=8)
+        for line in filter(None, [job.changed, *job.advice]):
+            yield words(f"    {line}", hang=8)
+        for point in job.named:
+            yield listing(f"    {' '.join(point.lines)}", hang=8)
 
 
 def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:
@@ -289,8 +429,10 @@ def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:
         if job.job not in parts:
             commands = ", ".join(f"msauto report {run}" for run in job.runs)
             unread.append(visible(f"{job.job}: its changes are not on this page: {commands}"))
-    more_data = [*chain.from_iterable(map(_drift_data, result.jobs))]
-    summary = summarize(result)
+    more_data: list[dict[str, Any]] = []
+    summary = summarize(result, place)
+    for shown in summary.jobs:
+        more_data += _more_data(shown, is_listed=shown.result.job in parts)
     ended = f"took {_took(result)}" if result.ended else ""
     started_by = user_at(result.user, result.host)
     facts = (started_by, local_time(result.started), ended, f"msauto {result.msauto}")
@@ -300,6 +442,8 @@ def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:
         more_data=more_data,
         name="plugins/batch/summary.html.j2",
         summary=summary._replace(notes=(*unread, *summary.notes)),
+        words=(*_WORDS, "locked", "differs"),
+        listed={row["job"] for row in more_data} | {part.job for part in parts.values()},
         local_time=lambda time: local_time(time) if time else "",
     )
     return "".join(pieces)
@@ -326,20 +470,39 @@ def _parts(jobs: Iterable[JobResult], ledger: Ledger) -> dict[str, PagePart]:
     return parts
 
 
-def _drift_data(job: JobResult) -> Iterator[dict[str, Any]]:
-    """Yield the data of the targets that differ."""
-    for number, target in enumerate(job.reported_drift):
-        lines = [["difference", visible(change)] for change in target.changes]
-        lines.append(["advice", visible(f"it differs{_since(target)}")])
-        yield {
-            "id": f"{quote(job.job, errors='backslashreplace')}~{number}",
-            "job": visible(job.job),
-            "server": show(target.server),
-            "database": show(target.database),
-            "name": show(target.name),
-            "status": "differs",
-            "result": lines,
-        }
+def _more_data(job: JobSummary, *, is_listed: bool) -> Iterator[dict[str, Any]]:
+    """Yield the data of targets that no run has: what differs, what is skipped, and what a job without a list lacks."""
+    result = job.result
+    rows = []
+    for target in result.reported_drift:
+        lines = [*map(visible, target.changes), visible(f"it differs{_since(target)}")]
+        rows.append(_row("differs", lines, target))
+    for group in skipped_groups(result.skipped, whole=True):
+        rows += [_row("skipped", [group.reason], target) for target in group.targets]
+    if not is_listed:
+        changed, wanted = result.written
+        left = wanted - changed
+        for point in job.causes:
+            rows.append({**_row(point.status, point.lines), "count": point.targets})
+            left -= point.targets
+        if left > 0:
+            status = "not attempted" if result.outcome == "failed" else result.outcome
+            rows.append({**_row(status, [plural(left, "target"), job.details]), "count": left})
+    for number, row in enumerate(rows):
+        link = f"{quote(result.job, errors='backslashreplace')}~{number}"
+        yield {**row, "id": link, "job": visible(result.job)}
+
+
+def _row(
+    status: str, lines: Sequence[str], target: DifferingTarget | SkippedTarget | None = None
+) -> dict[str, Any]:
+    """Return the data of a row, which has the first of the lines as its name if it is not one target."""
+    data = {"status": status, "result": [["note", line] for line in lines]}
+    if target is None:
+        return {**data, "name": lines[0], "server": ""}
+    for key in ("kind", "server", "database", "name"):
+        data[key] = show(getattr(target, key))
+    return data
 
 
 def render_json(result: BatchResult, _: LedgerPlace | None = None) -> str:
@@ -354,7 +517,9 @@ SUMMARY_FORMS: Final[Mapping[str, tuple[str, BatchForm]]] = {
     "json": ("json", render_json),
     "markdown": (
         "md",
-        lambda result, _: template("plugins/batch/summary.md.j2").render(summary=summarize(result)),
+        lambda result, place: template("plugins/batch/summary.md.j2").render(
+            summary=summarize(result, place)
+        ),
     ),
     "html": ("html", _render_html),
 }

@@ -232,6 +232,7 @@ def test_one_recording_clip_on_three_servers_in_two_jobs(
 
 def test_the_width_holds_for_batches(night: Desk) -> None:
     night.comment("x", "Nobody is called like this one")
+    run(night)  # the week of both has a night
     rows = []
     for columns in (60, 200):
         night.environment["COLUMNS"] = str(columns)
@@ -252,3 +253,73 @@ def test_what_a_target_in_error_keeps_from_being_written_is_counted(night: Desk)
     assert (
         "2 targets not attempted: one in error stops a job without `keep_going: true`" in said.out
     )
+
+
+# The week
+
+
+def week_in(text: str) -> str:
+    """What a summary reports of the seven days before, on one line."""
+    _, _, week = text.partition("The 7 days before:")
+    return " ".join(week.split())
+
+
+def test_the_week_names_what_was_done_and_what_was_not(night: Desk, sim: Simulator) -> None:
+    night.play({"asset": {"title": "EP001", "fields": {"comment": "x"}, "missing": "skip"}})
+    first = run(night)
+    assert "The 7 days before:" not in first.out
+    night.play({"asset": {"title": "EP002", "state": "absent"}})
+    assert run(night).code == 4
+    allowed = {"tonight": {"playbooks": "play.yml", "allow": {"delete": 1}}}
+    batch(night, allowed, pages="pages", reports={"dir": "reports", "formats": ["markdown"]})
+    assert run(night).code == 0
+    sim.state.databases["NEWS"].remove_clip(sim.state.clip("EP001"))
+    night.play({"asset": {"title": "EP001", "fields": {"comment": "y"}, "missing": "skip"}})
+    run(night)
+    said = run(night)
+    told = (
+        "tonight refused: would delete studio-a · NEWS · EP002 in Raw",
+        "tonight gone: studio-a · NEWS: EP001",
+        "tonight removed: deleted studio-a · NEWS · EP002 in Raw",
+        "tonight changed: studio-a · NEWS: EP002, EP001",
+    )
+    assert all(line in week_in(said.out) for line in told)
+    runs = night.run("history", "--format", "json", *STATE).json
+    newest_run = next(each["run"] for each in runs if not each["job"])
+    assert all(line in week_in(night.run("history", newest_run, *STATE).out) for line in told)
+    reports = (night.folder / "reports").glob("*.md")  # one a second
+    for form in (page(night), (night.folder / "pages" / "index.html").read_text(encoding="utf-8")):
+        _, _, week = form.partition('id="week"')
+        assert all(line.partition(": ")[2] in week for line in told)
+    removed = "`tonight: removed: deleted studio-a · NEWS · EP002 in Raw`"
+    assert any(removed in report.read_text(encoding="utf-8") for report in reports)
+
+
+def test_the_week_is_that_of_its_batch_and_ends_with_its_night(night: Desk) -> None:
+    night.comment("x")
+    assert run(night).code == 0
+    runs = night.run("history", "--format", "json", *STATE).json
+    first = next(each["run"] for each in runs if not each["job"])
+    night.comment("y")
+    assert "EP001" in week_in(run(night).out)
+    assert week_in(night.run("history", first, *STATE).out) == ""
+    night.write("other.yml", {**HEAD, "name": "other", "jobs": JOBS})
+    assert week_in(night.run("batch", "run", "other.yml", *STATE).out) == ""
+
+
+def test_the_names_of_a_week_are_bounded(night: Desk, sim: Simulator) -> None:
+    titles = [f"Clip {7 * number}" for number in range(30)]
+    for title in titles:
+        sim.state.databases["NEWS"].add_clip(title, "Raw")
+    night.play({"asset": {"title": "{{ item }}", "fields": {"comment": "x"}}, "loop": titles})
+    assert run(night).code == 0
+    week = week_in(run(night).out)
+    assert week.count("Clip") == 20
+    assert "and 10 more" in week
+
+
+def test_a_refused_job_without_deletions_has_its_reason_in_the_week(night: Desk) -> None:
+    night.comment("x")
+    night.write("msauto.toml", 'inventory = "inventory.yml"\n[limits]\nrequests = 0\n')
+    assert run(night).code == 4
+    assert "tonight refused: the plan sends 1 request" in week_in(run(night).out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -152,7 +153,20 @@ def test_the_page_begins_with_what_to_look_at_by_name() -> None:
     ):
         assert words in eyes
         assert words not in jobs.partition("</ul>")[0]
-    assert "late: not attempted (4): the window 02:00-05:00 has closed" in eyes
+    rows = []
+    for row in re.findall("<li>.*?</li>", eyes, flags=re.DOTALL):
+        badge, job, _ = re.findall("<(?:span class|strong|span).*?>(.*?)</", row)
+        rows.append((badge, job))
+    assert rows == [
+        ("not attempted", "news"),
+        ("not attempted", "news"),
+        ("not attempted", "late"),
+        ("gone", "news"),
+        ("skipped", "news"),
+        ("skipped", "archive"),
+        ("changed outside", "titles"),
+        ("differs", "drift"),
+    ]
 
 
 def test_a_batch_that_could_not_begin_is_red_in_each_form() -> None:

@@ -81,7 +81,7 @@ def test_the_index_has_the_last_90_nights_each_with_its_page() -> None:
 def test_a_night_shows_what_was_done_on_each_server() -> None:
     page = index_of([bad_night(0), night(1)])
     assert (
-        " · bergen: 39 not done · oslo: 40 changed, 1 differing · tromso: 2 changed, 1 changed outside</span>"
+        " · bergen: 39 not attempted · oslo: 40 changed, 1 differing · tromso: 2 changed, 1 changed outside</span>"
         in page
     )
     columns = page.partition("<ol>")[2].partition("</ol>")[0].split("<li>")[1:]
@@ -130,7 +130,10 @@ def test_what_was_not_written_counts_once() -> None:
     )
     drift = JobResult(job="drift", outcome="failed", code=1, causes=causes, outside=outside)
     page = index_of([night(0, news, drift, failed=True)])
-    assert " · bergen: 39 not done · oslo: 1 changed outside · tromso: 2 not done</span>" in page
+    assert (
+        " · bergen: 39 not attempted · oslo: 1 changed outside · tromso: 2 not attempted</span>"
+        in page
+    )
 
 
 def test_a_status_has_a_shape_and_not_only_a_colour() -> None:
@@ -145,7 +148,7 @@ def test_the_index_has_no_markup_of_its_own_names() -> None:
         [night(0, JobResult(job="news", outcome="failed", code=3, causes=(cause,)), failed=True)]
     )
     assert "<b>" not in page
-    assert "&lt;b&gt;: 1 not done" in page
+    assert "&lt;b&gt;: 1 failed" in page
 
 
 def test_each_night_is_kept_and_old_ones_go(tmp_path: Path) -> None:

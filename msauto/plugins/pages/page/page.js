@@ -4,9 +4,11 @@
 const ROW = 52; // the height of a row of the list in pixels, as in page.css
 const NARROW = "(max-width: 60rem)"; // the details are below the list, as in page.css
 const ACTIONS = ["add", "change", "delete", "run"];
-const STATUSES = ["error", "failed", "unverified", "interrupted", "not attempted", "differs", "skipped", "changed", "unchanged", "planned"];
-const NOT_DONE = STATUSES.slice(0, 6); // they come first in the list
+const STATUSES = ["error", "failed", "unverified", "interrupted", "not attempted", "refused", "locked", "differs", "skipped", "changed", "unchanged", "planned"];
+const NOT_DONE = STATUSES.slice(0, 9); // they come first in the list
 const MOST_ROWS = 300; // rows of a table that are drawn at once
+const FEWEST_ALIKE = 3; // targets with equal changes from which on they are one row, as in the text
+const KINDS = { asset: "asset", rss_channel: "channel", database: "database" };
 
 const $ = (id) => document.getElementById(id);
 
@@ -34,15 +36,27 @@ function searchText(target) {
 
 // Filters -------------------------------------------------------------------------------------------------------
 
-/** How many assets and channels have each value: one that several jobs of a batch change counts once. */
-function countValues(targets, valuesOf) {
-  const found = new Map();
-  for (const target of targets) {
-    const { server, database, kind, name } = target;
-    const known = JSON.stringify([server, database, kind, name]);
-    for (const value of valuesOf(target)) found.set(value, (found.get(value) ?? new Set()).add(known));
+/** Put what has the same key together, in the order of the first of each. */
+function grouped(items, keyOf) {
+  const groups = new Map();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(item);
   }
-  return new Map([...found].map(([value, those]) => [value, those.size]));
+  return groups;
+}
+
+/** How many targets rows stand for: one may stand for several of a job that has no list of its own. */
+const countTargets = (targets) => targets.reduce((sum, target) => sum + (target.count ?? 1), 0);
+
+/** How many targets have each value: as many as the list has of it. */
+function countValues(targets, valuesOf) {
+  const counts = new Map();
+  for (const target of targets) {
+    for (const value of new Set(valuesOf(target))) counts.set(value, (counts.get(value) ?? 0) + countTargets([target]));
+  }
+  return counts;
 }
 
 class Filters {
@@ -132,12 +146,43 @@ class Filters {
 
 // The list ------------------------------------------------------------------------------------------------------
 
+/** What targets with equal changes and results share: the number of their group in the overview, or all that they show. */
+function sharedBy(target) {
+  const { job, status, kind, database, group, result, error } = target;
+  const inOverview = overviewOf(group)?.dataset.level === "alike";
+  const changes = inOverview ? group : (target.changes ?? []).map((change) => change.slice(0, 5));
+  return JSON.stringify([job, status, kind, database, changes, result, error, target.count]);
+}
+
+/** What targets of one row are: "60 assets: comment". */
+function titleOf(members) {
+  const [{ kind, changes, result, error }] = members;
+  const keys = (changes ?? []).map(([, aspect, key]) => key || aspect.replaceAll("_", " "));
+  const [line] = [...(result ?? []).map(([, text]) => text), ...(error ?? [])];
+  const why = line?.replace(/^(\S+:\d+:\d+: )?(server [^:]+: )?/, "");
+  return `${plural(members.length, KINDS[kind] ?? "target")}: ${[...new Set(keys)].join(", ") || why}`;
+}
+
+/** Rows in which targets with equal changes are one; those of the rows in `open` follow it. */
+function foldedRows(targets, open) {
+  const alike = grouped(targets, (target) => (target.shared ??= sharedBy(target)));
+  return [...alike].flatMap(([shared, members]) => {
+    if (members.length < FEWEST_ALIKE) return members;
+    const [{ job, status, kind, counts, folder }] = members;
+    const places = [...new Set(members.map(({ server, database }) => [server, database].filter(Boolean).join(" · ")))];
+    const isIn = members.every((member) => member.folder === folder);
+    const row = { job, status, kind, counts, shared, members, name: titleOf(members), server: places.join(", "), folder: isIn && folder };
+    return open.has(shared) ? [row, ...members] : [row];
+  });
+}
+
 /** A list that has elements only for the rows in view, however long it is. */
 class WindowedList {
   constructor(selected) {
     this.box = $("list");
     this.rows = $("rows");
     this.shown = [];
+    this.open = new Set();
     this.current = -1;
     this.selected = selected;
     this.box.addEventListener("scroll", () => this.draw());
@@ -146,22 +191,41 @@ class WindowedList {
       const row = event.target.closest("[data-index]");
       if (!row) return;
       this.select(Number(row.dataset.index));
+      if (this.shown[this.current].members) this.#toggle();
       if (matchMedia(NARROW).matches) $("detail").scrollIntoView();
     });
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
 
-  /** Show these targets; the selected one stays selected if it is among them. */
-  show(targets) {
+  /** Show these targets, those with equal changes as one row if `folds`; the selected row stays selected if it is there. */
+  show(targets, folds) {
     const before = this.shown[this.current];
-    this.shown = targets;
-    this.rows.style.height = `${targets.length * ROW}px`;
-    this.current = targets.indexOf(before);
+    this.targets = targets;
+    this.folds = folds;
+    this.shown = folds ? foldedRows(targets, this.open) : targets;
+    this.rows.style.height = `${this.shown.length * ROW}px`;
+    this.current = this.shown.findIndex((row) => row === before || (row.members && row.shared === before?.shared && before.members));
     $("none").hidden = targets.length > 0;
     if (this.current < 0) this.box.scrollTop = 0;
     if (this.current < 0 && targets.length) this.select(0);
     else this.reveal();
     this.draw();
+  }
+
+  /** Open the row of targets with equal changes that is selected, or close it. */
+  #toggle() {
+    const { shared } = this.shown[this.current];
+    if (!this.open.delete(shared)) this.open.add(shared);
+    this.show(this.targets, this.folds);
+  }
+
+  /** Select a target, also in a row that is not open. */
+  find(target) {
+    if (!this.shown.includes(target)) {
+      this.open.add(target.shared);
+      this.show(this.targets, this.folds);
+    }
+    this.select(this.shown.indexOf(target));
   }
 
   select(index) {
@@ -201,13 +265,14 @@ class WindowedList {
       class: "entry", role: "option", id: `row-${index}`, "data-index": index, "aria-selected": index === this.current,
       "aria-setsize": this.shown.length, "aria-posinset": index + 1,
     },
-    html("span", { class: "name" }, target.name), html("span", { class: "counts" }, ...counts, ...statusBadge(target)),
+    html("span", { class: "name" }, ...(target.members ? [this.open.has(target.shared) ? "▾ " : "▸ "] : []), target.name), html("span", { class: "counts" }, ...counts, ...statusBadge(target)),
     html("span", { class: "place" }, placeOf(target)));
     row.style.top = `${index * ROW}px`;
     return row;
   }
 
   #key(event) {
+    if (event.key === "Enter" && this.shown[this.current]?.members) this.#toggle();
     const page = Math.max(1, Math.floor(this.box.clientHeight / ROW) - 1);
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.shown.length, End: this.shown.length };
     if (!(event.key in steps) || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -296,11 +361,26 @@ function stillsSection({ stills, clip }) {
 
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** What the overview calls a group of several targets; nothing for one target. */
-const groupTitle = (group) => document.querySelector(`[data-group="${group}"]`)?.dataset.title;
+/** What the overview has of a group of several targets; nothing for one target. */
+const overviewOf = (group) => document.querySelector(`[data-group="${group}"]`);
+const groupTitle = (group) => overviewOf(group)?.dataset.title;
 
-/** Everything about one target. */
+/** The names of targets with equal changes, a line for each place. */
+function membersSection(members) {
+  const lines = [...grouped(members, placeOf)].map(([place, targets]) => {
+    const links = targets.slice(0, MOST_ROWS).flatMap(({ id, name }) => [", ", html("a", { href: `#${id}` }, name)]);
+    const more = targets.length > MOST_ROWS ? [` and ${targets.length - MOST_ROWS} more, in the list`] : [];
+    return html("p", { class: "names" }, html("span", { class: "label" }, place, ": "), ...links.slice(1), ...more);
+  });
+  return html("section", { class: "members" }, ...lines);
+}
+
+/** Everything about one target, or about those of one row. */
 function details(target, showGroup) {
+  if (target.members) {
+    const [head, ...parts] = details({ ...target.members[0], ...target, members: null, group: null, clip: null, stills: null, requests: null }, showGroup);
+    return [head, membersSection(target.members), ...parts];
+  }
   const back = html("button", { type: "button", class: "back" }, "↑ List");
   back.addEventListener("click", () => $("explorer").scrollIntoView());
   const head = html("header", {}, back, html("h2", { id: "detail-title" }, target.name, ...statusBadge(target)), html("p", { class: "place" }, placeOf(target)));
@@ -336,10 +416,7 @@ class Page {
     addEventListener("hashchange", () => this.#follow(true));
     addEventListener("keydown", (event) => this.#key(event));
     document.addEventListener("click", (event) => this.#groupLink(event));
-    const linked = this.byHash.get(location.hash.slice(1));
-    this.list.shown = linked ? targets : [];
-    this.list.current = linked ? targets.indexOf(linked) : -1;
-    this.quiet = !linked; // the first target opens without a link of its own
+    this.quiet = true; // the first target opens without a link of its own
     this.#filter();
     this.quiet = false;
     this.#follow(true);
@@ -347,16 +424,17 @@ class Page {
 
   #filter() {
     const found = this.filters.apply(this.targets);
-    $("found").textContent = this.filters.active ? `${found.length} of ${plural(this.targets.length, "target")}` : plural(found.length, "target");
+    const all = plural(countTargets(this.targets), "target");
+    $("found").textContent = this.filters.active ? `${countTargets(found)} of ${all}` : all;
     $("reset").hidden = !this.filters.active;
-    this.list.show(found);
+    this.list.show(found, this.filters.group === null);
     if (!found.length) $("detail").replaceChildren();
   }
 
   #open(target) {
     $("detail").replaceChildren(...details(target, (group) => this.filters.only(group)));
     $("detail").scrollTop = 0;
-    if (!this.quiet) history.replaceState(null, "", `#${target.id}`);
+    if (!this.quiet && target.id) history.replaceState(null, "", `#${target.id}`);
     if (!this.quiet && $("explorer").getBoundingClientRect().top < 0) $("explorer").scrollIntoView();
   }
 
@@ -364,9 +442,9 @@ class Page {
   #follow(scroll) {
     const target = this.byHash.get(location.hash.slice(1));
     if (!target) return;
-    if (!this.list.shown.includes(target)) this.filters.reset();
-    this.list.select(this.list.shown.indexOf(target));
-    if (scroll) $("explorer").scrollIntoView();
+    if (!this.filters.apply([target]).length) this.filters.reset();
+    this.list.find(target);
+    if (scroll) $(matchMedia(NARROW).matches ? "detail" : "explorer").scrollIntoView();
   }
 
   /** A group in the overview, or a job of a batch, shows its targets in the list. */
