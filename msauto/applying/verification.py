@@ -230,7 +230,7 @@ def things_to_verify(target: Target, effects: Sequence[Effect]) -> list[Thing]:
     things = [effect.thing for effect in effects]
     touched = {aspect for aspect, _ in things}
     things += held_things(target, effects)
-    things += [thing for thing in target.others.things if thing[0] in touched]
+    things += [thing for thing in target.others.things if thing[0] in touched or thing[1]]
     return things + target.depends_on.things
 
 

@@ -323,6 +323,7 @@ def compare(
             comparison.changed_dependencies.append(name)
     named: dict[str, dict[str, Expected]] = {}
     others: dict[str, dict[str, str]] = {}
+    seen_whole: set[str] = set()
     for (aspect, key), expectation in expected.items():
         named.setdefault(aspect, {})[key] = expectation
         others.setdefault(aspect, {})
@@ -333,6 +334,7 @@ def compare(
         if names_thing:
             others.setdefault(aspect, {})[key] = kept_digest
         elif aspect in read:
+            seen_whole.add(aspect)
             _compare_part(comparison, aspect, read[aspect], kept_digest)
     is_gone = read.get(ASSET[0]) == {}
     for aspect, digests_of_others in others.items():
@@ -343,7 +345,8 @@ def compare(
         part, rule = read[aspect], rules[aspect]
         keys_of_new = _compare_named(comparison, aspect, things, digests_of_others, part, rule)
         named_keys = {*things, *keys_of_new}
-        _compare_others(comparison, aspect, named_keys, digests_of_others, part, rule)
+        if aspect not in seen_whole:
+            _compare_others(comparison, aspect, named_keys, digests_of_others, part, rule)
     return comparison
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -138,16 +139,19 @@ def with_digests(
 ) -> Target:
     """Return a target with digests of what planning looked at, and of what no request touches.
 
-    The fingerprint is of what the plan looks at and changes. Of an aspect that no request touches, there is one digest.
+    The fingerprint is of what the plan looks at and changes. There is one digest of an aspect that no request touches,
+    unless the tasks exclude others of it: then what others have there already is not new.
     """
     names = sorted(depends_on)
     snapshot = snapshot_with_facts(live, names)
     values = {name: named_in(snapshot, name) for name in names}
-    changed: dict[str, set[str]] = {}
+    changed = defaultdict[str, set[str]](set)
+    for excluded, _ in target.unwanted:
+        changed[excluded].clear()
     known_before: list[tuple[Thing, Json]] = []
     for request in target.requests:
         for effect in request.effects:
-            changed.setdefault(effect.aspect, set()).add(effect.key)
+            changed[effect.aspect].add(effect.key)
             known_before.append((effect.thing, effect.before))
     others: dict[str, Any] = {}
     digests: dict[str, str] = {}
