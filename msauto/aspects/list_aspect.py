@@ -195,7 +195,8 @@ class ListAspect(Aspect):
 
     def _keys_of_doubt(self, context: PlanContext, doubt: Doubt, live: Items) -> list[str]:
         """Return the live items that what is in doubt may be: by its key, else at its place."""
-        if doubt.key in live and self.tells_by_key(context):
+        numbers_move = self.numbered and context.server.dialect.numbers_by_start
+        if doubt.key in live and not numbers_move:
             return [doubt.key]
         place = self.place(doubt.value)
         keys: list[str] = []
@@ -354,10 +355,6 @@ class ListAspect(Aspect):
             return True
         changed = set(self.misses(was, live))
         return any(changed <= moved for moved in self.moves)
-
-    def tells_by_key(self, context: PlanContext) -> bool:
-        """Return whether a key is that of one item: the server does not number its items by their start."""
-        return not (self.numbered and context.server.dialect.numbers_by_start)
 
     def without_kept(self, context: PlanContext, matching: Matching) -> Matching:
         """Return what is to be written, without what was changed outside and is kept."""

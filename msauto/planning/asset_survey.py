@@ -511,7 +511,7 @@ class AssetSurvey:
             forget=context.forget,
             overdue=context.overdue,
         )
-        context.told.update([(kept.database, kept.name) for kept in recalled.owners])
+        context.told.update([(kept.database, kept.name) for kept in recalled.kept.values()])
         return recalled
 
     async def _plan_context(

@@ -35,8 +35,8 @@ class RecalledItems(Struct):
 
     ``target`` is the one of new items.
     ``run`` is the last that is known to have written to the target, and ``seen`` has digests of what it left. ``title``
-    is the one that its entry had then, ``titles`` are those of all of its entries, by ``link_id``. Something counts of
-    each of the ``owners``. ``is_crowded``: too many clips report the same values to compare them.
+    is the one that its entry had then, ``titles`` are those of all of its entries, by ``link_id``. ``is_crowded``: too
+    many clips report the same values to compare them.
     """
 
     target: TargetId
@@ -47,7 +47,6 @@ class RecalledItems(Struct):
     seen: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
     titles: dict[int | None, str] = field(default_factory=dict)
-    owners: list[TargetId] = field(default_factory=list)
     is_crowded: bool = False
     is_known_clip: bool = False
 
@@ -88,8 +87,6 @@ async def recall(
             elif not is_sure:
                 items = {} if is_of_others else _in_doubt_of(record)
                 in_doubt |= items
-        if items:
-            recalled.owners.append(kept)
         for item, value in items.items():
             is_pending = item.startswith("pending:")
             owner = kept if is_sure or is_pending else target
@@ -112,39 +109,17 @@ async def recall(
     return recalled
 
 
-def untold(
-    memory: Memory, server: str, titles: Iterable[tuple[str, str]], *, forget: bool, overdue: str
-) -> Iterator[str | Settlement]:
-    """Yield what is pending for clips that no task of a run concerns: a warning of each, or that it is forgotten.
-
-    ``titles`` are database and title of each, as they were kept.
-    """
-    for database, title in sorted(titles):
-        for record in memory.clips_of(server, database, title):
-            for item, value in record.items.items():
-                if not item.startswith("pending:"):
-                    continue
-                sent = mapping(value)
-                is_overdue = item.startswith(DOUBT) and str(sent.get("at")) < overdue
-                if forget or is_overdue:
-                    yield Settlement(record.target, item, None)
-                else:
-                    yield f"{title}: {_not_concerned(item, sent)}"
-
-
-def _not_concerned(item: str, sent: Mapping[str, Json]) -> str:
-    """Return why something pending is not treated: no task concerns its clip, under the title that it has now."""
-    if item.startswith(PENDING_PREFIX):
-        return _not_notified(item.removeprefix(PENDING_PREFIX), sent)
-    _, kind, name = item.split(":", 2)
-    why = f"the {kind} {name} is pending"
-    if item.startswith(DOUBT):
-        aspect, _, _ = name.partition(":")
-        why = f"{aspect} {sent.get('key')} is in doubt"
-    return (
-        f"{why} since run {sent.get('run')}, and no task of this run concerns its clip"
-        "\nrun the playbook that names the clip, or drop it with --forget-pending"
-    )
+def not_concerned(items: Mapping[str, Json]) -> Iterator[str]:
+    """Yield what is pending of a clip that no task of a run concerns, under the title that it has now."""
+    yield from due_handlers((), (), None, (), items).warnings
+    for item, sent in items.items():
+        if item.startswith("pending:") and not item.startswith(PENDING_PREFIX):
+            _, kind, name, *_ = item.split(":")
+            kind = kind.replace("doubt", "the new")
+            yield (
+                f"{kind} {name} is pending since run {mapping(sent).get('run')}, and no task of this run "
+                "concerns its clip\nrun the playbook that names the clip, or drop it with --forget-pending"
+            )
 
 
 def _is_known(kept: TargetId, target: TargetId) -> bool:

@@ -60,7 +60,7 @@ from msauto.planning.asset_survey import (
 )
 from msauto.planning.clip_finder import DistinctClipsError
 from msauto.planning.fact_layers import XmpAnswers
-from msauto.planning.handlers import recall, untold
+from msauto.planning.handlers import not_concerned, recall
 from msauto.planning.left_out import (
     asks_for_something,
     check_items,
@@ -121,28 +121,25 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
             loaded[target.database] = target.changes[0].source
     context = structs.replace(context, answers=XmpAnswers(loaded))
     outcomes += await _plan_after_databases(context, of_the_rest, len(outcomes), forks)
-    if not context.left_out and not context.choice.is_narrow:
-        outcomes.append(_untold(context))
+    is_narrowed = context.left_out or context.choice.warnings
+    if not is_narrowed:
+        outcomes.append(await _untold(context))
     if context.protection:
         await _look_for_protected(context)
     return _survey_of(context, outcomes)
 
 
-def _untold(context: SurveyContext) -> SurveyedTarget:
+async def _untold(context: SurveyContext) -> SurveyedTarget:
     """Return what runs left pending for clips that no target is: others may have renamed them."""
-    told = SurveyedTarget("skipped")
-    for pending in untold(
-        context.memory,
-        context.server.name,
-        context.pending - context.told,
-        forget=context.forget,
-        overdue=context.overdue,
-    ):
-        if isinstance(pending, Settlement):
-            told.settlements += (pending,)
-        else:
-            told.warnings += (pending,)
-    return told
+    untold = SurveyedTarget("skipped")
+    for database, title in sorted(context.pending - context.told):
+        for record in context.memory.clips_of(context.server.name, database, title):
+            recalled = await recall(
+                context.memory, record.target, forget=context.forget, overdue=context.overdue
+            )
+            untold.settlements += tuple(recalled.settlements)
+            untold.warnings += tuple([f"{title}: {why}" for why in not_concerned(recalled.items)])
+    return untold
 
 
 async def _look_for_protected(context: SurveyContext) -> None:

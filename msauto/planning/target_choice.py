@@ -19,11 +19,6 @@ class TargetChoice:
         self._matched: set[str] = set()
         self._known: dict[str, None] = {}
 
-    @property
-    def is_narrow(self) -> bool:
-        """Whether some targets are left out."""
-        return bool(self._globs)
-
     def among(self, known: Iterable[str]) -> Callable[[Iterable[str]], bool] | None:
         """Return whether a target with some names is planned, as a function of them; ``None``: every one is.
 
