@@ -133,18 +133,18 @@ class TargetExecutor:
         self._memory.request_settled(index, progress.results)
         self._contact.settled(target.requests[index], result, target.name)
 
-    async def _carry_out(self) -> states.Event:
+    def _carry_out(self) -> Awaitable[states.Event]:
         """Do what the state asks for."""
         match self._progress.state:
             case State.READY:
-                return await self._write_ahead(self._progress.index)
+                return self._write_ahead(self._progress.index)
             case State.SENT:
-                return await self._send(self._progress.index)
+                return self._send(self._progress.index)
             case State.SETTLING:
-                return await self._settle(self._progress.index)
+                return self._settle(self._progress.index)
             case State.VERIFYING:
-                return await self._verify()
-        return await self._pause()
+                return self._verify()
+        return self._pause()
 
     async def _write_ahead(self, index: int) -> states.Event:
         """Take a permit, then check what must be checked, then journal: nothing else may wait before the request."""
@@ -302,10 +302,13 @@ class TargetExecutor:
         requests = target.requests[index : index + 1]
         if index == 0 and verification.deletes_asset(target):
             requests = target.requests
-        numbers = [number for request in requests for number in request.changes]
-        return target.kind == "asset" and any(
-            is_deletion(target.changes[number]) for number in numbers
-        )
+        if target.kind != "asset":
+            return False
+        for request in requests:
+            for number in request.changes:
+                if is_deletion(target.changes[number]):
+                    return True
+        return False
 
     def _may_be_renumbered(self, index: int) -> bool:
         """Return whether a request addresses by number after one that may have given items other numbers."""
@@ -419,14 +422,14 @@ class TargetExecutor:
 
     # Reading: every answer, and every error, is reported to the circuit breaker ------------------------------------
 
-    async def _read(
+    def _read(
         self, end: int, things: Iterable[Thing], reader: Reader | None = None
-    ) -> LiveTarget:
+    ) -> Awaitable[LiveTarget]:
         """Read these things of the target, of which the requests before ``end`` may have been done."""
         if self._contact.shut_out:
             raise UnreachableError("not asked again, because the server rejects our credentials")
         reader = reader or self._server.reader.fresh(homes=True)
-        return await self._ask(
+        return self._ask(
             verification.read_again(reader, self._server.shared, self._target, end, things)
         )
 

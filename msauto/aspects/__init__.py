@@ -61,8 +61,10 @@ SHOWN_WHOLE: Final = [
     if aspect.per_entry or (isinstance(aspect, ListAspect) and aspect.positions)
 ]
 """The aspects of which the answer for a clip shows all that others edit."""
-CHECKED: Final = [aspect for aspect in _ALL if type(aspect).check is not Aspect.check]
-"""The aspects that check the arguments of a task."""
+CHECKED_FOR_SERVER: Final = [
+    aspect for aspect in _ALL if type(aspect).check_for is not Aspect.check_for
+]
+"""The aspects whose arguments may be wrong for one server alone."""
 _READ: Final = [aspect.name for aspect in _ALL if type(aspect).things is not Aspect.things]
 """The aspects of which reading shows anything."""
 

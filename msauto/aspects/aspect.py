@@ -157,10 +157,12 @@ class Aspect:
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
-    def check(
-        self, args: Any, node: SourceNode, dialect: Dialect | None = None
-    ) -> Iterator[Problem]:
-        """Yield what is wrong with validated arguments; with ``dialect``, only what is wrong for such a server."""
+    def check(self, args: Any, node: SourceNode) -> Iterator[Problem]:
+        """Yield what is wrong with validated arguments."""
+        return iter(())
+
+    def check_for(self, args: Any, node: SourceNode, dialect: Dialect) -> Iterator[Problem]:
+        """Yield what is wrong with the arguments of the module ``asset`` for a server of this dialect."""
         return iter(())
 
     def declare(self, task: TaskArguments) -> Any:

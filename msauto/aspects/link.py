@@ -92,15 +92,12 @@ class Links(ListAspect):
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
-    def check(
-        self, args: Any, node: SourceNode, dialect: Dialect | None = None
-    ) -> Iterator[Problem]:
+    def check(self, args: Any, node: SourceNode) -> Iterator[Problem]:
         """Yield the links that a task names twice."""
-        if dialect is None:
-            links, what = known_items(args.links, LinkArgs), "link with this folder and title"
-            yield from duplicates(
-                links, node.child("links"), lambda item: (item.folder, item.title), "folder", what
-            )
+        links, what = known_items(args.links, LinkArgs), "link with this folder and title"
+        return duplicates(
+            links, node.child("links"), lambda item: (item.folder, item.title), "folder", what
+        )
 
     def declare(self, task: TaskArguments) -> DesiredList[DesiredLink] | None:
         """Return the links that a task names."""

@@ -172,12 +172,8 @@ class Markers(ListAspect):
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
-    def check(
-        self, args: Any, node: SourceNode, dialect: Dialect | None = None
-    ) -> Iterator[Problem]:
+    def check(self, args: Any, node: SourceNode) -> Iterator[Problem]:
         """Yield what is wrong with a list of markers."""
-        if dialect is not None:
-            return
         markers, here = arguments.known_items(args.markers, MarkerArgs), node.child("markers")
         yield from arguments.duplicates(markers, here, lambda item: item.uid, "uid", "marker uid")
         by_place = []

@@ -62,11 +62,9 @@ class RssItems(ListAspect):
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
-    def check(
-        self, args: Any, node: SourceNode, dialect: Dialect | None = None
-    ) -> Iterator[Problem]:
+    def check(self, args: Any, node: SourceNode) -> Iterator[Problem]:
         """Yield what is wrong with the items of a channel."""
-        return iter(()) if dialect else check_items(args, node)
+        return check_items(args, node)
 
     def declare(self, task: TaskArguments) -> DesiredChannel:
         """Return what a task asks of a channel, each item with its place."""

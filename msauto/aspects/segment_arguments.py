@@ -146,12 +146,8 @@ class SegmentArguments(ListAspect):
     )
     exactly: ClassVar = ("segments", arguments.asset_key(bool, "remove other segments"))
 
-    def check(
-        self, args: Any, node: SourceNode, dialect: Dialect | None = None
-    ) -> Iterator[Problem]:
+    def check(self, args: Any, node: SourceNode) -> Iterator[Problem]:
         """Yield what is wrong with a list of segments."""
-        if dialect is not None:
-            return
         segments, here = arguments.known_items(args.segments, SegmentArgs), node.child("segments")
         for index, item in segments:
             length = item.duration

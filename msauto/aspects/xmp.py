@@ -65,11 +65,9 @@ class XmpFields(Value):
 
     # Playbooks -------------------------------------------------------------------------------------------------------
 
-    def check(
-        self, args: Any, node: SourceNode, dialect: Dialect | None = None
-    ) -> Iterator[Problem]:
+    def check_for(self, args: Any, node: SourceNode, dialect: Dialect) -> Iterator[Problem]:
         """Yield a problem for each value that holds the list separator of the server."""
-        if dialect is None or not isinstance(args.xmp, dict):
+        if not isinstance(args.xmp, dict):
             return
         separator = dialect.list_separator
         for name, values in args.xmp.items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, overload
 from zlib import compressobj, decompressobj
@@ -53,6 +53,7 @@ _TARGETS = """
     FROM target t LEFT JOIN record r ON r.run = t.run AND r.target = t.position
     WHERE t.run = ? AND t.position BETWEEN ? AND ? ORDER BY t.position"""
 _LAST = 2**31 - 1  # no target has a higher position
+_SOME = 500  # targets that are read at once
 _BEGUN = """
     SELECT target, position, known FROM request
     WHERE run = ? AND target BETWEEN ? AND ? ORDER BY target, position"""
@@ -115,7 +116,7 @@ def read_run(store: Store, locks: Locks, name: str) -> RunDetails:
             load(PlanOptions, notes[OPTIONS])
         summary = _summary(row, notes, count_sent(store, number))
         (summary,) = _with_status([summary], locks)
-        records = PackedRecords(_read_rows(store, number, 0, _LAST))
+        records = PackedRecords(_all_rows(store, number))
         return RunDetails(summary, pid, host, msauto, records, records.changed_servers, notes)
 
 
@@ -217,6 +218,14 @@ def read_targets(
     return records
 
 
+def _all_rows(store: Store, number: Value) -> Iterator[Row]:
+    """Yield the targets of a run, read some at a time: it may have very many."""
+    first = 0
+    while rows := _read_rows(store, number, first, first + _SOME - 1):
+        yield from rows
+        first += _SOME
+
+
 def _read_rows(store: Store, number: Value, first: int, last: int) -> list[Row]:
     """Return the targets at these positions of a run, with the requests of those in progress."""
     rows = store.read(_TARGETS, (number, first, last))
@@ -258,9 +267,9 @@ class PackedRecords(Sequence[TargetRecord]):
     Raises ``ValueError`` for rows that cannot be decoded.
     """
 
-    def __init__(self, rows: Sequence[Row]) -> None:
-        # Most targets of a run are changed in the same way.
-        self._like = dump(rows[0]).encode() if rows else b""
+    def __init__(self, rows: Iterable[Row]) -> None:
+        # The first one: most targets of a run are changed in the same way.
+        self._like = b""
         self.changed_servers: dict[str, None] = {}  # where something may have changed, in order
         self._packed = list(map(self._pack, rows))
 
@@ -268,8 +277,10 @@ class PackedRecords(Sequence[TargetRecord]):
         record = _record(row)
         if record.made:
             self.changed_servers[record.target.server] = None
+        text = dump(row).encode()
+        self._like = self._like or text
         packer = compressobj(level=1, zdict=self._like)
-        return packer.compress(dump(row).encode()) + packer.flush()
+        return packer.compress(text) + packer.flush()
 
     def __len__(self) -> int:
         return len(self._packed)

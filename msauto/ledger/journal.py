@@ -590,6 +590,8 @@ class LedgerMemory(ClipMemory):
             rows = self._store.read(_CLIPS_OF_DATABASE, database)
         else:
             rows = self._store.read(_CLIPS_TITLED, (*database, title))
+        if not rows:
+            return []
         with self._store.decoding():
             return list(map(_KeptClip.of, rows))
 

@@ -34,7 +34,7 @@ def require_own_folder(folder: Path) -> None:
     if not hasattr(os, "geteuid"):
         return
     named = folder.absolute()
-    for path in (named, Path(os.path.realpath(named))):
+    for path in dict.fromkeys((named, Path(os.path.realpath(named)))):
         if path.is_dir():
             _require_own(path)
         for parent in path.parents:

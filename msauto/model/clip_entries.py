@@ -189,10 +189,11 @@ def clip_key(asset: Asset) -> Values | None:
 
 
 def _content_of(asset: Asset) -> Values:
-    markers = frozenset((marker.uid, frozenset(marker.fields.items())) for marker in asset.markers)
-    return markers, frozenset(
-        (segment.number, segment.titles, segment.duration) for segment in asset.segments
+    markers = frozenset(
+        [(marker.uid, frozenset(marker.fields.items())) for marker in asset.markers]
     )
+    segments = [(segment.number, segment.titles, segment.duration) for segment in asset.segments]
+    return markers, frozenset(segments)
 
 
 async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) -> bool:

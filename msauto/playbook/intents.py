@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field, structs
 
-from msauto.aspects import CHECKED
+from msauto.aspects import CHECKED_FOR_SERVER
 from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.rss_arguments import RssArgs
 from msauto.documents.document import Problems, SourceNode, SourceText
@@ -249,8 +249,8 @@ class _HostTask(Struct, frozen=True):
             args = read_as(type(args), rendered, self.node)
             problems += check_arguments(args, self.node)
         if isinstance(args, AssetArgs):
-            for aspect in CHECKED:
-                problems += aspect.check(args, self.node, self.dialect)
+            for aspect in CHECKED_FOR_SERVER:
+                problems += aspect.check_for(args, self.node, self.dialect)
         if problems:
             raise InputError(problems)
         return args
@@ -445,7 +445,7 @@ def _assert_without_asset(host_task: _HostTask, args: Model) -> None:
 def desired_of(task: TaskArguments) -> model.Desired:
     """Return what a task asks for, each value with its place; raises :class:`InputError` for files that are refused."""
     args: Model = task.args
-    aspects = aspects_of(type(args))
+    aspects = aspects_of(type(args), frozenset(args.model_fields_set))
     if not isinstance(args, AssetArgs):
         operation: model.Desired = aspects[0].declare(task)
         return operation

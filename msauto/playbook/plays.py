@@ -538,7 +538,7 @@ def _tags_of(part: _Part) -> frozenset[str]:
 
 def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
     """Yield what is wrong with the arguments of a task, each at its place."""
-    for aspect in aspects_of(type(args)):
+    for aspect in aspects_of(type(args), frozenset(args.model_fields_set)):
         yield from aspect.check(args, node)
     expect = getattr(getattr(args, "select", None), "expect", None)
     low = getattr(expect, "min", None)

@@ -790,7 +790,8 @@ def _tables(
         return []
     whole = short
     for target in chain(*lines):
-        whole = whole or any(change.outside for change in target.changes)
+        for change in target.changes:
+            whole = whole or change.outside is not None
     tables = []
     size = ceil(len(lines) / ceil(len(lines) / _MOST_TABLE_LINES))
     parts = [lines[start : start + size] for start in range(0, len(lines), size)]

@@ -168,7 +168,7 @@ def _block(block: Block, drawing: Iterable[Line], layout: Layout) -> Iterator[Li
         yield names_line(block, None if block.whole else _MOST_NAMES)
     tasks: set[str] = set()
     for row in block.rows:
-        tasks.update(change.source.task for _, change in row.changes)
+        tasks |= {change.source.task for _, change in row.changes}
     if len(tasks) == 1 and "" not in tasks:
         yield words(f"    task {show(tasks.pop(), quoted=True)}", "dim", hang=6)
 

@@ -1,7 +1,7 @@
 """The keys of plays, tasks and handlers; those of ``asset`` are the union of what the aspects declare."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
@@ -149,16 +149,21 @@ class AssetArgs(
     )
 
 
-@cache
-def aspects_of(args: type[Model]) -> list[Aspect]:
-    """Return the aspect whose module has arguments of this type, or all of the module ``asset``."""
-    own = [
-        aspect
-        for aspect in ASPECTS.values()
-        if aspect.module is not None and issubclass(args, aspect.module)
-    ]
-    of_asset = (aspect for aspect in ASPECTS.values() if aspect.module is None)
-    return own or [*(of_asset if issubclass(args, AssetArgs) else ())]
+@lru_cache(maxsize=256)
+def aspects_of(args: type[Model], given: frozenset[str]) -> list[Aspect]:
+    """Return the aspect whose module has arguments of this type, or those of ``asset`` with a key among these.
+
+    ``exactly`` may name a list that has no key.
+    """
+    own = []
+    of_asset = []
+    for aspect in ASPECTS.values():
+        may_be_given = not aspect.keys or not given.isdisjoint({"exactly", *aspect.keys})
+        if aspect.module is None and may_be_given:
+            of_asset.append(aspect)
+        elif aspect.module is not None and issubclass(args, aspect.module):
+            own.append(aspect)
+    return own or (of_asset if issubclass(args, AssetArgs) else [])
 
 
 GROUPS = ("block", "import_tasks", "import_role")

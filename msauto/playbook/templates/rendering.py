@@ -21,7 +21,7 @@ from msauto.playbook.templates.names import (
     TemplateNames,
     UsesAssetError,
 )
-from msauto.secrets.sources import NOT_ALLOWED, secret_paths
+from msauto.secrets.sources import NOT_ALLOWED, MarkedText, secret_paths
 
 
 @cache
@@ -98,6 +98,8 @@ def _render(
 
 def shown(data: Any, node: SourceNode) -> Any:
     """Return rendered data that will be shown; raises :class:`InputError` for a secret in it."""
+    if not isinstance(data, dict | list | MarkedText):
+        return data
     secrets = secret_paths(data)
     if not secrets:
         return data

@@ -41,10 +41,9 @@ def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str
     node = SourceNode(_document(args, file))
     checked = read_as(AssetArgs, node.document.data, node)
     dialect = Dialect(list_separator=separator)
-    on_server = (
-        problem for aspect in ASPECTS.values() for problem in aspect.check(checked, node, dialect)
-    )
-    problems = [*check_arguments(checked, node), *on_server]
+    problems = [*check_arguments(checked, node)]
+    for aspect in ASPECTS.values():
+        problems += aspect.check_for(checked, node, dialect)
     if problems:
         raise InputError(problems)
     desired, ref = _desired(checked, node, file), asset_ref(checked, "NEWS", None)
