@@ -431,7 +431,7 @@ def _summary(record: Attempt, outcome: AttemptOutcome) -> dict[str, int]:
 
 
 def _warnings_of(told: Iterable[str]) -> Iterator[str]:
-    """Yield the warnings of what was told, each with the lines that follow it."""
+    """Yield the warnings among messages, each with the lines that follow it."""
     for message in re.split(r"\n(?=\S)", "\n".join(told)):
         if message.startswith("Warning: "):
             yield message.removeprefix("Warning: ")
