@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from socket import AF_INET, SOCK_DGRAM
+from socket import socket as new_socket
 
 import pytest
 
@@ -66,6 +69,33 @@ def test_a_filter_a_lookup_a_report_form_and_a_command_of_another_package(desk: 
     assert applied.stdout.endswith("Long Film: changed\n"), applied.stderr
     assert clip.fields["comment"] == "NEWS 007"
     assert run(desk, "desk").stdout == "The desk is ready.\n"
+
+
+def test_what_came_of_targets_goes_to_a_syslog_server(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        Simulator() as server,
+        new_socket(AF_INET, SOCK_DGRAM) as syslog,
+    ):
+        syslog.bind(("127.0.0.1", 0))
+        syslog.settimeout(30)
+        monkeypatch.setenv("SYSLOG", f"127.0.0.1:{syslog.getsockname()[1]}")
+        here = ("--server", server.url)
+        server.faults.add("status:500@POST")
+        assert run(desk, "apply", "tonight.yml", *here, "-y", "--format", "syslog").returncode == 3
+        failed = syslog.recv(2048).decode()
+        server.faults.clear()
+        assert run(desk, "apply", "tonight.yml", *here, "-y").returncode == 0
+        told = run(desk, "report", "last", "--format", "syslog")
+        changed = syslog.recv(2048).decode()
+    form = r"<(\d+)>1 \S+T\S+Z \S+ msauto - \d{8}T\d{6}Z-[0-9a-f]{4} - (.*)"
+    assert re.fullmatch(form, failed)[2].endswith(" Long Film: failed")  # type: ignore[index]
+    priority, text = re.fullmatch(form, changed).groups()  # type: ignore[union-attr]
+    assert failed.startswith("<131>")
+    assert priority == "133"
+    assert text.endswith(" Long Film: changed")
+    assert told.stdout == f"{changed}\n"
 
 
 def test_what_nobody_brings_is_an_error_of_the_user(tmp_path: Path) -> None:
