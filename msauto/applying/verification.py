@@ -624,11 +624,11 @@ async def _after_deletion(reader: Reader, shared: SharedReads, target: Target) -
     for effects in target.effects:
         for effect in effects:
             places |= dict.fromkeys(ASPECTS[effect.aspect].needs((effect.key,)).places)
-    there = await read_places(partial(shared.read, reader), target.database, places)
+    entries_at = await read_places(partial(shared.read, reader), target.database, places)
     left: dict[Folder, Sequence[Entry] | None] = {}
-    for place, at_place in there.items():
+    for place, listed_entries in entries_at.items():
         left[place] = [
-            entry for entry in at_place or () if compare_clips(asset, entry).answer != "other"
+            entry for entry in listed_entries or () if compare_clips(asset, entry).answer != "other"
         ]
     return LiveTarget(places=left)
 

@@ -42,8 +42,9 @@ class Download(Operation):
         remembered = context.memory.get(f"{self.name}:{run.dest}")
         if cause.handler or not isinstance(remembered, dict):
             return False
-        there = context.files.get(run.dest)
-        return there is not None and remembered == {**_made_from(context, asked), "sha256": there}
+        on_disk = context.files.get(run.dest)
+        as_fetched = {**_made_from(context, asked), "sha256": on_disk}
+        return on_disk is not None and remembered == as_fetched
 
     def fetch(
         self,
@@ -61,12 +62,12 @@ class Download(Operation):
 
     def _check_replaced(self, context: PlanContext, run: DesiredDownload) -> None:
         """Refuse to replace a file that is not as a run fetched it."""
-        there = context.files.get(run.dest)
+        on_disk = context.files.get(run.dest)
         remembered = context.memory.get(f"{self.name}:{run.dest}")
-        ours = {context.fetched.get(run.dest)}
+        fetched_by_us = {context.fetched.get(run.dest)}
         if isinstance(remembered, dict):
-            ours.add(str(remembered.get("sha256")))
-        if there is not None and there not in ours:
+            fetched_by_us.add(str(remembered.get("sha256")))
+        if on_disk is not None and on_disk not in fetched_by_us:
             remedy = "remove it, or use another `dest`: only a file is replaced that is as msauto fetched it"
             raise refuse(f"{run.dest} exists, and is not as msauto fetched it", run.source, remedy)
 

@@ -247,9 +247,9 @@ class Links(ListAspect):
         link, source = sourced.value, sourced.source
         *_, title = place = link.place(context.title)
         key = show_folder(place)
-        there = live.get(key, {})
-        if _OTHER in there and f"{self.name}:{key}" not in context.required_live:
-            what = f"another clip is at {key}: it differs in {there[_OTHER]}"
+        live_link = live.get(key, {})
+        if _OTHER in live_link and f"{self.name}:{key}" not in context.required_live:
+            what = f"another clip is at {key}: it differs in {live_link[_OTHER]}"
             raise refuse(what, source, "give the link another title, or check that entry")
         if link.fields and not link.present:
             raise refuse(

@@ -158,7 +158,7 @@ class ListAspect(Aspect):
         matching = self.matched(context, desired, items, everything)
         if absent:
             self._refuse_contradictions(absent, matching)
-        if matching.created and matching.kept:
+        if matching.created and matching.pairs:
             self._refuse_what_stays_and_changes(desired, matching)
         if matching.spared:
             self._warn_of_spared(context, matching)
@@ -369,20 +369,20 @@ class ListAspect(Aspect):
         gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
 
         def stays(called: str, key: str, named: Attributes | None, source: TaskSource) -> bool:
-            there = live.get(key)
+            live_item = live.get(key)
             known = by_key if key in named_keys else left
-            if there is None and named is not None and not key:
+            if live_item is None and named is not None and not key:
                 place = self.place(named)
                 key = gone.get(place, "") if place is not None else ""
             if key not in known:
                 return False
-            if there is not None and named is not None and not self.differs(named, there):
+            if live_item is not None and named is not None and not self.differs(named, live_item):
                 return False
-            outside = self._changed_outside(*known[key], named, there)
+            outside = self._changed_outside(*known[key], named, live_item)
             if outside is None:
                 return False
             desired = dict(named or {})
-            return is_kept(context, (self.name, called), outside, there, source, desired)
+            return is_kept(context, (self.name, called), outside, live_item, source, desired)
 
         def of_others(called: str, key: str, source: TaskSource) -> bool:
             run = max([run for _, run in left.values()], default=str(whole_since))
@@ -427,13 +427,13 @@ class ListAspect(Aspect):
         """Return what others have changed of an item that is to be as named, or removed (``None``)."""
         if live is None:
             return Outside(left, run, started(run))
-        there = dict(live)
+        live_item = dict(live)
         if named is None or self.replaces:
-            names = {*self.misses(left, there), *self.misses(there, left)}
+            names = {*self.misses(left, live_item), *self.misses(live_item, left)}
         else:
-            names = {*self.misses(dict(named), there)}
+            names = {*self.misses(dict(named), live_item)}
         differing: Item = {name: left.get(name) for name in sorted(names - self.kept)}
-        if not self.misses(differing, there):
+        if not self.misses(differing, live_item):
             return None
         user = text_of(live.get("user"))
         if user == text_of(left.get("user")):
@@ -458,8 +458,8 @@ class ListAspect(Aspect):
 
     def differs(self, named: Attributes, live: Attributes) -> Sequence[str]:
         """Return the names in which a live item is not as desired, or may not be: its value is not known."""
-        wanted, there = dict(named), dict(live)
-        names = [*self.misses(wanted, there), *self.hidden(wanted, there)]
+        desired, live_item = dict(named), dict(live)
+        names = [*self.misses(desired, live_item), *self.hidden(desired, live_item)]
         if not names or not self.kept:
             return names
         return [name for name in names if name not in self.kept]
@@ -483,7 +483,7 @@ class ListAspect(Aspect):
             self.delete(context, key, live[key], source, exactly=False)
         for key, source in matching.surplus.items():
             self.delete(context, key, live[key], source, exactly=True)
-        for item, key in matching.kept:
+        for item, key in matching.pairs:
             self.keep(context, item, key, live[key])
         for item in matching.created:
             self.create(context, item)
@@ -523,19 +523,19 @@ class ListAspect(Aspect):
         if name not in context.required_live:
             return False
         key, required_live = item.key or "", context.required_live[name]
-        there = live.get(key)
-        if there is None:
+        live_item = live.get(key)
+        if live_item is None:
             is_as_desired = not item.present
         else:
-            is_as_desired = item.present and not self.differs(item.named, there)
-        now: Json = there
+            is_as_desired = item.present and not self.differs(item.named, live_item)
+        shown: Json = live_item
         if self.unreported:  # what the ledger knows besides was written by msauto
-            now = (part_of(self, context.live) or {}).get(key)
-        if is_as_desired or is_equal(required_live, now, self):
+            shown = (part_of(self, context.live) or {}).get(key)
+        if is_as_desired or is_equal(required_live, shown, self):
             return False
         what = f"{self.called} {item.label}"
-        warning = left_alone(what, now, required_live)
-        twins = mapping(there).get(TWINS)
+        warning = left_alone(what, shown, required_live)
+        twins = mapping(live_item).get(TWINS)
         if isinstance(twins, list):
             warning = f"{what} is left alone: {self.describe_twins(key, twins)}"
         context.keep(warning)
@@ -554,7 +554,7 @@ class ListAspect(Aspect):
             if reasons:
                 context.keep(f"{what}: {' and '.join(reasons)} ({item.source.place})")
                 continue
-            desired_at = {kept: wanted.source.place for wanted, kept in matching.kept}
+            desired_at = {key: desired.source.place for desired, key in matching.pairs}
             context.warn(f"{what}: it is what {desired_at[key]} desires ({item.source.place})")
 
     def _expect_no_others(
@@ -657,14 +657,14 @@ class ListAspect(Aspect):
         """
         new = {item.handles for item in matching.created}
         present = [item for item, _ in matching.present]
-        there = defaultdict[Hashable, list[ListItem]](list)
+        desired_at = defaultdict[Hashable, list[ListItem]](list)
         for item in present:
             for handle in item.handles:
-                there[handle].append(item)
+                desired_at[handle].append(item)
         for gone in absent:
             alike: Sequence[ListItem] = ()
             if gone.handles:
-                alike = there[gone.handles[0]]
+                alike = desired_at[gone.handles[0]]
             elif gone.key is None:
                 alike = present
             for desired in alike:
@@ -679,17 +679,17 @@ class ListAspect(Aspect):
 
     def _refuse_what_stays_and_changes(self, desired: Any, matching: Matching) -> None:
         """Refuse an item that one task names by its place as it is, and another one by its key as something else."""
-        there: dict[Hashable, tuple[ListItem, Item]] = {}
-        for item, key in matching.kept:
+        kept_at: dict[Hashable, tuple[ListItem, Item]] = {}
+        for item, key in matching.pairs:
             value = matching.live[key]
             for handle in self.handles(value)[:1]:
-                there[handle] = item, value
+                kept_at[handle] = item, value
         parts = {sourced.source: sourced.part for sourced in desired.items}
         for stays in matching.created:
             has_a_place = stays.key is None and stays.keys_before is None and stays.handles
-            if not has_a_place or stays.handles[0] not in there:
+            if not has_a_place or stays.handles[0] not in kept_at:
                 continue
-            changed, value = there[stays.handles[0]]
+            changed, value = kept_at[stays.handles[0]]
             is_of_one_task = parts[changed.source] == parts[stays.source]
             if is_of_one_task or self.differs(stays.named, value):
                 continue

@@ -324,9 +324,9 @@ class Markers(ListAspect):
             named["frame"] = frame
         if value.track is not ABSENT or key is None:
             named["track"] = _track(value)
-        there = live.get(key or "", {})
+        with_live = live.get(key or "", {})
         if value.present or key is None:
-            there = {**there, **named}
+            with_live = {**with_live, **named}
         label = f"{self.prefix}{key}"
         if key is None:
             label = f"{named['track']}@{named['frame']}"
@@ -341,7 +341,7 @@ class Markers(ListAspect):
             intern(label),
             attributes,
             source,
-            (self.place(there),),
+            (self.place(with_live),),
             value.present,
             value.keys_before,
         )

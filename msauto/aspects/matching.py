@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -17,7 +18,7 @@ from msauto.model.desired import TaskSource
 
 Misses = Callable[[Attributes, Item], Collection[str]]
 """Returns the names in which a live item is not as named."""
-Alike = Mapping[Hashable, Items]
+ItemsByHandle = Mapping[Hashable, Items]
 """The live items of each handle."""
 
 
@@ -44,7 +45,7 @@ class Matching(Struct):
     """Desired items of a list and live ones, in pairs.
 
     ``live`` are the live items. ``present`` are the desired items in the order of the tasks, each with its live key,
-    ``None`` for a new one; ``kept`` and ``created`` are those with a key and those without. ``explicit`` are the keys
+    ``None`` for a new one; ``pairs`` and ``created`` are those with a key and those without. ``explicit`` are the keys
     that tasks name. Of the keys that are only live, tasks name ``removed`` as absent, and no task names the ``others``;
     ``surplus`` are those that ``exactly`` removes. ``spared`` are those that a task names as absent and that stay: they
     have other attributes, or are desired.
@@ -58,16 +59,16 @@ class Matching(Struct):
     spared: dict[str, ListItem] = field(default_factory=dict)
     surplus: dict[str, TaskSource] = field(default_factory=dict)
 
-    kept: list[tuple[ListItem, str]] = field(default_factory=list)
+    pairs: list[tuple[ListItem, str]] = field(default_factory=list)
     created: list[ListItem] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.kept, self.created = [], []
+        self.pairs, self.created = [], []
         for item, key in self.present:
             if key is None:
                 self.created.append(item)
             else:
-                self.kept.append((item, key))
+                self.pairs.append((item, key))
 
 
 def match(
@@ -86,26 +87,26 @@ def match(
     explicit = {item.key for item in items}
     if not live:
         return Matching(live, [(item, None) for item in present], explicit)
-    alike: dict[Hashable, dict[str, Item]] = defaultdict(dict)
+    by_handle: dict[Hashable, dict[str, Item]] = defaultdict(dict)
     for key, value in live.items():
         for handle in handles_of(value):
-            alike[handle][key] = value
+            by_handle[handle][key] = value
     absent = [item for item in items if not item.present]
-    going = {item.key for item in absent}
-    paired = _pair(present, alike, misses, explicit - going, going, prefix)
-    by_key = {item.key: index for index, item in enumerate(present)}
+    removed_keys = {item.key for item in absent}
+    paired = _pair(present, by_handle, misses, explicit - removed_keys, removed_keys, prefix)
+    index_of_key = {item.key: index for index, item in enumerate(present)}
     for key in live:
-        if key in by_key:
-            paired[by_key[key]] = key
+        if key in index_of_key:
+            paired[index_of_key[key]] = key
     pairs = [(item, paired.get(index)) for index, item in enumerate(present)]
     matching = Matching(live, pairs, explicit)
-    kept = set(paired.values())
+    paired_keys = set(paired.values())
     for item in absent:
-        _remove(item, matching, kept, alike, misses, prefix)
+        _remove(item, matching, paired_keys, by_handle, misses, prefix)
     for key in live:
         if key in matching.removed:
             matching.spared.pop(key, None)
-        elif key not in kept:
+        elif key not in paired_keys:
             matching.others.append(key)
     return matching
 
@@ -113,8 +114,8 @@ def match(
 def _remove(
     item: ListItem,
     matching: Matching,
-    kept: Collection[str],
-    alike: Alike,
+    paired_keys: Collection[str],
+    by_handle: ItemsByHandle,
     misses: Misses,
     prefix: str,
 ) -> None:
@@ -124,16 +125,16 @@ def _remove(
     if item.key is not None:
         keys = live.keys() & {item.key}
     elif item.handles:
-        keys = alike.get(item.handles[0], ())
+        keys = by_handle.get(item.handles[0], ())
     meant = []
     for key in keys:
-        is_kept = key in kept
-        if is_kept and item.key is None:
+        is_desired = key in paired_keys
+        if is_desired and item.key is None:
             continue
         has_all_named = not misses(item.named, live[key])
-        if has_all_named and not is_kept:
+        if has_all_named and not is_desired:
             meant.append(key)
-        elif has_all_named or not is_kept:
+        elif has_all_named or not is_desired:
             matching.spared[key] = item
     if item.key is None and len(meant) > 1:
         raise _refuse_several(item, meant, prefix)
@@ -142,55 +143,66 @@ def _remove(
 
 def _pair(
     present: Sequence[ListItem],
-    alike: Alike,
+    by_handle: ItemsByHandle,
     misses: Misses,
     claimed_keys: set[str | None],
-    going: Collection[str | None],
+    removed_keys: Collection[str | None],
     prefix: str,
 ) -> dict[int, str]:
     """Pair what shares the surest handle, and of that what differs least; return keys by the index of their item.
 
-    ``claimed_keys`` are the keys of which tasks desire that item, ``going`` those that tasks remove.
+    ``claimed_keys`` are the keys of which tasks desire that item, ``removed_keys`` those that tasks remove.
     """
     paired: dict[int, str] = {}
     for rank in range(max([len(item.handles) for item in present], default=0)):
-        there: dict[int, Items] = {}
+        candidates: dict[int, Items] = {}
         for index, item in enumerate(present):
             if item.key is None and index not in paired and rank < len(item.handles):
-                there[index] = alike.get(item.handles[rank], {})
-        for missed, goes, index, _, key in _fitting(present, there, misses, going):
+                candidates[index] = by_handle.get(item.handles[rank], {})
+        for fit in _fits(present, candidates, misses, removed_keys):
+            index, key = fit.item_index, fit.key
             if index in paired or key in claimed_keys:
                 continue
-            if goes and (missed or rank):
+            if fit.is_removed and (fit.missed or rank):
                 continue
-            rivals = [
-                other for other in there[index] if other not in claimed_keys and other not in going
-            ]
-            others = [other for other in rivals if other != key]
-            if others and rank == 0 and (missed or goes):
+            others: list[str] = []
+            for other in candidates[index]:
+                if other != key and other not in claimed_keys and other not in removed_keys:
+                    others.append(other)
+            if others and rank == 0 and (fit.missed or fit.is_removed):
                 raise _refuse_several(present[index], [key, *others], prefix)
             paired[index] = key
             claimed_keys.add(key)
     return paired
 
 
-def _fitting(
+class _Fit(NamedTuple):
+    """How a live item fits a desired one, which has an index: the best of them sorts first."""
+
+    missed: int
+    is_removed: bool
+    item_index: int
+    key_length: int
+    key: str
+
+
+def _fits(
     present: Sequence[ListItem],
-    there: Mapping[int, Items],
+    candidates: Mapping[int, Items],
     misses: Misses,
-    going: Collection[str | None],
-) -> list[tuple[int, bool, int, int, str]]:
+    removed_keys: Collection[str | None],
+) -> list[_Fit]:
     """Return which live items fit which desired one: what differs least first, of equal ones the lowest number."""
-    fitting = []
-    for index, live in there.items():
+    fits: list[_Fit] = []
+    for index, live in candidates.items():
         item = present[index]
         for key, value in live.items():
             missed = len(misses(item.named, value))
             is_another = item.keys_before is not None and (missed > 0 or key in item.keys_before)
             if not is_another:
-                fitting.append((missed, key in going, index, len(key), key))
-    fitting.sort()
-    return fitting
+                fits.append(_Fit(missed, key in removed_keys, index, len(key), key))
+    fits.sort()
+    return fits
 
 
 def _refuse_several(item: ListItem, keys: Sequence[str], prefix: str) -> PlanningError:

@@ -169,14 +169,14 @@ class RssItems(ListAspect):
         names: list[str] = []
         for is_text in (True, False):
             names += shown_names(default_file(guid, text=is_text), shows)
-        there = [key for key in dict.fromkeys((guid, *names)) if key in live]
-        if len(there) > 1:
+        live_keys = [key for key in dict.fromkeys((guid, *names)) if key in live]
+        if len(live_keys) > 1:
             raise refuse(
-                f"item {desired.key} may be any of the live items {' or '.join(there)}",
+                f"item {desired.key} may be any of the live items {' or '.join(live_keys)}",
                 sourced.source,
                 "write the item that you mean as `file:`, as the channel shows it",
             )
-        return there[0] if there else names[0]
+        return live_keys[0] if live_keys else names[0]
 
     def unite(self, items: Sequence[ListItem]) -> Sequence[ListItem]:
         """Refuse two items that would be one file, or that the channel would show under one guid."""
@@ -265,10 +265,10 @@ class RssItems(ListAspect):
                 item.source,
                 remedy,
             )
-        there = live.get(key, {})
-        if there.get("file") == file:
+        live_item = live.get(key, {})
+        if live_item.get("file") == file:
             return
-        is_known_file = key in live and there.get("file", key) == file
+        is_known_file = key in live and live_item.get("file", key) == file
         shows_files = dialect.rss_guid != "item"
         if not (is_known_file or shows_files) and self._nameless(context):
             raise refuse(

@@ -185,7 +185,7 @@ class Segments(SegmentArguments):
             for segment in context.asset.segments
             if not segment.titles
         }
-        for item, key in matching.kept:
+        for item, key in matching.pairs:
             name = names.get(key)
             if name and item.named.get("title") == "":
                 context.warn(
@@ -195,7 +195,7 @@ class Segments(SegmentArguments):
         todo = SegmentRequests(self, context, matching.live)
         todo.write(matching)
         if todo.send():
-            for odd in gaps_and_overlaps(todo.there):
+            for odd in gaps_and_overlaps(todo.segments):
                 context.warn(odd)
 
     # Undo ------------------------------------------------------------------------------------------------------------

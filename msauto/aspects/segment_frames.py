@@ -65,13 +65,13 @@ def remake(live: Attributes, named: Attributes) -> Item:
     return {**place, **{name: str(texts[name]) for name in SEGMENT_NAMES if name in texts}}
 
 
-def by_start(there: Mapping[int, Item]) -> dict[int, Item]:
+def by_start(segments: Mapping[int, Item]) -> dict[int, Item]:
     """Return the segments as a server numbers them that does so by their starts."""
 
     def start_of(item: Item) -> int:
         return _start_of(each_of(item)[0])
 
-    return dict(enumerate(sorted(there.values(), key=start_of), 1))
+    return dict(enumerate(sorted(segments.values(), key=start_of), 1))
 
 
 class _Making(NamedTuple):
@@ -87,7 +87,7 @@ class _Making(NamedTuple):
 class SegmentRequests:
     """Adds what a plan does to the segments of an asset: the changes at once, their requests by :meth:`send`.
 
-    ``live`` are the segments before; ``there`` those that the requests so far leave. ``gone`` are
+    ``live`` are the segments before; ``segments`` those that the requests so far leave, by number. ``gone`` are
     the numbers to delete, with the changes that do so: several segments of one number take several.
     """
 
@@ -96,14 +96,14 @@ class SegmentRequests:
         self.recreates = dialect.segment_update == "recreate"
         self.rule, self.context, self.live = rule, context, live
         self.gone = defaultdict[int, list[int]](list)
-        self.there: dict[int, Item] = {}
+        self.segments: dict[int, Item] = {}
         self._unread = ""
         for key, item in live.items():
             unread = unread_of(each_of(item))
             if unread:
                 self._unread = unread
             else:
-                self.there[int(key)] = item
+                self.segments[int(key)] = item
         self._shown = part_of(rule, context.live) or {}
         names: set[str] = set()
         for value in self._shown.values():
@@ -120,13 +120,13 @@ class SegmentRequests:
     def write(self, matching: Matching) -> None:
         """Add the changes that make the live segments the desired ones."""
         rule, live = self.rule, self.live
-        kept = matching.kept
+        pairs = matching.pairs
         if not self.recreates:  # else all is deleted before
             moves = [
-                (span_of(live[key]), span_of({**live[key], **item.named})) for item, key in kept
+                (span_of(live[key]), span_of({**live[key], **item.named})) for item, key in pairs
             ]
-            kept = [kept[index] for index in free_first(moves)]
-        for item, key in kept:
+            pairs = [pairs[index] for index in free_first(moves)]
+        for item, key in pairs:
             if rule.differs(item.named, live[key]):
                 self._rewrite(item, key)
             else:  # what reading does not show of it is not looked at again
@@ -243,7 +243,7 @@ class SegmentRequests:
         start = to_wire(_start_of(new), self.context.origin, shown.source)
         replaced = None
         if over is not None:
-            replaced = self.there[int(over)]
+            replaced = self.segments[int(over)]
         sent = {**NOT_SENT, **new}
         self._made.append(_Making(number, sent, replaced, change, start))
 
@@ -303,7 +303,7 @@ class SegmentRequests:
         """Return the numbers that a server gives by the starts of segments; refuse any other that a task names."""
         start_of: dict[ListItem, int] = {}
         untouched = self.live.keys() - going
-        for item, key in matching.kept:
+        for item, key in matching.pairs:
             start_of[item] = _start_of({**self.live[key], **item.named})
             untouched.discard(key)
         for item in created:
@@ -333,7 +333,7 @@ class SegmentRequests:
 
         Deletions go from the highest number down: lower ones keep their numbers on every server.
         """
-        builder, path, before = self.context.builder, self.context.path, dict(self.there)
+        builder, path, before = self.context.builder, self.context.path, dict(self.segments)
         for key in sorted(self.gone, reverse=True):
             number = self._number_now(key, before[key])
             effects = self._after(number, None)
@@ -358,26 +358,26 @@ class SegmentRequests:
         """Return the number that a segment has after the requests so far."""
         if not self._by_start:
             return planned
-        return _number_of(self.there, item)
+        return _number_of(self.segments, item)
 
     def _number_for(self, made: Item) -> int:
         """Return the number to create a segment with: none that another has, whichever the server gives it."""
-        free = next(number for number in count(1) if number not in self.there)
-        given = _number_of(by_start({**self.there, free: made}), made)
-        return free if given in self.there else given
+        free = next(number for number in count(1) if number not in self.segments)
+        given = _number_of(by_start({**self.segments, free: made}), made)
+        return free if given in self.segments else given
 
     def _after(self, number: int, item: Item | None) -> list[Effect]:
         """Go on to the list after a request; return what that does: a number goes from one segment to another."""
         if not self._by_start:
-            was = self.there.get(number)
-            _put(self.there, number, item)
+            was = self.segments.get(number)
+            _put(self.segments, number, item)
             return self._changed(number, was, item)
-        before, remaining = self.there, {**self.there}
+        before, remaining = self.segments, {**self.segments}
         _put(remaining, number, item)
-        self.there = by_start(remaining)
+        self.segments = by_start(remaining)
         effects: list[Effect] = []
-        for shifted in sorted(before.keys() | self.there.keys()):
-            effects += self._changed(shifted, before.get(shifted), self.there.get(shifted))
+        for shifted in sorted(before.keys() | self.segments.keys()):
+            effects += self._changed(shifted, before.get(shifted), self.segments.get(shifted))
         return effects
 
     def _changed(self, number: int, was: Item | None, now: Item | None) -> list[Effect]:
@@ -392,15 +392,15 @@ class SegmentRequests:
         return effects
 
 
-def _put(there: dict[int, Item], number: int, item: Item | None) -> None:
+def _put(segments: dict[int, Item], number: int, item: Item | None) -> None:
     if item is None:
-        there.pop(number, None)
+        segments.pop(number, None)
     else:
-        there[number] = item
+        segments[number] = item
 
 
-def _number_of(there: Mapping[int, Item], item: Item) -> int:
-    return next(number for number, segment in there.items() if segment is item)
+def _number_of(segments: Mapping[int, Item], item: Item) -> int:
+    return next(number for number, segment in segments.items() if segment is item)
 
 
 def _interrupted(item: ListItem, memory: Attributes, live: Collection[str]) -> ListItem:
@@ -459,10 +459,10 @@ def free_first(moves: Sequence[tuple[Span, Span]]) -> list[int]:
     return list(ordered)
 
 
-def gaps_and_overlaps(there: Mapping[int, Item]) -> Iterator[str]:
+def gaps_and_overlaps(segments: Mapping[int, Item]) -> Iterator[str]:
     """Describe where segments overlap, or leave gaps between them and the earlier one that ends last."""
     spans = []
-    for number, item in there.items():
+    for number, item in segments.items():
         for segment in each_of(item):
             spans.append((span_of(segment), number))
     spans.sort()

@@ -101,7 +101,7 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
     todo = SegmentRequests(rule, context, live)
     as_desired: list[str] = []
     renamed: list[str] = []
-    for item, key in matching.kept:
+    for item, key in matching.pairs:
         keys = renamed if rule.differs(item.named, live[key]) else as_desired
         keys.append(key)
     remade = [*as_desired, *renamed]

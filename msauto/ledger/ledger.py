@@ -272,10 +272,10 @@ class Ledger:
 
     def copy_memory_to(self, target: Ledger, urls: Mapping[str, str]) -> None:
         """Copy what is remembered of some servers to another ledger, each by the URL that it has there."""
-        for url, there in {**urls, "": ""}.items():  # what is of no server is of all of them
+        for url, new_url in {**urls, "": ""}.items():  # what is of no server is of all of them
             for table in ("memory", "clip"):
                 rows = self._store.read(f"SELECT * FROM {table} WHERE server = ?", (url,))  # noqa: S608
-                _insert(target._store, table, [(there, *row[1:]) for row in rows])
+                _insert(target._store, table, [(new_url, *row[1:]) for row in rows])
 
     # Workers on other machines: with a shared ledger only --------------------------------------------------------
 

@@ -293,15 +293,13 @@ async def settle_home(
     try:
         if not await has((database,)):
             return structs.replace(asset, folder_otherwise=None)
-        here, there = (
-            is_listed_in(asset, await read(asset.folder)),
-            is_listed_in(asset, await read(otherwise)),
-        )
+        is_in_folder = is_listed_in(asset, await read(asset.folder))
+        is_in_other = is_listed_in(asset, await read(otherwise))
     except (RejectedError, UnreadableError):
         return asset
-    if here is there:
+    if is_in_folder is is_in_other:
         return asset
-    folder = asset.folder if here else otherwise
+    folder = asset.folder if is_in_folder else otherwise
     return structs.replace(asset, folder=folder, folder_otherwise=None)
 
 

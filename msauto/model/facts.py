@@ -137,7 +137,7 @@ class Facts(Struct, kw_only=True, eq=False):
 
     ``entry`` is the layer of a listing, ``asset`` the clip, ``xmp`` its XMP fields, ``links`` its shortcuts. ``named``
     replaces ``xmp`` where the server does not list all fields at once; ``asked`` are the fields that were read by name.
-    ``there`` is false for an asset that the server does not have, and for channels and databases.
+    ``exists`` is false for an asset that the server does not have, and for channels and databases.
     """
 
     entry: Entry | None = None
@@ -145,7 +145,7 @@ class Facts(Struct, kw_only=True, eq=False):
     xmp: Xmp | None = None
     named: NamedXmpFields | None = None
     links: tuple[Link, ...] | None = None
-    there: bool = True
+    exists: bool = True
     asked: set[str] = field(default_factory=set)
     depends_on: dict[str, Any] = field(default_factory=dict)
 
@@ -158,7 +158,7 @@ class Facts(Struct, kw_only=True, eq=False):
         ``xmp`` is a mapping of lists, ``parameters`` those of a graphic template. ``frame_time`` is a float: positions
         are counted by ``fps``, which is exact.
         """
-        if not self.there:
+        if not self.exists:
             raise NoAssetError(name)
         value = self._find(name)
         if not isinstance(value, XmpByName):  # its fields are noted one by one

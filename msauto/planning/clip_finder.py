@@ -254,9 +254,9 @@ class ClipFinder:
         listing = await self._reader.read_folder(self._group.database, folder)
         if listing is not None and entry_called(listing.entries, folder, title) is not None:
             return False
-        home, there = show_folder(asset.folder or ()) or "/", show_folder(folder) or "/"
+        home, named = show_folder(asset.folder or ()) or "/", show_folder(folder) or "/"
         self.warnings += (
-            f"{title!r} in {home} is not deleted: the task names the one in {there}, and none is there",
+            f"{title!r} in {home} is not deleted: the task names the one in {named}, and none is there",
         )
         return True
 

@@ -129,7 +129,7 @@ class Layers:
                     self.depends_on |= {f"xmp {name}" for name in facts.asked}
             if self.named is not None and "xmp" in facts.depends_on:
                 self._answers.doubted[source] = None
-            if listed is not None and facts.there and facts.asset is None:
+            if listed is not None and facts.exists and facts.asset is None:
                 listed.update(facts.depends_on)
             return value
 
@@ -149,7 +149,7 @@ class Layers:
         if not self._was_sought:
             return Facts(entry=entry)
         if self._clip is None:
-            return Facts(there=False)
+            return Facts(exists=False)
         asset, _, title = answer or self._clip
         if asset.title is None:  # found by a key id
             asset = structs.replace(asset, title=title)

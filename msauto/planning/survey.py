@@ -523,7 +523,7 @@ def _evaluate(members: Sequence[IntentGroupMember], kind: type[D]) -> list[D]:
     """Return what the tasks declare of a target that is not an asset: no facts exist."""
     declared: list[D] = []
     for member in members:
-        desired = member.intent.evaluate(Facts(there=False))
+        desired = member.intent.evaluate(Facts(exists=False))
         if isinstance(desired, kind):
             declared.append(desired)
     return declared

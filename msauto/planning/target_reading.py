@@ -98,10 +98,10 @@ async def why_title_is_taken(target: Target, reader: Reader, live: Asset) -> str
     after = target.address_after
     if plain(after.name) == plain(target.address.name):
         return None
-    there = await reader.read_asset(target.database, after)
-    if there is None:
+    answer = await reader.read_asset(target.database, after)
+    if answer is None:
         return None
-    is_same = await are_one_clip(reader, target.database, there, live)
+    is_same = await are_one_clip(reader, target.database, answer, live)
     return None if is_same else f"another asset now has the title {after.name!r}"
 
 

@@ -190,7 +190,7 @@ def _undo_asset(
 ) -> DesiredAsset:
     """Return what was there before a run, of all that is still as the run left it."""
     asset = facts.asset
-    if asset is None and facts.there:
+    if asset is None and facts.exists:
         raise Need("clip")
     context = _context(details.targets[number], spec, source)
     target = context.record.target

@@ -163,16 +163,16 @@ def _show_wait(seconds: float) -> str:
 
 def _redirect_remedy(reply: RawAnswer) -> str:
     """Return what to do about a redirect, by which part of the URL it changes."""
-    asked, there = _parts(reply.server), _parts(reply.server, reply.location)
-    if not reply.location or asked is None or there is None:
+    asked, leads_to = _parts(reply.server), _parts(reply.server, reply.location)
+    if not reply.location or asked is None or leads_to is None:
         return "check what answers at the server's address and port"
-    if _origin(asked) == _origin(there):
+    if _origin(asked) == _origin(leads_to):
         return (
             "the redirect stays on the same server: a login page or a gateway answers there; check `auth`, and that "
             "`url` has the port of the media server itself"
         )
-    moved = f"set the server's `url` to {_origin(there)} if the media server is there"
-    if asked.hostname == there.hostname and there.scheme == "https":
+    moved = f"set the server's `url` to {_origin(leads_to)} if the media server is there"
+    if asked.hostname == leads_to.hostname and leads_to.scheme == "https":
         return f"{moved}, and `tls` to its authority"
     return f"{moved}; if that is a login, check `auth`"
 

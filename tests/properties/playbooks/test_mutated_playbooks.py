@@ -70,7 +70,7 @@ def check(playbook: str, inventory: str, folder: Path) -> None:
         resolved = resolve(options)
         for work in resolved.work:
             for intent in work.intents:
-                for facts in (live(), Facts(there=False)):
+                for facts in (live(), Facts(exists=False)):
                     evaluate(intent.evaluate, facts)
     except InputError as error:
         check_problems(error)

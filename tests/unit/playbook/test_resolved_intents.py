@@ -133,7 +133,7 @@ def test_problems_that_only_facts_show_have_places(tmp_path: Path) -> None:
     with pytest.raises(Need):
         intent.evaluate(Facts(entry=listed_entry((), "A")))
     with pytest.raises(NoAssetError):
-        intent.evaluate(Facts(there=False))
+        intent.evaluate(Facts(exists=False))
 
 
 @table("playbook/tags", "tags", "wanted_tags", "skipped", "runs")
@@ -152,7 +152,7 @@ def test_a_change_points_at_the_key_that_it_comes_from() -> None:
     asset, channel = resolve(options).work[0].intents
     found, feed = (
         asset.evaluate(Facts(asset=Asset("Evening News"))),
-        channel.evaluate(Facts(there=False)),
+        channel.evaluate(Facts(exists=False)),
     )
     assert isinstance(found, DesiredAsset)
     assert isinstance(feed, DesiredChannel)

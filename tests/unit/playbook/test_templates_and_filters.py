@@ -276,10 +276,10 @@ def test_layers_that_were_not_read_are_asked_for(folder: Path) -> None:
         with pytest.raises(Need):
             render_text(text, names, SPOT)
     with pytest.raises(NoAssetError):
-        render_text("{{ asset.frames | default(0) }}", scope(folder, Facts(there=False)), SPOT)
+        render_text("{{ asset.frames | default(0) }}", scope(folder, Facts(exists=False)), SPOT)
     with pytest.raises(NoAssetError):
         evaluate_expression(
-            "[asset] | map(attribute='frames') | list", scope(folder, Facts(there=False)), SPOT
+            "[asset] | map(attribute='frames') | list", scope(folder, Facts(exists=False)), SPOT
         )
 
 
