@@ -65,6 +65,8 @@ _WORDS: Final = (
     "changed outside",
     "changed",
 )
+_MISSED: Final = 3
+"""How many missed starts have a line each."""
 _WIDEST: Final = 40
 """The widest column before the details of a job, below which they go on."""
 _MOST_TARGETS: Final = 5000
@@ -277,8 +279,11 @@ def _changed_by(target: DifferingTarget) -> str:
 def _notes(result: BatchResult) -> Iterator[str]:
     if result.remedy:
         yield f"→ {result.remedy}"
-    for start in result.missed:
-        yield f"missed: {local_time(start)}"
+    starts = list(map(local_time, result.missed))
+    if len(starts) > _MISSED:
+        starts = [f"{len(starts)} starts from {starts[0]} to {starts[-1]}"]
+    for start in starts:
+        yield f"missed: {start}"
     for sent in result.deliveries:
         if sent.error:
             yield f"{sent.kind} {sent.to}: not delivered: {sent.error}"
@@ -291,8 +296,10 @@ def _notes(result: BatchResult) -> Iterator[str]:
         yield f"→ for details: {', '.join(commands)}"
     is_done = not result.code and all(job.done for job in result.jobs)
     if not is_done and not result.check:  # a check is not recorded
+        is_begun = not (result.reason and result.outcome == "failed")  # else it may not be recorded
+        which = " --failed" if is_begun else ""
         now = " --now" if result.window else ""
-        command = f"msauto batch run {shlex.quote(result.file)} --failed{now}{state}"
+        command = f"msauto batch run {shlex.quote(result.file)}{which}{now}{state}"
         yield f"→ to run these jobs again: {command}"
 
 

@@ -178,6 +178,15 @@ def test_missed_nights_are_reported_once(desk: Desk, sim: Simulator) -> None:
     assert night(desk, sim, at="2026-11-25T03:10:00+00:00").missed == ()
 
 
+def test_a_night_of_a_wrong_clock_hides_no_missed_start(desk: Desk, sim: Simulator) -> None:
+    desk.comment("new")
+    batch(desk, {"a": {"playbooks": "play.yml", "do": "plan"}}, **NIGHT)
+    for at in ("2027-11-20T03:10:00+00:00", "2026-11-20T03:10:00+00:00"):
+        assert night(desk, sim, at=at).code == 0
+    late = night(desk, sim, at="2026-11-22T04:00:00+00:00")
+    assert late.missed == ("2026-11-21T03:10:00.000Z",)
+
+
 def test_a_freeze_refuses_and_the_others_run(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
     batch(

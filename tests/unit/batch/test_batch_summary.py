@@ -199,6 +199,25 @@ def test_a_batch_without_jobs() -> None:
     ]
 
 
+def test_a_month_of_missed_starts_is_one_line() -> None:
+    starts = tuple(f"2026-11-{day:02}T02:10:00.000Z" for day in range(1, 20))
+    late = structs.replace(RESULT, outcome="ok", code=0, missed=starts, jobs=(), deliveries=())
+    assert SUMMARY_FORMS["text"][1](late, None).splitlines()[1:] == [
+        "missed: 19 starts from Sun 2026-11-01 03:10 CET to Thu 2026-11-19 03:10 CET"
+    ]
+
+
+def test_after_an_error_of_the_batch_all_its_jobs_are_run_again() -> None:
+    why = {"reason": "the disk is full", "remedy": "free some space", "state_dir": "my state"}
+    jobs = tuple(JobResult(job=name) for name in "ab")
+    more = {"missed": (), "deliveries": (), **why}
+    full = structs.replace(RESULT, code=1, jobs=jobs, file="a b.yml", **more)
+    assert SUMMARY_FORMS["text"][1](full, None).splitlines()[-2:] == [
+        "→ free some space",
+        "→ to run these jobs again: msauto batch run 'a b.yml' --state-dir 'my state'",
+    ]
+
+
 @pytest.mark.parametrize(
     "result", [RESULT, BatchResult(run="r", batch="b", file="f", started=STARTED)]
 )
