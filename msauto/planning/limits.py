@@ -12,6 +12,7 @@ from msauto.model.identity import matches
 from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.plan import Change, Limits, Plan, Refusal, Target
 
+_NO_TASK = "remove the task, or "
 EMPTIED = 3
 """Emptying a list of at least this many items needs a flag."""
 
@@ -54,15 +55,22 @@ def forbidden(target: Target, limits: Limits) -> Iterator[Refusal]:
 
 
 def without_forbidden(plan: Plan, limits: Limits) -> Plan:
-    """Return a plan in which such targets are in error, so that they do not block the others."""
+    """Return the plan of an undo in which such targets are in error, so that they do not block the others."""
     targets: list[Target] = []
     for target in plan.targets:
         for refusal in forbidden(target, limits):
-            error = f"{refusal.code} in msauto.toml: {refusal.limit!r}\n  → {refusal.remedy}"
+            remedy = refusal.remedy.removeprefix(_NO_TASK)
+            error = f"{refusal.code} in msauto.toml: {refusal.limit!r}\n  → {remedy}"
             target = structs.replace(target, changes=(), requests=(), error=error)
         targets.append(target)
     plan = structs.replace(plan, targets=tuple(targets))
     return structs.replace(plan, refusals=refusals(plan, limits))
+
+
+def without_a_task(refusal: Refusal) -> Refusal:
+    """Return the refusal of an undo, which has no task that could be removed."""
+    remedy = refusal.remedy.replace(_NO_TASK, "leave it out with --keep-going, or ")
+    return structs.replace(refusal, remedy=remedy)
 
 
 def writes(target: Target) -> bool:
@@ -78,7 +86,7 @@ def _forbidden(code: str, globs: Sequence[str], target: Target) -> Iterator[Refu
     names = _names_of(target) if globs else []
     for glob in globs:
         if matches(glob, names):
-            remedy = f"remove the task, or remove {glob!r} from `{code}` in msauto.toml"
+            remedy = f"{_NO_TASK}remove {glob!r} from `{code}` in msauto.toml"
             called = f"{target.server} {target.database} {target.name}".strip()
             yield Refusal(code, glob, called, remedy)
             return

@@ -146,7 +146,7 @@ class Rehearsal:
             facts.append("the second plan is empty")
         if self.undone is not None and not self.undone.ok:
             facts.append("undo is not all verified")
-        elif self.undone is not None and not self.left:
+        elif self.undone is not None and not (self.left or self.unknown):
             facts.append("undo brings everything back")
         names = []
         for spec in self.plan.loaded.resolved.specs:
