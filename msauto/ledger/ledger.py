@@ -227,7 +227,8 @@ class Ledger:
             raise LedgerError(
                 why, remedy="name the run: `msauto history --all` lists those of other repositories"
             )
-        raise LedgerError(f"the ledger {self.name} contains no runs", remedy=remedy)
+        what = "contains no runs" if self._store.exists else "does not exist"
+        raise LedgerError(f"the ledger {self.name} {what}", remedy=remedy)
 
     def prune(self, *, keep_runs: int | None = None, keep_days: int | None = None) -> int:
         """Delete old runs, as :func:`.history.prune`; return their number. What is remembered of assets stays."""

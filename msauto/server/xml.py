@@ -40,6 +40,10 @@ _BOMS = (
 )
 
 
+_SHOWN = 40
+"""How many bytes of an answer that is not XML its error shows."""
+
+
 class Transcoder:
     """Converts any encoding to UTF-8, piece by piece. ``head`` is the beginning, ``charset`` that of the HTTP header.
 
@@ -72,7 +76,7 @@ class Transcoder:
             f", and not {self._charset} as the HTTP header declares" if self._charset else ""
         )
         raise unreadable(
-            f"the encoding of the answer is unknown: it is not UTF-8{by_header}",
+            f"the encoding of the answer is unknown: it is not UTF-8{by_header}{_beginning(self._head)}",
             "configure the server to declare the encoding",
         )
 
@@ -174,7 +178,7 @@ def parse_document(data: bytes, charset: str | None = None, *, most: int = MAX_N
     try:
         root = etree.fromstring(clean, _PARSER)
     except (etree.XMLSyntaxError, ValueError, AssertionError) as error:
-        with _readable_errors():
+        with _readable_errors(clean):
             if not _is_undeclared_prefix(error):
                 raise
             root = etree.fromstring(_with_declared_prefixes(clean), _PARSER)
@@ -237,7 +241,7 @@ class StreamedDocument:
         """End the document. Raises :class:`UnreadableError` for an incomplete document."""
         self._parse((self._transcoder or self._begin()).feed(b"", final=True))
         self._parse_clean(self._held[: _before_stray_ends(self._held)])
-        with _readable_errors():
+        with _readable_errors(self._head):
             try:
                 self._parser.close()
             except etree.XMLSyntaxError as error:
@@ -259,7 +263,7 @@ class StreamedDocument:
         self._transcoder = Transcoder(head, self._charset)
         clean, name = _start_of_document(self._transcoder.feed(head))
         if not name:
-            raise unreadable("the answer is not XML: it does not begin with an element")
+            raise unreadable(f"the answer is not XML{_beginning(head)}")
         self._may_have_stray_end = name.lower() != b"xml"
         root = name.decode("utf-8", "replace")
         self._parser = etree.XMLPullParser(
@@ -276,7 +280,7 @@ class StreamedDocument:
         self._parse_clean(clean)
 
     def _parse_clean(self, clean: bytes) -> None:
-        with _readable_errors():
+        with _readable_errors(self._head):
             self._parser.feed(clean)
         if self._has_ended:
             return
@@ -389,14 +393,21 @@ def too_large(most: int = MAX_BYTES) -> UnreadableError:
     return unreadable(f"the answer is larger than {most // 2**20} MiB", remedy)
 
 
+def _beginning(head: bytes | bytearray) -> str:
+    """Return how an answer begins, for a message."""
+    return f"; it begins with {head[:_SHOWN].decode('utf-8', 'replace')!r}"
+
+
 @contextmanager
-def _readable_errors() -> Iterator[None]:
+def _readable_errors(head: bytes | bytearray) -> Iterator[None]:
     try:
         yield
     except etree.XMLSyntaxError as error:
-        raise unreadable(f"the answer is incomplete or not XML: {error.msg}") from None
+        raise unreadable(
+            f"the answer is incomplete or not XML: {error.msg}{_beginning(head)}"
+        ) from None
     except (ValueError, AssertionError) as error:
-        raise unreadable(f"the answer cannot be read as XML: {error}") from None
+        raise unreadable(f"the answer cannot be read as XML: {error}{_beginning(head)}") from None
 
 
 def _is_undeclared_prefix(error: Exception) -> bool:
