@@ -49,7 +49,7 @@ nightly: ok: 1 job ok, 12 targets changed
   prepare  ok  0 s  12 changed, 3 unchanged; 1 thing was changed outside
 prepare: oslo/NEWS: PROMO 002 changed outside: field comment "CALL THE DESK
   BEFORE AIR"
-→ for details: msauto history RUN
+→ for details: msauto history RUN --state-dir state
 """,
     "Wednesday": """\
 nightly: failed: 1 of 1 job not ok; 9 of 14 targets written
@@ -60,8 +60,8 @@ nightly: failed: 1 of 1 job not ok; 9 of 14 targets written
         → start the server, or correct its `url`
     changed: 4 on oslo, 5 on tromso
 prepare: tromso/NEWS: Long Film changed outside by kari: marker uid 1 moved
-→ for details: msauto history RUN, msauto history RUN
-→ to run these jobs again: msauto batch run batch.yml --failed
+→ for details: msauto history RUN --state-dir state, msauto history RUN --state-dir state
+→ to run these jobs again: msauto batch run batch.yml --failed --state-dir state
 """,
     "Thursday": """\
 nightly: failed: 1 of 1 job not ok; 12 of 13 targets written
@@ -74,8 +74,8 @@ nightly: failed: 1 of 1 job not ok; 12 of 13 targets written
           or 'PROMO 001'? Else correct the title, or write `missing: skip`
     changed: 4 on oslo, 5 on bergen, 3 on tromso
 prepare: bergen/NEWS: Long Film changed outside: link Playout/Long Film deleted
-→ for details: msauto history RUN
-→ to run these jobs again: msauto batch run batch.yml --failed
+→ for details: msauto history RUN --state-dir state
+→ to run these jobs again: msauto batch run batch.yml --failed --state-dir state
 """,
     "Friday": """\
 nightly: ok: 1 job ok, 12 targets changed
@@ -88,7 +88,7 @@ nightly: ok: 1 job ok, 13 targets changed
   prepare  ok  10 min  13 changed, 2 unchanged; 1 thing was changed outside; 2
                        attempts
 prepare: tromso/NEWS: Long Film changed outside: segment 2 changed
-→ for details: msauto history RUN, msauto history RUN
+→ for details: msauto history RUN --state-dir state, msauto history RUN --state-dir state
 """,
     "Sunday": """\
 nightly: ok: 1 job ok, 12 targets changed
@@ -98,7 +98,7 @@ nightly: ok: 1 job ok, 12 targets changed
                     the break' now, and the run left title 'Part 2'; it is kept
                     (play.yml:22:9)
 prepare: tromso/NEWS: PROMO 004 changed outside: field comment "HOLD"
-→ for details: msauto history RUN
+→ for details: msauto history RUN --state-dir state
 """,
 }
 """The summary of each night."""

@@ -430,7 +430,7 @@ def test_a_plan_of_few_targets_does_not_read_a_large_memory(
         memory = ledger.plan_memory()
         assert isinstance(memory, PlanMemory)
         assert [len(memory.recall(clip)) for clip in clips] == [41] * 40
-        assert memory._known == {}
+        assert memory._rows_of_databases == {}
 
 
 def test_the_roles_of_the_how_to_are_enough(
