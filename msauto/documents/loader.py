@@ -559,6 +559,8 @@ def _explain(error: yaml.MarkedYAMLError, lines: Sequence[str], column: int) -> 
     if "unexpected end of stream" in problem or "quoted scalar" in context:
         return "the closing quote is missing", "add it"
     if "<block end>" in problem or "block mapping" in context or "block collection" in context:
+        if lines[-1][: column - 1].strip(" -"):
+            return "a text follows a complete value", "remove it, or put the whole value in quotes"
         return _wrong_indentation(lines)
     if "<document start>" in problem:
         return "this does not continue the YAML above it", _ONE_VALUE
