@@ -21,6 +21,7 @@ from msauto.circuit_breaker import TargetContact
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import (
     AnotherClipError,
+    DownloadError,
     LedgerError,
     MsautoError,
     NotSentError,
@@ -354,7 +355,10 @@ class TargetExecutor:
             answer = await self._server.sender.fetch(request, progress)
         except Exception as error:  # noqa: BLE001 - after any error the file is not complete
             contact.failed(error, "download")
-            return states.Failed(one_line(error), getattr(error, "status", None))
+            message = one_line(error)
+            if isinstance(error, DownloadError):
+                message += f"\n  → {error.remedy}"
+            return states.Failed(message, getattr(error, "status", None))
         contact.answered()
         self._memory.downloaded(index, answer.sha256)
         return states.Accepted(answer.status)

@@ -1,7 +1,7 @@
 """One runner for ``tests/cases/remedies``: each remedy is followed to the letter, and then it works.
 
 A case is a world that is wrong. ``tasks`` are those of the only play, ``play`` has more of its keys, and ``files`` are
-beside ``inventory.yml``. ``server`` has more of the block of its server, ``host`` more variables. ``sim`` has switches
+beside ``inventory.yml``, with their ``modes``. ``server`` has more of the block of its server, ``host`` more variables. ``sim`` has switches
 of the simulator, ``faults`` its faults, ``others`` what other users did before. There are ``env`` variables, the time
 ``now``, and commands that ran ``before``. The command (``run``) prints the ``remedy``, letter by letter.
 
@@ -106,6 +106,8 @@ class _World:
         play = {"hosts": "all", "tasks": given.get("tasks", []), **given.get("play", {})}
         self._desk.write("play.yml", [_without_empty(play)])
         self._write_files(given.get("files", {}))
+        for name, mode in given.get("modes", {}).items():
+            Path(self._desk.folder, name).chmod(int(mode, 8))
 
     def _write_files(self, files: Given) -> None:
         for name, content in files.items():
