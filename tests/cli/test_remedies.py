@@ -1,9 +1,10 @@
 """One runner for ``tests/cases/remedies``: each remedy is followed to the letter, and then it works.
 
 A case is a world that is wrong. ``tasks`` are those of the only play, ``play`` has more of its keys, and ``files`` are
-beside ``inventory.yml``, with their ``modes``. ``server`` has more of the block of its server, ``host`` more variables. ``sim`` has switches
-of the simulator, ``faults`` its faults, ``others`` what other users did before. There are ``env`` variables, the time
-``now``, and commands that ran ``before``. The command (``run``) prints the ``remedy``, letter by letter.
+beside ``inventory.yml``, with their ``modes``. ``server`` has more of the block of its server, ``host`` more variables.
+``sim`` has switches of the simulator, ``faults`` its faults, ``others`` what other users did before. There are ``env``
+variables, the time ``now``, and commands that ran ``before``. The command (``run``) prints the ``remedy``, letter by
+letter.
 
 ``then`` is the same world as its user has it who followed the remedy: the command works. ``$RUN`` is the run that the
 remedy names. Where a remedy names several ways, ``then`` is a list, and each begins with the world as it was. Keys of
