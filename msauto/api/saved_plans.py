@@ -18,11 +18,11 @@ from msgspec import structs
 
 from msauto.api.options import OPTIONS
 from msauto.codec import parse_json
-from msauto.errors import InputError, MsautoError, Problem, SourceLocation
+from msauto.errors import InputError, MsautoError
 from msauto.file_access import find_repository
 from msauto.file_writing import write_file
 from msauto.model.plan import InputHash, Plan, PlanOptions
-from msauto.planning.saved_plan import plan_document, plan_from_json
+from msauto.planning.saved_plan import invalid_plan, plan_document, plan_from_json
 from msauto.playbook.input_files import Files, kept_path
 from msauto.primitives.iso_times import parse_datetime
 from msauto.report.json import dump_document
@@ -45,9 +45,9 @@ def read_plan_file(path: str) -> Plan:
     try:
         data = parse_json(Path(path).read_bytes(), object_pairs_hook=_without_duplicates)
     except OSError as error:
-        raise _invalid(path, f"cannot read the file: {error.strerror}") from error
+        raise invalid_plan(path, f"cannot read the file: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise _invalid(path, f"this is neither a playbook nor a plan: {error}") from error
+        raise invalid_plan(path, f"this is neither a playbook nor a plan: {error}") from error
     return plan_from_json(data, path=path)
 
 
@@ -102,11 +102,13 @@ def open_plan_file(paths: Sequence[str], given: PlanOptions) -> tuple[Plan, Plan
     """
     path = paths[0]
     if len(paths) > 1:
-        raise _invalid(path, "a saved plan is applied alone", "name either the plan or playbooks")
+        raise invalid_plan(
+            path, "a saved plan is applied alone", "name either the plan or playbooks"
+        )
     plan = read_plan_file(path)
     if not (plan.options.playbooks or plan.options.undo):
         why = "the plan was made from data, and names no playbook to make it again"
-        raise _invalid(path, why, "apply it in the program that made it: msauto.apply(plan)")
+        raise invalid_plan(path, why, "apply it in the program that made it: msauto.apply(plan)")
     base = find_repository(Path()) or Path.cwd()
     beside = find_repository(Path(path).parent)
     names = plan.options.playbooks or plan.options.inventories
@@ -125,19 +127,19 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path) 
         value = option.fixed and getattr(given, option.field)
         if value and value != getattr(kept, option.field):
             message = f"{option.names[-1]} cannot change a saved plan"
-            raise _invalid(path, message, "make the plan again with this flag")
+            raise invalid_plan(path, message, "make the plan again with this flag")
     variables = _variables_again(kept, given, path)
     is_elsewhere = bool(given.inventories) or given.server is not None
     if not is_elsewhere and kept.server is not None:
         message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
         flags = [f"-i {inventory}" for inventory in kept.inventories]
         flags.append(f"--server {kept.server}")
-        raise _invalid(path, message, f"give it again: {' '.join(flags)}")
+        raise invalid_plan(path, message, f"give it again: {' '.join(flags)}")
     if kept.config is not None and given.config is None:
         message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
-        raise _invalid(path, message, f"give it again: --config {kept.config}")
+        raise invalid_plan(path, message, f"give it again: --config {kept.config}")
     if not _is_instant(kept.now):
-        raise _invalid(path, f"`now` is {kept.now!r}, which is not a time with an offset")
+        raise invalid_plan(path, f"`now` is {kept.now!r}, which is not a time with an offset")
     place = partial(_placed, path=path, base=base)
     playbooks = tuple(map(place, kept.playbooks))
     inventories = given.inventories
@@ -171,7 +173,7 @@ def _variables_again(kept: PlanOptions, given: PlanOptions, path: str) -> Sequen
             message = (
                 f"the plan was made with -e {text}, and holds no secret or template of its own"
             )
-            raise _invalid(path, message, "give it again with -e")
+            raise invalid_plan(path, message, "give it again with -e")
         if not is_hidden and text not in given.extra_vars:
             variables.append(text)
     return variables
@@ -186,7 +188,7 @@ def _placed(name: str, *, path: str, base: Path, flag: str = "") -> str:
             if flag
             else "apply the playbooks themselves: msauto apply PLAYBOOK"
         )
-        raise _invalid(
+        raise invalid_plan(
             path, f"the plan names {name}, which is outside of the repository {base}", remedy
         )
     working_folder = find_repository(Path()) or Path.cwd()
@@ -220,9 +222,3 @@ def changed_inputs(plan: Plan, base: Path, settings: InputHash | None) -> Iterat
         yield f"{plan.settings.path} is missing"
     elif settings.sha256 != plan.settings.sha256:
         yield f"{plan.settings.path} has changed"
-
-
-def _invalid(
-    path: str, message: str, remedy: str = "make a plan with `msauto plan --out FILE`"
-) -> InputError:
-    return InputError([Problem(message, SourceLocation(path), remedy, kind="plan-file")])

@@ -88,8 +88,8 @@ class SurveyContext(Struct, frozen=True):
 
     ``protection`` also takes the links of assets that are deleted or lose something: folders are protected, too.
     ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
-    left something pending for, ``told`` those of them that a target is; ``forget`` treats that as settled. What was
-    made before ``overdue`` would show by now. ``answers`` is how this server reports XMP fields.
+    left something pending for, ``pending_of_targets`` those of them that a target is; ``forget`` treats that as
+    settled. What was made before ``overdue`` would show by now. ``answers`` is how this server reports XMP fields.
     ``left_out`` is what tasks ask of this server that the plan leaves out.
     ``secrets`` are those known so far. ``choice`` narrows the run to some targets. ``similar`` finds live
     titles for errors. ``notify`` receives the progress.
@@ -101,7 +101,7 @@ class SurveyContext(Struct, frozen=True):
     protection: Protection = field(default_factory=Protection)
     hash_file: HashFile | None = None
     pending: frozenset[tuple[str, str]] = frozenset()
-    told: set[tuple[str, str]] = field(default_factory=set)
+    pending_of_targets: set[tuple[str, str]] = field(default_factory=set)
     forget: bool = False
     overdue: str = ""
     answers: XmpAnswers = field(default_factory=XmpAnswers)
@@ -148,22 +148,22 @@ class AssetSurvey:
         if not declared and not unknown and not pending:
             return self._skipped("when", *self._finder.warnings)
         clip = await self._layers.clip()
-        here, away = await self._finder.divide(declared)
-        missing = await self._check_missing(away, unknown)
-        if clip is None or (not here and not pending):
+        for_clip, for_missing = await self._finder.divide(declared)
+        missing = await self._check_missing(for_missing, unknown)
+        if clip is None or (not for_clip and not pending):
             if not declared and not unknown:
                 return self._skipped("when", *self._finder.warnings)
-            warnings = tuple(self._warnings_of_missing(missing, away, unknown))
+            warnings = tuple(self._warnings_of_missing(missing, for_missing, unknown))
             if missing is None:
                 return SurveyedTarget("unchanged", warnings=warnings)
             return SurveyedTarget("skipped", warnings=warnings, skipped=missing)
         self._group = self._finder.named()
-        self._finder.check_aliases(here)
+        self._finder.check_aliases(for_clip)
         for member in self._group.members:
             self._layers.depends_on.update(member.depends_on)
             for name in member.listed:
                 self._layers.depends_on.add(f"fact {name}")
-        outcome = await self._compare(clip, here)
+        outcome = await self._compare(clip, for_clip)
         unread = [f"{clip.title}: {warning}" for warning in clip.asset.warnings]
         outcome.warnings = (*self._finder.warnings, *unread, *outcome.warnings)
         return outcome
@@ -174,17 +174,17 @@ class AssetSurvey:
     def _warnings_of_missing(
         self,
         missing: SkippedTarget | None,
-        away: Sequence[Declared],
+        for_missing: Sequence[Declared],
         unknown: Sequence[IntentGroupMember],
     ) -> Iterator[str]:
         """Yield the warnings of a clip that is missing: those of its tasks, else that it is gone, or renamed."""
         yield from self._finder.warnings
-        told: dict[str, None] = {}
-        for member in (*(member for member, _ in away), *unknown):
+        warnings: dict[str, None] = {}
+        for member in (*(member for member, _ in for_missing), *unknown):
             if member.intent.if_missing:
-                told[member.intent.if_missing] = None
-        yield from told
-        if missing is None or told:
+                warnings[member.intent.if_missing] = None
+        yield from warnings
+        if missing is None or warnings:
             return
         if missing.reason == "gone":
             yield f"{missing.name}: {_gone(missing)}"
@@ -257,20 +257,20 @@ class AssetSurvey:
         return None
 
     async def _check_missing(
-        self, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]
+        self, for_missing: Sequence[Declared], unknown: Sequence[IntentGroupMember]
     ) -> SkippedTarget | None:
         """Return why the asset is skipped, if it is missing; ``None``: it is to be absent, or it is there.
 
         Raises ``PlanningError`` for a task that wants it to be there.
         """
         found: SkippedTarget | None = None
-        if not away and not unknown:
+        if not for_missing and not unknown:
             return None
         database = self._group.database
         if not await self._reader.has_database(database):
             source = self._group.members[0].intent.source
             raise await not_found(self._reader, self._context.server, "database", database, source)
-        for member, desired in (*away, *((member, None) for member in unknown)):
+        for member, desired in (*for_missing, *((member, None) for member in unknown)):
             absent, missing = member.intent.absent, member.intent.missing
             if isinstance(desired, DesiredAsset):
                 absent = absent or not desired.present
@@ -341,11 +341,11 @@ class AssetSurvey:
 
     # Comparing ---------------------------------------------------------------------------------------------------
 
-    async def _compare(self, clip: FoundClip, here: Sequence[Declared]) -> SurveyedTarget:
+    async def _compare(self, clip: FoundClip, for_clip: Sequence[Declared]) -> SurveyedTarget:
         """Compare the clip with what its tasks declare, and plan the difference and its handlers."""
         declared: list[DesiredAsset] = []
         runs: list[DesiredOperation] = []
-        for _, part in here:
+        for _, part in for_clip:
             if isinstance(part, DesiredAsset):
                 declared.append(part)
             elif isinstance(part, DesiredOperation):
@@ -355,7 +355,7 @@ class AssetSurvey:
             return self._skipped("unfinalized")
         entries = None
         if desired is not None and not desired.present:
-            chosen = tuple([member.entry for member, _ in here if member.entry is not None])
+            chosen = tuple([member.entry for member, _ in for_clip if member.entry is not None])
             entries = await check_deletion(
                 self._reader, self._group.database, clip, chosen, desired
             )
@@ -371,13 +371,13 @@ class AssetSurvey:
             stays = self._stays(plan, recalled, entries, desired.source)
         if stays:
             return SurveyedTarget("kept", None, tuple(builder.warnings), settled)
-        await self._plan_changes(plan, here, declared, desired, runs)
-        if not await self._plan_handlers(plan, here, desired):
+        await self._plan_changes(plan, for_clip, declared, desired, runs)
+        if not await self._plan_handlers(plan, for_clip, desired):
             left_out = self._skipped("left out", *builder.warnings)
             left_out.settlements = settled
             return left_out
         settlements = (*settled, *adopted(plan, recalled.kept, recalled.target))
-        if not builder.changes and (builder.is_in_doubt or not here):
+        if not builder.changes and (builder.is_in_doubt or not for_clip):
             reason: SkipReason = "left out" if builder.is_in_doubt else "when"
             unwanted = self._skipped(reason, *builder.warnings)
             unwanted.settlements = settlements
@@ -418,7 +418,7 @@ class AssetSurvey:
     async def _plan_changes(
         self,
         plan: PlanContext,
-        here: Sequence[Declared],
+        for_clip: Sequence[Declared],
         declared: Sequence[DesiredAsset],
         desired: DesiredAsset | None,
         runs: Sequence[DesiredOperation],
@@ -432,7 +432,7 @@ class AssetSurvey:
         if declared and self._group.protecting:
             reads = any(losses(changes))
             kept = await protected(
-                self._group.protecting, self._layers, self._finder, here, reads=reads
+                self._group.protecting, self._layers, self._finder, for_clip, reads=reads
             )
             check_protected(plan, declared, kept)
         home = None
@@ -511,7 +511,9 @@ class AssetSurvey:
             forget=context.forget,
             overdue=context.overdue,
         )
-        context.told.update([(kept.database, kept.name) for kept in recalled.kept.values()])
+        context.pending_of_targets.update(
+            [(kept.database, kept.name) for kept in recalled.kept.values()]
+        )
         return recalled
 
     async def _plan_context(
@@ -611,7 +613,7 @@ class AssetSurvey:
         return [ASPECTS[aspect].needs(keys) for aspect, keys in asked.items()]
 
     async def _plan_handlers(
-        self, plan: PlanContext, here: Sequence[Declared], desired: DesiredAsset | None
+        self, plan: PlanContext, for_clip: Sequence[Declared], desired: DesiredAsset | None
     ) -> bool:
         """Plan the handlers that are due; what two of them run on this target, only once.
 
@@ -622,7 +624,7 @@ class AssetSurvey:
             known += member.intent.notify
         if not known and not plan.memory:
             return True
-        declared = [(member.intent.notify, part) for member, part in here]
+        declared = [(member.intent.notify, part) for member, part in for_clip]
         due = due_handlers(known, declared, desired, plan.builder.changes, plan.memory)
         deletes = desired is not None and not desired.present
         planned: set[tuple[str, str, str]] = set()

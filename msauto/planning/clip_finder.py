@@ -221,15 +221,15 @@ class ClipFinder:
         for member, desired in (*declared, *renaming):
             if isinstance(desired, DesiredAsset) and desired.present and former_titles(member):
                 renames = True
-        here: list[Declared] = []
-        away: list[Declared] = []
+        for_clip: list[Declared] = []
+        for_missing: list[Declared] = []
         for member, desired in declared:
             is_here = self._is_for_clip(member, desired, renames=renames)
             if is_here and not await self._is_gone(member, desired):
-                here.append((member, self._renamed(member, desired)))
+                for_clip.append((member, self._renamed(member, desired)))
             else:
-                away.append((member, desired))
-        return here, away
+                for_missing.append((member, desired))
+        return for_clip, for_missing
 
     async def _is_gone(self, member: IntentGroupMember, desired: Desired) -> bool:
         """Return whether the clip that a member deletes is gone, and only another one of that title left.

@@ -156,13 +156,13 @@ async def protected(
     protecting: Sequence[IntentGroupMember],
     layers: Layers,
     finder: ClipFinder,
-    here: Sequence[Declared],
+    for_clip: Sequence[Declared],
     *,
     reads: bool,
 ) -> list[DesiredAsset]:
     """Return what the tasks that are left out declare for the clip; one that is in error declares nothing.
 
-    ``here`` is what the plan declares for it. Without ``reads``, what needs more than was read declares nothing.
+    ``for_clip`` is what the plan declares for it. Without ``reads``, what needs more than was read declares nothing.
     """
     declared: list[DesiredAsset] = []
     warnings, used_before = finder.warnings, set(layers.depends_on)
@@ -181,7 +181,7 @@ async def protected(
             desired = await evaluate(member.intent.evaluate)
             if desired is None:
                 continue
-            mine, _ = await finder.divide([(member, desired)], renaming=here)
+            mine, _ = await finder.divide([(member, desired)], renaming=for_clip)
             for _, part in mine:
                 if not isinstance(part, DesiredAsset):
                     continue

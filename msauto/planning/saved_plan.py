@@ -106,21 +106,21 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:
     """Read the JSON value of a plan file. Raises ``InputError`` for anything but a plan as we write it."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise _refuse(path, f"not a plan: `format` is not {FORMAT!r}", _REMEDY)
+        raise invalid_plan(path, f"not a plan: `format` is not {FORMAT!r}", _REMEDY)
     if data.get("version") != VERSION:
         message = (
             f"the plan has version {data.get('version')!r}; this msauto reads version {VERSION}"
         )
-        raise _refuse(path, message, "apply it with the msauto that made it, or make it again")
+        raise invalid_plan(path, message, "apply it with the msauto that made it, or make it again")
     for key in ("result", "problems"):
         if key in data:
-            raise _refuse(
+            raise invalid_plan(
                 path, f"this is the output of `msauto apply`, not a plan: it has `{key}`", _REMEDY
             )
     try:
         document = from_json(PlanDocument, data)
     except ValueError as error:
-        raise _refuse(path, str(error), _REMEDY) from None
+        raise invalid_plan(path, str(error), _REMEDY) from None
     counts = {name: getattr(document.summary, name) for name in COUNTS}
     return Plan(**{name: getattr(document, name) for name in _SHARED}, **counts)
 
@@ -148,7 +148,10 @@ def plan_schema() -> dict[str, Any]:
     return schema_document("msauto plan", document, parts)
 
 
-def _refuse(path: str, message: str, remedy: str) -> InputError:
+def invalid_plan(
+    path: str, message: str, remedy: str = "make a plan with `msauto plan --out FILE`"
+) -> InputError:
+    """Return the error of a plan file."""
     return InputError([Problem(message, SourceLocation(path), remedy, kind="plan-file")])
 
 

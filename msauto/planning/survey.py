@@ -132,7 +132,7 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
 async def _untold(context: SurveyContext) -> SurveyedTarget:
     """Return what runs left pending for clips that no target is: others may have renamed them."""
     untold = SurveyedTarget("skipped")
-    for database, title in sorted(context.pending - context.told):
+    for database, title in sorted(context.pending - context.pending_of_targets):
         for record in context.memory.clips_of(context.server.name, database, title):
             recalled = await recall(
                 context.memory, record.target, forget=context.forget, overdue=context.overdue

@@ -341,10 +341,10 @@ def _print_outcomes(details: RunDetails, layout: Layout) -> None:
     more = len(outside) - _MOST_OUTSIDE
     if more > 0:
         outside[_MOST_OUTSIDE:] = [f"… and {more} more"]
-    told = [*loss_lines(losses_of(changed)), *outside]
-    if told:
-        told.append("")
-    shown = render_lines(map(listing, told), layout)
+    notes = [*loss_lines(losses_of(changed)), *outside]
+    if notes:
+        notes.append("")
+    shown = render_lines(map(listing, notes), layout)
     print_result(
         (*render_outcomes(details.result, layout), *shown, "→ for each request: add -v\n\n")
     )
