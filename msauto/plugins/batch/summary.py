@@ -67,6 +67,8 @@ _WORDS: Final = (
 )
 _MISSED: Final = 3
 """How many missed starts have a line each."""
+_MOST_WARNINGS: Final = 10
+"""How many warnings of a job are shown."""
 _WIDEST: Final = 40
 """The widest column before the details of a job, below which they go on."""
 _MOST_TARGETS: Final = 5000
@@ -141,13 +143,19 @@ def summarize_job(job: JobResult) -> JobSummary:
 
 
 def _advice_on(job: JobResult) -> Iterator[str]:
-    """Yield what to do about a job, what its first warning lists, and why targets are not begun."""
+    """Yield what to do about a job, its warnings after the first line of them, and why targets are not begun."""
     for line in job.remedy.splitlines():
         yield visible(f"→ {line}")
-    for warning in job.warnings[:1]:
-        for line in warning.splitlines()[1:]:
+    for number, warning in enumerate(job.warnings[:_MOST_WARNINGS]):
+        first, *more = warning.splitlines()
+        if number:
+            yield visible(f"warning: {first}")
+        for line in more:
             sign = "" if line.startswith(" ") else "→ "
             yield visible(f"{sign}{line.strip()}")
+    left = len(job.warnings) - _MOST_WARNINGS
+    if left > 0:
+        yield f"and {plural(left, 'more warning')}"
     written, wanted = job.written
     waiting = wanted - written - sum(cause.count for cause in job.causes)
     if job.causes and waiting > 0 and job.outcome == "failed":

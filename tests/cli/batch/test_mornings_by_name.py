@@ -323,3 +323,18 @@ def test_a_refused_job_without_deletions_has_its_reason_in_the_week(night: Desk)
     night.write("msauto.toml", 'inventory = "inventory.yml"\n[limits]\nrequests = 0\n')
     assert run(night).code == 4
     assert "tonight refused: the plan sends 1 request" in week_in(run(night).out)
+
+
+def test_what_stays_because_others_changed_it_is_named(night: Desk, sim: Simulator) -> None:
+    titles = ["EP001", "EP002"]
+    for comment in "xy":
+        fields = {"comment": comment}
+        asset = {"title": "{{ item }}", "fields": fields}
+        night.play({"asset": asset, "loop": titles, "outside": "keep"})
+        said = run(night)
+        for title in titles:
+            sim.state.clip(title).home.fields["comment"] = "theirs"
+    assert said.code == 0
+    for title in titles:
+        assert f"studio-a: {title}: field comment was changed outside" in said.out, said.out
+        assert f"studio-a: {title}: field comment was changed outside" in page(night)
