@@ -92,8 +92,13 @@ def match(
         for handle in handles_of(value):
             by_handle[handle][key] = value
     absent = [item for item in items if not item.present]
-    removed_keys = {item.key for item in absent}
-    paired = _pair(present, by_handle, misses, explicit - removed_keys, removed_keys, prefix)
+    removed_keys: dict[str | None, bool] = {}
+    for item in absent:
+        named_live = live.get(item.key or "")
+        is_as_named = named_live is not None and not misses(item.named, named_live)
+        removed_keys[item.key] = is_as_named
+    desired_keys = explicit - removed_keys.keys()
+    paired = _pair(present, by_handle, misses, desired_keys, removed_keys, prefix)
     index_of_key = {item.key: index for index, item in enumerate(present)}
     for key in live:
         if key in index_of_key:
@@ -146,12 +151,13 @@ def _pair(
     by_handle: ItemsByHandle,
     misses: Misses,
     claimed_keys: set[str | None],
-    removed_keys: Collection[str | None],
+    removed_keys: Mapping[str | None, bool],
     prefix: str,
 ) -> dict[int, str]:
     """Pair what shares the surest handle, and of that what differs least; return keys by the index of their item.
 
-    ``claimed_keys`` are the keys of which tasks desire that item, ``removed_keys`` those that tasks remove.
+    ``claimed_keys`` are the keys of which tasks desire that item, ``removed_keys`` those that tasks remove: whether the
+    live item is as they name it.
     """
     paired: dict[int, str] = {}
     for rank in range(max([len(item.handles) for item in present], default=0)):
@@ -169,7 +175,7 @@ def _pair(
             for other in candidates[index]:
                 if other != key and other not in claimed_keys and other not in removed_keys:
                     others.append(other)
-            if others and rank == 0 and (fit.missed or fit.is_removed):
+            if others and rank == 0 and (fit.missed or removed_keys.get(key)):
                 raise _refuse_several(present[index], [key, *others], prefix)
             paired[index] = key
             claimed_keys.add(key)

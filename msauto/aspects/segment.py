@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -111,22 +110,16 @@ class Segments(SegmentArguments):
     def _follow_numbers(self, context: PlanContext) -> None:
         """Give what is remembered of segments the numbers that their starts have now; others may have shifted them."""
         left = self.left(context)
-        numbers_at = defaultdict[Json, list[str]](list)
+        start_of: dict[str, Json] = {}
         for number, value in (part_of(self, context.live) or {}).items():
-            numbers_at[each_of(value)[0].get("start")].append(number)
+            start_of[number] = each_of(value)[0].get("start")
+        number_at = {start: number for number, start in start_of.items()}
         memory, settled = context.memory, context.builder.settled
         known: Item = {}
         for number, (was, _) in left.items():
             start = was.get("start")
-            numbers = numbers_at[start]
-            now = f"at {start}"  # no segment is there
-            if number in numbers:
-                now = number
-            elif numbers:
-                now = numbers[0]
-            if now in numbers:
-                numbers.remove(now)
-            if now == number:
+            now = number_at.get(start, f"at {start}")  # else no segment is there
+            if number == now or start_of.get(number) == start:
                 continue
             for prefix in (LEFT, MADE, ""):
                 item = f"{prefix}{self.name}:{number}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -145,13 +144,14 @@ def with_digests(
     names = sorted(depends_on)
     snapshot = snapshot_with_facts(live, names)
     values = {name: named_in(snapshot, name) for name in names}
-    changed = defaultdict[str, set[str]](set)
+    changed: dict[str, set[str]] = {}
     for excluded, _ in target.unwanted:
-        changed[excluded].clear()
+        if snapshot.get(excluded):
+            changed[excluded] = set()
     known_before: list[tuple[Thing, Json]] = []
     for request in target.requests:
         for effect in request.effects:
-            changed[effect.aspect].add(effect.key)
+            changed.setdefault(effect.aspect, set()).add(effect.key)
             known_before.append((effect.thing, effect.before))
     others: dict[str, Any] = {}
     digests: dict[str, str] = {}
