@@ -198,9 +198,11 @@ class RssItems(ListAspect):
     ) -> Sequence[ListItem]:
         """Return what the tasks ask of each item; refuse what may be on air although nothing shows as it."""
         items = super()._resolved(context, desired, live)
-        named = {item.key for item in items}
-        nobodys = {key: value for key, value in live.items() if key not in named}
-        files = _LiveFiles(nobodys, context.server.dialect)
+        staying: dict[str, Item] = {}
+        if not desired.exactly:
+            named = {item.key for item in items}
+            staying = {key: value for key, value in live.items() if key not in named}
+        files = _LiveFiles(staying, context.server.dialect)
         for item in items:
             if not item.present and not context.required_live:
                 self._check_gone(context, item, live, files)

@@ -102,8 +102,7 @@ def changed_by_others(
     if recalled.title and not same_text(recalled.title, title):
         changed["title"] = None
     for entry in entries:
-        was = recalled.titles.get(entry.link_id) if entry.link_id is not None else None
-        if was is not None and not same_text(was, entry.title):
+        if not same_text(recalled.titles.get(entry.link_id, entry.title), entry.title):
             changed["title"] = None
     snapshot = snapshot_of(live)
     for (name, key), left, _ in things_left(recalled.items):

@@ -78,7 +78,7 @@ async def recall(
         items = record.items
         if is_its_entry:
             recalled.target = kept
-        if is_sure:
+        if is_sure and kept.clip.link_id is not None:
             recalled.titles[kept.clip.link_id] = kept.name
         if not is_its_entry and is_gone is not None:
             is_of_others = not await is_gone(kept)
