@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,15 @@ def check_python(block: Block, following: Block | None, running: Session) -> Non
         assert alike(following.body, printed), f"{block}: it prints\n{printed}"
     else:
         assert not printed, f"{block}: prints what the page does not show: {printed}"
+
+
+@pytest.mark.scale
+def test_mypy_accepts_the_test_of_a_user(tmp_path: Path) -> None:
+    (block,) = [each for each in all_blocks("python") if each.file == "test_news.py"]
+    (tmp_path / "test_news.py").write_text(block.body, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", "test_news.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 WITHOUT_PLUGINS = [block for block in all_blocks("yaml") if block.page.name != "write-a-plugin.md"]
