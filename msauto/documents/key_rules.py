@@ -95,8 +95,10 @@ def any_of(sets: tuple[tuple[str, ...], ...], message: str, remedy: str = "") ->
     """Require at least one of these sets of keys, complete."""
 
     def broken(given: Given) -> Iterator[BrokenRule]:
-        if not any(given.keys() >= set(keys) for keys in sets):
-            yield BrokenRule(message, remedy, lacks=True)
+        for keys in sets:
+            if given.keys() >= set(keys):
+                return
+        yield BrokenRule(message, remedy, lacks=True)
 
     required = [{"required": list(keys)} for keys in sets]
     return KeyRule(broken, {"anyOf": required})

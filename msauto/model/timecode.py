@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -127,7 +126,7 @@ def _why_invalid(text: str) -> str:
 
 def nominal_rate(rate: Fraction) -> int:
     """Return the frames per second that a time code counts: 30 for 30000/1001."""
-    return ceil(rate)
+    return -(-rate.numerator // rate.denominator)
 
 
 def show_rate(rate: Fraction) -> str:

@@ -8,7 +8,7 @@ largest size, so that no operation takes long, and the clock is read between two
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence
 from contextvars import ContextVar, copy_context
 from fractions import Fraction
 from typing import Any
@@ -90,29 +90,33 @@ def each(items: Iterable[Any]) -> Iterator[Any]:
         yield item
 
 
-def size_of(value: Any, limit: int, operation: str = "a value", depth: int = 0) -> int:
+def size_of(value: Any, limit: int, operation: str = "a value") -> int:
     """Return the size of a value with all that is in it; raises if it is too large. Facts are not read for it."""
-    size = 20
-    if isinstance(value, str):
-        size += len(value)
-    elif type(value).__name__ == "Namespace":
-        # Of Jinja2, which is not imported before the first template.
-        raise TemplateFunctionError("a namespace is not a value", "use its attributes")
-    elif isinstance(value, list | tuple | range) or type(value) is dict:
-        if depth > MAX_DEPTH:
-            raise _too_long("lists in lists", MAX_DEPTH)
+    size = 0
+    level = [value]
+    for _ in range(MAX_DEPTH + 2):
+        below: list[Any] = []
+        for part in level:
+            items: Sequence[Any] = ()
+            size += 20
+            if isinstance(part, str):
+                size += len(part)
+            elif type(part) is dict:
+                items = (*part, *part.values())
+            elif isinstance(part, list | tuple | range):
+                items = part
+            elif type(part).__name__ == "Namespace":  # of Jinja2, which may not be imported yet
+                raise TemplateFunctionError("a namespace is not a value", "use its attributes")
+            elif isinstance(part, Mapping):
+                size += 10_000  # not read, so not known
+            if size + 20 * (len(below) + len(items)) > limit:  # before they are held
+                raise _too_long(operation, limit)
+            below += items
+        if not below:
+            return size
         spend()
-        items = (*value, *value.values()) if isinstance(value, dict) else value
-        for item in items:
-            if type(item) is str:
-                size += 20 + len(item)
-            else:
-                size += size_of(item, limit - size, operation, depth + 1)
-    elif isinstance(value, Mapping):
-        size = 10_000  # not read, so not known
-    if size > limit:
-        raise _too_long(operation, limit)
-    return size
+        level = below
+    raise _too_long("lists in lists", MAX_DEPTH)
 
 
 def made(value: Any, texts: int = 0) -> Any:
