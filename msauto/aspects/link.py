@@ -131,7 +131,9 @@ class Links(ListAspect):
         """Return the links of another entry with its title, which is their default."""
         items = []
         for sourced in part.items:
-            link = structs.replace(sourced.value, title=sourced.value.title or title or ABSENT)
+            link = sourced.value
+            if not link.title:
+                link = structs.replace(link, title=title or ABSENT)
             items.append(structs.replace(sourced, value=link))
         return structs.replace(part, items=tuple(items))
 

@@ -10,7 +10,7 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from sys import intern
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from msgspec import Struct, field, structs
 from pydantic import TypeAdapter
@@ -532,12 +532,11 @@ class Markers(ListAspect):
                 )
         if not has_profanity:
             return
-        before = {*_alone(part_of(self, context.live) or {})}
-        for marker in _alone(after()[self.name]):
-            if marker not in before:
-                frame, track, _ = marker
-                other = _END if track == _START else _START
-                yield f"{track} at frame {frame} has no {other} ({touched[0].source.place})"
+        before = {*_unpaired(part_of(self, context.live) or {})}
+        for mark in _unpaired(after()[self.name]):
+            if mark not in before:
+                other = _END if mark.track == _START else _START
+                yield f"{mark.track} at frame {mark.frame} has no {other} ({touched[0].source.place})"
 
     def shown(self, change: Change) -> Shown:
         """Return a change by its track, and its uid if it has one: its position is a value."""
@@ -603,27 +602,32 @@ def _called(value: Attributes) -> tuple[str, str]:
     return text_of(value.get("track")), plain(text_of(value.get("title")))
 
 
-def _alone(part: Part) -> Iterator[tuple[int, str, str]]:
+class _ProfanityMark(NamedTuple):
+    frame: int
+    track: str
+    uid: str
+
+
+def _unpaired(part: Part) -> Iterator[_ProfanityMark]:
     """Yield the starts that no end follows before the next start, and the ends that follow no start."""
-    marked = []
+    marks = []
     for uid, value in part.items():
         for marker in each_of(value):
             if _is_profanity(marker) and "frame" in marker:
-                marked.append((_frame_of(marker), str(marker["track"]), uid))
-    marked.sort(key=lambda place: (place[0], place[1] == _START))
-    begun: tuple[int, str, str] | None = None
-    for place in marked:
-        is_start = place[1] == _START
-        if is_start and begun is not None:
-            yield begun
-        if is_start:
-            begun = place
-        elif begun is not None:
-            begun = None
-        else:
-            yield place
-    if begun is not None:
-        yield begun
+                marks.append(_ProfanityMark(_frame_of(marker), str(marker["track"]), uid))
+    marks.sort(key=lambda mark: (mark.frame, mark.track == _START))
+    open_start: _ProfanityMark | None = None
+    for mark in marks:
+        if mark.track != _START:
+            if open_start is None:
+                yield mark
+            open_start = None
+            continue
+        if open_start is not None:
+            yield open_start
+        open_start = mark
+    if open_start is not None:
+        yield open_start
 
 
 def _export(part: arguments.ExportedPart, marker: Marker, asset: Asset, *, is_alone: bool) -> None:

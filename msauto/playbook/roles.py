@@ -59,7 +59,7 @@ def role_variables(folder: str, playbook: str, node: SourceNode, files: Files) -
     Its dependencies would run before it, so they are a problem.
     """
     variables: list[Variable] = []
-    for part in ROLE_PARTS[2:]:
+    for part in (*_LEVELS, "meta"):
         if not (path := main_file(folder, part)):
             continue
         files.check_named(path, playbook, node)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msauto.model.plan import Target
 from msauto.model.result import Result
-from msauto.report.plan_view import Block, PlanView, shown_blocks, view_plan
+from msauto.report.plan_view import PlanView, ShownBlocks, shown_blocks, view_plan
 from msauto.report.result_view import ResultView, view_result
 
 
@@ -42,8 +42,8 @@ class PagePart(NamedTuple):
         return self.result.sentence
 
     @property
-    def shown(self) -> tuple[list[Block], int]:
-        """The blocks that are shown, and how many targets are in the others."""
+    def shown(self) -> ShownBlocks:
+        """The blocks that are shown."""
         return shown_blocks(self.view.blocks)
 
 

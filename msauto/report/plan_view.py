@@ -674,8 +674,15 @@ def view_plan(plan: Plan, *, folded: bool = True, keep_going: bool = False) -> P
     )
 
 
-def shown_blocks(blocks: Sequence[Block]) -> tuple[list[Block], int]:
-    """Return the blocks that a reader sees at first, and how many targets are in the others.
+class ShownBlocks(NamedTuple):
+    """The blocks that a reader sees at first, and how many targets are in the others."""
+
+    blocks: list[Block]
+    hidden_targets: int
+
+
+def shown_blocks(blocks: Sequence[Block]) -> ShownBlocks:
+    """Return the blocks that a reader sees at first.
 
     Up to 40 targets are all shown, of more as many as fit in 400 lines. What removes something is always shown.
     """
@@ -691,7 +698,7 @@ def shown_blocks(blocks: Sequence[Block]) -> tuple[list[Block], int]:
             shown.append(block)
         else:
             hidden_targets += len(block.targets)
-    return shown, hidden_targets
+    return ShownBlocks(shown, hidden_targets)
 
 
 def _is_lossy(change: Change) -> bool:

@@ -62,7 +62,7 @@ class ListingReading(xml.StreamedDocument):
         """Return what has been read, after the end of the document."""
         if self._top is None:
             raise xml.unreadable("the answer is not a listing: it has no <StoredTree>")
-        return _collected(_asked_node(self._top, self._database, self._asked), self._asked)
+        return _collected(_node_of_folder(self._top, self._database, self._asked), self._asked)
 
     def take(self, root: xml.Element, size: int, *, has_ended: bool) -> None:
         """Take what has arrived with the next ``size`` bytes, and bound what has not ended."""
@@ -145,16 +145,16 @@ class ListingReading(xml.StreamedDocument):
 # StoredTree itself) is the requested folder; the top Folder has its name; the complete chain from the root leads to it.
 
 
-def _asked_node(tree: FolderNode, database: str, asked: Folder) -> FolderNode:
-    root = _single_child(tree, "") or tree
-    end: FolderNode | None = root
-    for name in asked:
-        end = end and _single_child(end, name)
-    if asked and end is not None:
-        return end
-    if root is not tree:
-        return root
-    top_name = asked[-1] if asked else database
+def _node_of_folder(tree: FolderNode, database: str, folder: Folder) -> FolderNode:
+    nameless = _single_child(tree, "")
+    end_of_chain: FolderNode | None = nameless or tree
+    for name in folder:
+        end_of_chain = end_of_chain and _single_child(end_of_chain, name)
+    if folder and end_of_chain is not None:
+        return end_of_chain
+    if nameless is not None:
+        return nameless
+    top_name = folder[-1] if folder else database
     return _single_child(tree, top_name) or tree
 
 

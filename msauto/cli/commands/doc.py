@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from msgspec import to_builtins
@@ -68,21 +68,26 @@ def _topics() -> dict[str, str]:
     return {**TOPICS, **_LISTS}
 
 
-def _find(name: str) -> ReferenceTopic | tuple[str, Sequence[ReferenceEntry]]:
-    """Return the topic of a module, or a list of entries with its summary; else the entries that have this word."""
+class _EntryList(NamedTuple):
+    summary: str
+    entries: Sequence[ReferenceEntry]
+
+
+def _find(name: str) -> ReferenceTopic | _EntryList:
+    """Return the topic of a module, or a list of entries; else the entries that have this word."""
     if name in TOPICS:
         return module(name)
     from msauto.playbook.templates import reference
 
     for topic in (name, f"{name}s"):
         if topic in _LISTS:
-            return _LISTS[topic], getattr(reference, topic)()
+            return _EntryList(_LISTS[topic], getattr(reference, topic)())
     entries = [*_all_entries()]
     word = re.compile(rf"\b{re.escape(name.removesuffix('s') or name)}", re.IGNORECASE)
     by_name = [entry for entry in entries if word.search(entry.name.partition(": ")[2])]
     found = by_name or [entry for entry in entries if word.search(entry.words)]
     if found:
-        return (
+        return _EntryList(
             "Not a topic, but in these (TOPIC: entry). One topic with all its entries: msauto doc TOPIC",
             found,
         )

@@ -185,12 +185,14 @@ def _exchange(run: str, stopping: bool, answers: Parcel) -> Parcel:
 
 
 def _other_version(
-    worker: str, theirs: tuple[str | None, str], ours: tuple[str, str]
+    worker: str, of_worker: tuple[str | None, str], of_command: tuple[str, str]
 ) -> ClusterError:
-    msauto = f"msauto {theirs[0]}" if theirs[0] else "no msauto"
-    here = f"here are msauto {ours[0]} and Python {ours[1]}"
+    msauto, python = of_worker
+    msauto_here, python_here = of_command
+    has = f"msauto {msauto}" if msauto else "no msauto"
     return ClusterError(
-        f"the Dask worker {worker} has {msauto} and Python {theirs[1]}; {here}",
+        f"the Dask worker {worker} has {has} and Python {python}; "
+        f"here are msauto {msauto_here} and Python {python_here}",
         remedy=_SAME_VERSIONS,
     )
 
@@ -409,9 +411,9 @@ def check_versions(versions: Mapping[str, Any]) -> None:
     """Raise :class:`ClusterError` for a worker with another version, by the answer of ``Client.get_versions``."""
     for address, worker in versions["workers"].items():
         packages = worker["packages"]
-        theirs = packages.get("msauto"), ".".join(packages["python"].split(".")[:2])
-        if theirs != _VERSIONS:
-            raise _other_version(address, theirs, _VERSIONS)
+        of_worker = packages.get("msauto"), ".".join(packages["python"].split(".")[:2])
+        if of_worker != _VERSIONS:
+            raise _other_version(address, of_worker, _VERSIONS)
 
 
 def _can_read(server: ServerSpec, workers: Workers) -> bool:

@@ -142,7 +142,7 @@ class _ShownTargets(Struct):
         """Collect it; pictures are those of the only part of a plan."""
         links = link_ids(target for part in parts for target in part.targets)
         groups = {}
-        blocks = chain.from_iterable(part.shown[0] for part in parts)
+        blocks = chain.from_iterable(part.shown.blocks for part in parts)
         for number, block in enumerate(blocks):
             for target in block.targets:
                 groups[id(target)] = number
