@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from itertools import chain
 from typing import Any, Final, NamedTuple, get_args
 from urllib.parse import quote
 
@@ -123,7 +124,7 @@ def summarize_job(job: JobResult) -> JobSummary:
     if job.outcome == "refused":
         losses = loss_lines(job.losses, _MOST_LOSING)
         status = "refused"
-    named = [Point(status, [line]) for line in losses]
+    named = [Point(status, [*losses])] if job.losses else []
     for skipped in skipped_groups(job.skipped, whole=True):
         status = "gone" if skipped.targets[0].reason == "gone" else "skipped"
         named.append(Point(status, [f"skipped: {skipped.line}"]))
@@ -427,8 +428,8 @@ def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Line]:
                 yield words(f"        {line}", hang=10)
         for line in filter(None, [job.changed, *job.advice]):
             yield words(f"    {line}", hang=8)
-        for point in job.named:
-            yield listing(f"    {' '.join(point.lines)}", hang=8)
+        for line in chain.from_iterable(point.lines for point in job.named):
+            yield listing(f"    {line}", hang=8)
 
 
 def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:
@@ -457,7 +458,7 @@ def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:
         more_data=more_data,
         name="plugins/batch/summary.html.j2",
         summary=summary._replace(notes=(*unread, *summary.notes)),
-        words=(*_WORDS, "locked", "differs"),
+        words=("interrupted", *_WORDS, "locked", "differs"),
         listed={row["job"] for row in more_data} | {part.job for part in parts.values()},
         local_time=lambda time: local_time(time) if time else "",
     )
