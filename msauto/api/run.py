@@ -32,7 +32,7 @@ from msauto.model.events import Notify, PlanningEnded, PlanningStarted, ignore
 from msauto.model.plan import Limits, Plan, Refusal, SkippedTarget
 from msauto.model.ports import Clock
 from msauto.model.result import UNTREATED_NOTE, Result, Untreated
-from msauto.planning.limits import without_a_task, without_forbidden
+from msauto.planning.limits import without_forbidden
 from msauto.planning.saved_plan import stale_targets
 from msauto.playbook.change_windows import DatedFreeze, Freeze, Window, freeze_at, parse_window
 from msauto.playbook.input_files import base_of
@@ -161,10 +161,8 @@ async def _plan(
     settings = inputs.settings
     notify(PlanningStarted(tuple(spec.name for spec in loaded.resolved.specs)))
     plan = await plan_loaded(loaded, ledger, clock, options.limits(settings), notify)
-    if inputs.given.undo:
-        if options.keep_going:
-            plan = without_forbidden(plan, options.limits(settings))
-        plan = structs.replace(plan, refusals=tuple(map(without_a_task, plan.refusals)))
+    if options.keep_going and inputs.given.undo:
+        plan = without_forbidden(plan, options.limits(settings))
     refused = [*plan.refusals]
     if plan.requests:
         refused += options.times(settings).refusals(clock.now())

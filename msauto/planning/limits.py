@@ -12,7 +12,6 @@ from msauto.model.identity import matches
 from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.plan import Change, Limits, Plan, Refusal, Target
 
-_NO_TASK = "remove the task, or "
 EMPTIED = 3
 """Emptying a list of at least this many items needs a flag."""
 
@@ -59,18 +58,11 @@ def without_forbidden(plan: Plan, limits: Limits) -> Plan:
     targets: list[Target] = []
     for target in plan.targets:
         for refusal in forbidden(target, limits):
-            remedy = refusal.remedy.removeprefix(_NO_TASK)
-            error = f"{refusal.code} in msauto.toml: {refusal.limit!r}\n  → {remedy}"
+            error = f"{refusal.code} in msauto.toml: {refusal.limit!r}\n  → {refusal.remedy}"
             target = structs.replace(target, changes=(), requests=(), error=error)
         targets.append(target)
     plan = structs.replace(plan, targets=tuple(targets))
     return structs.replace(plan, refusals=refusals(plan, limits))
-
-
-def without_a_task(refusal: Refusal) -> Refusal:
-    """Return the refusal of an undo, which has no task that could be removed."""
-    remedy = refusal.remedy.replace(_NO_TASK, "leave it out with --keep-going, or ")
-    return structs.replace(refusal, remedy=remedy)
 
 
 def writes(target: Target) -> bool:
@@ -86,7 +78,8 @@ def _forbidden(code: str, globs: Sequence[str], target: Target) -> Iterator[Refu
     names = _names_of(target) if globs else []
     for glob in globs:
         if matches(glob, names):
-            remedy = f"{_NO_TASK}remove {glob!r} from `{code}` in msauto.toml"
+            leave = "remove the task (of an undo: --keep-going leaves it out)"
+            remedy = f"{leave}, or remove {glob!r} from `{code}` in msauto.toml"
             called = f"{target.server} {target.database} {target.name}".strip()
             yield Refusal(code, glob, called, remedy)
             return

@@ -182,14 +182,6 @@ def read_batch(path: str) -> ReadBatch:
     if args is not None:
         batch = _batch_of(args, node, tuple(jobs))
         problems.add(*_schedule_problems(batch.schedule, batch.window, node))
-    metrics = None if args is None else args.metrics
-    if metrics is not None and not metrics.file.endswith(".prom"):
-        remedy = "use a name such as msauto.prom: the node exporter reads no others"
-        problems.add(
-            node.child("metrics", "file").problem(
-                "the metrics file does not end with .prom", remedy
-            )
-        )
     return ReadBatch(node, problems, tuple(jobs), batch)
 
 

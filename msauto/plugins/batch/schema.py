@@ -101,6 +101,14 @@ CredentialName = Annotated[
         "use letters, digits, hyphens and dots",
     ),
 ]
+MetricsFile = Annotated[
+    str,
+    matching(
+        r"^.+\.prom$",
+        "{} does not end with .prom",
+        "use a name such as msauto.prom: the node exporter reads no others",
+    ),
+]
 MinuteOfDay = Annotated[
     time,
     matching(
@@ -198,7 +206,7 @@ class MetricsArgs(Model):
 
     shorthand: ClassVar = "file"
 
-    file: Name = need("file to write, ending with .prom, relative to this file")
+    file: MetricsFile = need("file to write, ending with .prom, relative to this file")
 
 
 class NotifyArgs(Model):
