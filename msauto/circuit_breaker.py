@@ -226,7 +226,7 @@ class BreakerState(Struct, frozen=True):
         if self.unauthorized:
             rejects = f"the server {server} rejects our account ({self.reason})"
             return f"{rejects}; check its `auth` and rights, then apply again"
-        if self.open:
+        if self.failures >= _FAILURES_TO_OPEN:
             return f"the server {server} can no longer be reached ({self.reason}); once it can, apply again"
         if not self.rejections:
             return None

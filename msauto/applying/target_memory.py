@@ -227,6 +227,8 @@ class TargetMemory:
         if awaited is None:
             awaited = accepted_new(self._target, results)
         items: Items = {}
+        if not awaited:
+            return items
         run, now = self._context.run, format_time(self._context.clock.now())
         for number, ((aspect, key), value) in enumerate(awaited.items()):
             doubt: Items = {"key": key, "run": run, "at": now, "value": value}

@@ -120,7 +120,8 @@ class ListAspect(Aspect):
 
     def misses(self, named: Json, shown: Json) -> Sequence[str]:
         """Compare the named attributes; twins are equal to the same twins alone."""
-        one, other = mapping(named), mapping(shown)
+        one = named if isinstance(named, dict) else {}
+        other = shown if isinstance(shown, dict) else {}
         if TWINS in one or TWINS in other:
             return () if one == other else (TWINS,)
         if not isinstance(shown, dict):

@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 from pydantic import Discriminator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from msauto.documents.document import Path
 from msauto.documents.scalars import WrittenFloat, WrittenInt
 from msauto.errors import ProblemKind
 from msauto.model.fields import unreportable
@@ -63,11 +62,6 @@ def is_marked(value: Any) -> bool:
         isinstance(value, UnrenderedTemplate) and re.search(r"\|\s*secret\b", value) is not None
     )
     return isinstance(value, MarkedText | MarkedTemplate) or by_filter
-
-
-def pending_templates(data: Any) -> list[tuple[Path, UnrenderedTemplate]]:
-    """Return the templates in the data that are not rendered yet, each after its path."""
-    return leaves(data, UnrenderedTemplate)
 
 
 def has_pending(data: Any) -> bool:

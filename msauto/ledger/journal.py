@@ -621,11 +621,12 @@ class LedgerMemory(ClipMemory):
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items of a target, as it was kept; a value of ``None`` forgets the item."""
-        key, now = self._kept_key(target), self._now()
+        key, now = self._kept_key(target), ""
         rows = []
         for item, value in items.items():
             values = None
             if value is not None:
+                now = now or self._now()
                 values = dump(value), now
             rows.append(((*key, item), values))
         self._store.put(_ITEM, *rows)

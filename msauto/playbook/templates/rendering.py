@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from msauto.documents.document import Path, Problems, SourceNode, SourceText
-from msauto.documents.value_types import UnrenderedTemplate, pending_templates
+from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.playbook.templates.budget import MAX_VALUE, size_of
@@ -21,7 +21,7 @@ from msauto.playbook.templates.names import (
     TemplateNames,
     UsesAssetError,
 )
-from msauto.secrets.sources import NOT_ALLOWED, MarkedText, secret_paths
+from msauto.secrets.sources import NOT_ALLOWED, MarkedText, leaves, secret_paths
 
 
 @cache
@@ -157,7 +157,7 @@ def refuse_pending(data: Any, node: SourceNode, why: str) -> None:
     """Raise for each template of ``data`` that uses the asset where it cannot."""
     message = f"asset cannot be used here: {why}"
     problems = Problems()
-    for path, _ in pending_templates(data):
+    for path, _ in leaves(data, UnrenderedTemplate):
         problems.add(node.child(*path).problem(message, "use a variable", kind="template"))
     problems.check()
 
