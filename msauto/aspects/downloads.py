@@ -140,12 +140,14 @@ class Thumbnails(Download):
     def run(self, context: PlanContext, desired: DesiredThumbnail, cause: Trigger) -> None:
         """Fetch the still, unless the file on disk was fetched from this clip with the same parameters."""
         asset, source = context.asset, desired.source
-        find = to_point if asset.frames else to_frames
-        pos = None if desired.pos is None else find(desired.pos, asset, source)
+        find_position = to_point if asset.frames else to_frames
+        pos = None if desired.pos is None else find_position(desired.pos, asset, source)
         dur = None if desired.dur is None else to_frames(desired.dur, asset, source)
         params = dict(desired.params)
-        asked: dict[str, Json] = {"pos": pos, "dur": dur, "w": desired.w, "h": desired.h}
-        asked = {name: value for name, value in asked.items() if value is not None}
+        asked: dict[str, Json] = {}
+        for name, value in (("pos", pos), ("dur", dur), ("w", desired.w), ("h", desired.h)):
+            if value is not None:
+                asked[name] = value
         if params:
             asked["params"] = {**params}
         for name in params:
@@ -153,7 +155,7 @@ class Thumbnails(Download):
                 raise refuse(
                     f"the graphic template {context.title!r} has no element {name!r}",
                     source,
-                    "it has: " + ", ".join(sorted(asset.parameters)),
+                    f"it has: {', '.join(sorted(asset.parameters))}",
                 )
         if self.has_file(context, desired, asked, cause):
             return

@@ -279,7 +279,7 @@ class AssetSurvey:
                 continue
             found = await self._why_missing(member)
             if missing != "skip":
-                raise await self._missing(member, found)
+                raise await self._error_of_missing(member, found)
         return found
 
     async def _why_missing(self, member: IntentGroupMember) -> SkippedTarget:
@@ -308,11 +308,15 @@ class AssetSurvey:
             return structs.replace(found, reason="gone", run=run, at=started(run))
         return found
 
-    async def _missing(self, member: IntentGroupMember, found: SkippedTarget) -> MsautoError:
+    async def _error_of_missing(
+        self, member: IntentGroupMember, found: SkippedTarget
+    ) -> MsautoError:
         """Return the error of a task whose asset is missing, and may not be."""
-        was = former_titles(member)
-        former = f" (nor {', '.join(map(repr, was))})" if was else ""
-        why = f"{former} not found"
+        former = former_titles(member)
+        what = f"asset {found.name!r}"
+        if former:
+            what += f" (nor {', '.join(map(repr, former))})"
+        why = "not found"
         if found.reason == "gone":
             why += f": it is {_gone(found)}"
             remedy = "bring it back, or remove its tasks; `missing: skip` skips it, and reports it each night"
@@ -321,7 +325,7 @@ class AssetSurvey:
         if found.title:
             why += f": its clip has the title {found.title!r} now"
         return refuse(
-            f"server {found.server}, database {found.database}: asset {found.name!r}{why}",
+            f"server {found.server}, database {found.database}: {what} {why}",
             member.intent.named or member.intent.source,
             remedy,
             MissingError,

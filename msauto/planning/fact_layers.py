@@ -135,14 +135,14 @@ class Layers:
 
     def added_to(self, live: LiveTarget) -> LiveTarget:
         """Return what a comparison has read, with the XMP fields and links that templates have read."""
-        known = self.named.known if self.named is not None else None
-        if known is None and self.xmp is None and self.links is None:
+        named = self.named.known if self.named is not None else None
+        if named is None and self.xmp is None and self.links is None:
             return live
         xmp = live.xmp
         if self.xmp is not None:
             xmp = self.xmp
-        elif known is not None:
-            xmp = {**(live.xmp or {}), **known}
+        elif named is not None:
+            xmp = {**(live.xmp or {}), **named}
         return structs.replace(live, xmp=xmp, links=self.links or live.links, parts={})
 
     def _facts(self, entry: Entry | None, answer: FoundClip | None) -> Facts:
@@ -161,40 +161,52 @@ class Layers:
             return
         if need.layer == "links":
             self.links = await self._reader.read_links(self._database, clip.asset)
-            return
+        elif need.name is None:
+            await self._read_every_xmp(clip.address, source)
+        else:
+            await self._read_named_xmp(clip.address, need.name, source)
+
+    async def _read_every_xmp(self, address: Address, source: TaskSource) -> None:
         task, batch = _name_of(source), self._answers.batches.get(self._database)
-        if need.name is None and self.named is not None:
+        if self.named is not None:
             raise refuse(
                 f"{task} reads asset.xmp as a whole, and this server does not report all XMP fields at once",
                 source,
                 'read each field by its name: asset.xmp["dc:title"]; if the server reports none at all, remove it',
             )
-        if need.name is None and batch is not None:
+        if batch is not None:
             raise refuse(
                 f"{task} reads asset.xmp, and the batch of {batch.place} is loaded first: its result is unknown",
                 source,
                 "load the batch in a separate run before this one",
             )
-        names = frozenset[str]() if need.name is None else frozenset({need.name})
-        try:
-            fields = await self._reader.read_xmp(self._database, clip.address, names)
-        except UnsupportedError as error:
-            raise refuse(
-                f"{task} reads asset.xmp: {error.message}", source, error.remedy
-            ) from error
-        if need.name is None and fields:
+        fields = await self._read_xmp(address, frozenset(), source)
+        if fields:
             self.xmp, self._answers.reports_all = fields, True
-        elif need.name is None:
+        else:
             self.named = NamedXmpFields(silent=fields is not None)
-        elif fields is None:
+
+    async def _read_named_xmp(self, address: Address, name: str, source: TaskSource) -> None:
+        fields = await self._read_xmp(address, frozenset({name}), source)
+        if fields is None:
             raise refuse(
-                f"{task} reads asset.xmp, and this server does not report XMP fields",
+                f"{_name_of(source)} reads asset.xmp, and this server does not report XMP fields",
                 source,
                 "remove asset.xmp from the playbook for this server",
             )
-        elif self.named is not None:
-            self.named.asked.add(need.name)
+        if self.named is not None:
+            self.named.asked.add(name)
             self.named.fields.update(fields)
+
+    async def _read_xmp(
+        self, address: Address, names: frozenset[str], source: TaskSource
+    ) -> Xmp | None:
+        try:
+            return await self._reader.read_xmp(self._database, address, names)
+        except UnsupportedError as error:
+            raise refuse(
+                f"{_name_of(source)} reads asset.xmp: {error.message}", source, error.remedy
+            ) from error
 
 
 def _name_of(source: TaskSource) -> str:

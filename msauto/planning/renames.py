@@ -50,28 +50,26 @@ class Rename(Struct, frozen=True):
         async def existing(titles: Sequence[str]) -> list[str]:
             return [title for title in titles if await read(title) is not None]
 
-        names = [self.title, *self.was]
+        titles = [self.title, *self.was]
         if not self.passed_on and not self.next_titles:
-            return names
-        is_taken = await read(self.title) is not None
-        if is_taken:
-            names = [name for name in names if name not in self.passed_on]
-        else:
-            for name, oldest in self.passed_on.items():
-                if await read(name) is not None and not await existing(oldest):
+            return titles
+        if await read(self.title) is None:
+            for former, oldest in self.passed_on.items():
+                if await read(former) is not None and not await existing(oldest):
                     raise refuse(
-                        f"{name!r} may be the clip to rename to {self.title!r}, or the one that had the title "
+                        f"{former!r} may be the clip to rename to {self.title!r}, or the one that had the title "
                         f"{oldest[0]!r}: no clip with another of these titles exists",
                         source,
-                        f"remove {name!r} from `was` where that clip is renamed already",
+                        f"remove {former!r} from `was` where that clip is renamed already",
                     )
-        must_wait = is_taken and self.next_titles and await existing(self.was)
+            return titles
+        must_wait = self.next_titles and await existing(self.was)
         if must_wait and len(await existing(self.next_titles)) < len(self.next_titles):
             raise PostponedError(
                 f"{self.title}: left out of this run: another clip has this title until it is renamed to "
                 f"{self.next_titles[0]!r}, and targets of one run do not wait for each other; run the playbook twice"
             )
-        return names
+        return [title for title in titles if title not in self.passed_on]
 
 
 class Renames:
