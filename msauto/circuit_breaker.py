@@ -87,6 +87,18 @@ def contact_of(error: BaseException, asked: Asked = "read") -> Contact | None:
     return "answered" if isinstance(error, RejectedError | UnreadableError) else None
 
 
+REMEDIES: Final = {
+    401: "check `auth` in the server's inventory entry",
+    403: "check `auth` in the server's inventory entry, and the permissions of this user",
+    407: "a proxy on the way requires authentication: reach the server without it",
+    413: "send less at once",
+    414: "lower `request_line` in the server's inventory entry",
+    429: "the server has too many requests: set `requests_per_second`, or lower `connections`",
+    503: "the server is busy or starting: try again later",
+}
+"""What to do about a status of HTTP that tells it."""
+
+
 def account_remedy(status: int | None, asked: Asked, *, has_account: bool = True) -> str | None:
     """Return what to do if the server rejects our account; ``None`` for a status with another cause."""
     if status not in {401, 403}:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from msauto.aspects import ASPECTS
 from msauto.aspects.comparison import mapping
 from msauto.aspects.downloads import Download
-from msauto.circuit_breaker import account_remedy
+from msauto.circuit_breaker import REMEDIES, account_remedy
 from msauto.model.desired import TaskSource
 from msauto.model.plan import Change, Target
 from msauto.model.result import Difference, Outcome, RequestResult, Result, TargetResult
@@ -306,7 +306,9 @@ def advice(result: TargetResult) -> str:
     if differences and outcomes <= {"done", "not sent"}:
         return _accepted_advice(differences)
     for request in result.requests:
-        cause = account_remedy(request.status, "write") if request.outcome == "failed" else ""
+        if request.outcome != "failed":
+            continue
+        cause = account_remedy(request.status, "write") or REMEDIES.get(request.status or 0)
         if cause:
             return f"{cause}; then run again"
     return "fix the cause and run again: what is done is not sent again"

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from msgspec import Struct
 
-from msauto.circuit_breaker import BUSY_STATUSES, PARTIAL
+from msauto.circuit_breaker import BUSY_STATUSES, PARTIAL, REMEDIES
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, UnreadableError
 from msauto.model.server import Dialect
 from msauto.primitives.decimals import MOST_LONG, read_whole
@@ -23,15 +23,6 @@ from msauto.server import xml
 _PORTS = {"http": 80, "https": 443}
 _HOUR = 3600.0
 _YEAR = 365 * 24 * _HOUR
-_REMEDIES = {
-    401: "check `auth` in the server's inventory entry",
-    403: "check `auth` in the server's inventory entry, and the permissions of this user",
-    407: "a proxy on the way requires authentication: reach the server without it",
-    413: "send less at once",
-    414: "lower `request_line` in the server's inventory entry",
-    429: "the server has too many requests: set `requests_per_second`, or lower `connections`",
-    503: "the server is busy or starting: try again later",
-}
 _PLAIN_HTTP = re.compile(r"plain HTTP|HTTP request to an HTTPS", re.IGNORECASE)
 _WHAT_TO_DO = {
     NotFoundError: "check the name, letter by letter: listings show what the server has",
@@ -139,7 +130,7 @@ def _error(reply: RawAnswer, failure: Failure, dialect: Dialect) -> RejectedErro
     by_text = failure.not_found and dialect.not_found != "status"
     kind = NotFoundError if by_status or by_text else RejectedError
     usual_remedy = "check the server's log" if reply.status >= 500 else _WHAT_TO_DO[kind]
-    remedy = _REMEDIES.get(reply.status, usual_remedy)
+    remedy = REMEDIES.get(reply.status, usual_remedy)
     if reply.status == HTTPStatus.BAD_REQUEST and _PLAIN_HTTP.search(text):
         remedy = "write https:// in the server's `url`"
     if reply.retry_after and reply.status in BUSY_STATUSES:
