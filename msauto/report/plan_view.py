@@ -46,7 +46,6 @@ from msauto.model.snapshot import AspectName, Json
 from msauto.report.clip_timeline import Timeline, timeline_of
 from msauto.report.sanitizing import (
     NameRange,
-    display_width,
     message_lines,
     name_ranges,
     show,
@@ -85,8 +84,6 @@ _MOST_DELETION_LINES: Final = 10
 _TITLES_OF_LINE: Final = 20
 _OWN_FACTS: Final = ("length", "created")
 """What each deleted asset has of its own: a line of several titles leaves it out."""
-_WIDEST_SERVERS: Final = 40
-"""Columns of the names of servers in a heading; of more, their number is given."""
 _MOST_SKIPPED: Final = 100
 """How many names, or ranges of names, of skipped targets are shown."""
 _MOST_TABLE_LINES: Final = 100
@@ -420,7 +417,7 @@ class TargetGroup(Struct, frozen=True):
         kinds = {target.kind for target in self.targets}
         noun = KINDS[self.targets[0].kind] if len(kinds) == 1 else "target"
         databases = {target.database for target in self.targets if target.database}
-        parts = [self._servers]
+        parts = [names_of_servers(target.server for target in self.targets)]
         if len(databases) == 1:
             parts += map(show, databases)
         elif databases:
@@ -429,21 +426,12 @@ class TargetGroup(Struct, frozen=True):
         return " · ".join(parts)
 
     @property
-    def _servers(self) -> str:
-        """The names of the servers, or their number if the names are long."""
-        servers = {target.server: None for target in self.targets}
-        names = names_of_servers(servers)
-        if len(servers) == 1 or display_width(names) <= _WIDEST_SERVERS:
-            return names
-        return plural(len(servers), "server")
-
-    @property
     def named(self) -> tuple[NamedTargets, ...]:
         """The names of several targets, which the heading only counts; servers with the same names are together."""
         if len(self.targets) == 1:
             return ()
         first, *others = named_targets(map(placed_name, self.targets))
-        if not others and first.place.startswith(self._servers):
+        if not others:
             first = first._replace(place="")
         return first, *others
 
