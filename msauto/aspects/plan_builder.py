@@ -333,20 +333,24 @@ class Doubt(Struct, frozen=True):
     ``item`` is where the ledger has it. ``key`` is that of its thing in ``run``, and ``value`` what it is to be.
     """
 
+    aspect: str
     item: str
     key: str
     run: str
     value: Json
 
 
+def doubts_in(memory: Mapping[str, Json]) -> Iterator[Doubt]:
+    """Yield what is in doubt of a target until it is seen."""
+    for item, known in memory.items():
+        if item.startswith(DOUBT) and isinstance(known, dict):
+            aspect, _, _ = item.removeprefix(DOUBT).partition(":")
+            yield Doubt(aspect, item, str(known["key"]), str(known["run"]), known["value"])
+
+
 def doubts_of(context: PlanContext, name: AspectName) -> list[Doubt]:
-    """Return what is in doubt of an aspect until it is seen."""
-    doubts: list[Doubt] = []
-    prefix = f"{DOUBT}{name}:"
-    for item, known in context.memory.items():
-        if item.startswith(prefix) and isinstance(known, dict):
-            doubts.append(Doubt(item, str(known["key"]), str(known["run"]), known["value"]))
-    return doubts
+    """Return what is in doubt of an aspect."""
+    return [doubt for doubt in doubts_in(context.memory) if doubt.aspect == name]
 
 
 def tell_doubt(context: PlanContext, what: str, doubt: Doubt, shown: str) -> None:

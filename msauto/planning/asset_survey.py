@@ -12,16 +12,15 @@ from msgspec import UNSET, Struct, field, structs
 
 from msauto.aspects import ASPECTS, DELETION, merge_desired, operation, snapshot_of
 from msauto.aspects.aspect import Reads
-from msauto.aspects.comparison import mapping
 from msauto.aspects.downloads import fetched_file
 from msauto.aspects.list_aspect import ListAspect
 from msauto.aspects.plan_builder import (
-    DOUBT,
     TASK,
     PlanBuilder,
     PlanContext,
     Trigger,
     adopted,
+    doubts_in,
     is_kept,
     last_writer,
     refuse,
@@ -585,8 +584,8 @@ class AssetSurvey:
         reader, database = self._reader, self._group.database
         read = partial(read_needed, reader, reader.read_folder, database, clip.address, known)
         needed: list[Reads] = []
-        for name, keys in _in_doubt(memory).items():
-            needed.append(ASPECTS[name].needs(keys))
+        for doubt in doubts_in(memory):
+            needed.append(ASPECTS[doubt.aspect].needs((doubt.key,)))
         if desired is None:
             return await read(needed)
         for name, part in desired.parts.items():
@@ -654,16 +653,6 @@ def _gone(found: SkippedTarget) -> str:
     return f"gone: run {found.run} wrote it last, on {at} UTC"
 
 
-def _in_doubt(memory: Mapping[str, Json]) -> dict[str, set[str]]:
-    """Return the keys, by aspect, of what accepted requests made and reading has not shown."""
-    doubts: dict[str, set[str]] = {}
-    for item, known in memory.items():
-        if item.startswith(DOUBT):
-            aspect, _, _ = item.removeprefix(DOUBT).partition(":")
-            doubts.setdefault(aspect, set()).add(str(mapping(known).get("key")))
-    return doubts
-
-
 def _left_things(memory: Mapping[str, Json], aspects: Collection[str]) -> list[Reads]:
     """Return the reads of what runs have left of these aspects of a clip."""
     left: dict[str, set[str]] = {}
@@ -718,8 +707,8 @@ def _plan_tasks(
     steps: list[Callable[[], None]] = []
     if desired is None or desired.present:
         parts = {} if desired is None else desired.parts
-        for name in _in_doubt(plan.memory).keys() - parts.keys():
-            steps.append(partial(ASPECTS[name].settle_doubts, plan))
+        for aspect in {doubt.aspect for doubt in doubts_in(plan.memory)} - parts.keys():
+            steps.append(partial(ASPECTS[aspect].settle_doubts, plan))
     if desired is not None:
         plan.builder.warnings += desired.notes
         if desired.present:
