@@ -707,7 +707,7 @@ def _plan_tasks(
     steps: list[Callable[[], None]] = []
     if desired is None or desired.present:
         parts = {} if desired is None else desired.parts
-        for aspect in {doubt.aspect for doubt in doubts_in(plan.memory)} - parts.keys():
+        for aspect in sorted({doubt.aspect for doubt in doubts_in(plan.memory)} - parts.keys()):
             steps.append(partial(ASPECTS[aspect].settle_doubts, plan))
     if desired is not None:
         plan.builder.warnings += desired.notes
