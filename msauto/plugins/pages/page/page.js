@@ -159,7 +159,7 @@ function titleOf(members) {
   const [{ kind, changes, result, error }] = members;
   const keys = (changes ?? []).map(([, aspect, key]) => key || aspect.replaceAll("_", " "));
   const [line] = [...(result ?? []).map(([, text]) => text), ...(error ?? [])];
-  const why = line?.replace(/^(\S+:\d+:\d+: )?(server [^:]+: )?/, "");
+  const why = line?.replace(/^(\S+:\d+:\d+: )?(server \S+?(, database [^:]+| at \S+)?: )?/, "");
   return `${plural(members.length, KINDS[kind] ?? "target")}: ${[...new Set(keys)].join(", ") || why}`;
 }
 
@@ -168,10 +168,10 @@ function foldedRows(targets, open) {
   const alike = grouped(targets, (target) => (target.shared ??= sharedBy(target)));
   return [...alike].flatMap(([shared, members]) => {
     if (members.length < FEWEST_ALIKE) return members;
-    const [{ job, status, kind, counts, folder }] = members;
-    const places = [...new Set(members.map(({ server, database }) => [server, database].filter(Boolean).join(" · ")))];
+    const [{ job, status, kind, database, counts, folder }] = members;
+    const server = [...new Set(members.map((member) => member.server))].join(", ");
     const isIn = members.every((member) => member.folder === folder);
-    const row = { job, status, kind, counts, shared, members, name: titleOf(members), server: places.join(", "), folder: isIn && folder };
+    const row = { job, status, kind, database, counts, shared, members, name: titleOf(members), server, folder: isIn && folder };
     return open.has(shared) ? [row, ...members] : [row];
   });
 }

@@ -149,3 +149,22 @@ def test_one_error_of_several_servers_names_all_of_them() -> None:
         )
     )
     assert text.startswith("a, b · NEWS · 2 assets\n    Evening News\n  error: no connection\n")
+
+
+def test_one_cause_on_several_servers_is_one_entry() -> None:
+    errors = []
+    warnings = []
+    for server in ("oslo", "bergen", "tromso"):
+        for name in ("PROMO 1", "PROMO 7"):
+            error = f"play.yml:6:14: server {server}, database NEWS: asset '{name}' not found"
+            errors.append(structs.replace(episode(), server=server, name=name, error=error))
+            warnings.append(f"{server}: {name}: recorded again")
+    text = text_of(plan_of(*errors, warnings=tuple(warnings)), width=80)
+    assert text.startswith(
+        "oslo, bergen, tromso · NEWS · 6 assets\n    PROMO 1, PROMO 7\n"
+        "  error: play.yml:6:14: asset '<title>' not found\n"
+    )
+    assert "Warning: oslo, bergen, tromso: recorded again\n    PROMO 1, PROMO 7\n" in text
+    text = text_of(plan_of(*errors[::2], warnings=tuple(warnings[:-1])), width=80)
+    assert "  error: play.yml:6:14: asset 'PROMO 1' not found\n" in text
+    assert "Warning: recorded again\n    oslo, bergen: PROMO 1, PROMO 7; tromso: PROMO 1\n" in text
