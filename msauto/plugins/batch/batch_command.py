@@ -71,13 +71,7 @@ def command() -> None:
 )
 @click.option("--now", is_flag=True, help="Also outside the window.")
 @click.option("--check", is_flag=True, help="Plan only: write nothing anywhere.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Form of the summary.",
-)
+@_form
 @flag("state_dir")
 @flag("on")
 @flag("secret_commands")

@@ -277,8 +277,9 @@ class BatchSession:
     # The result ---------------------------------------------------------------------------------------------------
 
     def _ended(self, code: int, reason: str, remedy: str = "") -> BatchResult:
-        ended = structs.replace(self.result, outcome=outcome_of(code), code=code)
-        return structs.replace(ended, reason=reason, remedy=remedy)
+        outcome = outcome_of(code)
+        why = {"reason": reason, "remedy": remedy}
+        return structs.replace(self.result, outcome=outcome, code=code, **why)
 
     def _record(self, result: BatchResult) -> None:
         """Record the result so far; a failure is a warning, except before the first job."""

@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from itertools import chain
 from typing import Any, Final, NamedTuple, get_args
 from urllib.parse import quote
 
@@ -428,8 +427,9 @@ def _job_lines(jobs: Sequence[JobSummary]) -> Iterator[Line]:
                 yield words(f"        {line}", hang=10)
         for line in filter(None, [job.changed, *job.advice]):
             yield words(f"    {line}", hang=8)
-        for line in chain.from_iterable(point.lines for point in job.named):
-            yield listing(f"    {line}", hang=8)
+        for point in job.named:
+            for line in point.lines:
+                yield listing(f"    {line}", hang=8)
 
 
 def _render_html(result: BatchResult, place: LedgerPlace | None) -> str:
