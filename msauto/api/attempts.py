@@ -30,11 +30,10 @@ from msauto.ledger.history import (
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.ledger.locks import user_name
-from msauto.model.plan import Plan
+from msauto.model.plan import Plan, TargetKey
 from msauto.model.ports import Clock
 from msauto.model.result import Result, RunStatus, RunSummary, format_time
 from msauto.playbook.settings import Settings
-from msauto.report.texts import TargetKey
 
 _STATUS: Final[Mapping[int, RunStatus]] = {
     OK: "ok", REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"

@@ -20,12 +20,12 @@ from msauto.file_access import find_repository
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import Event, Notify, TargetPlanned
-from msauto.model.plan import Limits, Plan
+from msauto.model.plan import Limits, Plan, TargetKey
 from msauto.model.ports import Clock
 from msauto.model.result import RunDetails, RunSummary
 from msauto.model.server import ServerSpec
 from msauto.planning.limits import refusals
-from msauto.planning.saved_plan import TargetKey, refuse_differences
+from msauto.planning.saved_plan import refuse_differences
 from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.playbook.resolve import resolve
 from msauto.playbook.settings import load_settings

@@ -29,7 +29,7 @@ from msauto.errors import MsautoError, PlanningError, RefusedError
 from msauto.exit_codes import INCOMPLETE, OK
 from msauto.ledger.ledger import Ledger
 from msauto.model.events import Notify, PlanningEnded, PlanningStarted, ignore
-from msauto.model.plan import Limits, Plan, Refusal, SkippedTarget
+from msauto.model.plan import Limits, Plan, Refusal, SkippedTarget, TargetKey, target_key
 from msauto.model.ports import Clock
 from msauto.model.result import UNTREATED_NOTE, Result, Untreated
 from msauto.planning.limits import without_forbidden
@@ -38,7 +38,7 @@ from msauto.playbook.change_windows import DatedFreeze, Freeze, Window, freeze_a
 from msauto.playbook.input_files import base_of
 from msauto.playbook.settings import Settings
 from msauto.report.sanitizing import visible
-from msauto.report.texts import TargetKey, plural, refusal_error, refusal_reason, target_key
+from msauto.report.texts import plural, refusal_error, refusal_reason
 from msauto.secrets.redacted_plans import Redactor, redact_plan
 
 if TYPE_CHECKING:

@@ -481,6 +481,15 @@ COUNTS: Final = ("unchanged", "kept", "reads")
 """The counts of a summary that planning gives to the plan: of what is not among its targets."""
 
 
+TargetKey = tuple[str, str, str, str]
+"""Server, database, kind and name: what distinguishes the targets of a run."""
+
+
+def target_key(target: Target) -> TargetKey:
+    """Return the key of a target."""
+    return target.server, target.database, target.kind, target.name
+
+
 class Plan(Struct, frozen=True):
     """Everything that will be done. ``targets`` holds those that change or are in error, in the order of the run.
 

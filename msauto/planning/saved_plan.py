@@ -30,6 +30,8 @@ from msauto.model.plan import (
     SkippedTarget,
     Summary,
     Target,
+    TargetKey,
+    target_key,
 )
 from msauto.model.result import ReportedProblem
 from msauto.model.snapshot import Seen
@@ -160,8 +162,6 @@ def invalid_plan(
 
 STALE = "stale: "
 """The beginning of the error of a target that is not as agreed."""
-TargetKey = tuple[str, str, str, str]
-"""Server, database, kind and name."""
 _Key = tuple[str, str, str, str, int]
 
 
@@ -249,12 +249,12 @@ def _stale(target: Target, why: str) -> Target:
 
 def _by_key(plan: Plan) -> Mapping[_Key, Target]:
     """Return the targets by server, database, kind, name, and their number among those of this name."""
-    count: Counter[tuple[str, str, str, str]] = Counter()
+    count: Counter[TargetKey] = Counter()
     targets: dict[_Key, Target] = {}
     for target in plan.targets:
-        name = target.server, target.database, target.kind, target.name
-        targets[*name, count[name]] = target
-        count[name] += 1
+        key = target_key(target)
+        targets[*key, count[key]] = target
+        count[key] += 1
     return targets
 
 

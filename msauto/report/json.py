@@ -14,9 +14,9 @@ import msgspec
 
 from msauto import errors
 from msauto.codec import LazyItems, json_text, to_json
+from msauto.model.plan import TargetKey, target_key
 from msauto.model.result import ReportedProblem, RequestResult, Result, TargetResult
 from msauto.report.sanitizing import is_hidden
-from msauto.report.texts import TargetKey, target_key
 
 _UNPLAIN: Final = re.compile(r"[^\n -~]")
 """Signs that may have to be escaped: a plan of 300,000 targets has 400 MB, too many to check one by one."""

@@ -19,9 +19,9 @@ from typing import Final, Literal, TextIO
 from msgspec import Struct, field
 
 from msauto.model import events
-from msauto.model.plan import Target
+from msauto.model.plan import Target, TargetKey, target_key
 from msauto.report.sanitizing import display_width, shorten, show
-from msauto.report.texts import TargetKey, plural, show_seconds, target_key
+from msauto.report.texts import plural, show_seconds
 
 Mode = Literal["auto", "plain", "none"]
 _ERASE: Final = "\r\x1b[2K"

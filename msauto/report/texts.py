@@ -96,14 +96,6 @@ def count_outcomes(counts: Mapping[str, int]) -> str:
 # Targets -------------------------------------------------------------------------------------------------------
 
 
-TargetKey = tuple[str, str, str, str]
-
-
-def target_key(target: Target) -> TargetKey:
-    """Return server, database, kind and name: what distinguishes the targets of a run."""
-    return target.server, target.database, target.kind, target.name
-
-
 def target_heading(target: Target) -> str:
     """Return server, database and name of a target, visible: the text that a user searches for."""
     if target.kind == "asset":

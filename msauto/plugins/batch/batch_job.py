@@ -38,7 +38,7 @@ from msauto.errors import (
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.ledger.ledger import LedgerPlace
-from msauto.model.plan import Change, Plan, SkippedTarget, Target
+from msauto.model.plan import Change, Plan, SkippedTarget, Target, target_key
 from msauto.model.ports import Clock
 from msauto.model.result import TargetResult, key_of
 from msauto.plugins.batch.batch_file import BatchFile, Job
@@ -63,12 +63,7 @@ from msauto.report.layout import PLAIN, Layout
 from msauto.report.losses import losses_of
 from msauto.report.result_view import NOT_DONE
 from msauto.report.text import render_error, render_plan, render_result
-from msauto.report.texts import (
-    done_outside,
-    refusal_error,
-    show_value,
-    target_key,
-)
+from msauto.report.texts import done_outside, refusal_error, show_value
 from msauto.secrets.redacted_plans import redact_plan
 
 _ALLOW = re.compile(r"--allow-(delete|remove|requests) (\d+) ?")

@@ -6,17 +6,16 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import UNSET, Meta, Struct
 
 from msauto.circuit_breaker import BUSY_STATUSES, PASSING, UNAUTHORIZED_STATUSES
-from msauto.model.plan import CauseKind
+from msauto.model.plan import CauseKind, target_key
 from msauto.model.result import Outcome, TargetResult
 from msauto.report.plan_view import without_server
 from msauto.report.result_view import NOT_DONE, result_lines, severity, without_titles
 from msauto.report.sanitizing import name_ranges, show_range
-from msauto.report.texts import target_key
 
 _ALL_NAMED: Final = 10
 _NAMED: Final = 5
@@ -97,10 +96,23 @@ def is_settled(result: TargetResult) -> bool:
     return any(request.outcome == "unverified" for request in result.requests)
 
 
-Group = tuple[str, Outcome | None, CauseKind | None]
-"""A server, what came of targets on it (``None``: not done, for a cause with a recipe), and the kind of the cause."""
-Reasons = dict[tuple[str, str], list[TargetResult]]
-"""Targets by why they are not done (without their titles), and what to do."""
+class _CauseGroup(NamedTuple):
+    """A server, what came of targets on it (``None``: not done, for a cause with a recipe), and what kind of cause."""
+
+    server: str
+    outcome: Outcome | None
+    kind: CauseKind | None
+
+
+class _Reason(NamedTuple):
+    """Why a target is not done, and what to do: each in one line, without server, place and read request."""
+
+    message: str
+    remedy: str
+
+
+Reasons = dict[_Reason, list[TargetResult]]
+"""Targets by their reasons without their titles."""
 
 
 def causes_of(results: Iterable[TargetResult], lost: Collection[str]) -> Causes:
@@ -110,16 +122,16 @@ def causes_of(results: Iterable[TargetResult], lost: Collection[str]) -> Causes:
     for result in not_done:
         if _statuses(result) & BUSY_STATUSES:
             busy.add(result.target.server)
-    groups = defaultdict[Group, Reasons](lambda: defaultdict(list))
+    groups = defaultdict[_CauseGroup, Reasons](lambda: defaultdict(list))
     for result in not_done:
         target = result.target
-        message, remedy = _reason(result)
-        reason = without_titles(message, target), without_titles(remedy, target)
+        full = _reason(result)
+        reason = _Reason(without_titles(full.message, target), without_titles(full.remedy, target))
         kind = _kind_of(result, lost, busy)
         outcome: Outcome | None = result.outcome
         if kind in RECIPES and outcome in {"failed", "not attempted"}:
-            outcome, reason = None, ("", RECIPES[kind])
-        groups[target.server, outcome, kind][reason].append(result)
+            outcome, reason = None, _Reason("", RECIPES[kind])
+        groups[_CauseGroup(target.server, outcome, kind)][reason].append(result)
     causes: list[Cause] = []
     for group, reasons in groups.items():
         causes += _causes(group, reasons)
@@ -131,15 +143,14 @@ def _statuses(result: TargetResult) -> set[int | None]:
     return {request.status for request in result.requests if request.outcome in failed}
 
 
-def _reason(result: TargetResult) -> tuple[str, str]:
-    """Return why a target is not done, and what to do: each in one line, without server, place and read request."""
+def _reason(result: TargetResult) -> _Reason:
     lines = defaultdict[str, list[str]](list)
     for kind, line in result_lines(result):
         lines[kind].append(line.strip())
     message = "; ".join(lines["message"][:1] + lines["difference"][:1])
     message = without_server(message, result.target.server)
     message = re.sub(r"^\S+:\d+:\d+: ", "", message)
-    return message, " ".join(lines["advice"]).removeprefix("→ ")
+    return _Reason(message, " ".join(lines["advice"]).removeprefix("→ "))
 
 
 def _kind_of(
@@ -156,25 +167,24 @@ def _kind_of(
     return if_lost if statuses <= {None} else None
 
 
-def _causes(group: Group, reasons: Reasons) -> Iterator[Cause]:
+def _causes(group: _CauseGroup, reasons: Reasons) -> Iterator[Cause]:
     """Yield the cause of each reason; of very many, one with all their targets."""
-    server, outcome, kind = group
     if len(reasons) > _MOST_REASONS:
         message, remedy = next(iter(reasons))
         message = f"{message} (and {len(reasons) - 1} other reasons)"
-        reasons = {(message, remedy): list(chain.from_iterable(reasons.values()))}
+        reasons = {_Reason(message, remedy): list(chain.from_iterable(reasons.values()))}
     for (message, remedy), results in reasons.items():
         results.sort(key=lambda result: severity(result.outcome))
-        if not outcome:
-            message = _reason(results[0])[0].removeprefix(f"{kind}: ")
+        if not group.outcome:
+            message = _reason(results[0]).message.removeprefix(f"{group.kind}: ")
         elif len(results) == 1:
             message, remedy = _reason(results[0])
         names = tuple(result.target.name for result in results)
         shown = names if len(names) <= _ALL_NAMED else names[:_NAMED]
         yield Cause(
-            server=server,
+            server=group.server,
             outcome=results[0].outcome,
-            kind=kind,
+            kind=group.kind,
             count=len(names),
             names=shown,
             message=message,

@@ -346,7 +346,7 @@ class ServersOnWorkers:
         self._frozen = frozen
         self._stopped = asyncio.Event()
         self._error = ""
-        self._known: set[int] = set()
+        self._noted_numbers: set[int] = set()
         self.unsettled = False
 
     async def apply(
@@ -388,7 +388,7 @@ class ServersOnWorkers:
             reason = self._error
         if reason:
             for number, target in targets.items():
-                if number not in self._known:
+                if number not in self._noted_numbers:
                     on_result(number, not_attempted(self._context, target, reason))
 
     def _note(
@@ -403,9 +403,9 @@ class ServersOnWorkers:
         number, result = numbered
         result = structs.replace(result, target=targets[number])
         failures.note(result, breaker)
-        if number in self._known:
+        if number in self._noted_numbers:
             return
-        self._known.add(number)
+        self._noted_numbers.add(number)
         on_result(number, result)
         if result.outcome != "not attempted":
             self._context.notify(TargetStarted(result.target))

@@ -35,7 +35,7 @@ from msauto.model.events import Notify, ignore
 from msauto.model.fields import FIELDS_OF_EVERY_CLIP, LINK_FIELD
 from msauto.model.identity import ClipEntries
 from msauto.model.live import Asset, AssetSnapshot, Entry, Folder, Link, Listing, RssChannel
-from msauto.model.plan import Address, Change, Plan, Request, Target
+from msauto.model.plan import Address, Change, Plan, Request, Target, target_key
 from msauto.model.requests import PROFILES
 from msauto.model.server import Auth, Dialect, ServerSpec, Tls
 from msauto.plugins.simulator.content import channel_content, clip_content, entry_fields
@@ -45,7 +45,7 @@ from msauto.plugins.simulator.embedded.wire import decode_address
 from msauto.report.json import dump
 from msauto.report.layout import Layout, Style, render_lines, words
 from msauto.report.sanitizing import visible
-from msauto.report.texts import target_heading, target_key
+from msauto.report.texts import target_heading
 from msauto.secrets.redacted_plans import redact_plan
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import FetchResult, hash_file
