@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import permutations
 from typing import Any, Final
@@ -163,7 +163,9 @@ def _explain_name(message: str) -> tuple[str, str]:
     named = re.fullmatch(r"No (filter|test) named '(.*)'\.", message)
     if named is None:
         return "", ""
-    known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
+    known: Iterable[str] = _SANDBOX.tests
+    if named[1] == "filter":
+        known = [name for name in _SANDBOX.filters if name.isidentifier()]
     listed = f"list them: msauto doc {named[1]}s"
     plain = named[2].rpartition(".")[2]  # of a collection of Ansible
     remedy = REMOVED.get(plain) or did_you_mean(plain, known) or listed

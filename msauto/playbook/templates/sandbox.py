@@ -118,7 +118,8 @@ class StrictName(StrictUndefined):
         self, hint: str | None = None, obj: Any = missing, name: str | None = None, exc: Any = None
     ) -> None:
         if exc in {None, UndefinedError}:
-            exc = partial(MissingNameError, name=str(name or "")[:80], owner=obj)
+            text = "" if name is None else str(name)
+            exc = partial(MissingNameError, name=text[:80], owner=obj)
         super().__init__(hint, obj, name, exc)
 
 
@@ -488,6 +489,9 @@ _NAMES: Mapping[str, str] = {
 def explain(error: MissingNameError, names: TemplateNames) -> tuple[str, str]:
     """Explain an undefined name and suggest another; returns message and remedy."""
     owner, name = error.owner, error.name
+    default = "write | default(…) after it, or test it with `when`"
+    if owner is missing and not name:  # the first item of an empty list
+        return str(error.message), default
     if owner is missing:
         hint = nearest(name, names.known())
         if names.where_to_set:
@@ -506,7 +510,7 @@ def explain(error: MissingNameError, names: TemplateNames) -> tuple[str, str]:
         )
         return f"the server does not report {name!r} for this asset", hint
     if isinstance(owner, Mapping):
-        return f"{name!r} not found in the mapping", nearest(name, map(str, owner))
+        return f"{name!r} not found in the mapping", nearest(name, map(str, owner)) or default
     if isinstance(owner, list | tuple) and name.lstrip("-").isdecimal():
-        return f"the list has no item {name}", f"its length is {len(owner)}; the first item is 0"
-    return error.message or f"{name!r} not found in the value", ""
+        return f"the list has no item {name}: its length is {len(owner)}", default
+    return error.message or f"{name!r} not found in the value", default
