@@ -168,14 +168,16 @@ class DeletionGroup(NamedTuple):
 
     def _facts(self, without: Collection[str]) -> list[str]:
         servers: dict[tuple[str, str], list[str]] = {}
-        for deletion in self.deletions:
+        title = self.deletions[0].target.name
+        alike = [deletion for deletion in self.deletions if deletion.target.name == title]
+        for deletion in alike:
             for label, value in deletion.facts.items():
                 if label not in without:
                     servers.setdefault((label, value), []).append(deletion.target.server)
         facts = []
         for fact, names in servers.items():
             text = " ".join(fact)
-            if len(names) < len(self.deletions):
+            if len(names) < len(alike):
                 text = f"{text} ({names_of_servers(names)})"
             facts.append(text)
         return facts
@@ -228,9 +230,11 @@ def _named_deletion(deletion: Deletion) -> tuple[str, str, str, bool]:
 
 def _common_of_deletions(alike: Sequence[Deletion]) -> tuple[Any, ...]:
     """Return on which servers a title is deleted, and what it has in common with others there."""
-    servers = tuple(deletion.target.server for deletion in alike)
-    facts = DeletionGroup(tuple(alike)).common_facts
-    return alike[0].target.database, servers, bool(alike[0].link), *facts
+    known = []
+    for target, change in alike:
+        outside = change.outside and str(change.outside.left)
+        known.append((target.server, target.folder, target.places, outside))
+    return alike[0].target.database, bool(alike[0].link), *known
 
 
 class ChangeKind(NamedTuple):
