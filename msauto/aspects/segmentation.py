@@ -218,8 +218,8 @@ def _plan_whole(
     builder.warn_of_blanks(f"the title of segmentation {key!r}", "", text_of(title), source)
     for number in remade:
         todo.gone[int(number)].append(change)
-    for number, exactly in surplus.items():
-        todo.delete(number, exactly, exactly=True)
+    for number, source_of_exactly in surplus.items():
+        todo.delete(number, source_of_exactly, exactly=True)
     todo.send()
     effects = []
     for piece in pieces:

@@ -163,21 +163,21 @@ def matching(
     pattern: str,
     message: str,
     remedy: str = "",
-    read: Callable[[str], Any] = str,
+    convert: Callable[[str], Any] = str,
     *,
-    text: Callable[[Any], str] | None = None,
+    to_text: Callable[[Any], str] | None = None,
     words: str = "",
 ) -> Read:
     """Read a text that has a pattern, which is that of its JSON Schema too; ``message`` may hold ``{}`` for the value.
 
-    ``text`` makes a text of a value beforehand; without it, only texts are read.
+    ``to_text`` makes a text of a value beforehand; without it, only texts are read. ``convert`` makes the value of it.
     """
 
     def read_text(value: Any) -> Any:
-        as_text = value if text is None else text(value)
+        as_text = value if to_text is None else to_text(value)
         if not isinstance(as_text, str) or not re.fullmatch(pattern, as_text, re.DOTALL):
             raise invalid(message.format(shown_value(as_text)), remedy)
-        return read(as_text)
+        return convert(as_text)
 
     return Read(read_text, words, type="string", pattern=pattern)
 
@@ -374,7 +374,7 @@ KeyId = Annotated[
         r"^[^:\s][^:]*:.+",
         "{} is not a valid id",
         'write NS:ID, for example "handle:4711"',
-        text=_name,
+        to_text=_name,
         words="NS:ID",
     ),
 ]
@@ -461,7 +461,7 @@ duration = matching(
     r"^\s*[0-9]{1,9}(\.[0-9]{1,6})?\s*[smhd]\s*$",
     "must be a duration such as 90s, 30m, 2h or 3d, not {}",
     "write a number with s, m, h or d",
-    read=_span,
+    convert=_span,
     words="a duration such as 90s, 30m, 2h, 3d",
 )
 Span = Annotated[timedelta, duration]

@@ -196,8 +196,8 @@ class AssetSurvey:
         if not pending:
             return False
         names = {*group.names, group.name}
-        if group.by_id and group.by_id[1] and group.by_id[1].title:
-            names.add(group.by_id[1].title)
+        if group.title_by_id:
+            names.add(group.title_by_id)
         return any((group.database, plain(name)) in pending for name in names)
 
     async def _evaluate(self, *, reads: bool) -> tuple[list[Declared], list[IntentGroupMember]]:
@@ -684,7 +684,7 @@ def _target_of(
 
 def in_error(context: SurveyContext, group: IntentGroup, error: Exception) -> Target:
     """Return a target that cannot be planned."""
-    address = group.by_id[0] if group.by_id else Address(group.name)
+    address = group.by_id.address if group.by_id else Address(group.name)
     return Target(
         context.server.name,
         group.database,

@@ -57,10 +57,17 @@ class IntentGroupMember(Struct, frozen=True, eq=False):
         return self.intent.ref.where if isinstance(self.intent.ref, SelectRef) else None
 
 
+class AnswerById(NamedTuple):
+    """An address by a key id, and what answers to it."""
+
+    address: Address
+    asset: Asset | None
+
+
 class IntentGroup(Struct, eq=False):
     """Everything that is declared for one target.
 
-    ``rename``: the titles that it may have. ``by_id``: the address and its answer. ``merged``: the groups of one clip
+    ``rename``: the titles that it may have. ``by_id``: for one named by a key id. ``merged``: the groups of one clip
     under different names, each of which is looked up on its own. ``clip``: a hash of what identifies the clip that was
     found, to detect two names of one clip. ``protecting``: tasks that the plan leaves out, whose things the others must
     not remove.
@@ -70,7 +77,7 @@ class IntentGroup(Struct, eq=False):
     database: str
     name: str
     rename: Rename | None = None
-    by_id: tuple[Address, Asset | None] | None = None
+    by_id: AnswerById | None = None
     members: list[IntentGroupMember] = field(default_factory=list)
     error: MsautoError | None = None
     merged: tuple[IntentGroup, ...] = ()
@@ -106,9 +113,14 @@ class IntentGroup(Struct, eq=False):
         titles: list[str] = []
         for part in self.parts:
             names.append(part.name)
-            if part.by_id and part.by_id[1] and part.by_id[1].title:
-                titles.append(part.by_id[1].title)
+            if part.title_by_id:
+                titles.append(part.title_by_id)
         return (*names, *self.names, *titles)
+
+    @property
+    def title_by_id(self) -> str | None:
+        """The title in the answer to its key id."""
+        return self.by_id.asset.title if self.by_id and self.by_id.asset else None
 
     @property
     def naming(self) -> Sequence[IntentGroupMember]:
@@ -206,7 +218,8 @@ class Grouping(Struct, frozen=True):
                 return await self._select(intent, ref)
             requests.require(self.server, requests.Feature.KEY_ID)
             address = Address(ref.identifier, ref.namespace)
-            group.by_id = (address, await self.reader.read_asset(ref.database, address))
+            asset = await self.reader.read_asset(ref.database, address)
+            group.by_id = AnswerById(address, asset)
         except Exception as error:  # noqa: BLE001 - it is that of one task, and of no other one
             group.error = described(error)
             return [(("error", ref.database, name, str(intent.source.place)), group, member)]

@@ -75,6 +75,9 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
     def all_beside(names: list[str] | None) -> tuple[str, ...]:
         return tuple(beside(file, name) for name in names or ())
 
+    def all_in_folder(names: str | list[str] | None) -> tuple[str, ...]:
+        return tuple(str(file.parent / name) for name in as_list(names or []))
+
     content = Files().read(str(file))
     node = SourceNode(_document(content, str(file)))
     args = read_as(schema.SettingsArgs, node.document.data, node)
@@ -91,8 +94,8 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
     return Settings(
         file=str(file),
         sha256=hashlib.sha256(content).hexdigest(),
-        playbooks=tuple(str(file.parent / name) for name in as_list(args.playbook or [])),
-        inventories=tuple(str(file.parent / name) for name in as_list(args.inventory or [])),
+        playbooks=all_in_folder(args.playbook),
+        inventories=all_in_folder(args.inventory),
         forks=args.forks,
         state_dir=beside(file, args.state_dir) if args.state_dir else None,
         ledger_url=_ledger_url(file, state),

@@ -22,6 +22,7 @@ import click
 from msgspec import Struct, structs
 
 from msauto.api.inputs import require_database
+from msauto.aspects.comparison import text_of
 from msauto.cli.commands.completion import keep_titles
 from msauto.cli.flags import LIVE, Decorator, Flags, flag, shared_flags_of, with_options
 from msauto.cli.help import HelpGroup
@@ -162,13 +163,9 @@ async def databases(client: AsyncMediaServer, server: NamedServer) -> ShownTable
     records = []
     for database in described:
         clips = None if database.listing is None else count_clips(database.listing.entries)
-        rows.append([database.name, _text(clips)])
+        rows.append([database.name, text_of(clips)])
         records.append({"name": database.name, "assets": clips})
     return _table(("database", "assets"), rows, records)
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
 
 
 _IN_FOLDER: Final = (
@@ -325,7 +322,7 @@ def _asset(clip: Asset, xmp: Xmp | None) -> ShownTable:
         "finalized": clip.finalized,
         **attributes,
     }
-    rows = [[name, _text(value)] for name, value in facts.items()]
+    rows = [[name, text_of(value)] for name, value in facts.items()]
     fields = None if xmp is None else {name: list(values) for name, values in xmp.items()}
     shown = Facts(asset=clip)
     parts: dict[str, Any] = {

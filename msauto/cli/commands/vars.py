@@ -167,11 +167,12 @@ def _chosen(scope: TemplateScope, name: str | None) -> Iterator[Variable]:
 
 def _rendered(variable: Variable, scope: TemplateScope) -> VariableDefinition:
     value, error = None, ""
-    lost = scope.tracker.lost
-    before = len(lost)
+    lost_marks = scope.tracker.lost
+    lost_before = len(lost_marks)
     try:
         value = render_data(variable.value, scope, variable.node)
-        value = HIDDEN if len(lost) > before else value
+        if len(lost_marks) > lost_before:
+            value = HIDDEN
     except InputError as problem:
         error = problem.problems[0].message
     except UsesAssetError:

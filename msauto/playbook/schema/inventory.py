@@ -47,8 +47,8 @@ _Version = Annotated[
         r"^\s*[0-9]{1,6}(\.[0-9]{1,6}){0,5}\s*$",
         "{} is not a valid version",
         'write it as "2.9.87"',
-        read=lambda text: tuple(int(part) for part in text.strip().split(".")),
-        text=types.strict_text,
+        convert=lambda text: tuple(int(part) for part in text.strip().split(".")),
+        to_text=types.strict_text,
     ),
 ]
 

@@ -114,7 +114,7 @@ MinuteOfDay = Annotated[
     matching(
         r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
         "must be a time of day such as 03:10, not {}",
-        read=parse_clock,
+        convert=parse_clock,
     ),
 ]
 """A time of day without seconds or a zone: no scheduler of all four can start more exactly."""
