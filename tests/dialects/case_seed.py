@@ -137,7 +137,7 @@ def pins_of(case: Case) -> dict[str, str]:
     if shown is not None:
         pins |= {"rss_guid": shown, "rss_body": "any", "our_rss_guid": ours or "item"}
     elif (
-        any("/" in guid or guid.endswith(".txt") for guid in guids)
+        any("/" in guid or guid.endswith((".txt", ".xml")) for guid in guids)
         or any("guid" in each for each in told)
         or any("file" in item for item in _items(case))
     ):
