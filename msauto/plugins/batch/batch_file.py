@@ -47,6 +47,8 @@ from msauto.plugins.batch.schema import (
 )
 
 _YEAR: Final = timedelta(days=365)
+_SHAPING: Final = frozenset({"inventory", "extra_vars", "limit", "tags", "do"})
+"""Keys without which the other keys of a job mean something else."""
 _KEYS: Final = {"--limit": "limit", "-e": "extra_vars", "--tags": "tags"}
 """The keys that become flags: what is wrong with their values has its place in the batch file."""
 
@@ -171,7 +173,7 @@ def read_batch(path: str) -> ReadBatch:
     for name, keys in mapping(data.get("jobs")).items():
         place = node.child("jobs", name)
         own = _without(wrong, JobArgs, keys, place)
-        if own is not None:
+        if own is not None and defaults is not None:
             job = _job(name, own, defaults, place)
             problems.add(*_job_problems(job, names))
             with problems:
@@ -188,9 +190,11 @@ def read_batch(path: str) -> ReadBatch:
 def _without(
     wrong: Sequence[DocumentPath], model: type[M], keys: Any, node: SourceNode
 ) -> M | None:
-    """Return a mapping as a model without its keys of which something is wrong; ``None`` if these are not one."""
+    """Return a mapping as a model without its wrong keys; ``None`` if the meaning of its other keys is unknown."""
     depth = len(node.path)
     names = {found[depth] for found in wrong if len(found) > depth and found[:depth] == node.path}
+    if not _SHAPING.isdisjoint(names):
+        return None
     right = {name: value for name, value in mapping(keys).items() if name not in names}
     return validate_data(model, right, node)[0]
 
@@ -203,13 +207,12 @@ def _batch_of(args: BatchFileArgs, node: SourceNode, jobs: tuple[Job, ...]) -> B
     return BatchFile(args, node, schedule, window, jobs)
 
 
-def _job(name: str, args: JobArgs, defaults: DefaultArgs | None, node: SourceNode) -> Job:
+def _job(name: str, args: JobArgs, defaults: DefaultArgs, node: SourceNode) -> Job:
     """Return a job with the defaults for the keys that it does not set; a saved plan takes only those that fit it."""
-    if defaults is not None:
-        missing = defaults.model_fields_set - args.model_fields_set
-        if args.plan is not None:
-            missing -= {*NOT_FOR_PLANS}
-        args = args.model_copy(update={key: getattr(defaults, key) for key in missing})
+    missing = defaults.model_fields_set - args.model_fields_set
+    if args.plan is not None:
+        missing -= {*NOT_FOR_PLANS}
+    args = args.model_copy(update={key: getattr(defaults, key) for key in missing})
     file = node.document.file
     plan = None if args.plan is None else beside(file, args.plan)
     return Job(name, args, node, _paths(args.playbooks, file), _paths(args.inventory, file), plan)

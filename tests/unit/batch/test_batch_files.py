@@ -94,6 +94,15 @@ def test_what_is_wrong_beside_the_jobs_hides_nothing_of_them(folder: Path) -> No
     assert [line.split(" ")[1] for line in told] == ["batch.yml:3:", "batch.yml:4:"]
 
 
+@pytest.mark.parametrize("wrong", ["do: aply", "extra_vars: 3", "limit: [a]"])
+def test_a_wrong_key_leads_to_no_further_errors(folder: Path, wrong: str) -> None:
+    (folder / "site.yml").write_text(PLAY.replace("x}", "'{{ season }}'}"), encoding="utf-8")
+    job = "playbooks: site.yml, drift: {after: 2}"
+    told = found(folder, f"{HEAD}jobs: {{a: {{{job}, {wrong}}}}}\n")
+    told += found(folder, f"{HEAD}defaults: {{{wrong}}}\njobs: {{a: {{{job}}}}}\n")
+    assert [line.split(" ")[1] for line in told] == ["batch.yml:3:", "batch.yml:3:"]
+
+
 def test_values(folder: Path) -> None:
     batch = load(
         folder,
