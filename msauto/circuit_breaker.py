@@ -96,7 +96,7 @@ REMEDIES: Final = {
     429: "the server has too many requests: set `requests_per_second`, or lower `connections`",
     503: "the server is busy or starting: try again later",
 }
-"""What to do about a status of HTTP that tells it."""
+"""What to do about a status of HTTP."""
 
 
 def account_remedy(status: int | None, asked: Asked, *, has_account: bool = True) -> str | None:
