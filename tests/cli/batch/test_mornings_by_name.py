@@ -299,12 +299,14 @@ def test_the_week_is_that_of_its_batch_and_ends_with_its_night(night: Desk) -> N
     night.comment("x")
     assert run(night).code == 0
     runs = night.run("history", "--format", "json", *STATE).json
-    first = next(each["run"] for each in runs if not each["job"])
+    *_, first = [attempt["run"] for attempt in runs if not attempt["job"]]
     night.comment("y")
     assert "EP001" in week_in(run(night).out)
     assert week_in(night.run("history", first, *STATE).out) == ""
-    night.write("other.yml", {**HEAD, "name": "other", "jobs": JOBS})
-    assert week_in(night.run("batch", "run", "other.yml", *STATE).out) == ""
+    other = {**HEAD, "name": "other", "jobs": JOBS}
+    night.write("other.yml", other)
+    of_other = night.run("batch", "run", "other.yml", *STATE)
+    assert week_in(of_other.out) == ""
 
 
 def test_the_names_of_a_week_are_bounded(night: Desk, sim: Simulator) -> None:
