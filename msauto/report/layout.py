@@ -174,7 +174,7 @@ def render_lines(lines: Iterable[Line], layout: Layout) -> Iterator[str]:
                 line = structs.replace(line, spans=tuple(spans))
             rows = wrap(line, layout.width) if line.wrapped else [line.spans]
         for row in rows:
-            shown = "".join(paint(span.text, span.style, colour=layout.colour) for span in row)
+            shown = "".join([paint(span.text, span.style, colour=layout.colour) for span in row])
             yield f"{without_command(shown)}\n"
 
 

@@ -473,14 +473,14 @@ class Block(TargetGroup, frozen=True, dict=True):
             if place == everywhere:
                 place = ""
             first = id(targets[0])
-            cells = tuple(column.get(first) for column in columns)
+            cells = tuple([column.get(first) for column in columns])
             yield TableLine(targets, place, cells)
 
     def _place(self, targets: Iterable[Target]) -> str:
         """Return the servers of targets, with their databases where these are several."""
         if len({target.database for target in self.targets}) > 1:
             return ", ".join(dict.fromkeys(map(server_of, targets)))
-        return names_of_servers(target.server for target in targets)
+        return names_of_servers([target.server for target in targets])
 
     @property
     def title(self) -> str:
