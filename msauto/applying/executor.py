@@ -358,10 +358,14 @@ class ServerExecution(Struct):
 
     async def _pause(self) -> None:
         """Wait before the server is probed; not if the target will not start anyway."""
-        pauses, context = self.context.policy.half_open_pauses, self.context
-        if pauses and not (self.failures.stop_reason() or self.frozen() or context.commits.failure):
-            failures = self.breaker.state.failures
-            await context.cancellation.sleep(context.clock, pauses[min(failures, len(pauses)) - 1])
+        context = self.context
+        pauses = context.policy.half_open_pauses
+        if not pauses:
+            return
+        if self.failures.stop_reason() or self.frozen() or context.commits.failure:
+            return
+        number = min(self.breaker.state.failures, len(pauses))
+        await context.cancellation.sleep(context.clock, pauses[number - 1])
 
     async def _apply(
         self,

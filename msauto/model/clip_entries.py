@@ -93,8 +93,10 @@ class LinkIndex:
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = entries
-        self._heads = array("l", [-1]) * (1 << (len(entries) * _KEYS).bit_length())
-        self._next = array("l", [-1]) * (len(entries) * _KEYS)
+        keys = len(entries) * _KEYS
+        nothing = array("l", [-1])
+        self._heads = nothing * (1 << keys.bit_length())
+        self._next = nothing * keys
         self._reporting: dict[frozenset[object], array[int]] = {}
 
     def add(self, number: int, entry: Entry) -> None:
@@ -220,7 +222,9 @@ async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) 
 
 async def _is_link_of(reader: Reader, database: str, link: Asset, home: Asset) -> bool:
     """Return whether, judged by folders, one answer is of a link that can only show the clip of the other."""
-    if link.folder is None or None in (link.link_id, home.link_id) or link.link_id == home.link_id:
+    if None in (link.folder, link.link_id, home.link_id):
+        return False
+    if link.link_id == home.link_id:
         return False
     entries = await reader.read_entries(database, link)
     own, at_home = entries.own, entries.at_home

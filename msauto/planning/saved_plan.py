@@ -190,7 +190,11 @@ def differences(agreed: Plan, now: Plan) -> dict[_Key, str]:
     if not different:
         return {}
     old, new = _by_key(redact_plan(agreed)), _by_key(redact_plan(now))
-    return {key: "; ".join(_describe(old.get(key), new.get(key))) for key in different}
+    described: dict[_Key, str] = {}
+    for key in different:
+        parts = _describe(old.get(key), new.get(key))
+        described[key] = "; ".join(parts)
+    return described
 
 
 def _differ(agreed: Target | None, now: Target | None) -> bool:

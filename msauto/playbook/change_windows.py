@@ -123,10 +123,14 @@ class Window(Struct, frozen=True):
         return any(self._is_inside(day, now) for day in (today - timedelta(days=1), today))
 
     def _is_inside(self, day: date, now: datetime) -> bool:
+        last_day = day
+        if self.end <= self.start:
+            last_day += timedelta(days=1)
         start = datetime.combine(day, self.start)
-        end = datetime.combine(day if self.end > self.start else day + timedelta(days=1), self.end)
+        end = datetime.combine(last_day, self.end)
         wall_time = self.clock(now).replace(tzinfo=None)
-        elapsed = self._instant(start) <= now.astimezone(UTC) < self._instant(end)
+        instant = now.astimezone(UTC)
+        elapsed = self._instant(start) <= instant < self._instant(end)
         return elapsed and start <= wall_time < end
 
     def _instant(self, wall: datetime) -> datetime:

@@ -111,9 +111,12 @@ def show(value: Any) -> str:
 
 def _documented(functions: Mapping[str, Callable[..., Any]]) -> Iterator[ReferenceEntry]:
     for name, function in functions.items():
-        *description, example = map(str.strip, (inspect.getdoc(function) or "").splitlines())
-        words = " ".join(filter(None, description)).removesuffix(".").replace("``", "`")
-        yield _evaluated(name, words[:1].lower() + words[1:], example.removeprefix("Example: "))
+        text = inspect.getdoc(function) or ""
+        *description, example = map(str.strip, text.splitlines())
+        words = " ".join(filter(None, description))
+        words = words.removesuffix(".").replace("``", "`")
+        words = words[:1].lower() + words[1:]
+        yield _evaluated(name, words, example.removeprefix("Example: "))
 
 
 def _all(kind: str, functions: Mapping[str, Callable[..., Any]]) -> list[ReferenceEntry]:

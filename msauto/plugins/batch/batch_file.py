@@ -201,8 +201,10 @@ def _without(
 
 def _batch_of(args: BatchFileArgs, node: SourceNode, jobs: tuple[Job, ...]) -> BatchFile:
     start, hours = args.schedule, args.window
-    days = tuple(day for day in DAYS if day in (start.days or DAYS))
-    schedule = Schedule(start.at, start.tz, days, start.spread or timedelta())
+    named = start.days or DAYS
+    days = tuple(day for day in DAYS if day in named)
+    spread = start.spread or timedelta()
+    schedule = Schedule(start.at, start.tz, days, spread)
     window = Window(hours.start, hours.to, start.tz) if hours else None
     return BatchFile(args, node, schedule, window, jobs)
 
