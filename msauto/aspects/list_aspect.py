@@ -363,7 +363,7 @@ class ListAspect(Aspect):
         whole_since = context.memory.get(f"{WHOLE}{self.name}")
         if not (left or whole_since):
             return matching
-        by_key = context.builder.left_by_key or left
+        by_key = self.left_by_key(context, left)
         named_keys = {*matching.explicit}.difference(
             [item.key for item, _ in matching.present if item.ours]
         )
@@ -409,9 +409,15 @@ class ListAspect(Aspect):
         removed, surplus = without(matching.removed), without(matching.surplus)
         return structs.replace(matching, present=present, removed=removed, surplus=surplus)
 
-    def left(self, context: PlanContext) -> dict[str, tuple[Item, str]]:
+    def left_by_key(
+        self, context: PlanContext, left: Mapping[str, tuple[Item, str]]
+    ) -> Mapping[str, tuple[Item, str]]:
+        """Return how a run left each item, and that run, by the key that it had then."""
+        return left
+
+    def left(self, context: PlanContext, kept_as: str = LEFT) -> dict[str, tuple[Item, str]]:
         """Return how a run left each item, and that run, by live key."""
-        prefix = f"{LEFT}{self.name}:"
+        prefix = f"{kept_as}{self.name}:"
         left: dict[str, tuple[Item, str]] = {}
         for item, known in context.memory.items():
             if not item.startswith(prefix) or not isinstance(known, list):

@@ -106,8 +106,6 @@ class PlanBuilder:
         """Something that others changed stays as it is."""
         self.is_in_doubt = False
         """Something that an accepted request made does not show, and is not made again."""
-        self.left_by_key: Mapping[str, tuple[dict[str, Json], str]] = {}
-        """How a run left each item of a list, by the key that it had then, where others have these keys now."""
         self.settled: list[tuple[str, Json, str]] = []
         """Items that the ledger is to hold, and the thing of the run that an item shows to have made it."""
         self.news = 0
@@ -412,6 +410,9 @@ DOUBT = "pending:doubt:"
 """Prefix of the item of what an accepted request made, and reading has not shown."""
 MADE = "made:"
 """Prefix of the item of a thing that a run made and the server gave a key."""
+SHIFTED = "shifted:"
+"""Prefix of the item of a key that others gave to another thing: how a run left the one that had it, until a run does
+what a task asks of this key."""
 WHOLE = "whole:"
 """Prefix of the item of a list that a run left without what others had made: the run."""
 THIS_RUN = ""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from msauto.aspects.aspect import SEGMENTS, TimelinePlace, UndoContext, frames_of, part_of
 from msauto.aspects.comparison import Attributes, Item, Items, mapping, same_value, text_of
 from msauto.aspects.list_aspect import by_key, each_of, unread_items
 from msauto.aspects.matching import ListItem, Matching
-from msauto.aspects.plan_builder import LEFT, MADE, PlanContext, length_of, refuse
+from msauto.aspects.plan_builder import LEFT, MADE, SHIFTED, PlanContext, length_of, refuse
 from msauto.aspects.positions import beyond, position_at, to_frames
 from msauto.aspects.segment_arguments import (
     DesiredSegment,
@@ -116,7 +116,7 @@ class Segments(SegmentArguments):
         number_at = {start: number for number, start in start_of.items()}
         memory, settled = context.memory, context.builder.settled
         known: Item = {}
-        for number, (was, _) in left.items():
+        for number, (was, run) in left.items():
             start = was.get("start")
             now = number_at.get(start, f"at {start}")  # else no segment is there
             if number == now or start_of.get(number) == start:
@@ -126,10 +126,32 @@ class Segments(SegmentArguments):
                 if item in memory:
                     known[f"{prefix}{self.name}:{now}"] = memory.pop(item)
                     settled.append((item, None, ""))
-        if known:
-            context.builder.left_by_key = left
-            memory.update(known)
-            settled += [(item, value, "") for item, value in known.items()]
+            shifted = f"{SHIFTED}{self.name}:{number}"
+            if number.isdecimal() and shifted not in memory:
+                known[shifted] = [was, run]
+        memory.update(known)
+        settled += [(item, value, "") for item, value in known.items()]
+
+    def left_by_key(
+        self, context: PlanContext, left: Mapping[str, tuple[Item, str]]
+    ) -> Mapping[str, tuple[Item, str]]:
+        """Implement the number that a segment had, also where runs have kept what others shifted."""
+        by_key = dict(left)
+        for number, (was, run) in self.left(context, SHIFTED).items():
+            now, _ = left.get(number, ({}, ""))
+            if now.get("start") != was.get("start"):
+                by_key[number] = was, run
+        return by_key
+
+    def without_kept(self, context: PlanContext, matching: Matching) -> Matching:
+        """Forget what had a number, where a task gets what it asks of that number."""
+        remaining = super().without_kept(context, matching)
+        numbers = [item.key for item, _ in remaining.present]
+        for number in (*numbers, *remaining.removed):
+            shifted = f"{SHIFTED}{self.name}:{number}"
+            if shifted in context.memory:
+                context.builder.settled.append((shifted, None, ""))
+        return remaining
 
     def resolve(
         self, context: PlanContext, sourced: Sourced[DesiredSegment], live: Items

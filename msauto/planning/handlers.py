@@ -17,6 +17,7 @@ from msauto.aspects.plan_builder import (
     DOUBT,
     LEFT,
     PENDING_PREFIX,
+    SHIFTED,
     WHOLE,
     answer_told,
     certain,
@@ -141,7 +142,7 @@ def _in_doubt_of(record: Remembered) -> Mapping[str, Json]:
     doubt = {"clip": record.target.name}
     items: dict[str, Json] = {}
     for item, value in record.items.items():
-        if item.startswith((LEFT, WHOLE, DOUBT)):
+        if item.startswith((LEFT, SHIFTED, WHOLE, DOUBT)):
             items[item] = value
         elif item.startswith("pending:"):
             items[item] = {**mapping(value), **doubt, "unknown": True}
