@@ -485,10 +485,12 @@ def show_status(
 
 
 def _why(status: JobStatus) -> str:
-    causes = [
+    causes = ", ".join(
         f"{cause.count} {cause.kind or cause.outcome} on {cause.server}" for cause in status.causes
-    ]
-    return ", ".join(causes) or status.reason
+    )
+    if causes and status.outcome == "refused":  # what was refused is not what the causes kept back
+        return f"{status.reason}; {causes}"
+    return causes or status.reason
 
 
 def _last_ok(status: JobStatus, now: datetime) -> str:

@@ -253,6 +253,8 @@ def test_the_status_has_two_lines_a_job_and_names_each_cause() -> None:
     first, _, third = shown(frozen)
     assert (len(first), first[-2:]) == (80, "x…")
     assert third == f"  frozen: {freeze}"
+    refused = structs.replace(status, outcome="refused", code=4, reason="the limit is 0")
+    assert "  the limit is 0; 39 no connection on bergen, " in shown(refused)[0]
 
 
 def test_the_status_of_a_batch_that_runs() -> None:
