@@ -304,12 +304,16 @@ def _input_problems(job: Job, options: ResolveOptions) -> Iterator[Problem]:
         yield job.node.problem(
             f"the job {job.name} has no inventory", "add it here, or to msauto.toml", key=True
         )
-    yield from _missing_files(job.inventories, job.place_of("inventory"))
+    missing = [path for path in job.inventories if not Path(path).exists()]
+    yield from _missing_files(missing, job.place_of("inventory"))
     yield from _missing_files(job.playbooks, job.node.child("playbooks"))
     existing = [*filter(os.path.exists, job.playbooks)]
     if existing:
         for problem in validate(existing, options):
-            key = problem.place and _KEYS.get(problem.place.file)
+            file = problem.place.file if problem.place else ""
+            if file in missing:
+                continue
+            key = _KEYS.get(file)
             if key:
                 problem = job.place_of(key).problem(problem.message, problem.remedy)
             yield problem
