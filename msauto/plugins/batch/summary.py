@@ -348,7 +348,7 @@ def week_of(
 def _said(results: Sequence[JobResult], ledger: Ledger) -> Iterator[tuple[str, str]]:
     """Yield what became of the targets of a job: the word, and their names."""
     found: dict[str, dict[PlacedName, None]] = {}
-    lost: dict[str, dict[Loss, None]] = {}
+    lost: dict[str, dict[tuple[str, str], dict[str, None]]] = {}
     unnamed = Counter[str]()
     for result in results:
         word = "removed"
@@ -356,14 +356,17 @@ def _said(results: Sequence[JobResult], ledger: Ledger) -> Iterator[tuple[str, s
             word = "refused"
             if not result.losses:
                 yield word, visible(result.reason)
-        lost.setdefault(word, {}).update(dict.fromkeys(result.losses))
+        for loss in result.losses:
+            titles = lost.setdefault(word, {}).setdefault((loss.what, loss.about), {})
+            titles |= dict.fromkeys(loss.names)
         for word, name in _names_of(result, ledger):
             found.setdefault(word, {})[name] = None
         for cause in result.causes:
             unnamed |= Counter({cause.outcome: cause.count - len(cause.names)})
     for word, names in found.items():
         yield word, bounded_names(named_targets(names), _MOST_OF_WEEK, unnamed[word])
-    for word, losses in lost.items():
+    for word, titles_of in lost.items():
+        losses = [Loss(what, tuple(titles), about) for (what, about), titles in titles_of.items()]
         for line in loss_lines(losses, _MOST_OF_WEEK):
             yield word, line
 

@@ -321,6 +321,22 @@ def test_the_names_of_a_week_are_bounded(night: Desk, sim: Simulator) -> None:
     assert "and 10 more" in week
 
 
+def test_what_is_refused_night_after_night_counts_once_in_the_week(
+    night: Desk, sim: Simulator
+) -> None:
+    titles = [f"Old {7 * number}" for number in range(30)]
+    for title in titles:
+        sim.state.databases["NEWS"].add_clip(title, "Raw")
+    for first in (3, 2, 1, 0):
+        asset = {"title": "{{ item }}", "state": "absent"}
+        night.play({"asset": asset, "loop": titles[first:]})
+        said = run(night)
+        assert said.code == 4
+    week = week_in(said.out)
+    assert len(re.findall(r"\bOld \d+", week)) == 20
+    assert "and 9 more" in week
+
+
 def test_a_refused_job_without_deletions_has_its_reason_in_the_week(night: Desk) -> None:
     night.comment("x")
     night.write("msauto.toml", 'inventory = "inventory.yml"\n[limits]\nrequests = 0\n')
