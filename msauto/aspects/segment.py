@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from msgspec import structs
+
 from msauto.aspects.aspect import SEGMENTS, TimelinePlace, UndoContext, frames_of, part_of
 from msauto.aspects.comparison import Attributes, Item, Items, mapping, same_value, text_of
 from msauto.aspects.list_aspect import by_key, each_of, unread_items
@@ -144,14 +146,24 @@ class Segments(SegmentArguments):
         return by_key
 
     def without_kept(self, context: PlanContext, matching: Matching) -> Matching:
-        """Forget what had a number, where a task gets what it asks of that number."""
+        """Spare what tasks want by a number that others gave away; forget what had a number that a task gets."""
         remaining = super().without_kept(context, matching)
-        numbers = [item.key for item, _ in remaining.present]
-        for number in (*numbers, *remaining.removed):
-            shifted = f"{SHIFTED}{self.name}:{number}"
-            if shifted in context.memory:
-                context.builder.settled.append((shifted, None, ""))
-        return remaining
+        shifted = self.left(context, SHIFTED)
+        if not shifted:
+            return remaining
+        written = {item.key for item, _ in remaining.present} | remaining.removed.keys()
+        for number in shifted.keys() & written:
+            context.builder.settled.append((f"{SHIFTED}{self.name}:{number}", None, ""))
+        spared_starts: list[Json] = []
+        for item, _ in matching.present:
+            if item.key in shifted and item.key not in written:
+                was, _ = shifted[item.key]
+                spared_starts.append(was.get("start"))
+        surplus = dict(remaining.surplus)
+        for key in remaining.surplus:
+            if matching.live[key].get("start") in spared_starts:
+                del surplus[key]
+        return structs.replace(remaining, surplus=surplus)
 
     def resolve(
         self, context: PlanContext, sourced: Sourced[DesiredSegment], live: Items
