@@ -72,6 +72,8 @@ from msauto.report.texts import (
 )
 from msauto.secrets.redacted_plans import redact_plan
 
+PLACE: Final = r"(?:[^:]+\.ya?ml|\S+):\d+:\d+: "
+"""The place in a file with which a message begins, as a pattern; the names of playbooks may have spaces."""
 OWN_TITLE: Final = "<title>"
 """Stands for the title of each target."""
 FEWEST_ALIKE: Final = 3
@@ -997,7 +999,7 @@ def _warnings(warnings: Iterable[str]) -> Iterator[WarningGroup]:
 def without_server(message: str, server: str) -> str:
     """Return a message without the server and the request with which it begins; its place in a file stays."""
     names = rf"(server {re.escape(show(server))}(, database [^:]+| at \S+)?: )?(GET \S+: )?"
-    return re.sub(rf"^(\S+:\d+:\d+: )?{names}", r"\1", message)
+    return re.sub(rf"^({PLACE})?{names}", r"\1", message)
 
 
 def without_title(text: str, name: str) -> str:

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct
 from msauto.circuit_breaker import BUSY_STATUSES, PASSING, UNAUTHORIZED_STATUSES
 from msauto.model.plan import CauseKind, target_key
 from msauto.model.result import Outcome, TargetResult
-from msauto.report.plan_view import without_server
+from msauto.report.plan_view import PLACE, without_server
 from msauto.report.result_view import NOT_DONE, result_lines, severity, without_titles
 from msauto.report.sanitizing import name_ranges, show_range
 
@@ -149,7 +149,7 @@ def _reason(result: TargetResult) -> _Reason:
         lines[kind].append(line.strip())
     message = "; ".join(lines["message"][:1] + lines["difference"][:1])
     message = without_server(message, result.target.server)
-    message = re.sub(r"^\S+:\d+:\d+: ", "", message)
+    message = re.sub(f"^{PLACE}", "", message)
     return _Reason(message, " ".join(lines["advice"]).removeprefix("→ "))
 
 

@@ -49,6 +49,15 @@ def test_ten_equal_failures_are_one_entry_with_ten_names() -> None:
     )
 
 
+def test_one_cause_on_three_servers_has_one_text_wherever_its_playbook_is() -> None:
+    results = []
+    for server in ("oslo", "bergen", "tromso"):
+        place = f"Night jobs/my play.yml:3:4: server {server}, database NEWS: "
+        message = f"{place}asset 'Spot A' not found"
+        results.append(unplanned("Spot A", message, "not found", server))
+    assert {cause.message for cause in causes_of(results, ())} == {"asset 'Spot A' not found"}
+
+
 def test_no_cause_hides_another_and_the_worst_is_first() -> None:
     busy = applied("PROMO 003", "failed", "the server answered 503: busy", 503)
     lost = [unplanned(f"PROMO {number:03}", GONE, "no connection") for number in range(1, 40)]
