@@ -169,6 +169,14 @@ def test_the_page_begins_with_what_to_look_at_by_name() -> None:
     ]
 
 
+def test_the_page_names_what_was_refused_where_a_server_was_lost_as_well() -> None:
+    news = structs.replace(RESULT.jobs[1], outcome="refused", code=4)
+    refused = structs.replace(news, reason="the limit is 0", remedy="allow it")
+    page = SUMMARY_FORMS["html"][1](structs.replace(RESULT, jobs=(refused,)), None)
+    eyes, _, _ = page.partition('<ul class="jobs"')
+    assert "the limit is 0" in eyes
+
+
 def test_a_batch_that_could_not_begin_is_red_in_each_form() -> None:
     jobs = (JobResult(job="titles"), JobResult(job="news"))
     result = structs.replace(
