@@ -345,7 +345,10 @@ def last_job(place: LedgerPlace, attempt: RunSummary) -> JobResult | None:
 
 
 def last_result(ledger: Ledger, batch: BatchId) -> BatchResult | None:
-    """Return the newest result, with the jobs of the one before as ``earlier`` if it ran none."""
+    """Return the newest result, with the jobs of the one before as ``earlier`` if it ran none.
+
+    That is the one that runs, whatever starts it has locked out.
+    """
     results = list(past_results(ledger, batch))
     if not results:
         return None
@@ -355,6 +358,8 @@ def last_result(ledger: Ledger, batch: BatchId) -> BatchResult | None:
         return newest
     for result in results:
         if result.jobs:
+            if newest.outcome == "locked" and result.outcome == "running":
+                return structs.replace(result, handled=newest.handled)
             return structs.replace(newest, earlier=(*result.jobs, *result.earlier))
     return newest
 

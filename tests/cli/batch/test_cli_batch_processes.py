@@ -66,8 +66,10 @@ def test_two_batches_of_one_name_never_overlap(desk: Desk) -> None:
             )
         )
         second = desk.spawn(*RUN)
-        desk.write("go", "")
         assert second.code == 5
+        status = desk.run("batch", "status", "batch.yml", "--format", "json", *STATE).json
+        assert [job["outcome"] for job in status] == ["running", "waiting"]
+        desk.write("go", "")
         assert "is running already: run " in second.err
         assert json.loads(second.out)["outcome"] == "locked"
         code_of_first, out, _ = ended(first)
