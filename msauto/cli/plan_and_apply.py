@@ -74,9 +74,14 @@ class RunDialog(Struct, frozen=True):
     stills: int | None = None
     clock: Clock = field(default_factory=SystemClock)
 
+    @property
+    def _state_dir(self) -> str | None:
+        folder: str | None = click.get_current_context().params["state_dir"]
+        return folder
+
     def load_and_run(self) -> int:
         """Load what is asked for, and run it."""
-        folder = click.get_current_context().params["state_dir"]
+        folder = self._state_dir
         if folder is not None and not Ledger.exists(self.flags.inputs.ledger):
             why = "has no ledger: nothing is known of earlier runs"
             print_message(f"Note: --state-dir {visible(folder)} {why}")
@@ -136,10 +141,13 @@ class RunDialog(Struct, frozen=True):
             write_plan_file(plan, self.flags.inputs.outputs.file(self.out, PLAN))
         self._show(plan, stills=stills)
         if self.out is not None:
-            command = shlex.join(["msauto", "apply", self.out])
-            print_message(
-                f"Saved the plan to {visible(self.out)}; apply it with: {visible(command)}"
-            )
+            command = ["msauto", "apply", self.out]
+            if self.options.keep_going:
+                command.append("--keep-going")
+            if self._state_dir is not None:
+                command += ["--state-dir", self._state_dir]
+            shown = visible(shlex.join(command))
+            print_message(f"Saved the plan to {visible(self.out)}; apply it with: {shown}")
 
     def _plan_and_apply(self, loaded: Loaded) -> int:
         """Lock, plan, show, ask, apply; return the exit code."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from datetime import datetime
 from typing import Any
 
@@ -50,6 +51,16 @@ def plan(desk: Desk, sim: Simulator) -> str:
 
 
 ALLOWED = ("--yes", "--allow-delete", "1")
+
+
+def test_the_command_for_a_plan_with_errors_works(desk: Desk) -> None:
+    desk.play({"asset": EPISODE}, {"asset": {"title": "Nobody", "fields": {"comment": "x"}}})
+    own = ("--state-dir", "my state")
+    planned = desk.run("plan", *INV, "play.yml", "--out", "a.plan", "--keep-going", *own)
+    _, _, command = planned.err.partition("apply it with: msauto ")
+    arguments = shlex.split(command.splitlines()[0])
+    assert arguments == ["apply", "a.plan", "--keep-going", *own]
+    assert desk.run(*arguments, "--yes").code == 3
 
 
 def test_what_was_shown_is_what_is_sent(desk: Desk, sim: Simulator, plan: str) -> None:
