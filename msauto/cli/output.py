@@ -14,7 +14,7 @@ import click
 
 from msauto.errors import MsautoError, Problem
 from msauto.exit_codes import ERROR, OK
-from msauto.report.sanitizing import display_width, visible_lines, without_command
+from msauto.report.sanitizing import display_width, visible, visible_lines, without_command
 
 _PIECES = 1000
 """How many pieces of a result are written at a time."""
@@ -66,6 +66,12 @@ def print_paged(text: str) -> None:
         click.echo_via_pager(text)
     else:
         print_result(text)
+
+
+def report_missing_ledger(folder: str) -> None:
+    """Report that a folder given with ``--state-dir`` has no ledger."""
+    why = "has no ledger: nothing is known of earlier runs"
+    print_message(f"Note: --state-dir {visible(folder)} {why}")
 
 
 def print_message(text: str, *, rendered: bool = False) -> None:

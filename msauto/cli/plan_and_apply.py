@@ -33,7 +33,13 @@ from msauto.api.saved_plans import write_plan_file
 from msauto.aspects import ASPECTS, is_deletion
 from msauto.cli.flags import Flags, layout_of
 from msauto.cli.interrupts import asking, ignore_interrupts, run_async
-from msauto.cli.output import OutputError, ReaderGoneError, print_message, print_result
+from msauto.cli.output import (
+    OutputError,
+    ReaderGoneError,
+    print_message,
+    print_result,
+    report_missing_ledger,
+)
 from msauto.cli.watch import STDOUT, RunWatch
 from msauto.concurrency import HANG_UP, SystemClock, stop_signals
 from msauto.errors import PlanningError, RefusedError
@@ -83,8 +89,7 @@ class RunDialog(Struct, frozen=True):
         """Load what is asked for, and run it."""
         folder = self._state_dir
         if folder is not None and not Ledger.exists(self.flags.inputs.ledger):
-            why = "has no ledger: nothing is known of earlier runs"
-            print_message(f"Note: --state-dir {visible(folder)} {why}")
+            report_missing_ledger(folder)
         return self.run(load(self.flags.inputs, keep_going=self.options.keep_going))
 
     def run(self, loaded: Loaded) -> int:

@@ -25,6 +25,7 @@ from msauto.cli.output import (
     print_message,
     print_problems,
     print_result,
+    report_missing_ledger,
     terminal_width,
     use_colour,
 )
@@ -180,6 +181,8 @@ def status(
     rows: list[JobStatus] = []
     with Ledger.open(place, readonly=True) as ledger:
         if batch is not None:
+            if state_dir is not None and not Ledger.exists(place):
+                report_missing_ledger(state_dir)
             batches = {batch.id: None}
         else:
             batches = dict.fromkeys(id_of(summary) for summary, _ in ledger.batches())

@@ -429,3 +429,11 @@ def test_a_past_run_is_shown_in_any_form(desk: Desk, form: str) -> None:
     if form == "text":
         applied, shown = (said.out.splitlines()[-1].partition(" in ")[0] for said in (first, again))
         assert applied == shown == "Done: 2 changed; 2 requests"
+
+
+def test_the_status_tells_that_a_given_ledger_does_not_exist(desk: Desk) -> None:
+    batch(desk, {"news": {"playbooks": "play.yml"}})
+    said = desk.run("batch", "status", "batch.yml", "--state-dir", "nothere")
+    assert said.code == 3
+    assert "Note: --state-dir nothere has no ledger: nothing is known of earlier runs" in said.err
+    assert "never ok" in said.out
