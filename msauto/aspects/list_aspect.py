@@ -372,7 +372,7 @@ class ListAspect(Aspect):
         def stays(called: str, key: str, named: Attributes | None, source: TaskSource) -> bool:
             live_item = live.get(key)
             known = by_key if key in named_keys else left
-            if live_item is None and named is not None and not key:
+            if named is not None and key not in known and key not in named_keys:
                 place = self.place(named)
                 key = gone.get(place, "") if place is not None else ""
             if key not in known:
