@@ -411,8 +411,10 @@ DOUBT = "pending:doubt:"
 MADE = "made:"
 """Prefix of the item of a thing that a run made and the server gave a key."""
 SHIFTED = "shifted:"
-"""Prefix of the item of a key that others gave to another thing: how a run left the one that had it, until a run does
-what a task asks of this key."""
+"""Prefix of the item of a key that others gave to another thing: how a run left the one that had it.
+
+It stays until a run does what a task asks of this key.
+"""
 WHOLE = "whole:"
 """Prefix of the item of a list that a run left without what others had made: the run."""
 THIS_RUN = ""
