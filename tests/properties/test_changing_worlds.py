@@ -20,7 +20,7 @@ from tests.worlds.run import Stand, a_stand
 from tests.worlds.scenario import Scenario, scenario
 from tests.worlds.troubles import ALONE, KINDS, OPEN
 
-FEW, MANY, SHARES = 3, 2000, 8
+FEW, MANY, SHARES = 3, 1600, 8
 MORE = {
     "equal_things_of_others": (6, 10),
     "renumbering": (3, 6),
