@@ -77,14 +77,19 @@ class Source:
 
     def _learn(self, module: str) -> None:
         for node in self.nodes[module]:
-            if isinstance(node, ast.AnnAssign | ast.Assign) and node.value is not None:
-                target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
-                if isinstance(target, ast.Name) and target.id.isupper():
-                    self.constants[target.id] = node.value
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                self._learn_position(module, node.name, [each.arg for each in node.args.args])
-            elif isinstance(node, ast.ClassDef):
-                self._learn_class(module, node)
+            match node:
+                case ast.Assign(targets=[target, *_], value=value):
+                    self._learn_constant(target, value)
+                case ast.AnnAssign(target=target, value=ast.expr() as value):
+                    self._learn_constant(target, value)
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    self._learn_position(module, node.name, _parameters(node))
+                case ast.ClassDef():
+                    self._learn_class(module, node)
+
+    def _learn_constant(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name) and target.id.isupper():
+            self.constants[target.id] = value
 
     def _learn_class(self, module: str, node: ast.ClassDef) -> None:
         fields = []
@@ -92,7 +97,7 @@ class Source:
             if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
                 fields.append(part.target.id)
             elif isinstance(part, ast.FunctionDef) and part.name == "__init__":
-                fields = [each.arg for each in part.args.args]
+                fields = _parameters(part)
         self._learn_position(module, node.name, fields)
 
     def _learn_position(self, module: str, name: str, parameters: list[str]) -> None:
@@ -164,6 +169,10 @@ def _returned(tree: ast.Module, function: str, place: int) -> Iterator[ast.expr]
             for part in ast.walk(node):
                 if isinstance(part, ast.Return) and isinstance(part.value, ast.Tuple):
                     yield part.value.elts[place]
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    return [parameter.arg for parameter in function.args.args]
 
 
 def _name(node: ast.expr) -> str:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 import shlex
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,21 +100,26 @@ class _World:
         return said
 
     def _write(self, given: Given) -> None:
-        server = {"url": self._sim.url, **given.get("server", {})}
-        host = {"server": _without_empty(server), "database": "NEWS", **given.get("host", {})}
+        server = {"url": self._sim.url}
+        server |= given.get("server", {})
+        host = {"server": _without_empty(server), "database": "NEWS"}
+        host |= given.get("host", {})
         self._desk.inventory({"studio-a": _without_empty(host)})
-        play = {"hosts": "all", "tasks": given.get("tasks", []), **given.get("play", {})}
+        play = {"hosts": "all", "tasks": given.get("tasks", [])}
+        play |= given.get("play", {})
         self._desk.write("play.yml", [_without_empty(play)])
         self._write_files(given.get("files", {}))
         for name, mode in given.get("modes", {}).items():
-            Path(self._desk.folder, name).chmod(int(mode, 8))
+            path = self._desk.folder / name
+            path.chmod(int(mode, 8))
 
     def _write_files(self, files: Given) -> None:
         for name, content in files.items():
+            path = self._desk.folder / name
             if content is None:
-                (self._desk.folder / name).unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
             elif name.endswith("/"):
-                Path(self._desk.folder, name).mkdir(parents=True, exist_ok=True)
+                path.mkdir(parents=True, exist_ok=True)
             else:
                 self._desk.write(name, content)
 
