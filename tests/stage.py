@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,6 +45,24 @@ def news_with(titles: Iterable[str]) -> ServerState:
     for title in titles:
         state.databases["NEWS"].add_clip(title, "Raw", frames=100)
     return state
+
+
+@contextmanager
+def entered(held: AbstractAsyncContextManager[None]) -> Iterator[None]:
+    """Be in an asynchronous context, such as that of a lock; meanwhile its event loop does not run."""
+
+    async def begin() -> None:
+        await held.__aenter__()
+
+    async def end() -> None:
+        await held.__aexit__(None, None, None)
+
+    with asyncio.Runner() as runner:
+        runner.run(begin())
+        try:
+            yield
+        finally:
+            runner.run(end())
 
 
 @dataclass

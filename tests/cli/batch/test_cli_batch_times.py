@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,6 +24,7 @@ from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.batch.test_cli_batch import batch
 from tests.cli.command_line import Desk
 from tests.cli.runs.test_cli_interrupts import episodes
+from tests.stage import entered
 
 NIGHT = {"schedule": {"at": "03:10", "tz": "UTC"}, "window": {"from": "02:00", "to": "05:00"}}
 JOBS = {name: {"playbooks": "play.yml", "forks": 1} for name in ("a", "b")}
@@ -111,19 +111,19 @@ def test_max_time_stops_gently(desk: Desk, sim: Simulator) -> None:
 @pytest.mark.parametrize("times", [0, 1])
 def test_a_lock_is_tried_again(desk: Desk, sim: Simulator, times: int) -> None:
     desk.comment("new")
-    job = {"playbooks": "play.yml", **({"retry": {"times": times, "wait": "1m"}} if times else {})}
+    job: dict[str, Any] = {"playbooks": "play.yml"}
+    outcome, code = "locked", 5
+    if times:
+        job["retry"] = {"times": times, "wait": "1m"}
+        outcome, code = "ok", 0
     batch(desk, {"a": job, "b": {"playbooks": "play.yml"}})
-    with Ledger.open(desk.state) as ledger, asyncio.Runner() as runner:
+    with Ledger.open(desk.state) as ledger, ExitStack() as locked:
         lock = ledger.hold([LockScope(sim.url, "NEWS")], SystemClock())
-        runner.run(_enter(lock))
-        result = night(
-            desk, sim, signals=NoPause(lambda: runner.run(lock.__aexit__(None, None, None)))
-        )
-        if not times:
-            runner.run(lock.__aexit__(None, None, None))
-    expected = [("ok", 0), ("ok", 0)] if times else [("locked", 5), ("locked", 5)]
-    assert outcomes(result) == expected
-    assert (result.jobs[0].attempts, result.code) == (1 + times, 0 if times else 5)
+        locked.enter_context(entered(lock))
+        result = night(desk, sim, signals=NoPause(locked.close))
+    assert outcomes(result) == [(outcome, code), (outcome, code)]
+    assert result.jobs[0].attempts == 1 + times
+    assert result.code == code
 
 
 @pytest.mark.parametrize(
@@ -148,17 +148,12 @@ def test_a_job_waits_for_a_lock_of_another_run(
         {"a": {"playbooks": "play.yml", "lock_timeout": wait}},
         **NIGHT | {"window": {"from": "02:00", "to": "04:25"}},
     )
-    with Ledger.open(desk.state) as ledger, asyncio.Runner() as runner:
+    with Ledger.open(desk.state) as ledger:
         lock = ledger.hold([LockScope(sim.url, "NEWS")], SystemClock())
-        runner.run(_enter(lock))
-        result = night(desk, sim)
-        runner.run(lock.__aexit__(None, None, None))
+        with entered(lock):
+            result = night(desk, sim)
     assert outcomes(result) == [("locked", 5)]
     assert passed == pytest.approx(waited)
-
-
-async def _enter(lock: Any) -> None:
-    await lock.__aenter__()
 
 
 def test_missed_nights_are_reported_once(desk: Desk, sim: Simulator) -> None:

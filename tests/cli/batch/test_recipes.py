@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import shlex
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 import yaml
@@ -23,33 +21,22 @@ from msauto.report.result_view import NOT_DONE
 from tests.cli.batch.test_cli_batch import batch
 from tests.cli.command_line import Desk
 from tests.cli.test_sessions import Steps
+from tests.stage import entered
+from tests.stories import Given
 from tests.tables import CASES, load, table
 
 RECIPES = load(CASES / "batch" / "recipes.yml")
 COLUMNS = ("kind", "outcome", "jobs", "batch", "wrong", "told", "right")
 AGAIN = "→ to run these jobs again: "
-Steps_ = list[dict[str, Any]]
 
 
 @contextmanager
 def locked(desk: Desk, sim: Simulator) -> Iterator[None]:
     """Another run holds the lock of the database."""
-    is_held, is_over = threading.Event(), threading.Event()
-
-    async def hold() -> None:
-        with Ledger.open(desk.state / "msauto") as ledger:
-            async with ledger.hold([LockScope(sim.url, "NEWS")], SystemClock()):
-                is_held.set()
-                await asyncio.to_thread(is_over.wait)
-
-    holder = threading.Thread(target=asyncio.run, args=(hold(),))
-    holder.start()
-    is_held.wait()
-    try:
-        yield
-    finally:
-        is_over.set()
-        holder.join()
+    with Ledger.open(desk.state / "msauto") as ledger:
+        lock = ledger.hold([LockScope(sim.url, "NEWS")], SystemClock())
+        with entered(lock):
+            yield
 
 
 class Morning(Steps):
@@ -57,20 +44,20 @@ class Morning(Steps):
 
     def __init__(self, desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(desk, sim, monkeypatch, {})
-        self.desk, self.sim, self.open = desk, sim, ExitStack()
+        self.open = ExitStack()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
 
-    def take(self, step: dict[str, Any]) -> None:
+    def take(self, step: Given) -> None:
         match step:
             case {"stop": _}:
                 url = f"http://127.0.0.1:{self.port}"
-                self.desk.inventory({"studio-a": {"server": {"url": url}, "database": "NEWS"}})
+                self._desk.inventory({"studio-a": {"server": {"url": url}, "database": "NEWS"}})
             case {"start": _}:
                 self.open.enter_context(Simulator(port=self.port))
             case {"lock": _}:
-                self.open.enter_context(locked(self.desk, self.sim))
+                self.open.enter_context(locked(self._desk, self._sim))
             case {"release": _}:
                 self.open.close()
             case _:
@@ -79,7 +66,7 @@ class Morning(Steps):
 
 def test_every_kind_of_cause_has_a_recipe() -> None:
     assert {*get_args(CauseKind)} <= {row.get("kind") for row in RECIPES}
-    assert {*NOT_DONE} <= {row.get("outcome") for row in RECIPES} | {"interrupted"}
+    assert {*NOT_DONE} <= {row.get("outcome") for row in RECIPES}
 
 
 @pytest.mark.usefixtures("hurried")
@@ -90,11 +77,11 @@ def test_what_the_summary_prints_ends_with_ok(
     monkeypatch: pytest.MonkeyPatch,
     kind: str | None,
     outcome: str | None,
-    jobs: dict[str, Any] | None,
-    batch: dict[str, Any] | None,
-    wrong: Steps_,
+    jobs: Given | None,
+    batch: Given | None,
+    wrong: list[Given],
     told: str,
-    right: Steps_,
+    right: list[Given],
 ) -> None:
     jobs = jobs or {"tonight": {"playbooks": "play.yml"}}
     desk.comment("x")
@@ -127,7 +114,7 @@ def test_what_the_summary_prints_ends_with_ok(
     assert status.code == 0
 
 
-def write(desk: Desk, jobs: dict[str, Any], more: dict[str, Any] | None) -> None:
+def write(desk: Desk, jobs: Given, more: Given | None) -> None:
     kept = desk.folder / "msauto.toml"
     settings = kept.read_text(encoding="utf-8") if kept.exists() else None
     batch(desk, jobs, **(more or {}))

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
@@ -26,6 +26,7 @@ from msauto.plugins.postgres.postgres_store import PostgresStore, security_warni
 from msauto.secrets.redacted_plans import SALT, SecretMemory
 from msauto.secrets.redaction import Secrets
 from tests.postgres import PostgresServer, own_server
+from tests.stage import entered
 from tests.unit.ledger.ledger_plans import channel, plan, target
 from tests.unit.ledger.test_ledger_locks import NEWS, OLD, Clock, take
 
@@ -45,23 +46,6 @@ def joined(
     _, session = command.admit_workers()
     with entered(worker.join(run, session, server, scopes, Clock())):
         yield
-
-
-@contextmanager
-def entered(held: AbstractAsyncContextManager[None]) -> Iterator[None]:
-
-    async def begin() -> None:
-        await held.__aenter__()
-
-    async def end() -> None:
-        await held.__aexit__(None, None, None)
-
-    with asyncio.Runner() as runner:
-        runner.run(begin())
-        try:
-            yield
-        finally:
-            runner.run(end())
 
 
 def end_sessions(place: str) -> None:
