@@ -182,8 +182,14 @@ class TemplateScope:
     """The names that a template can use; a variable is rendered when it is used, and only once."""
 
     __slots__ = (
-        *("_busy", "_done", "_failed", "_given", "_unmarked"),
-        *("surroundings", "tracker", "variables"),
+        "_busy",
+        "_done",
+        "_failed",
+        "_given",
+        "_unmarked",
+        "surroundings",
+        "tracker",
+        "variables",
     )
 
     def __init__(
