@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
 import warnings
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from distributed import Client, LocalCluster
+
+from tests.stage import free_port
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class SeparateCluster:
 @contextmanager
 def separate_cluster(folder: Path, workers: int, *options: str) -> Iterator[SeparateCluster]:
     """A scheduler with pages over HTTP, and workers with these options."""
-    port, pages = _free_port(), _free_port()
+    port, pages = free_port(), free_port()
     surroundings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     started: list[subprocess.Popen[bytes]] = []
 
@@ -122,9 +123,3 @@ async def _wait_for_workers(address: str, workers: int) -> None:
         address.replace("dask", "tcp"), asynchronous=True, set_as_default=False, timeout=30
     ) as client:
         await client.wait_for_workers(workers, timeout=60)
-
-
-def _free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])

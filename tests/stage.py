@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -45,6 +46,13 @@ def news_with(titles: Iterable[str]) -> ServerState:
     for title in titles:
         state.databases["NEWS"].add_clip(title, "Raw", frames=100)
     return state
+
+
+def free_port() -> int:
+    """Return a port of this machine at which nothing listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
 
 
 @contextmanager

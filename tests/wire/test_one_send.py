@@ -14,6 +14,7 @@ from msauto.errors import InDoubtError, NotSentError, RejectedError, ServerError
 from msauto.model.plan import Body, Request
 from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import AsyncMediaServer
+from tests.stage import free_port
 from tests.wire.raw_server import OK, Exchange, Handler, RawServer, answer, cut, hang, raw, reset
 from tests.wire.time_limit import NoWait, pass_time, run_patiently, silence
 
@@ -219,16 +220,10 @@ def test_answer_that_does_not_come_in_time() -> None:
     assert len(run_patiently(with_client(work, silence(6))).exchanges) == 1
 
 
-def refused_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return int(unused.getsockname()[1])
-
-
 @pytest.mark.parametrize("method", WRITES)
 def test_refused_connection_is_certainly_not_sent(method: Write) -> None:
     async def main() -> None:
-        async with AsyncMediaServer(f"http://127.0.0.1:{refused_port()}") as client:
+        async with AsyncMediaServer(f"http://127.0.0.1:{free_port()}") as client:
             with pytest.raises(NotSentError, match="no connection") as caught:
                 await client.send(write(method))
             assert "check that the server runs" in caught.value.remedy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import get_args
@@ -21,7 +20,7 @@ from msauto.report.result_view import NOT_DONE
 from tests.cli.batch.test_cli_batch import batch
 from tests.cli.command_line import Desk
 from tests.cli.test_sessions import Steps
-from tests.stage import entered
+from tests.stage import entered, free_port
 from tests.stories import Given
 from tests.tables import CASES, load, table
 
@@ -45,9 +44,7 @@ class Morning(Steps):
     def __init__(self, desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(desk, sim, monkeypatch, {})
         self.open = ExitStack()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
 
     def take(self, step: Given) -> None:
         match step:

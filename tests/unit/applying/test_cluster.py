@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from collections.abc import Callable, Iterator
 
@@ -24,6 +23,7 @@ from msauto.plugins.dask.cluster import (
 from msauto.plugins.simulator.embedded import Simulator, empty_state
 from tests import clusters
 from tests.clusters import threads_cluster
+from tests.stage import free_port
 
 SITE = ServerSpec("studio", "http://studio:7901", worker={"site-oslo": 1})
 
@@ -161,9 +161,7 @@ def test_a_port_of_a_web_server_is_refused() -> None:
 
 
 def test_a_scheduler_that_cannot_be_reached_is_an_error() -> None:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        unused = int(bound.getsockname()[1])
+    unused = free_port()
     with pytest.raises(
         ClusterError, match=rf"the Dask scheduler dask://127.0.0.1:{unused} cannot be reached"
     ):
