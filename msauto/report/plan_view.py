@@ -478,9 +478,14 @@ class Block(TargetGroup, frozen=True, dict=True):
             cells = tuple([column.get(first) for column in columns])
             yield TableLine(targets, place, cells)
 
+    @cached_property
+    def _has_databases(self) -> bool:
+        """Whether its targets are in several databases: each line of a table asks."""
+        return len({target.database for target in self.targets}) > 1
+
     def _place(self, targets: Iterable[Target]) -> str:
         """Return the servers of targets, with their databases where these are several."""
-        if len({target.database for target in self.targets}) > 1:
+        if self._has_databases:
             return ", ".join(dict.fromkeys(map(server_of, targets)))
         return names_of_servers([target.server for target in targets])
 
