@@ -214,9 +214,9 @@ def refusal_error(refusals: Sequence[Refusal]) -> RefusedError:
             flags.append(refusal.remedy)
         else:
             remedies.append(refusal.remedy)
-    remedy = "; ".join(dict.fromkeys(remedies[:SHOWN_REASONS]))
-    if flags:  # no flag allows what a remedy is for
-        remedy += f"{'; then ' if remedy else ''}{' '.join(flags)}"
+    first = "; ".join(dict.fromkeys(remedies[:SHOWN_REASONS]))
+    # No flag allows what the other remedies are for.
+    remedy = "; then ".join(filter(None, (first, " ".join(flags))))
     message = f"{'; '.join(reasons)}: nothing was sent"
     return RefusedError(visible(message), remedy=visible(remedy))
 
