@@ -278,8 +278,9 @@ class BatchSession:
 
     def _ended(self, code: int, reason: str, remedy: str = "") -> BatchResult:
         outcome = outcome_of(code)
-        why = {"reason": reason, "remedy": remedy}
-        return structs.replace(self.result, outcome=outcome, code=code, **why)
+        return structs.replace(
+            self.result, outcome=outcome, code=code, reason=reason, remedy=remedy
+        )
 
     def _record(self, result: BatchResult) -> None:
         """Record the result so far; a failure is a warning, except before the first job."""
