@@ -133,7 +133,7 @@ class Deletion(NamedTuple):
 
 
 class DeletionGroup(NamedTuple):
-    """Deletions on one line: a title on several servers, or of many those of the same servers and folder."""
+    """Deletions on one line: a title on several servers, or titles of which the same is known on the same servers."""
 
     deletions: tuple[Deletion, ...]
 
