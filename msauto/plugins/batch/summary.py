@@ -350,19 +350,24 @@ def _said(results: Sequence[JobResult], ledger: Ledger) -> Iterator[tuple[str, s
     found: dict[str, dict[PlacedName, None]] = {}
     lost: dict[str, dict[tuple[str, str], dict[str, None]]] = {}
     unnamed = Counter[str]()
+    reasons: dict[str, None] = {}
     for result in results:
         word = "removed"
         if result.outcome == "refused":
             word = "refused"
             if not result.losses:
-                yield word, visible(result.reason)
+                reasons[visible(result.reason)] = None
         for loss in result.losses:
             titles = lost.setdefault(word, {}).setdefault((loss.what, loss.about), {})
             titles |= dict.fromkeys(loss.names)
         for word, name in _names_of(result, ledger):
             found.setdefault(word, {})[name] = None
+        unnamed_of_night = Counter[str]()
         for cause in result.causes:
-            unnamed |= Counter({cause.outcome: cause.count - len(cause.names)})
+            unnamed_of_night[cause.outcome] += cause.count - len(cause.names)
+        unnamed |= unnamed_of_night  # the same targets may fail each night
+    for reason in reasons:
+        yield "refused", reason
     for word, names in found.items():
         yield word, bounded_names(named_targets(names), _MOST_OF_WEEK, unnamed[word])
     for word, titles_of in lost.items():

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -341,7 +342,25 @@ def test_a_refused_job_without_deletions_has_its_reason_in_the_week(night: Desk)
     night.comment("x")
     night.write("msauto.toml", 'inventory = "inventory.yml"\n[limits]\nrequests = 0\n')
     assert run(night).code == 4
-    assert "tonight refused: the plan sends 1 request" in week_in(run(night).out)
+    reason = "tonight refused: the plan sends 1 request"
+    assert reason in week_in(run(night).out)
+    assert week_in(run(night).out).count(reason) == 1
+
+
+def test_causes_of_one_night_are_added_in_the_week_and_those_of_two_are_not(
+    night: Desk, sim: Simulator
+) -> None:
+    titles = [f"Clip {7 * number}" for number in range(24)]
+    for title in titles:
+        sim.state.databases["NEWS"].add_clip(title, "Raw")
+    for number, title in enumerate(titles):
+        status = 400 + 9 * (number % 2)
+        sim.faults.add(f"status:{status}@POST .*{quote(title)}[?]")
+    night.play({"asset": {"title": "{{ item }}", "fields": {"comment": "x"}}, "loop": titles})
+    for _ in range(3):
+        week = week_in(run(night).out)
+    assert week.count("Clip") == 10
+    assert "and 14 more" in week
 
 
 def test_what_stays_because_others_changed_it_is_named(night: Desk, sim: Simulator) -> None:
