@@ -122,7 +122,7 @@ class Protection:
     def __init__(self, protected: Sequence[str] = (), read_only: Sequence[str] = ()) -> None:
         self.protected = protected
         self.read_only = read_only
-        self._unmatched: set[str] | None = None
+        self._unmatched = {*protected, *read_only}
         self._databases: dict[str, None] = {}
 
     def __bool__(self) -> bool:
@@ -130,35 +130,29 @@ class Protection:
 
     async def look_at(self, places: Iterable[Folder], database: str) -> None:
         """Note which globs match one of the places of a database, or a folder that contains it."""
-        unmatched = self._not_matched_yet()
         self._databases[database] = None
         async for place in in_turns(places):
-            if not unmatched:
+            if not self._unmatched:
                 break
             names = list(place_names(place, database))
-            unmatched -= {glob for glob in unmatched if matches(glob, names)}
-        self._unmatched = unmatched
+            self._unmatched -= {glob for glob in self._unmatched if matches(glob, names)}
 
     def merge(self, other: Protection) -> None:
         """Add what the same globs matched elsewhere."""
-        if other._unmatched is not None:
-            self._unmatched = other._unmatched & self._not_matched_yet()
-            self._databases |= other._databases
-
-    def _not_matched_yet(self) -> set[str]:
-        if self._unmatched is None:
-            return {*self.protected, *self.read_only}
-        return set(self._unmatched)
+        self._unmatched &= other._unmatched
+        self._databases |= other._databases
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """A warning of each glob that protects nothing of what was looked at."""
+        if not self._databases:
+            return ()
         where = ", ".join(self._databases)
         missed = (
             f"in msauto.toml matches no folder and no title of {where}: it protects nothing there"
         )
         warnings: list[str] = []
-        for glob in sorted(self._unmatched or ()):
+        for glob in sorted(self._unmatched):
             key = "protected" if glob in self.protected else "read_only"
             warnings.append(f"{glob!r} of `{key}` {missed}")
         return tuple(warnings)

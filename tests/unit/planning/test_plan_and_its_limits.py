@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -83,6 +84,20 @@ def test_protected(glob: str, refused: bool) -> None:
     context = stage(Clip("Film", folder="Master/2026", links=["Playout/Tonight/Film"]))
     plan = plan_of(context, gone("Film"), limits=Limits(delete_assets=1, protected=(glob,)))
     assert [refusal.code for refusal in plan.refusals] == (["protected"] if refused else [])
+
+
+def test_what_two_large_servers_match_at_once_is_matched() -> None:
+    protection = Protection(["Master/*", "Trailer/*"])
+    many = [("News", f"n{number}") for number in range(600)]
+
+    async def look_at_both() -> None:
+        await asyncio.gather(
+            protection.look_at([*many, ("Master", "Film")], "one"),
+            protection.look_at([*many, ("Trailer", "Film")], "two"),
+        )
+
+    asyncio.run(look_at_both())
+    assert protection.warnings == ()
 
 
 # The plan as JSON ----------------------------------------------------------------------------------------------
