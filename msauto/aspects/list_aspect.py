@@ -363,7 +363,7 @@ class ListAspect(Aspect):
         whole_since = context.memory.get(f"{WHOLE}{self.name}")
         if not (left or whole_since):
             return matching
-        by_key = self.left_by_key(context, left)
+        left_by_key = self.left_by_key(context, left)
         named_keys = {*matching.explicit}.difference(
             [item.key for item, _ in matching.present if item.ours]
         )
@@ -371,8 +371,10 @@ class ListAspect(Aspect):
 
         def stays(called: str, key: str, named: Attributes | None, source: TaskSource) -> bool:
             live_item = live.get(key)
-            known = by_key if key in named_keys else left
-            if named is not None and key not in known and key not in named_keys:
+            known: Mapping[str, tuple[Item, str]] = left
+            if key in named_keys:
+                known = left_by_key
+            elif named is not None and key not in left:
                 place = self.place(named)
                 key = gone.get(place, "") if place is not None else ""
             if key not in known:
@@ -416,7 +418,7 @@ class ListAspect(Aspect):
         return left
 
     def left(self, context: PlanContext, kept_as: str = LEFT) -> dict[str, tuple[Item, str]]:
-        """Return how a run left each item, and that run, by live key."""
+        """Return how a run left each item, and that run, by live key; as ``SHIFTED``, by the key of then."""
         prefix = f"{kept_as}{self.name}:"
         left: dict[str, tuple[Item, str]] = {}
         for item, known in context.memory.items():

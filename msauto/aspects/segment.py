@@ -138,12 +138,12 @@ class Segments(SegmentArguments):
         self, context: PlanContext, left: Mapping[str, tuple[Item, str]]
     ) -> Mapping[str, tuple[Item, str]]:
         """Implement the number that a segment had, also where runs have kept what others shifted."""
-        by_key = dict(left)
+        left_by_key = dict(left)
         for number, (was, run) in self.left(context, SHIFTED).items():
             now, _ = left.get(number, ({}, ""))
             if now.get("start") != was.get("start"):
-                by_key[number] = was, run
-        return by_key
+                left_by_key[number] = was, run
+        return left_by_key
 
     def without_kept(self, context: PlanContext, matching: Matching) -> Matching:
         """Spare what tasks want by a number that others gave away; forget what had a number that a task gets."""
