@@ -169,6 +169,7 @@ class ListAspect(Aspect):
             matching = self.without_kept(context, matching)
         if unseen:
             matching = self._without_unseen(context, matching, unseen)
+        self.mind_surplus(context, matching)
         self.write(context, matching)
         if matching.surplus:
             self._note_emptied(context, desired, matching)
@@ -285,6 +286,11 @@ class ListAspect(Aspect):
         if len(single) < len(live):  # what is planned around twins must know them
             return structs.replace(matching, live=live)
         return matching
+
+    def mind_surplus(self, context: PlanContext, matching: Matching) -> None:
+        """Note what goes: where its request is not done, it was there before and is not new in the next run."""
+        for key, source in matching.surplus.items():
+            context.builder.mind((self.name, key), matching.live[key], source)
 
     def _note_emptied(self, context: PlanContext, desired: Any, matching: Matching) -> None:
         """Note how many items go, where ``exactly`` leaves none of those that it concerns."""

@@ -88,7 +88,7 @@ class PlanBuilder:
         self.unwanted: list[tuple[AspectName, Json]] = []
         """Attributes of items that no one may make meanwhile: the tasks exclude them."""
         self.minded: dict[str, Json] = {}
-        """Items of the ledger: what is as desired, and others may not change, as if this run had left it so."""
+        """Items of the ledger: what is there, and others may not change, as if this run had left it so."""
         self.altered: set[str] = set()
         """The values of the clip's identity that the changes may alter."""
         self.claimed_places: list[tuple[Folder, TaskSource]] = []
@@ -184,8 +184,14 @@ class PlanBuilder:
     def hold(self, effect: Effect, source: TaskSource | None = None) -> None:
         """Note what is as desired: it is to stay so; a task may also mind who changes it later."""
         self.holding.append(effect)
-        if source is not None and source.minds_others and effect.before is not None:
-            self.minded[f"{LEFT}{effect.aspect}:{effect.key}"] = [effect.before, THIS_RUN]
+        if source is not None and effect.before is not None:
+            self.mind(effect.thing, effect.before, source)
+
+    def mind(self, thing: Thing, live: Json, source: TaskSource) -> None:
+        """Note what is there, for a task that minds who changes it later."""
+        if source.minds_others:
+            aspect, key = thing
+            self.minded[f"{LEFT}{aspect}:{key}"] = [live, THIS_RUN]
 
     def exclude_others(self, name: AspectName, kinds: Iterable[Json], source: TaskSource) -> None:
         """Note that a task wants no other items with these attributes."""

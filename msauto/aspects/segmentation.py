@@ -98,6 +98,7 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
         matching.surplus.update(dict.fromkeys(matching.others, exactly))
     matching.surplus.update(twins)
     matching = rule.without_kept(context, matching)
+    rule.mind_surplus(context, matching)
     todo = SegmentRequests(rule, context, live)
     as_desired: list[str] = []
     renamed: list[str] = []
