@@ -15,7 +15,7 @@ from msauto import sockets
 from msauto.codec import dump
 from msauto.errors import LedgerError, LockedError, MsautoError, RefusedError
 from msauto.ledger import history, locks
-from msauto.ledger.journal import LedgerJournal, LedgerMemory, PlanMemory
+from msauto.ledger.journal import LedgerJournal, LedgerMemory, PlanMemory, new_run_name
 from msauto.ledger.locks import FileLocks, Locks, LockScope, SharedLocks, this_process
 from msauto.ledger.sqlite_store import SqliteStore
 from msauto.ledger.store import ENTER, Properties, Row, Store, Upsert
@@ -167,9 +167,11 @@ class Ledger:
         return self._store.read(_CHANGED, (run,))
 
     def record(self, attempt: RunSummary) -> None:
-        """Record an attempt that wrote nothing."""
-        row = (attempt.run, attempt.started, dump(attempt))
+        """Record an attempt that wrote nothing; it gets another name if something recorded has its name."""
         with self._store.together():
+            while self._store.read("SELECT 1 FROM entered WHERE name = ?", (attempt.run,)):
+                attempt = structs.replace(attempt, run=new_run_name(self._now()))
+            row = (attempt.run, attempt.started, dump(attempt))
             self._store.write("INSERT INTO attempt VALUES (?, ?, ?)", row)
             self._store.write(ENTER, (attempt.run,))
 

@@ -255,6 +255,19 @@ def test_the_order_is_that_of_the_ledger_whatever_the_clocks_show(place: Path | 
         assert {name for (name,) in kept} == {*names_of(ledger.attempts())}
 
 
+def test_attempts_of_one_name_are_all_recorded(place: Path | str) -> None:
+    """Names end with four random digits: now and then, two attempts of one second get the same."""
+    time = format_time(datetime(2026, 11, 20, 12, tzinfo=UTC))
+    with Ledger.open(place) as ledger:
+        first = ledger.journal.start(plan(), [])
+        ledger.journal.end(first, Result(first, plan(), ()))
+        for reason in ("no consent", "stale plan"):
+            ledger.record(RunSummary(first, time, time, "refused", (), {}, reason=reason))
+        attempts = ledger.attempts()
+        assert [attempt.reason for attempt in attempts] == ["stale plan", "no consent", ""]
+        assert len(set(names_of(attempts))) == 3
+
+
 def test_a_target_outside_the_plan_is_added(place: Path | str) -> None:
     extra = target("Extra", 1)
     with Ledger.open(place) as ledger:
