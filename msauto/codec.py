@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
+from inspect import cleandoc
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -17,6 +18,8 @@ from msauto.primitives.decimals import MOST_LONG, is_bounded, read_whole, show_c
 T = TypeVar("T")
 
 _LONGEST = 100  # characters of a number
+_ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+"""One attribute in a docstring, and the words for it."""
 RATE = r"^[1-9][0-9]{0,9}/[1-9][0-9]{0,9}$(?!\n)"
 """A rate as text: ``30000/1001``."""
 
@@ -99,13 +102,20 @@ def load(kind: type[T], text: str) -> T:
 
 
 def describe_types(kind: type) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON Schema of a type, and those of the types in it by name, without their docstrings."""
+    """Return the JSON Schema of a type, and those of the types in it by name.
+
+    A property has the words for it under ``Attributes:`` in the docstring of its type.
+    """
     (root,), parts = msgspec.json.schema_components(
         [kind], schema_hook=_schema, ref_template="#/$defs/{name}"
     )
     for part in parts.values():
         part.pop("title", None)
-        part.pop("description", None)
+        _, _, attributes = cleandoc(part.pop("description", "")).partition("\nAttributes:\n")
+        for name, words in _ATTRIBUTE.findall(attributes):
+            described = part["properties"][name]
+            described.pop("description", None)
+            part["properties"][name] = {"description": " ".join(words.split()), **described}
     return root, parts
 
 

@@ -35,16 +35,21 @@ OUTSIDE: Final = "what becomes of a thing that others changed since the last run
 
 
 class TaskSource(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """The place of a desired value in the playbooks, and the name of its task."""
+    """The place of a desired value in the playbooks, and the name of its task.
 
-    file: Annotated[str, Meta(description="the file")]
-    line: Annotated[int, Meta(description="from 1; 0 is the whole file")] = 0
-    column: Annotated[int, Meta(description="from 1")] = 0
-    task: Annotated[str, Meta(description="the task's name")] = ""
-    outside: Annotated[
-        OutsidePolicy | UnsetType,
-        Meta(description="what the task does with what was changed outside; without it: overwrite"),
-    ] = UNSET
+    Attributes:
+        file: the file
+        line: from 1; 0 is the whole file
+        column: from 1
+        task: the task's name
+        outside: what the task does with what was changed outside; without it: overwrite
+    """
+
+    file: str
+    line: int = 0
+    column: int = 0
+    task: str = ""
+    outside: OutsidePolicy | UnsetType = UNSET
 
     @classmethod
     def at(
@@ -323,17 +328,20 @@ class Intent(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True, forbid_unknown_fields=True):
-    """Servers that are applied together, before the next batch begins (``serial`` of a play)."""
+    """Servers that are applied together, before the next batch begins (``serial`` of a play).
 
-    play: Annotated[str, Meta(description="the play's name")]
-    servers: Annotated[tuple[str, ...], Meta(description="the servers that go together")]
-    max_fail: Annotated[
-        Annotated[float, Meta(ge=0, le=100)] | None,
-        Meta(
-            description="the percentage of failed servers above which the run ends; null: it ends if all fail"
-        ),
-    ] = None
-    fatal: Annotated[bool, Meta(description="one failed server ends the run")] = False
+    Attributes:
+        play: the play's name
+        servers: the servers that go together
+        max_fail: the percentage of failed servers above which the run ends; null: it ends if all
+            fail
+        fatal: one failed server ends the run
+    """
+
+    play: str
+    servers: tuple[str, ...]
+    max_fail: Annotated[float, Meta(ge=0, le=100)] | None = None
+    fatal: bool = False
 
 
 class ServerIntents(Struct, frozen=True):

@@ -33,16 +33,21 @@ CreateTime = Annotated[
 
 
 class ClipIdentity(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """What a clip is, whatever its title: the values that its answer showed when it was planned."""
+    """What a clip is, whatever its title: the values that its answer showed when it was planned.
+
+    Attributes:
+        frames: its length; null while it is being recorded
+        orig_name: the name of the original file
+        hires: the high-resolution file
+        archive: the archive copy
+    """
 
     link_id: LinkId = None
     create_time: CreateTime = None
-    frames: Annotated[
-        int | None, Meta(description="its length; null while it is being recorded")
-    ] = None
-    orig_name: Annotated[str | None, Meta(description="the name of the original file")] = None
-    hires: Annotated[str | None, Meta(description="the high-resolution file")] = None
-    archive: Annotated[str | None, Meta(description="the archive copy")] = None
+    frames: int | None = None
+    orig_name: str | None = None
+    hires: str | None = None
+    archive: str | None = None
 
     @classmethod
     def of(cls, clip: Asset | Entry) -> ClipIdentity:

@@ -35,12 +35,19 @@ TargetName = Annotated[str, Meta(description="the asset's title, the channel, or
 
 
 class Outside(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """That others have changed a thing since a run wrote it; of an item, ``left`` has what differs."""
+    """That others have changed a thing since a run wrote it; of an item, ``left`` has what differs.
 
-    left: Annotated[Json, Meta(description="how that run left it; null: no run made it")]
-    run: Annotated[str, Meta(description="the last run that wrote it")]
-    at: Annotated[str, Meta(description="when that run was, ISO 8601 in UTC")]
-    user: Annotated[str, Meta(description="who changed it, where the server shows that")] = ""
+    Attributes:
+        left: how that run left it; null: no run made it
+        run: the last run that wrote it
+        at: when that run was, ISO 8601 in UTC
+        user: who changed it, where the server shows that
+    """
+
+    left: Json
+    run: str
+    at: str
+    user: str = ""
 
 
 class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
@@ -50,44 +57,36 @@ class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
     positions in frames; ``None`` is absent. ``key``: ``Cue Point@750`` or ``uid 9`` for a marker,
     ``Playout/Tonight/Title`` for a link. For a handler, ``before`` is ``True`` where it runs before the deletion of
     its asset.
+
+    Attributes:
+        action: add, change, delete or run
+        key: which one: the field's name, the segment's number, the marker's uid, ...
+        before: the live value
+        after: the desired value
+        basis: the origin of before: live, ledger (the server does not report it), none (not known)
+        reversible: whether undo can take it back
+        source: the place in the playbook
+        losses: live items that are deleted or overwritten in whole or part, and no task names by
+            key
+        handler: the name of the handler that runs
+        pending: the earlier run that changed the target and did not run the handler
+        secret: its values are secret: ***; it cannot be undone, as none is kept
+        outside: what others changed since the last run, if they did
     """
 
-    action: Annotated[Action, Meta(description="add, change, delete or run")]
+    action: Action
     aspect: AspectName
-    key: Annotated[
-        str,
-        Meta(
-            description="which one: the field's name, the segment's number, the marker's uid, ..."
-        ),
-    ]
-    before: Annotated[Json, Meta(description="the live value")]
-    after: Annotated[Json, Meta(description="the desired value")]
-    basis: Annotated[
-        Basis,
-        Meta(
-            description="the origin of before: live, ledger (the server does not report it), none (not known)"
-        ),
-    ]
-    reversible: Annotated[bool, Meta(description="whether undo can take it back")]
-    source: Annotated[TaskSource, Meta(description="the place in the playbook")]
-    losses: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="live items that are deleted or overwritten in whole or part, and no task names by key",
-        ),
-    ] = 0
-    handler: Annotated[str, Meta(description="the name of the handler that runs")] = ""
-    pending: Annotated[
-        str, Meta(description="the earlier run that changed the target and did not run the handler")
-    ] = ""
-    secret: Annotated[
-        bool,
-        Meta(description="its values are secret: ***; it cannot be undone, as none is kept"),
-    ] = False
-    outside: Annotated[
-        Outside | None, Meta(description="what others changed since the last run, if they did")
-    ] = None
+    key: str
+    before: Json
+    after: Json
+    basis: Basis
+    reversible: bool
+    source: TaskSource
+    losses: Annotated[int, Meta(ge=0)] = 0
+    handler: str = ""
+    pending: str = ""
+    secret: bool = False
+    outside: Outside | None = None
 
     @property
     def place(self) -> SourceLocation:
@@ -101,12 +100,19 @@ class Change(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
 
 
 class Body(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """The bytes of a request's body; :meth:`of` makes one. A hidden one has its media type only."""
+    """The bytes of a request's body; :meth:`of` makes one. A hidden one has its media type only.
 
-    media_type: Annotated[str, Meta(description="the type of the content")]
-    sha256: Annotated[str, Meta(description="the SHA-256 of the bytes, in hex")] = ""
-    text: Annotated[str | None, Meta(description="the content, if it is UTF-8 text")] = None
-    base64: Annotated[str | None, Meta(description="the content, if it is not text")] = None
+    Attributes:
+        media_type: the type of the content
+        sha256: the SHA-256 of the bytes, in hex
+        text: the content, if it is UTF-8 text
+        base64: the content, if it is not text
+    """
+
+    media_type: str
+    sha256: str = ""
+    text: str | None = None
+    base64: str | None = None
 
     def __post_init__(self) -> None:
         if not self.is_hidden and hashlib.sha256(self.content).hexdigest() != self.sha256:
@@ -135,76 +141,96 @@ class Body(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
 
 
 class Request(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """One HTTP request, built before anything is sent. A download (``dest``) changes nothing on the server."""
+    """One HTTP request, built before anything is sent. A download (``dest``) changes nothing on the server.
 
-    method: Annotated[Method, Meta(description="the HTTP method")]
-    path: Annotated[
-        str,
-        Meta(pattern=r"^/[!-~]*$(?!\n)", description="with the query, escaped: sent byte for byte"),
-    ]
-    changes: Annotated[
-        tuple[Annotated[int, Meta(ge=0)], ...],
-        Meta(description="which changes it makes, as indices into changes"),
-    ] = ()
-    body: Annotated[Body | None, Meta(description="what is sent along")] = None
-    effects: Annotated[tuple[Effect, ...], Meta(description="what it does to which thing")] = ()
-    dest: Annotated[
-        str | None, Meta(description="the file that the answer to a GET is saved as")
-    ] = None
-    guarded: Annotated[
-        bool,
-        Meta(description="sent only after reading shows all effects of the requests before it"),
-    ] = False
-    secret: Annotated[
-        bool,
-        Meta(description="it sends a secret, in place of which there is ***"),
-    ] = False
+    Attributes:
+        method: the HTTP method
+        path: with the query, escaped: sent byte for byte
+        changes: which changes it makes, as indices into changes
+        body: what is sent along
+        effects: what it does to which thing
+        dest: the file that the answer to a GET is saved as
+        guarded: sent only after reading shows all effects of the requests before it
+        secret: it sends a secret, in place of which there is ***
+    """
+
+    method: Method
+    path: Annotated[str, Meta(pattern=r"^/[!-~]*$(?!\n)")]
+    changes: tuple[Annotated[int, Meta(ge=0)], ...] = ()
+    body: Body | None = None
+    effects: tuple[Effect, ...] = ()
+    dest: str | None = None
+    guarded: bool = False
+    secret: bool = False
 
 
 class Address(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """How a target is read: an asset by title, or by ``namespace`` and identifier; a channel by name."""
+    """How a target is read: an asset by title, or by ``namespace`` and identifier; a channel by name.
 
-    name: Annotated[str, Meta(description="a title, or a value of the key field")]
-    namespace: Annotated[str, Meta(description="the key field; empty for a title")] = ""
+    Attributes:
+        name: a title, or a value of the key field
+        namespace: the key field; empty for a title
+    """
+
+    name: str
+    namespace: str = ""
 
 
 class EmptiedList(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """A list that ``exactly`` empties."""
+    """A list that ``exactly`` empties.
+
+    Attributes:
+        count: how many items it had
+    """
 
     aspect: AspectName
-    count: Annotated[int, Meta(description="how many items it had")]
+    count: int
 
 
 class ShownItem(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """A live segment or marker that the plan leaves as it is; frames count from the first one of the file."""
+    """A live segment or marker that the plan leaves as it is; frames count from the first one of the file.
 
-    name: Annotated[str, Meta(description="its number, or its uid")]
-    lane: Annotated[str, Meta(description="its track; Segments for a segment")]
-    start: Annotated[int, Meta(description="its first frame")]
-    duration: Annotated[int, Meta(description="the length of a segment in frames")] = 0
-    title: Annotated[str, Meta(description="its title")] = ""
+    Attributes:
+        name: its number, or its uid
+        lane: its track; Segments for a segment
+        start: its first frame
+        duration: the length of a segment in frames
+        title: its title
+    """
+
+    name: str
+    lane: str
+    start: int
+    duration: int = 0
+    title: str = ""
 
 
 class TargetContext(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """What surrounds the changes of an asset, for the timeline only: it is not compared.
 
     ``items`` are given where a change concerns segments or markers.
+
+    Attributes:
+        frames: the length of the clip in frames
+        items: segments and markers that stay as they are
     """
 
-    frames: Annotated[int | None, Meta(description="the length of the clip in frames")] = None
-    items: Annotated[
-        tuple[ShownItem, ...], Meta(description="segments and markers that stay as they are")
-    ] = ()
+    frames: int | None = None
+    items: tuple[ShownItem, ...] = ()
 
 
 class TargetId(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """By what the ledger finds what it remembers: of an asset, the clip is compared, and its title finds candidates."""
+    """By what the ledger finds what it remembers: of an asset, the clip is compared, and its title finds candidates.
+
+    Attributes:
+        clip: what the asset is
+    """
 
     server: ServerName
     database: DatabaseName
     kind: KindName
     name: TargetName
-    clip: Annotated[ClipIdentity, Meta(description="what the asset is")] = ClipIdentity()
+    clip: ClipIdentity = ClipIdentity()
 
 
 def is_one_entry(one: TargetId, other: TargetId) -> bool:
@@ -219,74 +245,57 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
     ``folder`` and ``places`` are texts as playbooks write them (:func:`~msauto.model.live.show_folder`); ``None`` is
     a folder that is not known.
+
+    Attributes:
+        folder: the asset's home folder
+        fingerprint: the fingerprint of what the plan looks at and changes: another one makes it
+            stale
+        changes: the differences
+        requests: what is sent, in order
+        error: why it cannot be planned
+        address: how it is read before the first write
+        address_after: how it is read after the last write (a rename)
+        clip: what the asset is: each later answer is compared with it
+        others: what else reading showed, and no request names
+        unwanted: attributes of items that the tasks want to be absent: a new one is not as desired
+        altered: values of the clip's identity that the requests may alter
+        rate: frames per second, as a fraction: 25/1
+        wait: seconds that verification may wait for a restore
+        emptied: lists that exactly empties
+        places: folder and title of every other entry that shows the asset, where read
+        batch: the index of its batch
+        context: what surrounds its changes, to show them
+        holding: what its tasks ask and needs no change: verification looks at it, too; not in any
+            file
+        cause: the kind of its error, where it is one of these
     """
 
     server: ServerName
     database: DatabaseName
     kind: KindName
     name: TargetName
-    folder: Annotated[str | None, Meta(description="the asset's home folder")] = None
-    fingerprint: Annotated[
-        str,
-        Meta(
-            description="the fingerprint of what the plan looks at and changes: another one makes it stale"
-        ),
-    ] = ""
-    changes: Annotated[tuple[Change, ...], Meta(description="the differences")] = ()
-    requests: Annotated[tuple[Request, ...], Meta(description="what is sent, in order")] = ()
-    error: Annotated[str | None, Meta(description="why it cannot be planned")] = None
-    address: Annotated[Address, Meta(description="how it is read before the first write")] = (
-        Address("")
-    )
-    address_after: Annotated[
-        Address, Meta(description="how it is read after the last write (a rename)")
-    ] = Address("")
-    clip: Annotated[
-        ClipIdentity, Meta(description="what the asset is: each later answer is compared with it")
-    ] = ClipIdentity()
+    folder: str | None = None
+    fingerprint: str = ""
+    changes: tuple[Change, ...] = ()
+    requests: tuple[Request, ...] = ()
+    error: str | None = None
+    address: Address = Address("")
+    address_after: Address = Address("")
+    clip: ClipIdentity = ClipIdentity()
     depends_on: Annotated[Seen, Meta(description="what the decisions of the plan depend on")] = (
         field(name="looked", default=Seen())
     )
-    others: Annotated[Seen, Meta(description="what else reading showed, and no request names")] = (
-        Seen()
-    )
-    unwanted: Annotated[
-        tuple[tuple[AspectName, Json], ...],
-        Meta(
-            description="attributes of items that the tasks want to be absent: a new one is not as desired"
-        ),
-    ] = ()
-    altered: Annotated[
-        tuple[str, ...],
-        Meta(description="values of the clip's identity that the requests may alter"),
-    ] = ()
-    rate: Annotated[Fraction | None, Meta(description="frames per second, as a fraction: 25/1")] = (
-        None
-    )
-    wait: Annotated[
-        float,
-        Meta(
-            ge=0, le=1_000_000_000, description="seconds that verification may wait for a restore"
-        ),
-    ] = 0.0
-    emptied: Annotated[tuple[EmptiedList, ...], Meta(description="lists that exactly empties")] = ()
-    places: Annotated[
-        tuple[str, ...],
-        Meta(description="folder and title of every other entry that shows the asset, where read"),
-    ] = ()
-    batch: Annotated[int, Meta(description="the index of its batch")] = 0
-    context: Annotated[
-        TargetContext | None, Meta(description="what surrounds its changes, to show them")
-    ] = None
-    holding: Annotated[
-        tuple[Effect, ...] | UnsetType,
-        Meta(
-            description="what its tasks ask and needs no change: verification looks at it, too; not in any file"
-        ),
-    ] = UNSET
-    cause: Annotated[
-        CauseKind | UnsetType, Meta(description="the kind of its error, where it is one of these")
-    ] = UNSET
+    others: Seen = Seen()
+    unwanted: tuple[tuple[AspectName, Json], ...] = ()
+    altered: tuple[str, ...] = ()
+    rate: Fraction | None = None
+    wait: Annotated[float, Meta(ge=0, le=1_000_000_000)] = 0.0
+    emptied: tuple[EmptiedList, ...] = ()
+    places: tuple[str, ...] = ()
+    batch: int = 0
+    context: TargetContext | None = None
+    holding: tuple[Effect, ...] | UnsetType = UNSET
+    cause: CauseKind | UnsetType = UNSET
 
     def __repr__(self) -> str:
         """Return a short form: a value of the plan may be a secret, and a target may have many."""
@@ -332,25 +341,26 @@ class Target(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
 
 class SkippedTarget(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """A target that the run does not treat, and why."""
+    """A target that the run does not treat, and why.
+
+    Attributes:
+        reason: missing, gone (a run wrote it), renamed, when (no condition holds), unfinalized, or
+            left out (it must wait for another run: a warning gives the reason)
+        title: the title that its clip has now (renamed)
+        run: the last run that wrote it (gone)
+        at: when that run was, ISO 8601 in UTC
+        repeated: the last run of the playbooks skipped it for this reason, too
+    """
 
     server: ServerName
     database: DatabaseName
     kind: KindName
     name: TargetName
-    reason: Annotated[
-        SkipReason,
-        Meta(
-            description="missing, gone (a run wrote it), renamed, when (no condition holds), unfinalized, or left out "
-            "(it must wait for another run: a warning gives the reason)"
-        ),
-    ]
-    title: Annotated[str, Meta(description="the title that its clip has now (renamed)")] = ""
-    run: Annotated[str, Meta(description="the last run that wrote it (gone)")] = ""
-    at: Annotated[str, Meta(description="when that run was, ISO 8601 in UTC")] = ""
-    repeated: Annotated[
-        bool, Meta(description="the last run of the playbooks skipped it for this reason, too")
-    ] = False
+    reason: SkipReason
+    title: str = ""
+    run: str = ""
+    at: str = ""
+    repeated: bool = False
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -359,27 +369,37 @@ class SkippedTarget(Struct, frozen=True, gc=False, forbid_unknown_fields=True, o
 
 
 class Settlement(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """What applying writes into the ledger before it sends anything: an item in doubt counts as settled."""
+    """What applying writes into the ledger before it sends anything: an item in doubt counts as settled.
 
-    target: Annotated[TargetId, Meta(description="the target that it belongs to")]
-    item: Annotated[str, Meta(description="what is settled")]
-    value: Annotated[Json, Meta(description="its value")]
-    thing: Annotated[
-        str,
-        Meta(description="what an earlier run made, and is seen only now: its name in that run"),
-    ] = ""
+    Attributes:
+        target: the target that it belongs to
+        item: what is settled
+        value: its value
+        thing: what an earlier run made, and is seen only now: its name in that run
+    """
+
+    target: TargetId
+    item: str
+    value: Json
+    thing: str = ""
 
 
 class Refusal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A limit that the plan exceeds: shown with the plan; apply ends with 4 unless ``remedy`` is given."""
+    """A limit that the plan exceeds: shown with the plan; apply ends with 4 unless ``remedy`` is given.
 
-    code: Annotated[str, Meta(description="which limit")]
-    limit: Annotated[int | str, Meta(description="what is allowed")]
-    count: Annotated[int | str, Meta(description="what the plan would do")]
-    remedy: Annotated[str, Meta(description="the flag that allows it")]
-    links: Annotated[
-        int, Meta(description="how many of the deletions are links and not assets")
-    ] = 0
+    Attributes:
+        code: which limit
+        limit: what is allowed
+        count: what the plan would do
+        remedy: the flag that allows it
+        links: how many of the deletions are links and not assets
+    """
+
+    code: str
+    limit: int | str
+    count: int | str
+    remedy: str
+    links: int = 0
 
 
 class Limits(Struct, frozen=True):
@@ -400,15 +420,15 @@ class Limits(Struct, frozen=True):
 
 
 class InputHash(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file that the plan was made from."""
+    """A file that the plan was made from.
 
-    path: Annotated[str, Meta(description="the path from the repository; absolute outside of it")]
-    sha256: Annotated[
-        str,
-        Meta(
-            description="the SHA-256 of its bytes, in hex; *** where it holds a secret or is not known"
-        ),
-    ]
+    Attributes:
+        path: the path from the repository; absolute outside of it
+        sha256: the SHA-256 of its bytes, in hex; *** where it holds a secret or is not known
+    """
+
+    path: str
+    sha256: str
 
 
 class PlanOptions(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -416,65 +436,81 @@ class PlanOptions(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
     From the command line, paths are as typed. In a plan file they are those from the repository, absolute outside of
     it; with a run, all are absolute.
+
+    Attributes:
+        playbooks: the playbooks
+        undo: the run that it undoes, in place of playbooks
+        inventories: --inventory; without it, that of the settings
+        server: --server
+        config: --config; without it, the settings of the playbooks
+        extra_vars: --extra-vars; *** in place of a secret
+        limit: --limit
+        tags: --tags
+        skip_tags: --skip-tags
+        targets: --target
+        forget_pending: --forget-pending
+        now: the time that `now` is in templates and selections, ISO 8601
     """
 
-    playbooks: Annotated[tuple[str, ...], Meta(description="the playbooks")] = ()
-    undo: Annotated[str, Meta(description="the run that it undoes, in place of playbooks")] = ""
-    inventories: Annotated[
-        tuple[str, ...], Meta(description="--inventory; without it, that of the settings")
-    ] = ()
-    server: Annotated[str | None, Meta(description="--server")] = None
-    config: Annotated[
-        str | None, Meta(description="--config; without it, the settings of the playbooks")
-    ] = None
-    extra_vars: Annotated[
-        tuple[str, ...], Meta(description="--extra-vars; *** in place of a secret")
-    ] = ()
-    limit: Annotated[str | None, Meta(description="--limit")] = None
-    tags: Annotated[tuple[str, ...], Meta(description="--tags")] = ()
-    skip_tags: Annotated[tuple[str, ...], Meta(description="--skip-tags")] = ()
-    targets: Annotated[tuple[str, ...], Meta(description="--target")] = ()
-    forget_pending: Annotated[bool, Meta(description="--forget-pending")] = False
-    now: Annotated[
-        str, Meta(description="the time that `now` is in templates and selections, ISO 8601")
-    ] = ""
+    playbooks: tuple[str, ...] = ()
+    undo: str = ""
+    inventories: tuple[str, ...] = ()
+    server: str | None = None
+    config: str | None = None
+    extra_vars: tuple[str, ...] = ()
+    limit: str | None = None
+    tags: tuple[str, ...] = ()
+    skip_tags: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    forget_pending: bool = False
+    now: str = ""
 
 
 class PlannedServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A server of the run. A plan is not valid for a server of the same name with another URL."""
+    """A server of the run. A plan is not valid for a server of the same name with another URL.
+
+    Attributes:
+        unchanged: how many targets of it need no change
+        kept: how many targets are not as desired: others' edit is kept
+        url: the URL when the plan was made
+    """
 
     name: ServerName
-    unchanged: Annotated[int, Meta(description="how many targets of it need no change")]
-    kept: Annotated[
-        int, Meta(description="how many targets are not as desired: others' edit is kept")
-    ] = 0
-    url: Annotated[str, Meta(description="the URL when the plan was made")] = ""
+    unchanged: int
+    kept: int = 0
+    url: str = ""
 
 
 class Summary(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """The counts of a plan."""
+    """The counts of a plan.
 
-    assets: Annotated[int, Meta(description="assets that change")]
-    add: Annotated[int, Meta(description="changes that add")]
-    change: Annotated[int, Meta(description="changes of something that exists")]
-    delete: Annotated[int, Meta(description="changes that remove")]
-    run: Annotated[int, Meta(description="commands, downloads and other operations that run")]
-    unchanged: Annotated[int, Meta(description="targets that are as desired")]
-    skipped: Annotated[
-        int, Meta(description="targets that the run does not treat, each with a reason")
-    ]
-    errors: Annotated[int, Meta(description="targets that cannot be planned")]
-    requests: Annotated[int, Meta(description="requests that applying sends")]
-    reads: Annotated[int, Meta(description="requests that planning sent")]
-    outside: Annotated[
-        int, Meta(description="changes of what others have changed since the last run")
-    ] = 0
-    kept: Annotated[
-        int,
-        Meta(
-            description="targets that are not as desired: what others changed is kept, with a warning"
-        ),
-    ] = 0
+    Attributes:
+        assets: assets that change
+        add: changes that add
+        change: changes of something that exists
+        delete: changes that remove
+        run: commands, downloads and other operations that run
+        unchanged: targets that are as desired
+        skipped: targets that the run does not treat, each with a reason
+        errors: targets that cannot be planned
+        requests: requests that applying sends
+        reads: requests that planning sent
+        outside: changes of what others have changed since the last run
+        kept: targets that are not as desired: what others changed is kept, with a warning
+    """
+
+    assets: int
+    add: int
+    change: int
+    delete: int
+    run: int
+    unchanged: int
+    skipped: int
+    errors: int
+    requests: int
+    reads: int
+    outside: int = 0
+    kept: int = 0
 
 
 COUNTS: Final = ("unchanged", "kept", "reads")

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from msauto.codec import dump, load
 from msauto.model.plan import (
@@ -46,21 +46,28 @@ def key_of(outcome: Outcome) -> str:
 
 
 class ReportedProblem(Struct, frozen=True):
-    """A problem in JSON: of a text, of the usage, of a target or of a server."""
+    """A problem in JSON: of a text, of the usage, of a target or of a server.
 
-    code: Annotated[
-        str,
-        Meta(
-            description="what kind: one of the error index, or usage, planning, refused, locked, ledger, server, error"
-        ),
-    ]
-    file: Annotated[str | None, Meta(description="the file, if it is in a file")]
-    line: Annotated[int, Meta(description="from 1; 0 is the whole file")]
-    column: Annotated[int, Meta(description="from 1")]
-    message: Annotated[str, Meta(description="what is wrong")]
-    remedy: Annotated[str, Meta(description="what to do")]
-    excerpt: Annotated[str, Meta(description="the line with a caret under the place")]
-    level: Annotated[str, Meta(description="error or warning")]
+    Attributes:
+        code: what kind: one of the error index, or usage, planning, refused, locked, ledger,
+            server, error
+        file: the file, if it is in a file
+        line: from 1; 0 is the whole file
+        column: from 1
+        message: what is wrong
+        remedy: what to do
+        excerpt: the line with a caret under the place
+        level: error or warning
+    """
+
+    code: str
+    file: str | None
+    line: int
+    column: int
+    message: str
+    remedy: str
+    excerpt: str
+    level: str
 
 
 class Difference(Struct, frozen=True, omit_defaults=True):

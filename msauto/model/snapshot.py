@@ -92,24 +92,26 @@ class Rules(Protocol):
 
 
 class Effect(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """What a request does to one thing. ``None`` is absent; positions are frames of the file."""
+    """What a request does to one thing. ``None`` is absent; positions are frames of the file.
+
+    Attributes:
+        key: which one; new 1: the server gives it its key
+        before: its whole value before, or what is known of it (whole)
+        after: its value after: of an item the named attributes, the others stay
+        visible: false where reading has not shown it so far
+        slow: it may take minutes until reading shows it
+        secret: its value is hidden, so nothing can be compared with it
+        whole: false where before is not all that reading shows of it
+    """
 
     aspect: AspectName
-    key: Annotated[str, Meta(description="which one; new 1: the server gives it its key")]
-    before: Annotated[
-        Json, Meta(description="its whole value before, or what is known of it (whole)")
-    ] = None
-    after: Annotated[
-        Json, Meta(description="its value after: of an item the named attributes, the others stay")
-    ] = None
-    visible: Annotated[bool, Meta(description="false where reading has not shown it so far")] = True
-    slow: Annotated[bool, Meta(description="it may take minutes until reading shows it")] = False
-    secret: Annotated[
-        bool, Meta(description="its value is hidden, so nothing can be compared with it")
-    ] = False
-    whole: Annotated[
-        bool, Meta(description="false where before is not all that reading shows of it")
-    ] = True
+    key: str
+    before: Json = None
+    after: Json = None
+    visible: bool = True
+    slow: bool = False
+    secret: bool = False
+    whole: bool = True
 
     thing = property(attrgetter("aspect", "key"), doc="The thing.")
 
@@ -166,13 +168,16 @@ class Seen(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
 
     A name is that of a fact that a template used (``fact frames``), of one thing (``marker 7``), or of an aspect that
     the target does not touch (``segment``).
+
+    Attributes:
+        names: the facts and things
+        digests: a digest of twelve characters for each name
+        private: names whose value holds a secret: no digest is kept
     """
 
-    names: Annotated[tuple[str, ...], Meta(description="the facts and things")] = ()
-    digests: Annotated[str, Meta(description="a digest of twelve characters for each name")] = ""
-    private: Annotated[
-        tuple[str, ...], Meta(description="names whose value holds a secret: no digest is kept")
-    ] = ()
+    names: tuple[str, ...] = ()
+    digests: str = ""
+    private: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, digests: Mapping[str, str], private: Iterable[str] = ()) -> Seen:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from msgspec import UNSET, Meta, Struct, structs
+from msgspec import UNSET, Struct, structs
 
 from msauto.codec import LazyItems, describe_types, from_json, schema_document, to_json, to_key
 from msauto.errors import InputError, Problem, SourceLocation
@@ -45,42 +45,41 @@ VERSION: Final = 1
 class PlanDocument(
     Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
 ):
-    """The whole JSON document."""
+    """The whole JSON document.
 
-    format: Annotated[Literal["msauto-plan"], Meta(description="always msauto-plan")]
-    version: Annotated[Literal[1], Meta(description="the version of this format")]
-    created: Annotated[str, Meta(description="when the plan was made, ISO 8601")]
-    msauto: Annotated[str, Meta(description="the version of msauto that made it")]
-    inputs: Annotated[tuple[InputHash, ...], Meta(description="the files that it was made from")]
-    settings: Annotated[
-        InputHash | None, Meta(description="the settings file whose limits apply, if there is one")
-    ] = None
-    summary: Annotated[Summary, Meta(description="the counts")]
-    refusals: Annotated[
-        tuple[Refusal, ...],
-        Meta(description="limits that the plan exceeds; each names the flag that allows it"),
-    ]
-    warnings: Annotated[tuple[str, ...], Meta(description="what to know before applying")]
-    servers: Annotated[tuple[PlannedServer, ...], Meta(description="all servers of the run")]
-    targets: Annotated[
-        tuple[Target, ...],
-        Meta(
-            description="what changes, and what cannot be planned; unchanged targets are only counted"
-        ),
-    ]
-    skipped: Annotated[
-        tuple[SkippedTarget, ...], Meta(description="targets that the run does not treat, and why")
-    ] = ()
-    batches: Annotated[
-        tuple[Batch, ...], Meta(description="which servers go together, in order (serial)")
-    ]
-    settlements: Annotated[
-        tuple[Settlement, ...],
-        Meta(description="what applying writes into the ledger without a request"),
-    ]
-    options: Annotated[
-        PlanOptions, Meta(description="what else shaped it: with these, it is made again")
-    ]
+    Attributes:
+        format: always msauto-plan
+        version: the version of this format
+        created: when the plan was made, ISO 8601
+        msauto: the version of msauto that made it
+        inputs: the files that it was made from
+        settings: the settings file whose limits apply, if there is one
+        summary: the counts
+        refusals: limits that the plan exceeds; each names the flag that allows it
+        warnings: what to know before applying
+        servers: all servers of the run
+        targets: what changes, and what cannot be planned; unchanged targets are only counted
+        skipped: targets that the run does not treat, and why
+        batches: which servers go together, in order (serial)
+        settlements: what applying writes into the ledger without a request
+        options: what else shaped it: with these, it is made again
+    """
+
+    format: Literal["msauto-plan"]
+    version: Literal[1]
+    created: str
+    msauto: str
+    inputs: tuple[InputHash, ...]
+    settings: InputHash | None = None
+    summary: Summary
+    refusals: tuple[Refusal, ...]
+    warnings: tuple[str, ...]
+    servers: tuple[PlannedServer, ...]
+    targets: tuple[Target, ...]
+    skipped: tuple[SkippedTarget, ...] = ()
+    batches: tuple[Batch, ...]
+    settlements: tuple[Settlement, ...]
+    options: PlanOptions
 
 
 _SHARED: Final = (

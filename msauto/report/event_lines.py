@@ -22,19 +22,31 @@ _LONGEST: Final = 500
 
 
 class EventTarget(Struct, frozen=True):
-    """The target that an event is about."""
+    """The target that an event is about.
 
-    server: Annotated[str, Meta(description="its name in the inventory")]
-    database: Annotated[str, Meta(description="its media database; empty for an RSS channel")]
-    kind: Annotated[Kind, Meta(description="asset, rss_channel or database")]
-    name: Annotated[str, Meta(description="its title or name")]
+    Attributes:
+        server: its name in the inventory
+        database: its media database; empty for an RSS channel
+        kind: asset, rss_channel or database
+        name: its title or name
+    """
+
+    server: str
+    database: str
+    kind: Kind
+    name: str
 
 
 class Progress(Struct, frozen=True):
-    """How much is done, or how much there is."""
+    """How much is done, or how much there is.
 
-    targets: Annotated[int, Meta(ge=0, description="targets")]
-    requests: Annotated[int, Meta(ge=0, description="requests; 0 while planning")] = 0
+    Attributes:
+        targets: targets
+        requests: requests; 0 while planning
+    """
+
+    targets: Annotated[int, Meta(ge=0)]
+    requests: Annotated[int, Meta(ge=0)] = 0
 
 
 AboutTarget = Annotated[EventTarget, Meta(description="which target")]
@@ -52,45 +64,72 @@ class EventLine(Struct, frozen=True, tag_field="type"):
 
 
 class PlanningStartedLine(EventLine, frozen=True, tag="planning_started"):
-    """Planning begins: nothing was read yet."""
+    """Planning begins: nothing was read yet.
 
-    servers: Annotated[tuple[str, ...], Meta(description="the servers")]
-    msauto: Annotated[str, Meta(description="the version of msauto")]
+    Attributes:
+        servers: the servers
+        msauto: the version of msauto
+    """
+
+    servers: tuple[str, ...]
+    msauto: str
 
 
 class TargetsFoundLine(EventLine, frozen=True, tag="targets_found"):
-    """The targets of one server are known."""
+    """The targets of one server are known.
 
-    server: Annotated[str, Meta(description="the server")]
-    targets: Annotated[int, Meta(ge=0, description="how many targets it has")]
+    Attributes:
+        server: the server
+        targets: how many targets it has
+    """
+
+    server: str
+    targets: Annotated[int, Meta(ge=0)]
 
 
 class TargetPlannedLine(EventLine, frozen=True, tag="target_planned"):
-    """A target is read and compared."""
+    """A target is read and compared.
+
+    Attributes:
+        state: what came of it
+        changes: how many changes it needs
+        requests: how many requests make them
+        error: why it cannot be planned; empty: it can
+        reason: why it is skipped; empty: it is not
+        done: the targets planned so far
+    """
 
     target: AboutTarget
-    state: Annotated[events.PlannedState, Meta(description="what came of it")]
-    changes: Annotated[int, Meta(ge=0, description="how many changes it needs")]
-    requests: Annotated[int, Meta(ge=0, description="how many requests make them")]
-    error: Annotated[str, Meta(description="why it cannot be planned; empty: it can")]
-    reason: Annotated[str, Meta(description="why it is skipped; empty: it is not")]
-    done: Annotated[Progress, Meta(description="the targets planned so far")]
+    state: events.PlannedState
+    changes: Annotated[int, Meta(ge=0)]
+    requests: Annotated[int, Meta(ge=0)]
+    error: str
+    reason: str
+    done: Progress
 
 
 class PlanningEndedLine(EventLine, frozen=True, tag="planning_ended"):
-    """The plan is complete."""
+    """The plan is complete.
 
-    summary: Annotated[Summary, Meta(description="the counts of the plan")]
-    refusals: Annotated[
-        tuple[Refusal, ...], Meta(description="the limits that it exceeds, the first 20")
-    ]
+    Attributes:
+        summary: the counts of the plan
+        refusals: the limits that it exceeds, the first 20
+    """
+
+    summary: Summary
+    refusals: tuple[Refusal, ...]
 
 
 class RunStartedLine(EventLine, frozen=True, tag="run_started"):
-    """Applying begins: the run is recorded, nothing was sent yet."""
+    """Applying begins: the run is recorded, nothing was sent yet.
 
-    run: Annotated[str, Meta(description="its id in the history")]
-    total: Annotated[Progress, Meta(description="what will be done")]
+    Attributes:
+        run: its id in the history
+        total: what will be done
+    """
+
+    run: str
+    total: Progress
 
 
 class TargetStartedLine(EventLine, frozen=True, tag="target_started"):
@@ -100,89 +139,131 @@ class TargetStartedLine(EventLine, frozen=True, tag="target_started"):
 
 
 class RequestSendingLine(EventLine, frozen=True, tag="request_sending"):
-    """A request is recorded in the ledger, and sent now."""
+    """A request is recorded in the ledger, and sent now.
+
+    Attributes:
+        method: the HTTP method
+    """
 
     target: AboutTarget
     index: Index
     tries: Tries
-    method: Annotated[str, Meta(description="the HTTP method")]
+    method: str
 
 
 class RequestInDoubtLine(EventLine, frozen=True, tag="request_in_doubt"):
-    """The answer to a request is lost: msauto reads the target to find out what the server did."""
+    """The answer to a request is lost: msauto reads the target to find out what the server did.
+
+    Attributes:
+        reason: how the answer was lost
+    """
 
     target: AboutTarget
     index: Index
-    reason: Annotated[str, Meta(description="how the answer was lost")]
+    reason: str
 
 
 class RequestSettledLine(EventLine, frozen=True, tag="request_settled"):
-    """The outcome of a request is known, or known to be unverified."""
+    """The outcome of a request is known, or known to be unverified.
+
+    Attributes:
+        outcome: what came of it
+        status: the HTTP status of the answer; null: no answer
+        message: why it failed
+        done: what is done so far
+    """
 
     target: AboutTarget
     index: Index
     tries: Tries
-    outcome: Annotated[RequestOutcome, Meta(description="what came of it")]
-    status: Annotated[
-        int | None, Meta(description="the HTTP status of the answer; null: no answer")
-    ]
-    message: Annotated[str, Meta(description="why it failed")]
-    done: Annotated[Progress, Meta(description="what is done so far")]
+    outcome: RequestOutcome
+    status: int | None
+    message: str
+    done: Progress
 
 
 class DownloadRequestedLine(EventLine, frozen=True, tag="download_requested"):
-    """A file is requested; the server may be creating it."""
+    """A file is requested; the server may be creating it.
+
+    Attributes:
+        time_limit: seconds without a byte after which it fails
+    """
 
     target: AboutTarget
     index: Index
-    time_limit: Annotated[float, Meta(description="seconds without a byte after which it fails")]
+    time_limit: float
 
 
 class DownloadReceivedLine(EventLine, frozen=True, tag="download_received"):
-    """A part of a file has arrived."""
+    """A part of a file has arrived.
+
+    Attributes:
+        received: bytes received so far
+        total: the size of the file; null: the server does not report it
+    """
 
     target: AboutTarget
     index: Index
-    received: Annotated[int, Meta(ge=0, description="bytes received so far")]
-    total: Annotated[
-        int | None, Meta(description="the size of the file; null: the server does not report it")
-    ]
+    received: Annotated[int, Meta(ge=0)]
+    total: int | None
 
 
 class RestoreWaitingLine(EventLine, frozen=True, tag="restore_waiting"):
-    """All requests of a target are done, but the high-resolution file is not restored yet."""
+    """All requests of a target are done, but the high-resolution file is not restored yet.
+
+    Attributes:
+        waited: seconds waited so far
+        wait: seconds waited at most
+    """
 
     target: AboutTarget
-    waited: Annotated[float, Meta(description="seconds waited so far")]
-    wait: Annotated[float, Meta(description="seconds waited at most")]
+    waited: float
+    wait: float
 
 
 class TargetFinishedLine(EventLine, frozen=True, tag="target_finished"):
-    """The outcome of a target is known."""
+    """The outcome of a target is known.
+
+    Attributes:
+        outcome: what came of it
+        message: why it is not as desired
+        differences: how many things are not as desired when read again
+        done: what is done so far
+    """
 
     target: AboutTarget
-    outcome: Annotated[Outcome, Meta(description="what came of it")]
-    message: Annotated[str, Meta(description="why it is not as desired")]
-    differences: Annotated[
-        int, Meta(ge=0, description="how many things are not as desired when read again")
-    ]
-    done: Annotated[Progress, Meta(description="what is done so far")]
+    outcome: Outcome
+    message: str
+    differences: Annotated[int, Meta(ge=0)]
+    done: Progress
 
 
 class RunEndedLine(EventLine, frozen=True, tag="run_ended"):
-    """Applying ends."""
+    """Applying ends.
 
-    run: Annotated[str, Meta(description="its id in the history")]
-    ok: Annotated[bool, Meta(description="everything is done and verified")]
-    interrupted: Annotated[bool, Meta(description="it was stopped")]
-    targets: Annotated[dict[str, int], Meta(description="how many targets have each outcome")]
+    Attributes:
+        run: its id in the history
+        ok: everything is done and verified
+        interrupted: it was stopped
+        targets: how many targets have each outcome
+    """
+
+    run: str
+    ok: bool
+    interrupted: bool
+    targets: dict[str, int]
 
 
 class CommandEndedLine(EventLine, frozen=True, tag="command_ended"):
-    """The last line: without it, the command was killed."""
+    """The last line: without it, the command was killed.
 
-    code: Annotated[int, Meta(description="the exit code")]
-    reason: Annotated[str, Meta(description="why it is not 0; may be empty")]
+    Attributes:
+        code: the exit code
+        reason: why it is not 0; may be empty
+    """
+
+    code: int
+    reason: str
 
 
 LINES: Final[Mapping[type, type[Any]]] = dict(
@@ -264,6 +345,7 @@ def events_schema() -> dict[str, Any]:
         root, described = describe_types(kind)
         line = described[kind.__name__]
         line["properties"]["type"]["description"] = "what happened"
+        summary, _, _ = str(kind.__doc__).partition("\n")
         roots.append(root)
-        parts |= described | {kind.__name__: {"description": kind.__doc__, **line}}
+        parts |= described | {kind.__name__: {"description": summary, **line}}
     return schema_document("msauto event", {"oneOf": roots}, parts)

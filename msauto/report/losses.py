@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Final
+from typing import Final
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from msauto.aspects import deletions_of
 from msauto.model.plan import Target
@@ -17,11 +17,17 @@ _MOST_NAMED: Final = 100
 
 
 class Loss(Struct, frozen=True):
-    """Titles of the same servers of which the same is lost; visible."""
+    """Titles of the same servers of which the same is lost; visible.
 
-    what: Annotated[str, Meta(description="such as: deleted oslo · NEWS")]
-    names: Annotated[tuple[str, ...], Meta(description="the titles")]
-    about: Annotated[str, Meta(description="what is known of all, such as the folder")]
+    Attributes:
+        what: such as: deleted oslo · NEWS
+        names: the titles
+        about: what is known of all, such as the folder
+    """
+
+    what: str
+    names: tuple[str, ...]
+    about: str
 
 
 def losses_of(targets: Iterable[Target], *, would: bool = False) -> Iterator[Loss]:

@@ -28,7 +28,8 @@ _CODE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
-_BLOCK = re.compile(r" *(?:$|[|#>├└│]|[-*+] |\d+\. )")
+_BLOCK = re.compile(r" *(?:$|[|#>├└│]|[-*+] |\d+\. )| {8}[a-z_0-9]+: ")
+"""How a passage begins; the last are the attributes of a class in its docstring."""
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|vs|cf|approx)\.", re.IGNORECASE)
 _SENTENCE = re.compile(r".+?(?:[.!?]['\"»)\]*]*(?=\s+(?:[^a-z\s]|[a-z]+_))|$(?!\n))", re.DOTALL)
 _PLAIN_WORD = re.compile(r"(?<![\w.:/=-])[A-Za-z]?[a-z'-]+(?![\w=/(-])")

@@ -49,27 +49,31 @@ WhenRun = Annotated[Moment | None, Meta(description="null if it was not run")]
 
 
 class DifferingTarget(Struct, frozen=True, kw_only=True):
-    """A target that differs from the playbooks, or that others have changed since the last run."""
+    """A target that differs from the playbooks, or that others have changed since the last run.
 
-    server: Annotated[str, Meta(description="its name in the inventory")]
-    database: Annotated[str, Meta(description="its media database; empty for an RSS channel")]
-    kind: Annotated[str, Meta(description="asset, rss_channel or database")]
-    name: Annotated[str, Meta(description="its title or name")]
-    changes: Annotated[tuple[str, ...], Meta(description="what differs: aspect and key")]
-    nights: Annotated[int, Meta(ge=1, description="how many nights in a row it differs")] = 1
-    reported: Annotated[bool, Meta(description="whether it differs long enough to be reported")] = (
-        True
-    )
-    seen: Annotated[
-        bool,
-        Meta(description="whether this run found it; otherwise it is known from an earlier one"),
-    ] = True
-    by: Annotated[
-        tuple[str, ...], Meta(description="the users that the server names in what differs")
-    ] = ()
-    night: Annotated[
-        str, Meta(description="the start of the last of these nights: a rerun is the same night")
-    ] = ""
+    Attributes:
+        server: its name in the inventory
+        database: its media database; empty for an RSS channel
+        kind: asset, rss_channel or database
+        name: its title or name
+        changes: what differs: aspect and key
+        nights: how many nights in a row it differs
+        reported: whether it differs long enough to be reported
+        seen: whether this run found it; otherwise it is known from an earlier one
+        by: the users that the server names in what differs
+        night: the start of the last of these nights: a rerun is the same night
+    """
+
+    server: str
+    database: str
+    kind: str
+    name: str
+    changes: tuple[str, ...]
+    nights: Annotated[int, Meta(ge=1)] = 1
+    reported: bool = True
+    seen: bool = True
+    by: tuple[str, ...] = ()
+    night: str = ""
 
     @property
     def id(self) -> tuple[str, str, str, str]:
@@ -81,50 +85,47 @@ DifferingTargets = tuple[DifferingTarget, ...]
 
 
 class JobResult(Struct, frozen=True, kw_only=True):
-    """What came of one job."""
+    """What came of one job.
 
-    job: Annotated[str, Meta(description="its name")]
-    outcome: Annotated[JobOutcome, Meta(description="how it ended")] = "not attempted"
-    code: Annotated[int | None, Meta(description="its exit code; null if it was not run")] = None
-    reason: Annotated[str, Meta(description="why it is not ok, or was not run")] = ""
-    remedy: Annotated[str, Meta(description="what to do, where no cause has it")] = ""
-    attempts: Annotated[int, Meta(ge=0, description="how often it was planned")] = 0
+    Attributes:
+        job: its name
+        outcome: how it ended
+        code: its exit code; null if it was not run
+        reason: why it is not ok, or was not run
+        remedy: what to do, where no cause has it
+        attempts: how often it was planned
+        runs: the runs in the history that sent requests
+        summary: the counts of the plan, and of the outcomes
+        causes: why targets are not done, worst first
+        changed: how many targets were changed, by server
+        outside: what others have changed since the last run, and it changes
+        warnings: what its plan warned of
+        skipped: targets that it did not treat: not those where `when` is false as in the last run
+        drift: with do: plan, what was last seen to differ
+        would_change: with --check, what it would change, each with its action
+        losses: what it deleted or removed; refused, what it would
+        last_success: the end of its last run that was ok
+    """
+
+    job: str
+    outcome: JobOutcome = "not attempted"
+    code: int | None = None
+    reason: str = ""
+    remedy: str = ""
+    attempts: Annotated[int, Meta(ge=0)] = 0
     started: WhenRun = None
     ended: WhenRun = None
-    runs: Annotated[
-        tuple[str, ...], Meta(description="the runs in the history that sent requests")
-    ] = ()
-    summary: Annotated[
-        dict[str, int], Meta(description="the counts of the plan, and of the outcomes")
-    ] = {}
-    causes: Annotated[Causes, Meta(description="why targets are not done, worst first")] = ()
-    changed: Annotated[
-        dict[str, int], Meta(description="how many targets were changed, by server")
-    ] = {}
-    outside: Annotated[
-        DifferingTargets,
-        Meta(description="what others have changed since the last run, and it changes"),
-    ] = ()
-    warnings: Annotated[tuple[str, ...], Meta(description="what its plan warned of")] = ()
-    skipped: Annotated[
-        tuple[SkippedTarget, ...],
-        Meta(
-            description="targets that it did not treat: not those where `when` is false as in the last run"
-        ),
-    ] = ()
-    drift: Annotated[
-        DifferingTargets, Meta(description="with do: plan, what was last seen to differ")
-    ] = ()
-    would_change: Annotated[
-        DifferingTargets,
-        Meta(description="with --check, what it would change, each with its action"),
-    ] = ()
-    losses: Annotated[
-        tuple[Loss, ...], Meta(description="what it deleted or removed; refused, what it would")
-    ] = ()
-    last_success: Annotated[
-        Moment | None, Meta(description="the end of its last run that was ok")
-    ] = None
+    runs: tuple[str, ...] = ()
+    summary: dict[str, int] = {}
+    causes: Causes = ()
+    changed: dict[str, int] = {}
+    outside: DifferingTargets = ()
+    warnings: tuple[str, ...] = ()
+    skipped: tuple[SkippedTarget, ...] = ()
+    drift: DifferingTargets = ()
+    would_change: DifferingTargets = ()
+    losses: tuple[Loss, ...] = ()
+    last_success: Moment | None = None
 
     @property
     def done(self) -> bool:
@@ -145,59 +146,80 @@ class JobResult(Struct, frozen=True, kw_only=True):
 
 
 class SentMessage(Struct, frozen=True, kw_only=True):
-    """A message to another system; ``error`` never contains a secret."""
+    """A message to another system; ``error`` never contains a secret.
 
-    kind: Annotated[MessageKind, Meta(description="what was delivered")]
-    to: Annotated[str, Meta(description="where, without secrets")] = ""
-    events: Annotated[tuple[str, ...], Meta(description="why: the events of a notice")] = ()
-    error: Annotated[str, Meta(description="why it was not delivered; empty: it was")] = ""
+    Attributes:
+        kind: what was delivered
+        to: where, without secrets
+        events: why: the events of a notice
+        error: why it was not delivered; empty: it was
+    """
+
+    kind: MessageKind
+    to: str = ""
+    events: tuple[str, ...] = ()
+    error: str = ""
 
 
 SentMessages = tuple[SentMessage, ...]
 
 
 class BatchResult(Struct, frozen=True, kw_only=True):
-    """A batch: its jobs in their order. Times are ISO 8601 in UTC."""
+    """A batch: its jobs in their order. Times are ISO 8601 in UTC.
+
+    Attributes:
+        run: its id in the history
+        batch: the name of the batch
+        file: the batch file
+        outcome: how it ended
+        code: its exit code; null while it runs
+        reason: why no job was run
+        remedy: what to do about that
+        window: the window of the batch; empty without one
+        scheduled: the start of the schedule; null: by hand
+        started: when it started
+        ended: null while it runs
+        missed: starts of the schedule that were not run
+        handled: starts until then are run, missed or refused
+        jobs: its jobs
+        earlier: the last results of jobs that this batch did not include
+        deliveries: messages to other systems
+        recovered: it is ok, and the batch before it was not
+        drift_changed: other targets differ than the night before
+        check: only planned (--check)
+        msauto: the version of msauto
+        user: who started it
+        host: on which machine
+        state_dir: the folder of the ledger, if one was given
+        traceparent: W3C trace context of what started it
+    """
 
     format: Literal["msauto-batch"] = FORMAT
     version: Literal[1] = 1
-    run: Annotated[str, Meta(description="its id in the history")]
-    batch: Annotated[str, Meta(description="the name of the batch")]
-    file: Annotated[str, Meta(description="the batch file")]
-    outcome: Annotated[BatchOutcome, Meta(description="how it ended")] = "running"
-    code: Annotated[int | None, Meta(description="its exit code; null while it runs")] = None
-    reason: Annotated[str, Meta(description="why no job was run")] = ""
-    remedy: Annotated[str, Meta(description="what to do about that")] = ""
-    window: Annotated[str, Meta(description="the window of the batch; empty without one")] = ""
-    scheduled: Annotated[
-        Moment | None, Meta(description="the start of the schedule; null: by hand")
-    ] = None
-    started: Annotated[Moment, Meta(description="when it started")]
-    ended: Annotated[Moment | None, Meta(description="null while it runs")] = None
-    missed: Annotated[
-        tuple[Moment, ...], Meta(description="starts of the schedule that were not run")
-    ] = ()
-    handled: Annotated[
-        Moment | None, Meta(description="starts until then are run, missed or refused")
-    ] = None
-    jobs: Annotated[tuple[JobResult, ...], Meta(description="its jobs")] = ()
-    earlier: Annotated[
-        tuple[JobResult, ...],
-        Meta(description="the last results of jobs that this batch did not include"),
-    ] = ()
-    deliveries: Annotated[SentMessages, Meta(description="messages to other systems")] = ()
-    recovered: Annotated[bool, Meta(description="it is ok, and the batch before it was not")] = (
-        False
-    )
-    drift_changed: Annotated[
-        bool, Meta(description="other targets differ than the night before")
-    ] = False
-    check: Annotated[bool, Meta(description="only planned (--check)")] = False
-    msauto: Annotated[str, Meta(description="the version of msauto")] = ""
-    user: Annotated[str, Meta(description="who started it")] = ""
-    host: Annotated[str, Meta(description="on which machine")] = ""
-    state_dir: Annotated[str, Meta(description="the folder of the ledger, if one was given")] = ""
-    traceparent: Annotated[str, Meta(description="W3C trace context of what started it")] = ""
+    run: str
+    batch: str
+    file: str
+    outcome: BatchOutcome = "running"
+    code: int | None = None
+    reason: str = ""
+    remedy: str = ""
+    window: str = ""
+    scheduled: Moment | None = None
+    started: Moment
+    ended: Moment | None = None
+    missed: tuple[Moment, ...] = ()
+    handled: Moment | None = None
+    jobs: tuple[JobResult, ...] = ()
+    earlier: tuple[JobResult, ...] = ()
+    deliveries: SentMessages = ()
+    recovered: bool = False
+    drift_changed: bool = False
+    check: bool = False
+    msauto: str = ""
+    user: str = ""
+    host: str = ""
+    state_dir: str = ""
+    traceparent: str = ""
 
     def last_of(self, job: str) -> JobResult | None:
         """Return the last result of a job, also of one that this batch did not include."""

@@ -32,19 +32,25 @@ _MOST_REASONS: Final = 20
 
 
 class Cause(Struct, frozen=True, kw_only=True):
-    """Targets of one server that are not done for the same reason."""
+    """Targets of one server that are not done for the same reason.
 
-    server: Annotated[str, Meta(description="its name in the inventory")]
-    outcome: Annotated[Outcome, Meta(description="what came of the targets")]
-    kind: Annotated[
-        CauseKind | None, Meta(description="the kind of the cause; null: none of these")
-    ] = None
-    count: Annotated[int, Meta(ge=1, description="how many targets")]
-    names: Annotated[
-        tuple[str, ...], Meta(description="their names: all of up to 10, or the first 5")
-    ]
-    message: Annotated[str, Meta(description="why; <title> stands for the name of each target")]
-    remedy: Annotated[str, Meta(description="what to do")] = ""
+    Attributes:
+        server: its name in the inventory
+        outcome: what came of the targets
+        kind: the kind of the cause; null: none of these
+        count: how many targets
+        names: their names: all of up to 10, or the first 5
+        message: why; <title> stands for the name of each target
+        remedy: what to do
+    """
+
+    server: str
+    outcome: Outcome
+    kind: CauseKind | None = None
+    count: Annotated[int, Meta(ge=1)]
+    names: tuple[str, ...]
+    message: str
+    remedy: str = ""
 
     @property
     def text(self) -> str:
