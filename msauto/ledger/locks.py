@@ -22,7 +22,7 @@ from msgspec import Struct, structs
 
 from msauto.concurrency import is_over
 from msauto.errors import LedgerError, LockedError
-from msauto.ledger.own_files import require_own_file, require_own_folder
+from msauto.ledger.own_files import require_own_files
 from msauto.ledger.store import Upsert
 from msauto.model.ledger_url import LedgerUrl
 from msauto.model.ports import Clock
@@ -288,8 +288,7 @@ async def take(lock: Lock, clock: Clock, run: str, until: float) -> bool:
 
 def _open(path: Path, access: int) -> int:
     """Open the file of a lock, whose text is replaced: never another file to which a link leads."""
-    require_own_folder(path.parent)
-    require_own_file(path)
+    require_own_files(path.parent, path.name)
     return os.open(path, access | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 

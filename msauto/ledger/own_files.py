@@ -26,35 +26,32 @@ def require_known_home(folder: Path) -> None:
         )
 
 
-def require_own_folder(folder: Path) -> None:
-    """Raise ``LedgerError`` if others own a folder or may write there, or may put another one in its place.
+def require_own_files(folder: Path, *names: str) -> None:
+    """Raise ``LedgerError`` if a folder of the ledger, or one of these files in it, may be of others.
 
-    What leads to it counts too: its parents, and the links among them. A folder that does not exist yet is fine.
+    No other user may own the folder, write there, or put another one in its place. What leads to it counts too: its
+    parents, and the links among them. A link, or something else than a file, is not a file of the ledger. What does
+    not exist yet is fine.
     """
-    if not hasattr(os, "geteuid"):
-        return
-    named = folder.absolute()
-    for path in dict.fromkeys((named, Path(os.path.realpath(named)))):
-        if path.is_dir():
-            _require_own(path)
-        for parent in path.parents:
-            _require_safe_parent(parent)
-        for link in (path, *path.parents):
-            if link.is_symlink():
-                _require_trusted_link(link)
-
-
-def require_own_file(path: Path) -> None:
-    """Raise ``LedgerError`` if a link, or something else than a file, is where a file of the ledger belongs."""
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return
-    if stat.S_ISREG(mode):
-        return
-    kind = "a link" if stat.S_ISLNK(mode) else "not a file"
-    remedy = "move it away; to keep the ledger elsewhere, name that folder: --state-dir, or state_dir of msauto.toml"
-    raise LedgerError(f"the file {path} of the ledger cannot be used: it is {kind}", remedy=remedy)
+    if hasattr(os, "geteuid"):
+        named = folder.absolute()
+        for path in dict.fromkeys((named, Path(os.path.realpath(named)))):
+            if path.is_dir():
+                _require_own(path)
+            _require_safe_way(path)
+    for name in names:
+        path = folder / name
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISREG(mode):
+            kind = "a link" if stat.S_ISLNK(mode) else "not a file"
+            raise LedgerError(
+                f"the file {path} of the ledger cannot be used: it is {kind}",
+                remedy="move it away; to keep the ledger elsewhere, name that folder: --state-dir, or state_dir "
+                "of msauto.toml",
+            )
 
 
 def _require_own(folder: Path) -> None:
@@ -70,20 +67,20 @@ def _require_own(folder: Path) -> None:
         raise LedgerError(f"the folder {folder} of the ledger cannot be used: {why}", remedy=remedy)
 
 
-def _require_safe_parent(parent: Path) -> None:
+def _require_safe_way(path: Path) -> None:
     """A parent may be of another user or group, as in many containers, but not open to everybody."""
-    if not parent.is_dir():
-        return
-    mode = parent.stat().st_mode
-    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-        why = f"in {parent}, every user may put another one in its place"
-        remedy = f"chmod o-w {parent}, {_OTHER_FOLDER}"
-        raise LedgerError(f"the folder of the ledger cannot be used: {why}", remedy=remedy)
-
-
-def _require_trusted_link(link: Path) -> None:
-    owner = link.lstat().st_uid
-    if owner not in {os.geteuid(), _ROOT}:
-        why = f"the user {owner} owns the link {link}"
-        remedy = f"remove the link, {_OTHER_FOLDER}"
-        raise LedgerError(f"the folder of the ledger cannot be used: {why}", remedy=remedy)
+    unusable = "the folder of the ledger cannot be used"
+    for parent in path.parents:
+        if not parent.is_dir():
+            continue
+        mode = parent.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            why = f"in {parent}, every user may put another one in its place"
+            raise LedgerError(f"{unusable}: {why}", remedy=f"chmod o-w {parent}, {_OTHER_FOLDER}")
+    for link in (path, *path.parents):
+        if not link.is_symlink():
+            continue
+        owner = link.lstat().st_uid
+        if owner not in {os.geteuid(), _ROOT}:
+            why = f"the user {owner} owns the link {link}"
+            raise LedgerError(f"{unusable}: {why}", remedy=f"remove the link, {_OTHER_FOLDER}")

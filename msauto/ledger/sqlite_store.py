@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from msauto.errors import LedgerError
-from msauto.ledger.own_files import require_known_home, require_own_file, require_own_folder
+from msauto.ledger.own_files import require_known_home, require_own_files
 from msauto.ledger.store import (
     VERSION,
     ForeignError,
@@ -49,7 +49,8 @@ class SqliteStore(Store):
         connect = connect_to_read if readonly else connect_to_write
         try:
             self._connection = connect(path)
-            self._file = None if readonly else self.identity()
+            if not readonly:
+                self._opened = path.stat()
         except (sqlite3.Error, ForeignError, OSError) as error:
             raise self._lost(error) from error
         self.exists = self._connection is not None
@@ -85,8 +86,18 @@ class SqliteStore(Store):
             f"local (SQLite {sqlite3.sqlite_version})", numbers["user_version"], size, settings
         )
 
-    def _read(self, query: str, values: Row) -> list[Row]:
-        rows, _ = self._execute(query, values)
+    def _execute(self, statement: str, values: Sequence[Any], *, many: bool = False) -> list[Row]:
+        """Execute a statement; ``many``: once for each of the rows of values."""
+        connection = self._connection
+        if connection is None:
+            raise LedgerError(
+                f"the ledger {self.path} is closed", remedy="this is an error in msauto"
+            )
+        execute = connection.executemany if many else connection.execute
+        try:
+            rows = execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._lost(error) from error
         kinds = set(map(type, chain.from_iterable(rows)))
         if not kinds <= _KINDS:  # SQLite keeps a value of any type in a column
             with self.decoding():
@@ -94,7 +105,9 @@ class SqliteStore(Store):
         return rows
 
     def _count(self, statement: str, values: Row) -> int:
-        return self._execute(statement, values)[1]
+        self._execute(statement, values)
+        ((changed,),) = self._execute("SELECT changes()", ())
+        return int(changed)
 
     def _write(self, statement: str, rows: Sequence[Row]) -> None:
         if len(rows) == 1:  # a quarter faster than executemany
@@ -104,18 +117,18 @@ class SqliteStore(Store):
 
     def _begin(self, *, alone: bool) -> None:  # noqa: ARG002 - only one process writes at a time
         try:
-            unchanged = self.identity() == self._file
+            is_there = os.path.samestat(self.path.stat(), self._opened)
         except OSError:
-            unchanged = False
-        if not unchanged:  # what is written now would be lost with the file
+            is_there = False
+        if not is_there:  # what is written now would be lost with the file
             raise LedgerError(
                 f"the ledger {self.path} was removed or replaced while it was in use",
                 remedy="do not remove or restore files there while msauto runs; restore a backup if there is one",
             )
-        self._execute("BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE", ())
 
     def _commit(self) -> None:
-        self._execute("COMMIT")
+        self._execute("COMMIT", ())
 
     def _roll_back(self) -> None:
         if self._connection is not None:
@@ -127,22 +140,6 @@ class SqliteStore(Store):
         """Return the device and the number of the file."""
         status = self.path.stat()
         return status.st_dev, status.st_ino
-
-    def _execute(
-        self, statement: str, values: Sequence[Any] = (), *, many: bool = False
-    ) -> tuple[list[Row], int]:
-        """Return the rows that a statement finds, and the number of those that it changes; ``many``: values of each."""
-        connection = self._connection
-        if connection is None:
-            raise LedgerError(
-                f"the ledger {self.path} is closed", remedy="this is an error in msauto"
-            )
-        execute = connection.executemany if many else connection.execute
-        try:
-            cursor = execute(statement, values)
-            return cursor.fetchall(), cursor.rowcount
-        except sqlite3.Error as error:
-            raise self._lost(error) from error
 
     def _lost(self, error: Exception) -> LedgerError:
         cause, remedy = _cause(error)
@@ -167,9 +164,7 @@ def _check_place(path: Path) -> None:
             )
         if parent.exists():
             raise NotADirectoryError(errno.ENOTDIR, f"{parent} is not a folder")
-    require_own_folder(folder)
-    for ending in _ENDINGS:
-        require_own_file(path.with_name(f"{path.name}{ending}"))
+    require_own_files(folder, *(f"{path.name}{ending}" for ending in _ENDINGS))
 
 
 def connect_to_write(path: Path) -> sqlite3.Connection:
@@ -179,7 +174,7 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
     # The store lets one thread at a time use it: a thread commits while the others wait.
     connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False)
     try:
-        _version_of(connection)
+        version = _version_of(connection)
         verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if verdict != "ok":
             raise sqlite3.DatabaseError(f"database disk image is malformed: {verdict}")
@@ -192,7 +187,10 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
             "foreign_keys = ON",
         ):
             connection.execute(f"PRAGMA {setting}")
-        _create(connection)
+        connection.execute("BEGIN IMMEDIATE")  # raises if it cannot be written
+        if version != VERSION:
+            _create(connection)
+        connection.execute("COMMIT")
     except BaseException:
         connection.close()
         raise
@@ -236,30 +234,29 @@ def _make_private(path: Path) -> None:
         os.close(folder)
 
 
+_VERSION = """
+    SELECT (SELECT count(*) FROM sqlite_master), application_id, user_version
+    FROM pragma_application_id, pragma_user_version"""
+
+
 def _version_of(connection: sqlite3.Connection) -> int | None:
     """Return the version of the ledger; ``None`` if the file is empty."""
-    # First: another msauto may create them now.
-    tables = _number(connection, "SELECT count(*) FROM sqlite_master")
-    if _number(connection, "PRAGMA application_id") == APPLICATION:
-        version = _number(connection, "PRAGMA user_version")
+    # One statement: another msauto may create the tables now.
+    tables, application, version = connection.execute(_VERSION).fetchone()
+    if application == APPLICATION:
         check_version(version)
-        return version
+        return int(version)
     if tables:
         raise ForeignError("it is a database of another program")
     return None
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        for statement in upgrade(_version_of(connection) or 0):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def _number(connection: sqlite3.Connection, query: str) -> int:
-    return int(connection.execute(query).fetchone()[0])
+    """Make the tables, or what an older ledger lacks, unless another msauto has made them meanwhile."""
+    for statement in upgrade(_version_of(connection) or 0):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 # Errors ---------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
@@ -135,7 +135,7 @@ class Store(ABC):
         self._thread.shutdown()
         self._disconnect()
 
-    def read(self, query: str, values: Iterable[Value] = ()) -> list[Row]:
+    def read(self, query: str, values: Row = ()) -> list[Row]:
         """Return the rows of a SELECT, which sees the writes before it."""
         if not self.exists:
             return []
@@ -143,7 +143,7 @@ class Store(ABC):
             self._wait()
         if self._put:
             self._write_put()
-        return self._read(query, tuple(values))
+        return self._execute(query, values)
 
     def count(self, statement: str, values: Row) -> int:
         """Execute a statement, and return the number of rows that it changed. It may take minutes."""
@@ -171,7 +171,8 @@ class Store(ABC):
     def _disconnect(self) -> None: ...
 
     @abstractmethod
-    def _read(self, query: str, values: Row) -> list[Row]: ...
+    def _execute(self, statement: str, values: Row) -> list[Row]:
+        """Execute a statement at once, and return the rows that it finds."""
 
     @abstractmethod
     def _count(self, statement: str, values: Row) -> int: ...
@@ -200,20 +201,24 @@ class Store(ABC):
 
     def write(self, statement: str, *rows: Row) -> None:
         """Execute a statement for each row of values, durable on return or when ``together`` ends."""
-        with self.together():
+        if not self._depth:
+            with self.together():
+                self.write(statement, *rows)
+            return
+        if self._put:
             self._write_put()
-            self._write(statement, rows)
+        self._write(statement, rows)
 
     def put(self, table: Upsert, *rows: tuple[Row, Row | None]) -> None:
         """Write rows, each with its key and its values, ``None`` to delete it; durable as with :meth:`write`.
 
         Of all that a transaction puts under one key, only the last is written.
         """
-        if self._depth:
-            self._put[table].update(rows)
+        if not self._depth:
+            with self.together():
+                self.put(table, *rows)
             return
-        with self.together():
-            self._put[table].update(rows)
+        self._put[table].update(rows)
 
     def _write_put(self) -> None:
         """Write what was put so far: before anything that depends on it."""
@@ -242,7 +247,8 @@ class Store(ABC):
             return
         with self._written(alone=alone):
             yield
-            self._write_put()
+            if self._put:
+                self._write_put()
         self._make_durable()
 
     def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
@@ -253,7 +259,8 @@ class Store(ABC):
         with self._written():
             for call in calls:
                 call()
-            self._write_put()
+            if self._put:
+                self._write_put()
             committing = self._committing = self._thread.submit(self._make_durable)
         return committing
 
@@ -264,7 +271,8 @@ class Store(ABC):
             raise LedgerError(
                 f"the ledger {self.name} is open for reading", remedy="this is an error in msauto"
             )
-        self._wait()
+        if self._committing is not None:
+            self._wait()
         self._begin(alone=alone)
         self._depth += 1
         try:

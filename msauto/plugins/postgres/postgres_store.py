@@ -143,8 +143,8 @@ class PostgresStore(Store):
 
     # Reading and writing ------------------------------------------------------------------------------------------
 
-    def _read(self, query: str, values: Row) -> list[Row]:
-        return [tuple(map(_decoded, row)) for row in self._ask(query, values).fetchall()]
+    def _execute(self, statement: str, values: Row) -> list[Row]:
+        return [tuple(map(_decoded, row)) for row in self._ask(statement, values).fetchall()]
 
     def _count(self, statement: str, values: Row) -> int:
         return self._ask(statement, values, limit=_LONG).rowcount
