@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -45,10 +46,8 @@ def stop_signals() -> list[signal.Signals]:
 class SystemClock:
     """The real clock."""
 
-    def now(self) -> datetime:
-        """The time of day, in UTC."""
-        return datetime.now(UTC)
-
+    now = staticmethod(partial(datetime.now, UTC))
+    """The time of day, in UTC."""
     monotonic = staticmethod(time.monotonic)
 
     async def sleep(self, seconds: float) -> None:

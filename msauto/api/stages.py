@@ -91,7 +91,7 @@ async def make_plan(
     """
     resolved, specs, choice = stage.resolved, stage.resolved.specs, TargetChoice(targets)
     protection = Protection(limits.protected, limits.read_only)
-    read_since, memory = stage.clock.now(), stage.ledger.plan_memory().by_url(specs)
+    read_since, memory = stage.clock.now(), stage.ledger.memory(specs, for_plan=True)
 
     async def plan_one(work: ServerIntents) -> Survey:
         given = ServerPlanning(
@@ -125,7 +125,7 @@ async def recover_runs(stage: StageContext, scopes: Collection[LockScope]) -> tu
     from msauto.secrets.redacted_plans import Redactor, redacted
 
     ledger, secrets = stage.ledger, stage.resolved.secrets
-    killed = [run.run for run in ledger.history() if run.status == "died"]
+    killed = ledger.died_runs()
     if not killed:
         return ()
     lines: list[str] = []
@@ -196,7 +196,7 @@ async def apply_plan(
             )
     ledger, specs, secrets = stage.ledger, stage.resolved.specs, stage.resolved.secrets
     ledger.journal.notes.update({**_urls_of(specs), **(notes or {})})
-    memory = SecretMemory(ledger.memory.by_url(specs), secrets)
+    memory = SecretMemory(ledger.memory(specs), secrets)
     journal: Journal = ledger.journal
     redactor = Redactor(secrets)
     observe = notify

@@ -179,7 +179,7 @@ class ThisProcess(Struct, frozen=True):
 
         del scopes
         memory, policy = (
-            stage.ledger.memory.by_url(stage.resolved.specs),
+            stage.ledger.memory(stage.resolved.specs),
             stage.policy or RetryPolicy(),
         )
         async with _connected(stage, self.connect, read_only=True) as connections:

@@ -43,7 +43,6 @@ from msauto.model.result import (
     TargetResult,
     format_time,
 )
-from msauto.model.server import ServerSpec
 from msauto.model.snapshot import Json
 from msauto.primitives.normal_form import normal_form
 
@@ -88,7 +87,14 @@ class LedgerJournal:
                 self._store.write(
                     "INSERT INTO run (name, started, status, playbooks, summary, msauto, pid, host)"
                     " VALUES (?, ?, 'running', ?, ?, ?, ?, ?)",
-                    (name, self._time(), *texts, plan.msauto, os.getpid(), socket.gethostname()),
+                    (
+                        name,
+                        format_time(self._now()),
+                        *texts,
+                        plan.msauto,
+                        os.getpid(),
+                        socket.gethostname(),
+                    ),
                 )
                 self._store.write(ENTER, (name,))
                 run = self._run(name, lock, enumerate(plan.targets))
@@ -106,7 +112,7 @@ class LedgerJournal:
         """Hold the lock of the next run; its name becomes one that no other run has, nor gets meanwhile."""
         while True:
             lock = self._locks.run(self.next_run)
-            if lock.try_hold(this_process(self.next_run, self._time())):
+            if lock.try_hold(this_process(self.next_run, format_time(self._now()))):
                 if not self._store.read("SELECT 1 FROM run WHERE name = ?", (self.next_run,)):
                     return lock
                 lock.release()
@@ -124,7 +130,7 @@ class LedgerJournal:
     def reopen(self, run: str, targets: Sequence[Target]) -> bool:
         """Continue the record of a run that died; no other process can until it is ended, or left."""
         lock = self._locks.run(run)
-        if not lock.try_hold(this_process(run, self._time())):
+        if not lock.try_hold(this_process(run, format_time(self._now()))):
             return False
         journalled = self._runs[run] = self._run(run, lock, enumerate(targets))
         with self._store.decoding():
@@ -144,7 +150,7 @@ class LedgerJournal:
 
     def keep(self, run: str, lock: Lock) -> bool:
         """Hold another lock until a run is ended or left; return whether it was free."""
-        was_free = lock.try_hold(this_process(run, self._time()))
+        was_free = lock.try_hold(this_process(run, format_time(self._now())))
         if was_free:
             self._runs[run].kept.append(lock)
         return was_free
@@ -156,7 +162,7 @@ class LedgerJournal:
     def sending(self, run: str, target: Target, index: int) -> None:
         """Record that a request is about to be sent. With its first one, a target is begun."""
         position, progress = self._progress(run, target)
-        now = self._time()
+        now = format_time(self._now())
         progress.begun = progress.begun or now
         record = progress.requests[index]
         record = structs.replace(record, state="sending", tries=record.tries + 1, sent=now)
@@ -170,7 +176,7 @@ class LedgerJournal:
             state=result.outcome,
             status=result.status,
             message=result.message,
-            settled=self._time(),
+            settled=format_time(self._now()),
         )
         self._write_request(run, position, progress, index, record)
 
@@ -233,7 +239,7 @@ class LedgerJournal:
             summary |= result.counts
             self._store.write(
                 "UPDATE run SET ended = ?, status = ?, summary = ? WHERE id = ?",
-                (self._time(), status, json.dumps(summary), number),
+                (format_time(self._now()), status, json.dumps(summary), number),
             )
         self._runs.pop(run).release()
 
@@ -272,9 +278,6 @@ class LedgerJournal:
         if progress is None:
             progress = _JournalledTarget(None, list(not_begun(target)))
         return position, progress
-
-    def _time(self) -> str:
-        return format_time(self._now())
 
 
 def _was_of(then: Target, now: TargetId) -> bool:
@@ -344,7 +347,7 @@ def new_run_name(now: datetime) -> str:
 
 
 _KEY = "server, database, kind, name, link_id, create_time"
-_CLIP_KEY = "server, database, name, link_id, create_time"
+_CLIP_KEY = "server, database, name, link_id, create_time"  # without the kind
 _RECALL = """
     SELECT item, value FROM memory
     WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ?"""
@@ -369,9 +372,8 @@ _PENDING = """
     WHERE m.server = ? AND m.kind = 'asset' AND substr(m.item, 1, 8) = 'pending:'"""
 
 
-class _DatabaseKey(NamedTuple):
-    server: str
-    database: str
+_Database = tuple[str, str]
+"""A server and a database: the first two values of a key."""
 
 
 class _Key(NamedTuple):
@@ -383,10 +385,6 @@ class _Key(NamedTuple):
     name: str
     link_id: str = ""
     created: str = ""
-
-    @property
-    def of_database(self) -> _DatabaseKey:
-        return _DatabaseKey(self.server, self.database)
 
 
 class _KeptClip(Struct, frozen=True):
@@ -424,7 +422,8 @@ class _ClipIndex:
 
     def add(self, kept: _KeptClip) -> None:
         """Add a clip, in place of what was kept of it before."""
-        self.remove(kept.key)
+        if kept.key in self._by_key:
+            self.remove(kept.key)
         self._by_key[kept.key] = kept
         for clips in self._groups_of(kept):
             clips[kept.key] = kept
@@ -484,15 +483,15 @@ class ClipMemory(ABC):
 
     def __init__(self, urls: Mapping[str, str]) -> None:
         self._urls = urls
-        self._indexes: dict[_DatabaseKey, _ClipIndex] = {}
-        self._title_reads: Counter[_DatabaseKey] = Counter()
+        self._indexes: dict[_Database, _ClipIndex] = {}
+        self._title_reads: Counter[_Database] = Counter()
         self._keys: dict[TargetId, _Key] = {}
 
     @abstractmethod
     def _items(self, key: _Key) -> Mapping[str, Json]: ...
 
     @abstractmethod
-    def _clips(self, database: _DatabaseKey, title: str | None = None) -> Iterable[_KeptClip]:
+    def _clips(self, database: _Database, title: str | None = None) -> Iterable[_KeptClip]:
         """Return the clips of a server and database, all or those of a title."""
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
@@ -505,13 +504,14 @@ class ClipMemory(ABC):
 
     def records(self, target: TargetId, titles: Iterable[str] = ()) -> Sequence[Remembered]:
         """Return what may be remembered of a target, the surest last: its title and its values find candidates."""
+        key = self._key_of(target)
         if target.kind != "asset":
-            items = self._items(self._key_of(target))
+            items = self._items(key)
             return [Remembered(target, items)] if items else []
         found: dict[_Key, tuple[_KeptClip, Answer]] = {}
         is_crowd = False
-        database = self._key_of(target).of_database
-        for title in (target.name, *titles):
+        database = key[:2]
+        for title in dict.fromkeys((target.name, *titles)):
             for kept in self._titled(database, normal_form(title)):
                 answer = is_remembered(kept.clip, title, target.clip, title)
                 found.setdefault(kept.key, (kept, answer))
@@ -533,14 +533,14 @@ class ClipMemory(ABC):
             records.append(Remembered(known, items, kept.run, kept.seen, answer))
         return records
 
-    def _titled(self, database: _DatabaseKey, title: str) -> Iterable[_KeptClip]:
+    def _titled(self, database: _Database, title: str) -> Iterable[_KeptClip]:
         """Return the clips of a title: for a few titles of a database one by one, then from all of its clips."""
         self._title_reads[database] += 1
         if database in self._indexes or self._title_reads[database] > _FEW:
             return self._index(database).titled.get(title, {}).values()
         return self._clips(database, title)
 
-    def _index(self, database: _DatabaseKey) -> _ClipIndex:
+    def _index(self, database: _Database) -> _ClipIndex:
         if database not in self._indexes:
             self._indexes[database] = _ClipIndex(self._clips(database))
         return self._indexes[database]
@@ -550,7 +550,7 @@ class ClipMemory(ABC):
         target = TargetId(server, database, "asset", title)
         key = self._key_of(target)
         records = []
-        for kept in self._titled(key.of_database, key.name):
+        for kept in self._titled(key[:2], key.name):
             known = structs.replace(target, clip=kept.clip)
             records.append(Remembered(known, self._items(kept.key), kept.run))
         return records
@@ -561,19 +561,13 @@ class ClipMemory(ABC):
 
 
 class LedgerMemory(ClipMemory):
-    """Implements the port ``Memory``. :meth:`by_url` returns it for the servers of an inventory, by their URLs."""
+    """Implements the port ``Memory`` for servers of these URLs, by their names."""
 
-    def __init__(
-        self, store: Store, now: Callable[[], str], urls: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(urls or {})
+    def __init__(self, store: Store, now: Callable[[], datetime], urls: Mapping[str, str]) -> None:
+        super().__init__(urls)
         self._store = store
         self._now = now
         self._rollbacks = store.rollbacks
-
-    def by_url(self, specs: Iterable[ServerSpec]) -> LedgerMemory:
-        """Return this memory for the servers of an inventory."""
-        return type(self)(self._store, self._now, {spec.name: spec.url for spec in specs})
 
     def _items(self, key: _Key) -> Mapping[str, Json]:
         rows = self._rows(key)
@@ -585,7 +579,7 @@ class LedgerMemory(ClipMemory):
     def _rows(self, key: _Key) -> list[Row]:
         return self._store.read(_RECALL, key)
 
-    def _clips(self, database: _DatabaseKey, title: str | None = None) -> list[_KeptClip]:
+    def _clips(self, database: _Database, title: str | None = None) -> list[_KeptClip]:
         if title is None:
             rows = self._store.read(_CLIPS_OF_DATABASE, database)
         else:
@@ -621,13 +615,10 @@ class LedgerMemory(ClipMemory):
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Remember items of a target, as it was kept; a value of ``None`` forgets the item."""
-        key, now = self._kept_key(target), ""
+        key, now = self._kept_key(target), format_time(self._now())
         rows = []
         for item, value in items.items():
-            values = None
-            if value is not None:
-                now = now or self._now()
-                values = dump(value), now
+            values = None if value is None else (dump(value), now)
             rows.append(((*key, item), values))
         self._store.put(_ITEM, *rows)
 
@@ -639,10 +630,10 @@ class LedgerMemory(ClipMemory):
         """Forget a clip: it is deleted."""
         key = self._kept_key(kept)
         self._store.write(_FORGET_CLIP, key)
-        self._store.put(_CLIP, (_clip_key(key), None))
+        self._store.put(_CLIP, (key[:2] + key[3:], None))
         self._keys.clear()
-        if key.of_database in self._indexes:
-            self._indexes[key.of_database].remove(key)
+        if key[:2] in self._indexes:
+            self._indexes[key[:2]].remove(key)
 
     def _kept_key(self, target: TargetId) -> _Key:
         """Return the key of a target as it was kept; a clip of which nothing was remembered gets a new one."""
@@ -655,7 +646,7 @@ class LedgerMemory(ClipMemory):
         key = self._key_of(target)
         if target.kind != "asset":
             return key
-        for kept in self._titled(key.of_database, key.name):
+        for kept in self._titled(key[:2], key.name):
             if kept.clip == target.clip:
                 self._keys[target] = kept.key
         if target not in self._keys:
@@ -667,14 +658,9 @@ class LedgerMemory(ClipMemory):
         self._keys[clip] = key
         kept = _KeptClip(key, normal_form(clip.name), clip.clip, run, seen)
         values = (kept.title, dump(kept.clip), run, dump(seen))
-        self._store.put(_CLIP, (_clip_key(key), values))
-        if key.of_database in self._indexes:
-            self._indexes[key.of_database].add(kept)
-
-
-def _clip_key(key: _Key) -> Row:
-    """Return a key of the table ``clip``: without the kind."""
-    return (key.server, key.database, key.name, key.link_id, key.created)
+        self._store.put(_CLIP, (key[:2] + key[3:], values))
+        if key[:2] in self._indexes:
+            self._indexes[key[:2]].add(kept)
 
 
 class ServerMemory(ClipMemory):
@@ -693,10 +679,10 @@ class ServerMemory(ClipMemory):
     def _items(self, key: _Key) -> Mapping[str, Json]:
         return self._items_by_key.get(key, {})
 
-    def _clips(self, database: _DatabaseKey, title: str | None = None) -> list[_KeptClip]:
+    def _clips(self, database: _Database, title: str | None = None) -> list[_KeptClip]:
         found = []
         for kept in self._kept_clips:
-            if kept.key.of_database == database and title in {None, kept.title}:
+            if kept.key[:2] == database and title in {None, kept.title}:
                 found.append(kept)
         return found
 
@@ -737,15 +723,13 @@ class PlanMemory(LedgerMemory):
     after that is not seen: a run holds the locks of its databases.
     """
 
-    def __init__(
-        self, store: Store, now: Callable[[], str], urls: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, store: Store, now: Callable[[], datetime], urls: Mapping[str, str]) -> None:
         super().__init__(store, now, urls)
-        self._reads: Counter[_DatabaseKey] = Counter()
-        self._rows_of_databases: dict[_DatabaseKey, dict[_Key, list[Row]]] = {}
+        self._reads: Counter[_Database] = Counter()
+        self._rows_of_databases: dict[_Database, dict[_Key, list[Row]]] = {}
 
     def _rows(self, key: _Key) -> list[Row]:
-        database = key.of_database
+        database = key[:2]
         if database not in self._rows_of_databases:
             self._reads[database] += 1
             if self._reads[database] != _FEW:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
-from datetime import UTC, datetime
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from datetime import datetime
 from pathlib import Path
 
 from msgspec import Struct, structs
 
 from msauto import sockets
 from msauto.codec import dump
+from msauto.concurrency import SystemClock
 from msauto.errors import LedgerError, LockedError, MsautoError, RefusedError
 from msauto.ledger import history, locks
 from msauto.ledger.journal import LedgerJournal, LedgerMemory, PlanMemory, new_run_name
@@ -22,6 +23,7 @@ from msauto.ledger.store import ENTER, Properties, Row, Store, Upsert
 from msauto.model.ledger_url import LedgerUrl, is_ledger_url, parse_ledger_url
 from msauto.model.ports import Clock
 from msauto.model.result import RunDetails, RunSummary, TargetRecord, format_time
+from msauto.model.server import ServerSpec
 
 LedgerPlace = Path | LedgerUrl
 FILE = "ledger.sqlite"
@@ -33,10 +35,6 @@ _CHANGED = """
     WHERE u.name = ? AND r.outcome = 'changed' ORDER BY t.position"""
 _UNTIL_FREE = 120.0
 """Seconds to wait for the session of a lost worker to end: longer than PostgreSQL takes to notice."""
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 class Ledger:
@@ -52,14 +50,14 @@ class Ledger:
         self._now = now
         self.decoding = store.decoding
         self.journal = LedgerJournal(store, ledger_locks, now)
-        self.memory = LedgerMemory(store, self._time)
-
-    def _time(self) -> str:
-        return format_time(self._now())
 
     @classmethod
     def open(
-        cls, place: LedgerPlace | str, *, readonly: bool = False, now: Callable[[], datetime] = _now
+        cls,
+        place: LedgerPlace | str,
+        *,
+        readonly: bool = False,
+        now: Callable[[], datetime] = SystemClock.now,
     ) -> Ledger:
         """Open the ledger of a folder, or a shared one by its URL; ``now`` returns the time in UTC.
 
@@ -103,17 +101,24 @@ class Ledger:
         """No run is recorded: a new ledger, or a folder that is not mounted."""
         return not self._store.read("SELECT 1 FROM run LIMIT 1")
 
-    def plan_memory(self) -> LedgerMemory:
-        """Return the memory for one plan: with a shared ledger, not each target costs a round trip."""
-        return (
-            self.memory
-            if isinstance(self._locks, FileLocks)
-            else PlanMemory(self._store, self._time)
-        )
+    def memory(self, specs: Iterable[ServerSpec] = (), *, for_plan: bool = False) -> LedgerMemory:
+        """Return the memory of the servers of an inventory, by their URLs; other names of servers are URLs.
+
+        ``for_plan``: with a shared ledger, not each target costs a round trip.
+        """
+        kind = PlanMemory if for_plan and not isinstance(self._locks, FileLocks) else LedgerMemory
+        return kind(self._store, self._now, {spec.name: spec.url for spec in specs})
 
     def history(self) -> list[RunSummary]:
         """Return all runs, newest first."""
         return history.read_history(self._store, self._locks)
+
+    def died_runs(self) -> list[str]:
+        """Return the runs that were not ended, and whose process is not alive, newest first."""
+        rows = self._store.read("SELECT name FROM run WHERE ended IS NULL ORDER BY id DESC")
+        runs = [str(name) for (name,) in rows]
+        alive = self._locks.alive(runs)
+        return [run for run in runs if run not in alive]
 
     def attempts(self) -> list[RunSummary]:
         """Return all attempts to apply, newest first: the runs, the attempts that wrote nothing, and the batches."""
@@ -193,7 +198,7 @@ class Ledger:
 
         Only one run of a batch can. The locks of a shared ledger end with its session, so the ledger must stay open.
         """
-        me = this_process(run, self._time())
+        me = this_process(run, format_time(self._now()))
         name, repository = batch
         place = hashlib.sha256(repository.encode("utf-8", "surrogateescape")).hexdigest()[:8]
         lock, alive = self._locks.batch(f"{name}-{place}"), self._locks.run(run)
@@ -236,13 +241,25 @@ class Ledger:
         """Delete old runs, as :func:`.history.prune`; return their number. What is remembered of assets stays."""
         return history.prune(self._store, self._now(), keep_runs=keep_runs, keep_days=keep_days)
 
-    def hold(
+    @asynccontextmanager
+    async def hold(
         self, scopes: Iterable[LockScope], clock: Clock, *, lock_timeout: float = 0.0
-    ) -> AbstractAsyncContextManager[None]:
-        """Hold the locks for the next run, as :func:`.locks.hold`."""
-        return locks.hold(
-            self._locks, scopes, clock, run=self.journal.next_run, lock_timeout=lock_timeout
-        )
+    ) -> AsyncIterator[None]:
+        """Hold the locks of all scopes for the next run; raise ``LockedError`` if one is not free in time.
+
+        Every run takes them in the same order, so that no two runs wait for each other.
+        """
+        until = clock.monotonic() + lock_timeout
+        with ExitStack() as held:
+            for scope in sorted(set(scopes)):
+                lock = self._locks.scope(scope)
+                if not await locks.take(lock, clock, self.journal.next_run, until):
+                    raise LockedError(
+                        f"{scope} is locked by {lock.holder()}",
+                        remedy="wait until that run has ended, or give --lock-timeout SECONDS",
+                    )
+                held.callback(lock.release)
+            yield
 
     def facts(self, monotonic: Callable[[], float]) -> LedgerFacts:
         """Return what this ledger is; ``monotonic`` measures how long a commit takes."""
@@ -252,7 +269,7 @@ class Ledger:
             rows=count_rows(self._store),
             commit_seconds=commit_seconds(self._store, monotonic),
             locks=tuple(HeldLock(lock, holder) for lock, holder in self._locks.held()),
-            died=tuple(run.run for run in self.history() if run.status == "died"),
+            died=tuple(self.died_runs()),
         )
 
     def copy_to(self, target: Ledger) -> dict[str, int]:

@@ -13,15 +13,15 @@ import json
 import os
 import re
 import socket
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Collection, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct, structs
 
 from msauto.concurrency import is_over
-from msauto.errors import LedgerError, LockedError
+from msauto.errors import LedgerError
 from msauto.ledger.own_files import require_own_files
 from msauto.ledger.store import Upsert
 from msauto.model.ledger_url import LedgerUrl
@@ -132,15 +132,18 @@ class FileLock:
 
     def try_hold(self, holder: Holder) -> bool:
         """Take the lock if it is free, and write the holder into the file; raises ``LedgerError``."""
-        with _lock_errors(self.path), ExitStack() as unless_held:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = _open(self.path, os.O_RDWR | os.O_CREAT)
-            unless_held.callback(os.close, file)
-            if not _flock(file):
-                return False
-            os.ftruncate(file, 0)
-            shown = structs.replace(holder, user="")  # the folder is the user's own
-            os.pwrite(file, json.dumps(structs.asdict(shown)).encode(), 0)
+        with ExitStack() as unless_held:
+            try:
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                file = _lock(self.path, os.O_RDWR | os.O_CREAT)
+                if file is None:
+                    return False
+                unless_held.callback(os.close, file)
+                os.ftruncate(file, 0)
+                shown = structs.replace(holder, user="")  # the folder is the user's own
+                os.pwrite(file, json.dumps(structs.asdict(shown)).encode(), 0)
+            except OSError as error:
+                raise _unusable(self.path, error) from error
             unless_held.pop_all()
         self._file = file
         return True
@@ -202,24 +205,39 @@ def _shown(path: Path) -> str:
 
 def is_held(path: Path) -> bool:
     """Return whether a process holds the lock now; writes nothing. Raises ``LedgerError``."""
-    with _lock_errors(path), ExitStack() as opened:
-        try:
-            file = _open(path, os.O_RDONLY)
-        except FileNotFoundError:
-            return False
-        opened.callback(os.close, file)
-        return not _flock(file, shared=True)
-
-
-@contextmanager
-def _lock_errors(path: Path) -> Iterator[None]:
     try:
-        yield
+        file = _lock(path, os.O_RDONLY, shared=True)
+    except FileNotFoundError:
+        return False
     except OSError as error:
-        remedy = "check that this user may write there, or choose another --state-dir"
-        raise LedgerError(
-            f"the lock {path} cannot be used: {error.strerror}", remedy=remedy
-        ) from error
+        raise _unusable(path, error) from error
+    if file is not None:
+        os.close(file)
+    return file is None
+
+
+def _lock(path: Path, access: int, *, shared: bool = False) -> int | None:
+    """Open and lock a file, never another one to which a link leads; ``None`` if another process has locked it."""
+    import fcntl
+
+    require_own_files(path.parent, path.name)
+    file = os.open(path, access | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    with ExitStack() as unless_locked:
+        unless_locked.callback(os.close, file)
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        try:
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None
+        unless_locked.pop_all()
+    return file
+
+
+def _unusable(path: Path, error: OSError) -> LedgerError:
+    return LedgerError(
+        f"the lock {path} cannot be used: {error.strerror}",
+        remedy="check that this user may write there, or choose another --state-dir",
+    )
 
 
 def require_file_locks() -> None:
@@ -254,27 +272,6 @@ def this_user() -> str:
 Locks = FileLocks | SharedLocks
 
 
-@asynccontextmanager
-async def hold(
-    locks: Locks, scopes: Iterable[LockScope], clock: Clock, *, run: str, lock_timeout: float = 0.0
-) -> AsyncIterator[None]:
-    """Hold the locks of all scopes; raise ``LockedError`` with the holder if one is not free in time.
-
-    Every run takes them in the same order, so that no two runs wait for each other.
-    """
-    until = clock.monotonic() + lock_timeout
-    async with AsyncExitStack() as held:
-        for scope in sorted(set(scopes)):
-            lock = locks.scope(scope)
-            if not await take(lock, clock, run, until):
-                raise LockedError(
-                    f"{scope} is locked by {lock.holder()}",
-                    remedy="wait until that run has ended, or give --lock-timeout SECONDS",
-                )
-            held.callback(lock.release)
-        yield
-
-
 async def take(lock: Lock, clock: Clock, run: str, until: float) -> bool:
     """Take a lock for a run as soon as it is free; return whether it was before ``until``."""
     holder = this_process(run, clock.now().isoformat(timespec="seconds"))
@@ -283,21 +280,4 @@ async def take(lock: Lock, clock: Clock, run: str, until: float) -> bool:
         if is_over(left):
             return False
         await clock.sleep(min(_POLL, left))
-    return True
-
-
-def _open(path: Path, access: int) -> int:
-    """Open the file of a lock, whose text is replaced: never another file to which a link leads."""
-    require_own_files(path.parent, path.name)
-    return os.open(path, access | getattr(os, "O_NOFOLLOW", 0), 0o600)
-
-
-def _flock(file: int, *, shared: bool = False) -> bool:
-    import fcntl
-
-    try:
-        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-        fcntl.flock(file, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
     return True

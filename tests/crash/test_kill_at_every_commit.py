@@ -56,7 +56,7 @@ class Server:
         """What the next run plans: from what is there, or what is remembered where nothing shows."""
         targets = []
         for target in self.targets:
-            known = ledger.memory.recall(target.id)
+            known = ledger.memory().recall(target.id)
             left = [
                 r
                 for r in target.requests
@@ -77,7 +77,7 @@ class Server:
                 plan_of(*targets),
                 {"studio-a": self.stage.server()},
                 ledger.journal,
-                ledger.memory,
+                ledger.memory(),
                 self.stage.world.clock,
                 self.stage.events,
                 forks=2,

@@ -89,7 +89,7 @@ class Play:
                 TargetId(url, "NEWS", "database", "NEWS"),
                 TargetId(url, "", "rss_channel", "ticker"),
             ):
-                ledger.memory.remember(target, items)
+                ledger.memory().remember(target, items)
 
     def plan(self) -> tuple[Plan | InputError, Any]:
         try:

@@ -283,6 +283,6 @@ def test_the_digest_is_of_what_is_on_disk(stage: Stage) -> None:
 
     with Ledger.open(stage.folder / "state", readonly=True) as ledger:
         target = structs.replace(result.plan.targets[0].id, server=stage.sim.url)
-        kept = ledger.memory.recall(target)[f"thumbnail:{dest}"]
+        kept = ledger.memory().recall(target)[f"thumbnail:{dest}"]
     assert isinstance(kept, dict)
     assert kept["sha256"] == hashlib.sha256(dest.read_bytes()).hexdigest()

@@ -258,7 +258,7 @@ async def apply_on_worker(given: ServerApplying, task: WorkerTask) -> AppliedSer
             context = ApplyContext(
                 shared.run,
                 journal,
-                SecretMemory(ledger.memory.by_url([spec]), shared.secrets),
+                SecretMemory(ledger.memory([spec]), shared.secrets),
                 clock,
                 ignore,
                 GroupCommit(journal),

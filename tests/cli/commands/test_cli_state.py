@@ -52,10 +52,10 @@ def fill(place: Place) -> None:
                 run, Result(run, whole, (done, TargetResult(second, "not attempted", "x")))
             )
         for number in range(3):
-            ledger.memory.remember(target(f"clip {number}").id, {"y": "a\0b"})
+            ledger.memory().remember(target(f"clip {number}").id, {"y": "a\0b"})
         with ledger.journal.together():
             for number in range(2500):
-                ledger.memory.remember(target(f"clip {number}").id, {"field:comment": "é"})
+                ledger.memory().remember(target(f"clip {number}").id, {"field:comment": "é"})
         summary = RunSummary(
             "R-1", "2026-11-20T10:15:00.000Z", "2026-11-20T10:16:00.000Z", "error", ("x",), {}
         )
@@ -142,7 +142,7 @@ def test_a_ledger_in_use_is_not_copied(tmp_path: Path, place: Place) -> None:
 def test_a_ledger_is_not_copied_to_itself(desk: Desk, place: Place, empty: bool) -> None:
     with Ledger.open(place) as ledger:
         if not empty:
-            ledger.memory.remember(target().id, {"a": 1})
+            ledger.memory().remember(target().id, {"a": 1})
     told = desk.run("state", "copy", str(place), str(place))
     assert told.code == 4
     told.one_error("is the same", "another")

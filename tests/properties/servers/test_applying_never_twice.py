@@ -52,7 +52,7 @@ def test_nothing_twice_and_nothing_untrue_in_a_ledger(
     place: Path | str, script: list[list[list[str]]], unreadable: int, forks: int
 ) -> None:
     with Ledger.open(place) as ledger:
-        stage = Stage(journal=ledger.journal, memory=ledger.memory)  # type: ignore[arg-type]
+        stage = Stage(journal=ledger.journal, memory=ledger.memory())  # type: ignore[arg-type]
         result, planned = play(stage, script, unreadable, forks)
         records = ledger.run_details(result.run).targets
     states = {

@@ -66,7 +66,7 @@ def recovered(
             journal = ledger.journal
             commits, stop, policy = GroupCommit(journal), Cancellation(), RetryPolicy()
             context = ApplyContext(
-                run, journal, ledger.memory, stage.world.clock, ignore, commits, stop, policy
+                run, journal, ledger.memory(), stage.world.clock, ignore, commits, stop, policy
             )
             return await settle_here(context, stage.server(), records)
 

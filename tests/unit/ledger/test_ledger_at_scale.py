@@ -48,7 +48,7 @@ def test_a_disk_that_is_full(small_disk: Path) -> None:
         server.execute("CREATE DATABASE full_one TABLESPACE small")
         with Ledger.open(server.url("full_one")) as ledger:
             run = ledger.journal.start(plan(), [])
-            ledger.memory.remember(target().id, {"a": 1})
+            ledger.memory().remember(target().id, {"a": 1})
             fill = small_disk / "fill"
             with fill.open("wb") as file:
                 os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(small_disk).free)
@@ -61,7 +61,9 @@ def test_a_disk_that_is_full(small_disk: Path) -> None:
             assert [each.run for each in ledger.history()] == [run]
             much = {f"x{number}": "y" * 500 for number in range(3000)}
             with pytest.raises(LedgerError, match="the disk of the database server is full"):
-                ledger.journal.commit([lambda: ledger.memory.remember(target().id, much)]).result()
-            assert ledger.memory.recall(target().id) == {"a": 1}
+                ledger.journal.commit(
+                    [lambda: ledger.memory().remember(target().id, much)]
+                ).result()
+            assert ledger.memory().recall(target().id) == {"a": 1}
             fill.unlink()
             assert ledger.journal.start(big, []) in {each.run for each in ledger.history()}

@@ -296,7 +296,7 @@ def test_together_is_all_or_nothing(place: Path | str) -> None:
     def fail() -> None:
         with ledger.journal.together():
             ledger.journal.sending(run, one, 0)
-            ledger.memory.remember(one.id, {"field:comment": "x"})
+            ledger.memory().remember(one.id, {"field:comment": "x"})
             raise ZeroDivisionError
 
     with Ledger.open(place) as ledger:
@@ -304,7 +304,7 @@ def test_together_is_all_or_nothing(place: Path | str) -> None:
         with pytest.raises(ZeroDivisionError):
             fail()
         assert ledger.run_details(run).targets[0].requests[0].state == "planned"
-        assert ledger.memory.recall(one.id) == {}
+        assert ledger.memory().recall(one.id) == {}
         with ledger.journal.together():
             ledger.journal.sending(run, one, 0)
         assert ledger.run_details(run).targets[0].requests[0].state == "sending"
@@ -358,17 +358,17 @@ def test_items_come_back(place: Path | str) -> None:
         "flag": False,
     }
     with Ledger.open(place) as ledger:
-        ledger.memory.remember(CLIP, items)
-        assert ledger.memory.recall(CLIP) == items
+        ledger.memory().remember(CLIP, items)
+        assert ledger.memory().recall(CLIP) == items
     with Ledger.open(place, readonly=True) as ledger:
-        assert ledger.memory.recall(CLIP) == items
+        assert ledger.memory().recall(CLIP) == items
 
 
 def test_none_forgets(place: Path | str) -> None:
     with Ledger.open(place) as ledger:
-        ledger.memory.remember(CLIP, {"a": 1, "b": 2})
-        ledger.memory.remember(CLIP, {"a": None, "c": None, "b": 3})
-        assert ledger.memory.recall(CLIP) == {"b": 3}
+        ledger.memory().remember(CLIP, {"a": 1, "b": 2})
+        ledger.memory().remember(CLIP, {"a": None, "c": None, "b": 3})
+        assert ledger.memory().recall(CLIP) == {"b": 3}
 
 
 def test_a_kind_of_item_is_forgotten_of_all_assets_of_a_database(place: Path | str) -> None:
@@ -380,14 +380,14 @@ def test_a_kind_of_item_is_forgotten_of_all_assets_of_a_database(place: Path | s
     ]
     with Ledger.open(place) as ledger:
         for target in (*clips, *others):
-            ledger.memory.remember(
+            ledger.memory().remember(
                 target, {"xmp:dc:title": ["a"], "xmp_batch:x": True, "field:xmp:": "b"}
             )
-        ledger.memory.forget_assets("studio-a", "NEWS", "xmp:")
-        assert [sorted(ledger.memory.recall(clip)) for clip in clips] == [
+        ledger.memory().forget_assets("studio-a", "NEWS", "xmp:")
+        assert [sorted(ledger.memory().recall(clip)) for clip in clips] == [
             ["field:xmp:", "xmp_batch:x"]
         ] * 2
-        assert all("xmp:dc:title" in ledger.memory.recall(other) for other in others)
+        assert all("xmp:dc:title" in ledger.memory().recall(other) for other in others)
 
 
 @table("ledger/remembered_clips", "other", "answer")
@@ -401,13 +401,13 @@ def test_a_clip_is_known_by_what_it_is(
     now = structs.replace(CLIP, name=name, clip=clip)
     third = structs.replace(CLIP, name="X", clip=ClipIdentity(1))
     with Ledger.open(place) as ledger:
-        ledger.memory.remember(CLIP, {"a": 1})
-        ledger.memory.remember(third, {"b": 1})
+        ledger.memory().remember(CLIP, {"a": 1})
+        ledger.memory().remember(third, {"b": 1})
     with Ledger.open(place, readonly=True) as ledger:
-        answers = [record.answer for record in ledger.memory.records(now)]
+        answers = [record.answer for record in ledger.memory().records(now)]
         assert answers == ([answer] if answer else [])
         recalled = {"a": 1} if answer == "same" else {}
-        assert ledger.memory.recall(now) == recalled
+        assert ledger.memory().recall(now) == recalled
 
 
 def test_nothing_is_remembered_of_another_server_database_or_kind(place: Path | str) -> None:
@@ -417,8 +417,8 @@ def test_nothing_is_remembered_of_another_server_database_or_kind(place: Path | 
         structs.replace(CLIP, kind="rss_channel"),
     ]
     with Ledger.open(place) as ledger:
-        ledger.memory.remember(CLIP, {"a": 1})
-        assert [ledger.memory.recall(other) for other in others] == [{}] * len(others)
+        ledger.memory().remember(CLIP, {"a": 1})
+        assert [ledger.memory().recall(other) for other in others] == [{}] * len(others)
 
 
 def test_clips_that_exchange_their_titles_keep_what_is_remembered(place: Path | str) -> None:
@@ -427,16 +427,16 @@ def test_clips_that_exchange_their_titles_keep_what_is_remembered(place: Path | 
     with Ledger.open(place) as ledger:
         for name, clip in (("One", one), ("Two", two)):
             before = structs.replace(CLIP, name=name, clip=clip)
-            ledger.memory.remember(before, {"is": name})
+            ledger.memory().remember(before, {"is": name})
         for name, clip in (("Two", one), ("One", two)):
             now = structs.replace(CLIP, name=name, clip=clip)
-            (record,) = ledger.memory.records(now)
-            ledger.memory.keep_clip(record.target, now, "R", {"marker": "m"})
-            ledger.memory.remember(now, {"now": name})
+            (record,) = ledger.memory().records(now)
+            ledger.memory().keep_clip(record.target, now, "R", {"marker": "m"})
+            ledger.memory().remember(now, {"now": name})
     with Ledger.open(place, readonly=True) as ledger:
         for was, name, clip in (("One", "Two", one), ("Two", "One", two)):
             now = structs.replace(CLIP, name=name, clip=clip)
-            (record,) = ledger.memory.records(now)
+            (record,) = ledger.memory().records(now)
             assert record.items == {"is": was, "now": name}
             assert record.run == "R"
             assert record.seen == {"marker": "m"}
@@ -444,9 +444,9 @@ def test_clips_that_exchange_their_titles_keep_what_is_remembered(place: Path | 
 
 def test_a_clip_that_is_gone_is_forgotten(place: Path | str) -> None:
     with Ledger.open(place) as ledger:
-        ledger.memory.remember(CLIP, {"a": 1})
-        ledger.memory.forget_clip(CLIP)
-        assert ledger.memory.records(CLIP) == []
+        ledger.memory().remember(CLIP, {"a": 1})
+        ledger.memory().forget_clip(CLIP)
+        assert ledger.memory().records(CLIP) == []
         assert count_rows(ledger._store)["clip"] == count_rows(ledger._store)["memory"] == 0
 
 
@@ -457,48 +457,50 @@ def test_what_an_older_ledger_remembers_is_found_and_goes_on(place: Path | str) 
         ledger._store.write("INSERT INTO memory VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     make_older(place, 7, "clip", "entered")
     with Ledger.open(place, readonly=True) as ledger:
-        assert ledger.memory.recall(CLIP) == {"a": 1}
+        assert ledger.memory().recall(CLIP) == {"a": 1}
     renamed = structs.replace(CLIP, name="News, final")
     with Ledger.open(place) as ledger:
-        assert [record.answer for record in ledger.memory.records(renamed)] == ["unknown"]
-        (record,) = ledger.memory.records(CLIP)
-        ledger.memory.keep_clip(record.target, CLIP, "R", {})
-        ledger.memory.remember(CLIP, {"b": 2})
-        assert ledger.memory.recall(renamed) == {"a": 1, "b": 2}
+        assert [record.answer for record in ledger.memory().records(renamed)] == ["unknown"]
+        (record,) = ledger.memory().records(CLIP)
+        ledger.memory().keep_clip(record.target, CLIP, "R", {})
+        ledger.memory().remember(CLIP, {"b": 2})
+        assert ledger.memory().recall(renamed) == {"a": 1, "b": 2}
 
 
 def test_one_title_in_two_spellings_of_unicode(place: Path | str) -> None:
     decomposed = unicodedata.normalize("NFD", CLIP.name)
     assert decomposed != CLIP.name
     with Ledger.open(place) as ledger:
-        ledger.memory.remember(structs.replace(CLIP, name=decomposed), {"a": 1})
-        assert ledger.memory.recall(CLIP) == {"a": 1}
+        ledger.memory().remember(structs.replace(CLIP, name=decomposed), {"a": 1})
+        assert ledger.memory().recall(CLIP) == {"a": 1}
 
 
 def test_what_is_owed_is_found_without_knowing_of_whom(place: Path | str) -> None:
     with Ledger.open(place) as ledger:
-        assert ledger.memory.pending("studio-a") == frozenset()
-        ledger.memory.remember(CLIP, {"pending:handler:Export": {"run": "r"}, "field:comment": "x"})
-        ledger.memory.remember(
+        assert ledger.memory().pending("studio-a") == frozenset()
+        ledger.memory().remember(
+            CLIP, {"pending:handler:Export": {"run": "r"}, "field:comment": "x"}
+        )
+        ledger.memory().remember(
             structs.replace(CLIP, name="Film"), {"field:pending:": "x", "command:X": True}
         )
-        ledger.memory.remember(
+        ledger.memory().remember(
             structs.replace(CLIP, server="studio-b", name="Other"),
             {"pending:command:X": {"run": "r"}},
         )
-        ledger.memory.remember(
+        ledger.memory().remember(
             structs.replace(CLIP, kind="database", name="NEWS"), {"pending:x": True}
         )
-        assert ledger.memory.pending("studio-a") == {
+        assert ledger.memory().pending("studio-a") == {
             ("NEWS", unicodedata.normalize("NFC", CLIP.name))
         }
-        ledger.memory.remember(CLIP, {"pending:handler:Export": None})
-        assert ledger.memory.pending("studio-a") == frozenset()
+        ledger.memory().remember(CLIP, {"pending:handler:Export": None})
+        assert ledger.memory().pending("studio-a") == frozenset()
 
 
 def test_a_missing_ledger_has_nothing_pending(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "nowhere", readonly=True) as ledger:
-        assert ledger.memory.pending("studio-a") == frozenset()
+        assert ledger.memory().pending("studio-a") == frozenset()
 
 
 # Old runs go by the settings' rules; what is not closed, and what is remembered of assets, stays
@@ -539,7 +541,7 @@ def run_on(ledger: Ledger, days: Days, ago: int, *, close: bool = True) -> str:
         result = TargetResult(target, "changed", requests=results, left={"marker new 1": ["3", {}]})
         ledger.journal.finished(run, result)
         ledger.journal.end(run, Result(run, desired, (result,)))
-    ledger.memory.remember(target.id, {f"field:{ago}": "kept"})
+    ledger.memory().remember(target.id, {f"field:{ago}": "kept"})
     days.now = NOW
     return run
 
@@ -602,5 +604,5 @@ def test_nothing_is_left_of_a_forgotten_run_but_what_is_remembered(
         assert store.read(f"SELECT count(*) FROM {name} WHERE run NOT IN (SELECT id FROM run)") == [
             (0,)
         ]
-    remembered = ledger.memory.recall(plan().targets[0].id)
+    remembered = ledger.memory().recall(plan().targets[0].id)
     assert {"field:90", "field:1"} <= set(remembered)

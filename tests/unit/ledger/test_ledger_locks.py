@@ -215,7 +215,7 @@ class HeldDisk:
 
 
 def remembering(ledger: Ledger, value: int) -> Callable[[], None]:
-    return lambda: ledger.memory.remember(target().id, {"a": value})
+    return lambda: ledger.memory().remember(target().id, {"a": value})
 
 
 def test_a_commit_returns_before_it_is_durable_and_a_reader_waits_for_it(place: Path | str) -> None:
@@ -226,9 +226,9 @@ def test_a_commit_returns_before_it_is_durable_and_a_reader_waits_for_it(place: 
         assert not committing.done()
         assert disk.thread != threading.current_thread().name
         with Ledger.open(place, readonly=True) as other:
-            assert other.memory.recall(target().id) == {}, "nobody else sees it yet"
+            assert other.memory().recall(target().id) == {}, "nobody else sees it yet"
         disk.go_on.set()
-        assert ledger.memory.recall(target().id) == {"a": 1}
+        assert ledger.memory().recall(target().id) == {"a": 1}
         assert committing.done()
 
 
@@ -246,7 +246,7 @@ def test_what_is_written_meanwhile_comes_after(place: Path | str, then: str) -> 
         else:
             ledger.journal.start(plan(), [])
         assert first.done()
-        assert ledger.memory.recall(target().id) == {"a": 1 if then == "start" else 2}
+        assert ledger.memory().recall(target().id) == {"a": 1 if then == "start" else 2}
 
 
 def test_closing_waits_for_the_commit(place: Path | str) -> None:
@@ -257,7 +257,7 @@ def test_closing_waits_for_the_commit(place: Path | str) -> None:
     ledger.close()
     assert committing.done()
     with Ledger.open(place, readonly=True) as again:
-        assert again.memory.recall(target().id) == {"a": 1}
+        assert again.memory().recall(target().id) == {"a": 1}
 
 
 def test_a_call_that_fails_leaves_nothing_of_the_others(place: Path | str) -> None:
@@ -267,9 +267,9 @@ def test_a_call_that_fails_leaves_nothing_of_the_others(place: Path | str) -> No
     with Ledger.open(place) as ledger:
         with pytest.raises(ZeroDivisionError):
             ledger.journal.commit([remembering(ledger, 1), fail])
-        assert ledger.memory.recall(target().id) == {}
+        assert ledger.memory().recall(target().id) == {}
         ledger.journal.commit([remembering(ledger, 2)]).result()
-        assert ledger.memory.recall(target().id) == {"a": 2}
+        assert ledger.memory().recall(target().id) == {"a": 2}
 
 
 def test_a_commit_that_fails_is_told_by_its_future_and_taken_back(place: Path | str) -> None:
@@ -286,4 +286,4 @@ def test_a_commit_that_fails_is_told_by_its_future_and_taken_back(place: Path | 
             committing.result()
         assert store.read("SELECT * FROM late") == []
         ledger.journal.commit([remembering(ledger, 2)]).result()
-        assert ledger.memory.recall(target().id) == {"a": 2}
+        assert ledger.memory().recall(target().id) == {"a": 2}

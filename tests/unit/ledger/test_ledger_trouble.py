@@ -37,7 +37,7 @@ def refuse(folder: Path, words: str, *, readonly: bool = False) -> None:
 def test_planning_without_a_ledger_makes_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     with Ledger.open(folder, readonly=True) as ledger:
-        assert ledger.memory.recall(target().id) == {}
+        assert ledger.memory().recall(target().id) == {}
         assert ledger.history() == []
         assert ledger.empty
         with pytest.raises(LedgerError, match="is open for reading"):
@@ -47,10 +47,10 @@ def test_planning_without_a_ledger_makes_nothing(tmp_path: Path) -> None:
 
 def test_planning_with_a_ledger_changes_nothing(tmp_path: Path) -> None:
     with Ledger.open(tmp_path) as ledger:
-        ledger.memory.remember(target().id, {"a": 1})
+        ledger.memory().remember(target().id, {"a": 1})
     before = listing(tmp_path)
     with Ledger.open(tmp_path, readonly=True) as ledger:
-        assert ledger.memory.recall(target().id) == {"a": 1}
+        assert ledger.memory().recall(target().id) == {"a": 1}
         assert listing(tmp_path) == before
     assert listing(tmp_path) == before
 
@@ -59,24 +59,24 @@ def test_planning_after_a_crash_makes_no_file(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys; from msauto.ledger.ledger import Ledger;"
         "from tests.unit.ledger.ledger_plans import target;"
-        "Ledger.open(sys.argv[1]).memory.remember(target().id, {'a': 1}); os.kill(os.getpid(), signal.SIGKILL)"
+        "Ledger.open(sys.argv[1]).memory().remember(target().id, {'a': 1}); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
     before = set(listing(tmp_path))
     assert str(tmp_path / "ledger.sqlite-wal") in before
     with Ledger.open(tmp_path, readonly=True) as ledger:
-        assert ledger.memory.recall(target().id) == {"a": 1}
+        assert ledger.memory().recall(target().id) == {"a": 1}
     assert set(listing(tmp_path)) == before
 
 
 def test_planning_in_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     with Ledger.open(tmp_path) as ledger:
-        ledger.memory.remember(target().id, {"a": 1})
+        ledger.memory().remember(target().id, {"a": 1})
     (tmp_path / "ledger.sqlite").chmod(0o400)
     tmp_path.chmod(0o500)
     try:
         with Ledger.open(tmp_path, readonly=True) as ledger:
-            assert ledger.memory.recall(target().id) == {"a": 1}
+            assert ledger.memory().recall(target().id) == {"a": 1}
     finally:
         tmp_path.chmod(0o700)
 
@@ -215,7 +215,7 @@ def refuse_folder(folder: Path, words: str, remedy: str, *, readonly: bool) -> N
 def test_the_ledger_is_its_owners_alone(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     with Ledger.open(folder) as ledger:
-        ledger.memory.remember(target().id, {"a": 1})
+        ledger.memory().remember(target().id, {"a": 1})
         modes = {path.stat().st_mode & 0o777 for path in folder.iterdir()}
     assert modes == {0o600}
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -230,7 +230,7 @@ def test_garbage(tmp_path: Path, readonly: bool) -> None:
 def test_damaged(tmp_path: Path) -> None:
     with Ledger.open(tmp_path) as ledger:
         for number in range(200):
-            ledger.memory.remember(target(f"clip {number}").id, {"a": "x" * 200})
+            ledger.memory().remember(target(f"clip {number}").id, {"a": "x" * 200})
     path = tmp_path / "ledger.sqlite"
     content = bytearray(path.read_bytes())
     content[4096 * 3 : 4096 * 6] = b"\x7f" * (4096 * 3)
@@ -241,7 +241,7 @@ def test_damaged(tmp_path: Path) -> None:
 def test_cut_short(tmp_path: Path) -> None:
     with Ledger.open(tmp_path) as ledger:
         for number in range(200):
-            ledger.memory.remember(target(f"clip {number}").id, {"a": "x" * 200})
+            ledger.memory().remember(target(f"clip {number}").id, {"a": "x" * 200})
     path = tmp_path / "ledger.sqlite"
     os.truncate(path, path.stat().st_size // 2)
     refuse(tmp_path, "is damaged")
@@ -326,18 +326,18 @@ def test_read_only(tmp_path: Path) -> None:
         assert isinstance(ledger._store, SqliteStore)
         real, ledger._store._connection = ledger._store._connection, connection
         with pytest.raises(LedgerError, match="read-only"):
-            ledger.memory.remember(target().id, {"a": 1})
+            ledger.memory().remember(target().id, {"a": 1})
         ledger._store._connection = real
     connection.close()
 
 
 def test_two_writers_take_turns(tmp_path: Path) -> None:
     with Ledger.open(tmp_path) as one, Ledger.open(tmp_path) as two:
-        one.memory.remember(target("a").id, {"a": 1})
-        two.memory.remember(target("b").id, {"b": 1})
+        one.memory().remember(target("a").id, {"a": 1})
+        two.memory().remember(target("b").id, {"b": 1})
         run = one.journal.start(plan(), [])
         assert two.history()[0].run == run
-        assert one.memory.recall(target("b").id) == {"b": 1}
+        assert one.memory().recall(target("b").id) == {"b": 1}
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -374,7 +374,7 @@ def test_no_room_for_the_tables(tmp_path: Path) -> None:
 def read_all(ledger: Ledger, run: str) -> None:
     ledger.attempts()
     ledger.run_details(run)
-    ledger.memory.recall(target().id)
+    ledger.memory().recall(target().id)
 
 
 @table("ledger/damage", "spoil")
@@ -384,7 +384,7 @@ def test_what_somebody_else_wrote_is_damage(tmp_path: Path, spoil: str) -> None:
         run = ledger.journal.start(whole, [])
         ledger.journal.sending(run, whole.targets[0], 0)
         ledger.journal.finished(run, TargetResult(whole.targets[1], "unchanged"))
-        ledger.memory.remember(target().id, {"a": 1})
+        ledger.memory().remember(target().id, {"a": 1})
     connection = sqlite3.connect(tmp_path / "ledger.sqlite")
     assert connection.execute(spoil).rowcount > 0
     connection.commit()

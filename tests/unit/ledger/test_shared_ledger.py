@@ -218,9 +218,9 @@ def test_a_local_ledger_has_no_workers(tmp_path: Path, call: Callable[[Ledger], 
 def test_any_text_comes_back(shared_place: str, text: str) -> None:
     clip = TargetId("studio-a", "NEWS", "asset", text)
     with Ledger.open(shared_place) as ledger:
-        ledger.memory.remember(clip, {text: [text]})
-        assert ledger.memory.recall(clip) == {text: [text]}
-        assert ledger.memory.recall(
+        ledger.memory().remember(clip, {text: [text]})
+        assert ledger.memory().recall(clip) == {text: [text]}
+        assert ledger.memory().recall(
             TargetId("studio-a", "NEWS", "asset", text.replace("\0", "\x1a0"))
         ) in (
             {},
@@ -231,7 +231,7 @@ def test_any_text_comes_back(shared_place: str, text: str) -> None:
 
 def test_planning_without_tables_makes_none(shared_place: str) -> None:
     with Ledger.open(shared_place, readonly=True) as ledger:
-        assert ledger.memory.recall(target().id) == {}
+        assert ledger.memory().recall(target().id) == {}
         assert ledger.history() == []
         assert ledger.empty
         with pytest.raises(LedgerError, match="is open for reading"):
@@ -267,9 +267,11 @@ def test_a_commit_notices_that_the_session_is_lost(shared_place: str) -> None:
 
         ledger._store._begin = begin  # type: ignore[method-assign]
         with pytest.raises(LedgerError, match="is lost"):
-            ledger.journal.commit([lambda: ledger.memory.remember(target().id, {"a": 1})]).result()
+            ledger.journal.commit(
+                [lambda: ledger.memory().remember(target().id, {"a": 1})]
+            ).result()
     with Ledger.open(shared_place) as ledger:
-        assert ledger.memory.recall(target().id) == {}
+        assert ledger.memory().recall(target().id) == {}
 
 
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
@@ -383,9 +385,9 @@ def test_a_plan_of_many_targets_costs_few_round_trips(shared_place: str) -> None
     with Ledger.open(shared_place) as ledger:
         with ledger.journal.together():
             for clip in clips[::2]:
-                ledger.memory.remember(clip, {"field:comment": clip.name})
-            ledger.memory.remember(other, {"x": 1})
-        memory = ledger.plan_memory()
+                ledger.memory().remember(clip, {"field:comment": clip.name})
+            ledger.memory().remember(other, {"x": 1})
+        memory = ledger.memory(for_plan=True)
         trips, send = [], ledger._store._ask  # type: ignore[attr-defined]
 
         def counted(*values: object, **options: object) -> object:
@@ -410,8 +412,8 @@ def test_a_plan_of_few_targets_does_not_read_a_large_memory(
     with Ledger.open(shared_place) as ledger:
         with ledger.journal.together():
             for clip in clips:
-                ledger.memory.remember(clip, {f"field:{number}": number for number in range(41)})
-        memory = ledger.plan_memory()
+                ledger.memory().remember(clip, {f"field:{number}": number for number in range(41)})
+        memory = ledger.memory(for_plan=True)
         assert isinstance(memory, PlanMemory)
         assert [len(memory.recall(clip)) for clip in clips] == [41] * 40
         assert memory._rows_of_databases == {}
@@ -437,7 +439,7 @@ def test_the_roles_of_the_how_to_are_enough(
         ledger.admit_workers()
         with scoped(ledger, NEWS):
             run = ledger.journal.start(whole, [])
-            ledger.memory.remember(target().id, {"a": 1})
+            ledger.memory().remember(target().id, {"a": 1})
             with Ledger.open(place) as worker, joined(worker, ledger, run, NEWS):
                 assert worker.is_alive(run)
             with pytest.raises(LockedError, match=f"is locked by run {run}"):
@@ -449,7 +451,7 @@ def test_the_roles_of_the_how_to_are_enough(
     for statement in ("USAGE ON SCHEMA", "SELECT ON ALL TABLES IN SCHEMA"):
         postgres_server.execute(f"GRANT {statement} msauto TO {reader}", writer)
     with Ledger.open(read, readonly=True) as ledger:
-        assert ledger.memory.recall(target().id) == {"a": 1}
+        assert ledger.memory().recall(target().id) == {"a": 1}
         assert [each.status for each in ledger.history()] == ["ok"]
     with (
         Ledger.open(read) as ledger,
@@ -468,9 +470,9 @@ def test_two_first_runs_agree_on_one_salt(shared_place: str) -> None:
 
     def salt(_: int) -> str:
         with Ledger.open(shared_place) as ledger:
-            memory = SecretMemory(ledger.memory, Secrets())
+            memory = SecretMemory(ledger.memory(), Secrets())
             memory.settle_salt(ledger.journal)
-            return str(ledger.memory.recall(SALT)["salt"])
+            return str(ledger.memory().recall(SALT)["salt"])
 
     with ThreadPoolExecutor(8) as threads:
         assert len(set(threads.map(salt, range(8)))) == 1
@@ -489,7 +491,7 @@ def test_a_session_that_was_quiet_is_asked_before_a_request_is_sent(shared_place
     with Ledger.open(shared_place) as ledger:
         store = ledger._store
         assert isinstance(store, PostgresStore)
-        ledger.memory.remember(target().id, {"a": 1})
+        ledger.memory().remember(target().id, {"a": 1})
         answered = store._answered
         ledger.journal.check()
         assert store._answered == answered, "it has just answered"

@@ -98,10 +98,10 @@ def test_the_salt_is_the_ledgers_own(tmp_path: Path) -> None:
     found: list[Mapping[str, Json]] = []
     for name in ("first", "second"):
         with Ledger.open(tmp_path / name) as ledger:
-            secrets = SecretMemory(ledger.memory, Secrets([TOKEN]))
+            secrets = SecretMemory(ledger.memory(), Secrets([TOKEN]))
             secrets.settle_salt(ledger.journal)
             secrets.remember(TARGET, {"a": TOKEN})
-            found += [ledger.memory.recall(SALT), ledger.memory.recall(TARGET)]
+            found += [ledger.memory().recall(SALT), ledger.memory().recall(TARGET)]
     assert found[0] != found[2]
     assert found[1] != found[3]
     assert str(found[1]["a"]).startswith("***{")
@@ -114,25 +114,25 @@ def test_two_first_runs_at_once_agree_on_one_salt(tmp_path: Path) -> None:
         with Ledger.open(tmp_path) as ledger:
             begun.set()
             assert was_read.wait(10)
-            memory = SecretMemory(ledger.memory, Secrets([TOKEN]))
+            memory = SecretMemory(ledger.memory(), Secrets([TOKEN]))
             memory.settle_salt(ledger.journal)
             memory.remember(TARGET, {"second": TOKEN})
 
     with Ledger.open(tmp_path) as ledger:
-        ledger.memory.remember(TARGET, {"before": "plain"})
+        ledger.memory().remember(TARGET, {"before": "plain"})
     begun, was_read, other = threading.Event(), threading.Event(), threading.Thread(target=second)
     with Ledger.open(tmp_path) as ledger:
-        memory = SecretMemory(ledger.memory, Secrets([TOKEN]))
+        memory = SecretMemory(ledger.memory(), Secrets([TOKEN]))
         other.start()
         assert begun.wait(10)
         with ledger.journal.together():
-            assert not ledger.memory.recall(SALT)
+            assert not ledger.memory().recall(SALT)
             was_read.set()
             other.join(0.3)  # long enough to look as well, were it not made to wait
             memory.settle_salt(ledger.journal)
         memory.remember(TARGET, {"first": TOKEN})
         other.join(20)
-        again = SecretMemory(ledger.memory, Secrets([TOKEN])).recall(TARGET)
+        again = SecretMemory(ledger.memory(), Secrets([TOKEN])).recall(TARGET)
     assert again == {"before": "plain", "first": TOKEN, "second": TOKEN}
 
 
