@@ -16,9 +16,8 @@ from typing import Any
 from msgspec import Struct, ValidationError, convert, to_builtins
 
 from msauto.plugins.simulator.embedded.dialect import SimDialect
-from msauto.plugins.simulator.embedded.rss import put_item, read_item
+from msauto.plugins.simulator.embedded.rss import read_item
 from msauto.plugins.simulator.embedded.state import (
-    MIME_TYPES,
     Folder,
     Item,
     ProgramCard,
@@ -31,12 +30,7 @@ from msauto.plugins.simulator.embedded.state import (
 )
 from msauto.plugins.simulator.embedded.wire import parse_frames
 
-RATES = (
-    *map(Fraction, (24, 25, 30, 50, 60)),
-    *(Fraction(rate, 1001) for rate in (24000, 30000, 60000)),
-)
 _COUNT = re.compile(r"[0-9]{1,7}")  # ten million clips do not fit in memory
-_DEFAULT = SimDialect()
 
 
 def state_from_seed(seed: str) -> ServerState:
@@ -78,145 +72,9 @@ def bulk_state(count: int) -> ServerState:
 
 def sample_state() -> ServerState:
     """Return the state of a newsroom: some 200 clips in NEWS and ARCHIVE, two channels, a program card."""
-    state = empty_state()
-    news, archive = state.databases["NEWS"], state.databases["ARCHIVE"]
-    for folder in (
-        "Playout/Tonight",
-        "Playout/Tomorrow",
-        "Master/Films",
-        "Raw/2026/11",
-        r"A\/B Tests",
-    ):
-        news.make_folder(folder)
-    _story(news)
-    _awkward(news)
-    _series(news)
-    live = news.add_clip(
-        "Studio A live", "Raw/2026", frames=1500, create_time="2026-11-20T18:00:00"
-    )
-    live.finalized, live.recording_since = False, time.time()
-    _archive(news, archive)
-    _channels(state)
-    state.cards["1001"] = ProgramCard(
-        ("Playout", "Tonight"), {"dc:title": ["Evening News"], "dc:subject": ["news"]}
-    )
+    state = load_state(Path(__file__).with_name("sample.json"))
+    state.clip("Studio A live").recording_since = time.time()
     return state
-
-
-def _story(news: SimDatabase) -> None:
-    """Add the clips of the examples and of the demo."""
-    raw = news.add_clip(
-        "Evening News raw", "Raw/2026", frames=45000, create_time="2026-11-20T17:40:00"
-    )
-    raw.segments = [
-        SimSegment(1, 0, 9000, ["Wrong part"]),
-        SimSegment(7, 40000, 1000, ["Leftover"]),
-    ]
-    raw.xmp = {"dc:title": ["Evening News"], "dc:subject": ["raw"]}
-    raw.proxy = "$(video_path)/proxy/evening-news.mp4"
-    news.add_clip("Long Film", "Films", frames=162500, create_time="2026-10-02T12:00:00")
-    for number in (1, 2):
-        promo = news.add_clip(
-            f"Promo {number}", "Promos", frames=750, create_time="2026-09-01T08:30:00"
-        )
-        news.add_entry(promo, "Playout/Tonight", f"Promo {number} tonight")
-    master = news.add_clip("Master Film", "Master/Films", frames=135000, rate=24)
-    master.segments = [
-        SimSegment(1, 0, 67500, ["Reel 1"], "Reel 1", "Program", 3),
-        SimSegment(2, 67500, 67500),
-    ]
-    master.markers = [
-        SimMarker(1, 0, {"title": "Head", "track": "General", "rating": "5", "user": "anna"}),
-        SimMarker(
-            2,
-            67500,
-            {"title": "Ad break", "track": "Cue Point", "comment": "two minutes", "keywords": "ad"},
-        ),
-    ]
-
-
-def _awkward(news: SimDatabase) -> None:
-    titles = (
-        r"Back\Slash / Film: 50% @ night?",
-        "Новости дня",
-        'The "Best" of Rock & Roll + More #1',
-        "L'été, c'est (presque) fini!",
-        "A=B; C&D [final] $100",
-        "Ёлка & огни: выпуск №5",
-        "Line 50%25 literal",
-        "日本のニュース",
-    )
-    for number, title in enumerate(titles):
-        clip = news.add_clip(title, ("A/B Tests",), rate=RATES[number], frames=3000 + number)
-        clip.xmp = {"dc:title": [title], "dc:creator": ["Ольга", "Per & Kari"]}
-    news.add_entry(news.clip("Новости дня"), ("Архив", "Новости"), "Новости дня")
-
-
-def _series(news: SimDatabase) -> None:
-    for number in range(1, 13):
-        when = f"2026-11-{number + 8:02d}T06:00:00"
-        frames = 36000 + 25 * number
-        clip = news.add_clip(f"EP{number:03d}", "Raw", frames=frames, create_time=when)
-        clip.xmp = {"dc:identifier": [f"EP-{number:03d}"]}
-    for number in range(100):
-        title = f"Story {number:03d}"
-        rate = RATES[number % len(RATES)]
-        frames = 500 + 37 * number
-        when = f"2026-11-{number % 28 + 1:02d}T{number % 24:02d}:15:00"
-        news.add_clip(title, "Raw/2026/11", rate=rate, frames=frames, create_time=when)
-    for number in range(30):
-        folder = f"Sport/Round {number // 10 + 1}"
-        frames = (5400 + 60 * number) * 50
-        when = f"2026-08-{number + 1:02d}T18:00:00"
-        news.add_clip(f"Match {number + 1}", folder, rate=50, frames=frames, create_time=when)
-    _other_kinds(news)
-
-
-def _other_kinds(news: SimDatabase) -> None:
-    """Add a very long clip, and what is not a film."""
-    news.add_clip(
-        "Parliament, whole day",
-        "Raw/2026",
-        frames=25 * 3600 * 26,
-        create_time="2026-11-18T07:00:00",
-    )
-    news.add_clip(
-        "Studio sound", "Sound", mime_type=MIME_TYPES["Audio"], width=0, height=0, frames=7500
-    )
-    news.add_clip(
-        "Harbour at dawn", "Stills", mime_type=MIME_TYPES["StillImage"], frames=1, orig_type="JPEG"
-    )
-    kind = MIME_TYPES["Graphics"]
-    news.add_clip(
-        "Lower Third", "Graphics", mime_type=kind, params=("headline", "subline"), frames=125
-    )
-    news.add_clip("Ticker", "Graphics", mime_type=kind, params=("feed", "speed"), frames=250)
-    news.add_clip("Заставка", "Graphics", mime_type=kind, params=("заголовок",), frames=100)
-
-
-def _archive(news: SimDatabase, archive: SimDatabase) -> None:
-    film = news.add_clip(
-        "Documentary 1987", "Archive", frames=78000, create_time="1987-05-04T20:00:00"
-    )
-    film.archive, film.online = "$(archive_path)/1987/documentary.mxf", False
-    for number in range(24):
-        year = 1990 + number
-        clip = archive.add_clip(
-            f"Новости {year}", "Архив/Новости", frames=45000, create_time=f"{year}-06-01T12:00:00"
-        )
-        if number % 2:
-            clip.archive, clip.online = f"$(archive_path)/{year}/news.mxf", False
-    archive.add_clip("Jubilee 1999", "Galas", frames=150000, create_time="1999-12-31T20:00:00")
-
-
-def _channels(state: ServerState) -> None:
-    ticker = state.add_channel("ticker", "News ticker")
-    put_item(ticker, "n-0.txt", b"Yesterday's headline", _DEFAULT)
-    put_item(ticker, "n-1.txt", b"An outdated headline", _DEFAULT)
-    weather = state.add_channel("weather", "Погода")
-    body = "<item><guid>oslo</guid><title>Oslo</title><description>−4 °C, snø</description></item>"
-    weather.items.append(read_item("oslo.xml", body.encode(), _DEFAULT))
-    put_item(weather, "moscow.txt", "Москва: −7".encode(), _DEFAULT)
 
 
 FORMAT = "msauto-simulator-house"  # the name in the state files of earlier versions
