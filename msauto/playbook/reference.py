@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
-from itertools import groupby
 from textwrap import indent
 from typing import Any
 
@@ -161,33 +160,3 @@ def _one(value: Mapping[str, Any]) -> str:
     if "$ref" in value or value.get("type") == "object":
         return "a mapping"
     return "text" if value.get("type") == "string" else "any value"
-
-
-def render_topic(topic: ReferenceTopic) -> str:
-    """Return a module, a play or a task as Markdown; keys that mean the same share a row."""
-    rows: list[Sequence[str]] = []
-    for cells, keys in groupby(topic.keys, _cells):
-        paths = ", ".join(f"`{key.path}`" for key in keys)
-        rows.append((paths, *cells))
-    examples = "".join(f"\n```yaml\n{example}```\n" for example in topic.examples)
-    return f"## {topic.name}\n\n{topic.words}\n\n{table(('key', 'value', 'means'), rows)}{examples}"
-
-
-_FIELDS_OF_LINKS = {f"links[].{field.name}" for field in LINK_FIELDS}
-
-
-def _cells(key: ReferenceKey) -> tuple[str, str]:
-    if key.path in _FIELDS_OF_LINKS:
-        return "as of `fields`", "link fields of the link"
-    kind = f"{key.kind}, needed" if key.needed else key.kind
-    words = key.words if key.template else f"{key.words} (no template)"
-    return kind, words
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table as Markdown."""
-    text = ""
-    for row in (head, ["---"] * len(head), *rows):
-        cells = [cell.replace("|", "\\|") for cell in row]
-        text += f"| {' | '.join(cells)} |\n"
-    return text

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
+from itertools import groupby
 from typing import Any, get_args, get_type_hints
 
 import click
@@ -13,8 +14,9 @@ from msgspec.structs import replace
 from msauto.cli import flags as cli_flags
 from msauto.cli.help import SECTIONS, in_sections
 from msauto.cli.main import group
+from msauto.model.fields import LINK_FIELDS
 from msauto.model.server import Dialect
-from msauto.playbook.reference import TOPICS, module, render_topic, table
+from msauto.playbook.reference import TOPICS, ReferenceKey, ReferenceTopic, module
 from msauto.playbook.templates import reference
 from msauto.plugins.batch.batch_result import batch_result_schema
 from msauto.report.event_lines import LINES, events_schema
@@ -59,6 +61,36 @@ def _topic(name: str) -> str:
         text = render_topic(replace(topic, examples=()))
     text = re.sub(r"(\| a time code or frames[^|]*\| [^|]*): a time code or frames", r"\1", text)
     return text.replace(" (no template) |", " † |")
+
+
+def render_topic(topic: ReferenceTopic) -> str:
+    """Return a module, a play or a task as Markdown; keys that mean the same share a row."""
+    rows: list[Sequence[str]] = []
+    for cells, keys in groupby(topic.keys, _cells):
+        paths = ", ".join(f"`{key.path}`" for key in keys)
+        rows.append((paths, *cells))
+    examples = "".join(f"\n```yaml\n{example}```\n" for example in topic.examples)
+    return f"## {topic.name}\n\n{topic.words}\n\n{table(('key', 'value', 'means'), rows)}{examples}"
+
+
+_FIELDS_OF_LINKS = {f"links[].{field.name}" for field in LINK_FIELDS}
+
+
+def _cells(key: ReferenceKey) -> tuple[str, str]:
+    if key.path in _FIELDS_OF_LINKS:
+        return "as of `fields`", "link fields of the link"
+    kind = f"{key.kind}, needed" if key.needed else key.kind
+    words = key.words if key.template else f"{key.words} (no template)"
+    return kind, words
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table as Markdown."""
+    text = ""
+    for row in (head, ["---"] * len(head), *rows):
+        cells = [cell.replace("|", "\\|") for cell in row]
+        text += f"| {' | '.join(cells)} |\n"
+    return text
 
 
 def filters_page() -> str:

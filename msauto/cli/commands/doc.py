@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
-from msgspec import to_builtins
 
 from msauto.cli.flags import no_color_flag
 from msauto.cli.help import HelpCommand
-from msauto.cli.output import can_draw, print_paged, print_result, terminal_width, use_colour
+from msauto.cli.output import can_draw, print_paged, terminal_width, use_colour
 from msauto.errors import MsautoError, nearest
-from msauto.playbook.reference import TOPICS, ReferenceTopic, module, render_topic
-from msauto.report.json import dump
+from msauto.playbook.reference import TOPICS, ReferenceTopic, module
 from msauto.report.layout import Layout, Line, TextSpan, render_lines, words
 
 if TYPE_CHECKING:
@@ -39,28 +37,16 @@ _NARROWEST, _WIDEST = 40, 110
 
 @click.command("doc", cls=HelpCommand)
 @click.argument("topic", default="", metavar="[TOPIC]")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    help="Form of the result.",
-)
 @no_color_flag
-def command(*, topic: str, form: str, no_color: bool) -> None:
+def command(*, topic: str, no_color: bool) -> None:
     """Show the reference of a module (asset, rss, ...), play, task, facts or filters; without TOPIC, list topics.
 
     Another word, such as markers, is searched for in all of them.
     """
-    if form == "json":
-        print_result(dump(_as_json(topic)))
-    elif form == "markdown":
-        print_result(_as_markdown(topic))
-    else:
-        width = min(terminal_width(sys.stdout) or _WIDEST, _WIDEST)
-        colour = use_colour(sys.stdout, no_color=no_color)
-        layout = Layout(colour, width=max(width, _NARROWEST), ascii_only=not can_draw(sys.stdout))
-        print_paged("".join(render_lines(_as_text(topic), layout)))
+    width = min(terminal_width(sys.stdout) or _WIDEST, _WIDEST)
+    colour = use_colour(sys.stdout, no_color=no_color)
+    layout = Layout(colour, width=max(width, _NARROWEST), ascii_only=not can_draw(sys.stdout))
+    print_paged("".join(render_lines(_lines(topic), layout)))
 
 
 def _topics() -> dict[str, str]:
@@ -106,10 +92,10 @@ def _all_entries() -> Iterator[ReferenceEntry]:
             yield reference.ReferenceEntry(f"{topic}: {entry.name}", entry.words)
 
 
-# Text ----------------------------------------------------------------------------------------------------------
+# Lines ---------------------------------------------------------------------------------------------------------
 
 
-def _as_text(name: str) -> Iterator[Line]:
+def _lines(name: str) -> Iterator[Line]:
     if not name:
         yield _head("Topics: msauto doc TOPIC")
         topics = _topics()
@@ -163,32 +149,3 @@ def _entries(name: str, summary: str, entries: Sequence[ReferenceEntry]) -> Iter
         yield words(f"      {entry.words}", hang=6)
         if entry.example:
             yield Line((TextSpan(f"      {entry.example}"), TextSpan(f"  →  {entry.result}")), 8)
-
-
-# Other forms ---------------------------------------------------------------------------------------------------
-
-
-def _as_json(name: str) -> Any:
-    if not name:
-        return [{"name": topic, "words": summary} for topic, summary in _topics().items()]
-    found = _find(name)
-    if isinstance(found, ReferenceTopic):
-        return to_builtins(found)
-    summary, entries = found
-    return {"name": name, "words": summary, "entries": to_builtins(entries)}
-
-
-def _as_markdown(name: str) -> str:
-    if not name:
-        return "".join(f"- `{topic}`: {summary}\n" for topic, summary in _topics().items())
-    found = _find(name)
-    if isinstance(found, ReferenceTopic):
-        return render_topic(found)
-    summary, entries = found
-    lines = [f"## {name}\n", f"{summary}\n"]
-    for entry in entries:
-        example = ""
-        if entry.example:
-            example = f". ``{entry.example}`` gives ``{entry.result}``"
-        lines.append(f"- `{entry.name}`: {entry.words}{example}")
-    return "\n".join([*lines, ""])

@@ -1,4 +1,4 @@
-"""``msauto doc`` and ``msauto completion``: every topic in every form, and scripts that shells read."""
+"""``msauto doc`` and ``msauto completion``: every topic, and scripts that shells read."""
 
 from __future__ import annotations
 
@@ -26,20 +26,14 @@ def test_the_list_names_every_topic(away: Desk) -> None:
     assert [line.split()[0] for line in sourced.out.splitlines()[1:]] == TOPICS
     assert {*MODULES} - {*GROUPS} <= set(TOPICS)
     assert {"filters", "facts", "positions"} <= set(TOPICS)
-    assert [each["name"] for each in away.run("doc", "--format", "json").json] == TOPICS
-    assert away.run("doc", "--format", "markdown").out.count("\n- `") == len(TOPICS) - 1
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_every_topic_in_every_form(away: Desk, topic: str) -> None:
+def test_every_topic_is_shown(away: Desk, topic: str) -> None:
     text = away.run("doc", topic)
     assert (text.code, text.err) == (0, "")
     assert text.out.startswith(f"{topic}\n")
     assert "\x1b" not in text.out
-    data = away.run("doc", topic, "--format", "json").json
-    assert data["name"] == topic
-    assert data.get("keys") or data["entries"]
-    assert away.run("doc", topic, "--format", "markdown").out.startswith(f"## {topic}\n")
 
 
 def test_a_module_is_told_whole(away: Desk) -> None:
@@ -90,9 +84,6 @@ def test_less_gets_what_git_gives_it(away: Desk) -> None:
 )  # fmt: skip
 def test_another_word_is_searched_for_in_all_topics(away: Desk, word: str, entry: str) -> None:
     assert f"\n  {entry}\n" in away.run("doc", word).out
-    assert entry in {
-        each["name"] for each in away.run("doc", word, "--format", "json").json["entries"]
-    }
 
 
 def test_positions_are_what_they_come_to(away: Desk) -> None:
