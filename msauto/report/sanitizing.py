@@ -156,26 +156,17 @@ def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
     return text
 
 
-def _fits_as_it_is(text: str, limit: int | None) -> bool:
-    return _is_plain(text) and (limit is None or len(text) <= limit)
-
-
-def show_pair(
-    before: str, after: str, *, limit: int | None = None, quoted: bool = False
-) -> tuple[str, str]:
-    """Return two texts that differ, cut so that the first difference stays visible."""
-    in_quotes = quoted or _needs_quotes(before) or _needs_quotes(after)
-    if not in_quotes and _fits_as_it_is(before, limit) and _fits_as_it_is(after, limit):
-        return before, after
+def show_pair(before: str, after: str, *, limit: int | None = None) -> tuple[str, str]:
+    """Return two texts that differ, in quotes, cut so that the first difference stays visible."""
     skip = 0
     if limit is not None:
-        widest = max(_width(before, limit, in_quotes), _width(after, limit, in_quotes))
+        widest = max(_width(before, limit), _width(after, limit))
         alike = len([*takewhile(bool, map(eq, before, after))])
         if widest > limit and alike > limit // 3:
             skip = alike - 4
-    old = _cut(before, limit, skip, in_quotes=in_quotes)
-    new = _cut(after, limit, skip, in_quotes=in_quotes)
-    return _wrap(old, in_quotes), _wrap(new, in_quotes)
+    old = _cut(before, limit, skip, in_quotes=True)
+    new = _cut(after, limit, skip, in_quotes=True)
+    return f'"{old}"', f'"{new}"'
 
 
 def shorten(text: str, limit: int) -> str:
@@ -190,12 +181,6 @@ def _needs_quotes(text: str) -> bool:
         if mark in text:
             return True
     return _hides(text) and _hides(_JOINED.sub("", text))
-
-
-def _wrap(text: str, in_quotes: bool) -> str:
-    if in_quotes:
-        return f'"{text}"'
-    return text
 
 
 def _pieces(text: str, *, in_quotes: bool) -> Iterator[Piece]:
@@ -240,9 +225,9 @@ def _ends(text: str, limit: int, in_quotes: bool) -> tuple[list[Piece], int]:
     return [*head, ("", limit + most), *tail], omitted
 
 
-def _width(text: str, limit: int, in_quotes: bool) -> int:
-    """Return the width of a text, or more than ``limit`` for a longer one."""
-    pieces, _ = _ends(text, limit, in_quotes)
+def _width(text: str, limit: int) -> int:
+    """Return the width of a text in quotes, or more than ``limit`` for a longer one."""
+    pieces, _ = _ends(text, limit, in_quotes=True)
     return _columns(pieces)
 
 

@@ -499,7 +499,7 @@ def show_pair_of(
     match before, after:
         case str(), str():
             if HIDDEN not in {before, after} and _frames(before, name) is None:
-                return show_pair(before, after, limit=limit, quoted=True)
+                return show_pair(before, after, limit=limit)
     old = show_value(before, name, rate, limit=limit)
     new = show_value(after, name, rate, limit=limit)
     if old != new or before == after:

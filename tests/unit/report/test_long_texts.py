@@ -99,7 +99,7 @@ def test_the_first_difference_of_long_texts_is_shown() -> None:
     before, after = show_pair(
         "é" * 100_000 + "old" + "x" * 50_000, "é" * 100_000 + "new" + "x" * 50_000, limit=60
     )
-    assert before.startswith("[…99996…]ééééold")
+    assert before.startswith('"[…99996…]ééééold')
     assert "new" in after
 
 
