@@ -21,6 +21,9 @@ _LONGEST: Final = 500
 """The longest message in characters: a line stays below the size that a pipe takes at once."""
 
 
+Count = Annotated[int, Meta(ge=0)]
+
+
 class EventTarget(Struct, frozen=True):
     """The target that an event is about.
 
@@ -45,8 +48,8 @@ class Progress(Struct, frozen=True):
         requests: requests; 0 while planning
     """
 
-    targets: Annotated[int, Meta(ge=0)]
-    requests: Annotated[int, Meta(ge=0)] = 0
+    targets: Count
+    requests: Count = 0
 
 
 AboutTarget = Annotated[EventTarget, Meta(description="which target")]
@@ -84,7 +87,7 @@ class TargetsFoundLine(EventLine, frozen=True, tag="targets_found"):
     """
 
     server: str
-    targets: Annotated[int, Meta(ge=0)]
+    targets: Count
 
 
 class TargetPlannedLine(EventLine, frozen=True, tag="target_planned"):
@@ -101,8 +104,8 @@ class TargetPlannedLine(EventLine, frozen=True, tag="target_planned"):
 
     target: AboutTarget
     state: events.PlannedState
-    changes: Annotated[int, Meta(ge=0)]
-    requests: Annotated[int, Meta(ge=0)]
+    changes: Count
+    requests: Count
     error: str
     reason: str
     done: Progress
@@ -204,7 +207,7 @@ class DownloadReceivedLine(EventLine, frozen=True, tag="download_received"):
 
     target: AboutTarget
     index: Index
-    received: Annotated[int, Meta(ge=0)]
+    received: Count
     total: int | None
 
 
@@ -234,7 +237,7 @@ class TargetFinishedLine(EventLine, frozen=True, tag="target_finished"):
     target: AboutTarget
     outcome: Outcome
     message: str
-    differences: Annotated[int, Meta(ge=0)]
+    differences: Count
     done: Progress
 
 

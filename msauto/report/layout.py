@@ -189,6 +189,8 @@ def in_ascii(text: str) -> str:
     return "".join(parts)
 
 
+Rows = Sequence[Sequence[str]]
+"""The rows of a table: its cells."""
 _GAP: Final = 2
 _NARROWEST: Final = 12
 _NARROWEST_VALUE: Final = 20
@@ -198,7 +200,7 @@ _WRAPPED: Final = 3
 
 def render_table(
     headers: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Rows,
     *,
     colour: bool,
     width: int | None = None,
@@ -232,13 +234,13 @@ Looks = Sequence[Mapping[str, Style]]
 """For each column, the style of a cell by its text."""
 
 
-def aligned(rows: Sequence[Sequence[str]], looks: Looks = ()) -> list[str]:
+def aligned(rows: Rows, looks: Looks = ()) -> list[str]:
     """Return a line for each row of visible cells, whose columns are as wide as their widest cell."""
     columns = column_widths(rows)
     return [_line(row, columns, looks) for row in rows]
 
 
-def value_table(rows: Sequence[Sequence[str]], layout: Layout) -> Iterator[Line]:
+def value_table(rows: Rows, layout: Layout) -> Iterator[Line]:
     """Yield the lines of a table of values, which are all shown whole; the first row has the headings.
 
     If a line does not fit, its cells wrap; if even that does not fit, each follows the first cell, with its heading.
@@ -263,9 +265,7 @@ def value_table(rows: Sequence[Sequence[str]], layout: Layout) -> Iterator[Line]
         yield Line((TextSpan(f"{margin}{name}  "), *with_commas(spans)), 6)
 
 
-def _narrowed(
-    rows: Sequence[Sequence[str]], width: int, flexible: Sequence[int], narrowest: int
-) -> list[int]:
+def _narrowed(rows: Rows, width: int, flexible: Sequence[int], narrowest: int) -> list[int]:
     """Return the columns of a table, of which the widest become narrower until a line fits; empty if none does.
 
     ``flexible``: the columns that may.
@@ -290,7 +290,7 @@ def _wrapped_row(
 
 
 def _fitted(
-    rows: Sequence[Sequence[str]], width: int, whole: Collection[str], narrowest: int, looks: Looks
+    rows: Rows, width: int, whole: Collection[str], narrowest: int, looks: Looks
 ) -> Iterator[str]:
     """Yield the lines of a table: its widest columns become narrower until a line fits, or their cells go below."""
     kept = []
@@ -328,7 +328,7 @@ def _cell(text: str, width: int, most: int | None) -> list[str]:
     return lines
 
 
-def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+def column_widths(rows: Rows) -> list[int]:
     """Return the columns that the widest cell of each column of a table takes."""
     return [max(map(display_width, column)) for column in zip(*rows, strict=True)]
 

@@ -359,14 +359,9 @@ class NamedTargets(NamedTuple):
     place: str = ""
 
     @property
-    def homes(self) -> int:
-        """How many targets have each name."""
-        return max(1, len(self.servers))
-
-    @property
     def size(self) -> int:
         """How many targets have the names."""
-        return self.homes * self.names
+        return self.names * max(1, len(self.servers))
 
     @property
     def names(self) -> int:
@@ -788,22 +783,20 @@ def _tables(
         return []
     lines = _table_lines(alike, order)
     rows = _rows_of_table([*chain(*lines)], kinds)
-    items = 0
+    differing_items = 0
     for row in rows:
-        if not row.same and isinstance(row.example[1].after, dict):
-            items += 1
-    if items > 1 or (items and len(alike) < _FEWEST_FOLDED):
+        differing_items += not row.same and isinstance(row.example[1].after, dict)
+    if differing_items > 1 or (differing_items and len(alike) < _FEWEST_FOLDED):
         return []
-    whole = short
-    for target in chain(*lines):
-        for change in target.changes:
-            whole = whole or change.outside is not None
+    changes = chain.from_iterable(target.changes for target in chain(*lines))
+    whole = short or any(change.outside for change in changes)
+    count = ceil(len(lines) / _MOST_TABLE_LINES)
+    size = ceil(len(lines) / count)
     tables = []
-    size = ceil(len(lines) / ceil(len(lines) / _MOST_TABLE_LINES))
-    parts = [lines[start : start + size] for start in range(0, len(lines), size)]
-    for part in parts:
+    for start in range(0, len(lines), size):
+        part = lines[start : start + size]
         targets = tuple(chain(*part))
-        if len(parts) > 1:
+        if count > 1:
             rows = _rows_of_table(targets, kinds)
         tables.append(Block(targets, "table", rows, whole, tuple(part)))
     return tables
@@ -955,10 +948,8 @@ def _counts(targets: Iterable[Target]) -> tuple[KindCount, ...]:
     counts = []
     for aspect, number in changed.items():
         numbers = [actions[action, aspect] for action in ACTIONS]
-        count = KindCount._make((aspect, *numbers, number))
-        counts.append((-sum(numbers), count))
-    counts.sort()
-    return tuple(count for _, count in counts)
+        counts.append((-sum(numbers), KindCount._make((aspect, *numbers, number))))
+    return tuple(count for _, count in sorted(counts))
 
 
 def _errors(plan: Plan) -> Iterator[ErrorGroup]:

@@ -61,6 +61,8 @@ from msauto.report.texts import (
     show_duration,
 )
 
+Lines = Iterator[Line]
+
 NARROWEST: Final = 60
 _BODY: Final = 80
 _COLOURS: Final[Mapping[Action | None, Style]] = {
@@ -81,7 +83,7 @@ def render_plan(plan: Plan, layout: Layout = PLAIN) -> Iterator[str]:
     return render_lines(_lines(view, layout), layout)
 
 
-def _lines(plan: PlanView, layout: Layout) -> Iterator[Line]:
+def _lines(plan: PlanView, layout: Layout) -> Lines:
     blocks: Sequence[Block] = plan.blocks
     hidden_targets = 0
     if not layout.verbosity:
@@ -113,7 +115,7 @@ def _is_seen_at_a_glance(plan: PlanView) -> bool:
     return len(changed) <= 2
 
 
-def _refusals(plan: PlanView) -> Iterator[Line]:
+def _refusals(plan: PlanView) -> Lines:
     for refusal in plan.refusals:
         reason, to_allow, remedy = refusal.partition("To allow it: ")
         yield Line(
@@ -126,7 +128,7 @@ def _refusals(plan: PlanView) -> Iterator[Line]:
 # Blocks --------------------------------------------------------------------------------------------------------
 
 
-def _blocks(blocks: Sequence[Block], layout: Layout) -> Iterator[Line]:
+def _blocks(blocks: Sequence[Block], layout: Layout) -> Lines:
     """Yield blocks, each timeline once, and what the signs of timelines mean."""
     drawn: list[TimelineRow] = []
     first_titles: dict[tuple[Line, ...], str] = {}
@@ -153,7 +155,7 @@ def _blocks(blocks: Sequence[Block], layout: Layout) -> Iterator[Line]:
         yield Line(())
 
 
-def _block(block: Block, drawing: Iterable[Line], layout: Layout) -> Iterator[Line]:
+def _block(block: Block, drawing: Iterable[Line], layout: Layout) -> Lines:
     yield _heading(block.title, block.folder)
     yield from _rows(block, layout)
     yield from _table(block, layout)
@@ -180,7 +182,7 @@ def _heading(heading: str, folder: str) -> Line:
     return Line(tuple(spans), 4)
 
 
-def _rows(block: Block, layout: Layout) -> Iterator[Line]:
+def _rows(block: Block, layout: Layout) -> Lines:
     """Yield what changes in the same way in all targets; aspects and keys are in columns."""
     rows = [row for row in block.rows if row.same]
     aspect_width = max((len(row.kind.aspect) for row in rows), default=0)
@@ -204,7 +206,7 @@ def _value_width(block: Block, layout: Layout) -> ValueWidth:
     return ValueWidth(space, space)
 
 
-def _row(row: Row, columns: Iterable[str], width: ValueWidth, layout: Layout) -> Iterator[Line]:
+def _row(row: Row, columns: Iterable[str], width: ValueWidth, layout: Layout) -> Lines:
     action = row.kind.action
     style: Style = "red" if action == "delete" else ""
     spans = [TextSpan(f"  {SIGNS[action]} ", _COLOURS[action])]
@@ -221,7 +223,7 @@ def _row(row: Row, columns: Iterable[str], width: ValueWidth, layout: Layout) ->
         yield words(f"      at {visible(str(source.place))}{task}", "dim", hang=8)
 
 
-def _table(block: Block, layout: Layout) -> Iterator[Line]:
+def _table(block: Block, layout: Layout) -> Lines:
     """Yield the table of a block, and the notes of its columns."""
     columns = block.columns
     if not columns:
@@ -248,7 +250,7 @@ def _values(change: Change, target: Target, short: ValueWidth, style: Style) -> 
         yield TextSpan(f"{gap}({notes})", style or note_style)
 
 
-def _requests(requests: tuple[Request, ...]) -> Iterator[Line]:
+def _requests(requests: tuple[Request, ...]) -> Lines:
     for number, request in enumerate(requests, 1):
         text = f"    {number:>3}. {request.method} {visible(request.path)}"
         if request.body:
@@ -293,7 +295,7 @@ def names_line(group: TargetGroup | WarningGroup, most: int | None = None) -> Li
 # Errors, warnings, counts, deletions ---------------------------------------------------------------------------
 
 
-def _errors(errors: Iterable[ErrorGroup]) -> Iterator[Line]:
+def _errors(errors: Iterable[ErrorGroup]) -> Lines:
     for group in errors:
         folder = "" if group.named else folder_note(group.targets[0])
         yield _heading(group.heading, folder)
@@ -306,7 +308,7 @@ def _errors(errors: Iterable[ErrorGroup]) -> Iterator[Line]:
         yield Line(())
 
 
-def _warnings(warnings: Sequence[WarningGroup]) -> Iterator[Line]:
+def _warnings(warnings: Sequence[WarningGroup]) -> Lines:
     for group in warnings:
         first, *rest = group.lines
         yield words(f"Warning: {first}", "yellow")
@@ -318,7 +320,7 @@ def _warnings(warnings: Sequence[WarningGroup]) -> Iterator[Line]:
         yield Line(())
 
 
-def _skipped(groups: Sequence[SkippedGroup]) -> Iterator[Line]:
+def _skipped(groups: Sequence[SkippedGroup]) -> Lines:
     """Yield how many targets are skipped, for which reason, and their names."""
     if not groups:
         return
@@ -328,7 +330,7 @@ def _skipped(groups: Sequence[SkippedGroup]) -> Iterator[Line]:
     yield Line(())
 
 
-def _counts(plan: PlanView, layout: Layout) -> Iterator[Line]:
+def _counts(plan: PlanView, layout: Layout) -> Lines:
     """Yield a table of the counts of each aspect."""
     if not plan.counts:
         return
@@ -350,7 +352,7 @@ def _counts(plan: PlanView, layout: Layout) -> Iterator[Line]:
     yield Line(())
 
 
-def _deletions(plan: PlanView) -> Iterator[Line]:
+def _deletions(plan: PlanView) -> Lines:
     """Yield every deleted asset and link, each whole."""
     if not plan.deletions:
         return
@@ -393,14 +395,14 @@ def render_outcomes(result: Result, layout: Layout) -> Iterator[str]:
     return render_lines(_outcomes(view_result(result), layout), layout)
 
 
-def _outcomes(view: ResultView, layout: Layout) -> Iterator[Line]:
+def _outcomes(view: ResultView, layout: Layout) -> Lines:
     for group in view.groups:
         yield from _group(group, layout.verbosity)
     yield from _skipped(view.skipped)
     yield from _recap(view)
 
 
-def _group(group: ResultGroup, verbosity: int) -> Iterator[Line]:
+def _group(group: ResultGroup, verbosity: int) -> Lines:
     outcome = TextSpan(group.outcome, _OUTCOMES.get(group.outcome, ""))
     yield Line((TextSpan(group.heading, "bold", together=False), TextSpan(": "), outcome), 4)
     for kind, line in group.lines:
@@ -411,7 +413,7 @@ def _group(group: ResultGroup, verbosity: int) -> Iterator[Line]:
     yield Line(())
 
 
-def _recap(view: ResultView) -> Iterator[Line]:
+def _recap(view: ResultView) -> Lines:
     """Yield a line for each server, with what is not zero; colour is for what someone must look at."""
     width = max((display_width(show(server)) for server in view.recaps), default=0)
     for server, counts in view.recaps.items():
@@ -464,7 +466,7 @@ def render_error(error: MsautoError, *, colour: bool, width: int | None = None) 
     return _rendered(lines, colour, width)
 
 
-def _problem(problem: Problem) -> Iterator[Line]:
+def _problem(problem: Problem) -> Lines:
     first, *rest = visible_lines(problem.message)
     style: Style = "red"
     if problem.level == "warning":

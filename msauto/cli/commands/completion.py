@@ -56,9 +56,11 @@ _TITLES: Final = (
 )
 _RUNS: Final = "SELECT name, started, status, playbooks FROM run ORDER BY started DESC LIMIT ?"
 
+Data = Mapping[str, Any]
+"""Parameters, settings, or what a file holds."""
 Values = Iterable[tuple[str, str]]
 """Values, each with its help, which may be empty."""
-Finder = Callable[[Mapping[str, Any], str], Values]
+Finder = Callable[[Data, str], Values]
 """Finds values, from the parameters given so far and the beginning of the value."""
 
 
@@ -109,7 +111,7 @@ def light_group(commands: click.Group) -> click.Group:
     return group
 
 
-def _command(name: str, described: Mapping[str, Any]) -> click.Command:
+def _command(name: str, described: Data) -> click.Command:
     """Return a command from what click's ``to_info_dict`` returned for it."""
     summary = described["short_help"] or described["help"]
     if "commands" in described:
@@ -134,7 +136,7 @@ class _CommandBeingTyped(click.Command):
         return super().parse_args(ctx, args)
 
 
-def _parameter(command: str, described: Mapping[str, Any]) -> click.Parameter:
+def _parameter(command: str, described: Data) -> click.Parameter:
     name = described["name"]
     find = _FINDERS.get((command, name)) or _FINDERS.get(("", name))
     kind = _value_type(described["type"])
@@ -151,7 +153,7 @@ def _parameter(command: str, described: Mapping[str, Any]) -> click.Parameter:
     return click.Option(names, **kept, type=kind, shell_complete=complete)
 
 
-def _value_type(described: Mapping[str, Any]) -> click.ParamType[Any] | None:
+def _value_type(described: Data) -> click.ParamType[Any] | None:
     if described.get("choices"):
         return click.Choice(described["choices"])
     return click.Path() if described["param_type"] == "Path" else None
@@ -185,7 +187,7 @@ def _completer(
 # Hosts and tags ----------------------------------------------------------------------------------------------------
 
 
-def _hosts(given: Mapping[str, Any], _: str) -> Values:
+def _hosts(given: Data, _: str) -> Values:
     file, settings = _settings(given)
     inventories = given.get("inventory")
     if not inventories:
@@ -205,7 +207,7 @@ def _inventory_group(name: str, group: Any) -> Iterator[tuple[str, str]]:
         yield from _inventory_group(child, inner)
 
 
-def _mapping(data: Any) -> Mapping[str, Any]:
+def _mapping(data: Any) -> Data:
     """Return a mapping; an empty one for other data."""
     return data if isinstance(data, dict) else {}
 
@@ -217,7 +219,7 @@ def _as_list(data: Any) -> list[Any]:
     return data if isinstance(data, list) else [data]
 
 
-def _tags(given: Mapping[str, Any], _: str) -> Values:
+def _tags(given: Data, _: str) -> Values:
     named = given.get("playbooks") or given.get("paths") or ()
     waiting = [Path(name) for name in named]
     if not waiting:
@@ -286,7 +288,7 @@ def _load(path: Path) -> Any:
 # Settings ----------------------------------------------------------------------------------------------------------
 
 
-def _settings(given: Mapping[str, Any]) -> tuple[Path, Mapping[str, Any]]:
+def _settings(given: Data) -> tuple[Path, Data]:
     """Return the settings file and what it holds, not validated: that would take too long."""
     import tomli
 
@@ -300,14 +302,14 @@ def _settings(given: Mapping[str, Any]) -> tuple[Path, Mapping[str, Any]]:
 # The ledger --------------------------------------------------------------------------------------------------------
 
 
-def _runs(given: Mapping[str, Any], begun: str) -> Values:
+def _runs(given: Data, begun: str) -> Values:
     if "last".startswith(begun):
         yield "last", "the newest run"
     for name, started, status, playbooks in _query(given, _RUNS, (_MOST,)):
         yield name, f"{started[:16].replace('T', ' ')}Z {status} {' '.join(json.loads(playbooks))}"
 
 
-def _titles(given: Mapping[str, Any], begun: str) -> Values:
+def _titles(given: Data, begun: str) -> Values:
     with suppress(OSError, RuntimeError):
         for path in sorted((_cache_folder() / "titles").iterdir()):
             for title in _read(f"titles/{path.name}").splitlines():
@@ -317,7 +319,7 @@ def _titles(given: Mapping[str, Any], begun: str) -> Values:
         yield title, ""
 
 
-def _query(given: Mapping[str, Any], query: str, values: tuple[object, ...]) -> list[Any]:
+def _query(given: Data, query: str, values: tuple[object, ...]) -> list[Any]:
     file, settings = _settings(given)
     folder = settings.get("state_dir")
     # A shared ledger: completion does not wait for a server.
