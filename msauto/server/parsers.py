@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Literal
 
 from msgspec import structs
 
@@ -31,8 +31,7 @@ from msauto.server import xml
 from msauto.server.error_answers import is_error_document, parse_failure
 
 _ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"})
-_SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})
-_SEGMENT_TEXTS = ("track", "rating", "keywords")
+_SEGMENT_TEXTS = ("title", "track", "rating", "keywords")
 _PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
     "parameter": "param",
     **dict.fromkeys(
@@ -44,8 +43,6 @@ Parts = defaultdict[str, list[xml.Element]]
 Shown = dict[str, int | str]
 """The attributes of an item that could be read."""
 UnreadKind = Literal["marker", "segment"]
-
-T = TypeVar("T", Marker, Segment, UnreadItem)
 
 _MOST_DESCRIBED = 5
 _UNREAD_KEY = "?"
@@ -75,7 +72,8 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
     (clip,) = clips
     own = xml.attributes(clip)
     parts: Parts = defaultdict(list)
-    texts = _without(own, _ROOT) | read_attrs(clip, parts)
+    texts = {name: text for name, text in own.items() if name not in _ROOT}
+    texts |= read_attrs(clip, parts)
     holders = tuple(parts["container"])
     for holder in holders:
         texts |= read_attrs(holder, parts)
@@ -94,33 +92,26 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
         link_id=numbers.read("link_id", own.get("link_id"), MOST_LONG),
         finalized=read_finalized(own.get("finalized")),
         attributes=numbers.readable(texts),
-        markers=_of_kind(markers, Marker),
-        segments=_titled(_of_kind(segments, Segment)),
+        markers=tuple(filter(None, markers)),
+        segments=_titled(tuple(filter(None, segments))),
         links=tuple(links) if shows_links else None,
         parameters=tuple(map(_parameter, parts["param"])),
         folder_otherwise=folder_otherwise,
         unread=tuple(numbers.unread),
-        unread_items=_of_kind([*markers, *segments], UnreadItem),
+        unread_items=tuple(numbers.unread_items),
     )
 
 
-def _without(texts: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
-    return {name: text for name, text in texts.items() if name not in names}
-
-
-def _of_kind(items: Iterable[object], kind: type[T]) -> tuple[T, ...]:
-    chosen = []
-    for item in items:
-        if isinstance(item, kind):
-            chosen.append(item)
-    return tuple(chosen)
-
-
 def _folders(text: str | None, database: str) -> tuple[Folder | None, Folder | None]:
-    """Return the folder of a clip, and the same with the database in front, if the answer has it there."""
+    """Return the folder of a clip, and the same with the database in front, if the answer has it there.
+
+    The interface does not specify its form. Without a slash, a backslash that escapes nothing is the separator.
+    """
     if text is None:
         return None, None
-    folder = _home(text)
+    if "/" not in text and _LONE.search(text.replace("\\\\", "")):
+        text = text.replace("\\", "/")
+    folder = parse_folder(text)
     if folder[:1] == (database,):
         return folder[1:], folder
     return folder, None
@@ -135,6 +126,7 @@ class _Numbers:
 
     def __init__(self) -> None:
         self.unread: list[UnreadNumber] = []
+        self.unread_items: list[UnreadItem] = []
         self._count = 0
 
     def read(self, name: str, text: str | None, most: int = MOST) -> int | None:
@@ -165,6 +157,15 @@ class _Numbers:
             )
         return UnreadNumber(name, (text or "")[:_KEPT])
 
+    def cannot_place(
+        self, kind: UnreadKind, number: int | None, name: str, text: str | None, shown: Shown
+    ) -> None:
+        """Note an item without its number, or without a number of its place; ``name`` is what that number is."""
+        item = f"a {kind}" if number is None else f"{kind} {number}"
+        unread = self.cannot_read(f"the {name} of {item}", text)
+        key = f"{_UNREAD_KEY}{unread.text}" if number is None else str(number)
+        self.unread_items.append(UnreadItem(kind, key, unread, shown))
+
 
 def _describe(clip: xml.Element) -> str:
     """Return what distinguishes a clip from another one, as far as it is shown."""
@@ -176,57 +177,42 @@ def _describe(clip: xml.Element) -> str:
     return f"{title} ({', '.join(shown)})" if shown else title
 
 
-def _home(text: str) -> Folder:
-    """Read the folder of a clip, whose form the interface does not specify.
-
-    Without a slash, a backslash that escapes nothing is the separator.
-    """
-    if "/" not in text and _LONE.search(text.replace("\\\\", "")):
-        text = text.replace("\\", "/")
-    return parse_folder(text)
-
-
-def _marker(element: xml.Element, numbers: _Numbers) -> Marker | UnreadItem:
+def _marker(element: xml.Element, numbers: _Numbers) -> Marker | None:
+    """Read a marker; ``None``: it is among the unread items."""
     own = xml.attributes(element)
-    fields = _without(own, ("uid", "pos")) | read_attrs(element)
-    uid = read_whole(own.get("uid"), MOST_LONG)
-    frame = read_whole(own.get("pos"))
+    uid_text, position = own.pop("uid", None), own.pop("pos", None)
+    fields = own | read_attrs(element)
+    uid = read_whole(uid_text, MOST_LONG)
+    frame = read_whole(position)
     if uid is None or frame is None:
         shown: Shown = {**fields}
         shown.pop("frame", None)  # a name that others may give an attribute
         if frame is not None:
             shown["frame"] = frame
         if uid is None:
-            return _unnumbered(numbers, "marker", "uid", own.get("uid"), shown)
-        return _misplaced(numbers, "marker", uid, "position", own.get("pos"), shown)
+            numbers.cannot_place("marker", None, "uid", uid_text, shown)
+        else:
+            numbers.cannot_place("marker", uid, "position", position, shown)
+        return None
     numbers.read(f"the rating of marker {uid}", fields.get("rating"))
     return Marker(uid, frame, fields)
 
 
-def _unnumbered(
-    numbers: _Numbers, kind: UnreadKind, name: str, text: str | None, shown: Shown
-) -> UnreadItem:
-    unread = numbers.cannot_read(f"the {name} of a {kind}", text)
-    return UnreadItem(kind, f"{_UNREAD_KEY}{unread.text}", unread, shown)
-
-
-def _misplaced(
-    numbers: _Numbers, kind: UnreadKind, number: int, name: str, text: str | None, shown: Shown
-) -> UnreadItem:
-    unread = numbers.cannot_read(f"the {name} of {kind} {number}", text)
-    return UnreadItem(kind, str(number), unread, shown)
-
-
-def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
+def _segment(element: xml.Element, numbers: _Numbers) -> Segment | None:
+    """Read a segment; ``None``: it is among the unread items."""
     own = xml.attributes(element)
-    name = own.get("seg_name")
+    name, number_text = own.pop("seg_name", None), own.pop("seg_num", None)
+    start_text, duration_text = own.pop("start_frame", None), own.pop("duration", None)
     titles: list[str] = []
     for child in element:
-        if _name(child) == "title":
+        kind = xml.local(child)
+        if kind.lower() == "attr":
+            kind = xml.attributes(child).get("name", "")
+        if kind == "title":
             titles.append(xml.text_of(child) or _value(child))
-    number = read_whole(own.get("seg_num"), MOST_LONG)
-    start = read_whole(own.get("start_frame"))
-    duration = read_whole(own.get("duration"), least=0)
+    number = read_whole(number_text, MOST_LONG)
+    start = read_whole(start_text)
+    duration = read_whole(duration_text, least=0)
     texts = read_attrs(element)
     if number is None or start is None or duration is None:
         title = titles[0] if titles else name or ""
@@ -236,10 +222,15 @@ def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
         if duration is not None:
             shown["duration"] = duration
         if number is None:
-            return _unnumbered(numbers, "segment", "number", own.get("seg_num"), shown)
-        if start is None:
-            return _misplaced(numbers, "segment", number, "start", own.get("start_frame"), shown)
-        return _misplaced(numbers, "segment", number, "duration", own.get("duration"), shown)
+            numbers.cannot_place("segment", None, "number", number_text, shown)
+        elif start is None:
+            numbers.cannot_place("segment", number, "start", start_text, shown)
+        else:
+            numbers.cannot_place("segment", number, "duration", duration_text, shown)
+        return None
+    extra = own | texts
+    for known in _SEGMENT_TEXTS:
+        extra.pop(known, None)
     numbers.read(f"the rating of segment {number}", texts.get("rating"))
     return Segment(
         number=number,
@@ -250,7 +241,7 @@ def _segment(element: xml.Element, numbers: _Numbers) -> Segment | UnreadItem:
         track=texts.get("track"),
         rating=texts.get("rating"),
         keywords=texts.get("keywords"),
-        extra=_without(_without(own, _SEGMENT) | texts, {*_SEGMENT_TEXTS, "title"}),
+        extra=extra,
     )
 
 
@@ -263,11 +254,6 @@ def _titled(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     if not any(segment.titles for segment in segments):
         return segments
     return tuple(structs.replace(segment, titles=segment.titles or ("",)) for segment in segments)
-
-
-def _name(element: xml.Element) -> str:
-    kind = xml.local(element)
-    return xml.attributes(element).get("name", "") if kind.lower() == "attr" else kind
 
 
 def _value(element: xml.Element) -> str:
