@@ -110,7 +110,9 @@ class AsyncMediaServer(HttpClient):
     async def databases(self) -> tuple[Database, ...]:
         """List the databases. The server describes all its content, so this may take long."""
         request = requests.get_databases()
-        return await self.read(request, _parsed_by(parse_databases), listing=True)
+        return await self.read(
+            request, lambda reply: parse_databases(reply.data, reply.charset), listing=True
+        )
 
     async def list(
         self,
@@ -157,7 +159,9 @@ class AsyncMediaServer(HttpClient):
         request = requests.get_listing(
             database, asked, format="mam", datetime=moment, mimetype=_mimetype(mimetype)
         )
-        assets = await self.read(request, _parsed_by(parse_mam), listing=True)
+        assets = await self.read(
+            request, lambda reply: parse_mam(reply.data, reply.charset), listing=True
+        )
         if _is_deep(asked, recursive):
             return assets
         folders = (asked, (database, *asked))
@@ -166,7 +170,9 @@ class AsyncMediaServer(HttpClient):
     async def asset(self, database: str, asset: AssetName) -> Asset:
         """Describe one asset; raises ``NotFoundError``."""
         request = requests.get_asset(self.path(database, asset))
-        clip = await self.read(request, _parsed_by(partial(parse_clip, database=database)))
+        clip = await self.read(
+            request, lambda reply: parse_clip(reply.data, reply.charset, database=database)
+        )
         rates = self.spec.frame_rates
         return structs.replace(clip, frame_rates=rates) if rates else clip
 
@@ -373,7 +379,9 @@ class AsyncMediaServer(HttpClient):
 
     async def channels(self) -> tuple[str, ...]:
         """List the names of the RSS channels."""
-        return await self.read(requests.get_channels(), _parsed_by(parse_channels))
+        return await self.read(
+            requests.get_channels(), lambda reply: parse_channels(reply.data, reply.charset)
+        )
 
     async def channel(self, name: str) -> RssChannel:
         """Read a channel, its dates with a time zone; raises ``NotFoundError``."""
@@ -457,10 +465,6 @@ class AsyncMediaServer(HttpClient):
         if not fields:  # it may be an error text
             judge_body(reply, self.spec.dialect)
         return fields
-
-
-def _parsed_by(parse: Callable[[bytes, str | None], T]) -> Callable[[RawAnswer], T]:
-    return lambda reply: parse(reply.data, reply.charset)
 
 
 def _png_of(reply: RawAnswer) -> bytes:

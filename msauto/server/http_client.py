@@ -7,10 +7,10 @@ A read is tried again, by :mod:`msauto.retry_policy`; a write is not: see :mod:`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from msgspec import structs
 
@@ -129,25 +129,28 @@ class HttpClient:
         shown = error_answers.show_body(reply.data, reply.charset)
         return Answer(reply.status, self._secrets.redact_message(shown))
 
-    async def write(self, request: Request, permit: Permit | None = None) -> RawAnswer:
+    def write(
+        self, request: Request, permit: Permit | None = None
+    ) -> Coroutine[Any, Any, RawAnswer]:
         """Send a write as :meth:`send` does, with a permit, or with the next one."""
         # A batch of metadata may take as long as a large listing.
         is_batch = request.method == "PUT" and request.path.startswith("/storage/")
 
         async def attempt() -> RawAnswer:
+            arriving = await self._send(request, self._limits[is_batch], permit=permit)
             try:
-                reply = await self._exchange(request, listing=is_batch, permit=permit)
+                reply = await self._reply(arriving, MAX_BYTES if is_batch else ANSWER_BYTES)
             except errors.UnreadableError as error:  # it was sent, and may have been done
                 raise errors.InDoubtError(error.message, remedy=error.remedy) from error
             error_answers.judge_status(reply, self.spec.dialect)
             error_answers.judge_write(reply, self.spec.dialect)
             return reply
 
-        return await self._noted(request, attempt)
+        return self._noted(request, attempt)
 
-    async def read(
+    def read(
         self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False
-    ) -> T:
+    ) -> Coroutine[Any, Any, T]:
         """Send a read, up to four times, and return the parsed answer.
 
         A ``listing`` may take longer and be larger. A status of 300 and above is an error. An answer that can be parsed
@@ -156,7 +159,8 @@ class HttpClient:
 
         async def attempt() -> T:
             async with AsyncExitStack() as turn:
-                reply = await self._exchange(request, listing=listing, turn=turn)
+                arriving = await self._send(request, self._limits[listing])
+                reply = await self._reply(arriving, MAX_BYTES if listing else ANSWER_BYTES, turn)
                 error_answers.judge_status(reply, self.spec.dialect)
                 try:
                     if len(reply.data) < _LARGE:
@@ -166,11 +170,11 @@ class HttpClient:
                     error_answers.judge_body(reply, self.spec.dialect)
                     raise
 
-        return await self._noted(request, attempt)
+        return self._noted(request, attempt)
 
-    async def read_listing(
+    def read_listing(
         self, request: Request, begin: Callable[[str | None], ListingReading]
-    ) -> Listing:
+    ) -> Coroutine[Any, Any, Listing]:
         """Send a read as :meth:`read` does, and parse its answer while it arrives, without holding it.
 
         ``begin`` gets the charset of the HTTP header and returns the parser of one answer.
@@ -191,13 +195,17 @@ class HttpClient:
 
                 return await read_arriving(response.read, begin(charset), judge)
 
-        return await self._noted(request, attempt)
+        return self._noted(request, attempt)
 
     async def ask(self, request: Request) -> RawAnswer:
         """Send a read once and return the answer with any status, for `msauto probe`."""
         if request.method not in transport.READS:
             raise ValueError(f"{request.method} is not a read")
-        return await self._noted(request, lambda: self._exchange(request), once=True)
+
+        async def attempt() -> RawAnswer:
+            return await self._reply(await self._send(request, self._limits[False]), ANSWER_BYTES)
+
+        return await self._noted(request, attempt, once=True)
 
     async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
         """Save the answer to a read as a complete file, or not at all; return its size in bytes.
@@ -276,20 +284,6 @@ class HttpClient:
             number += 1
             await self._clock.sleep(pause)
 
-    async def _exchange(
-        self,
-        request: Request,
-        *,
-        listing: bool = False,
-        permit: Permit | None = None,
-        turn: AsyncExitStack | None = None,
-    ) -> RawAnswer:
-        most = MAX_BYTES if listing else ANSWER_BYTES
-        async with aclosing(
-            await self._send(request, self._limits[listing], permit=permit)
-        ) as response:
-            return await self._reply(response, most, turn)
-
     async def _send(
         self,
         request: Request,
@@ -326,24 +320,25 @@ class HttpClient:
     async def _reply(
         self, response: _Arriving, most: int, turn: AsyncExitStack | None = None
     ) -> RawAnswer:
-        """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one.
+        """Return the answer with its body, or with the beginning of an error's body; and close it.
 
-        With ``turn``, what is large arrives one answer at a time, until that is closed.
+        Raises for a larger one. With ``turn``, what is large arrives one answer at a time, until that is closed.
         """
         failed = response.status >= 300
         if failed:
             most = error_answers.ERROR_BYTES
-        length = read_whole(response.header("content-length"), MOST_LONG)
-        if not failed and length is not None and length > most:
-            raise too_large(most)
         chunks = []
         size = 0
-        while size <= most and (chunk := await response.read()):
-            chunks.append(chunk)
-            size += len(chunk)
-            if turn is not None and size >= _LARGE:
-                await turn.enter_async_context(self._large)
-                turn = None
+        async with aclosing(response):
+            length = read_whole(response.header("content-length"), MOST_LONG)
+            if not failed and length is not None and length > most:
+                raise too_large(most)
+            while size <= most and (chunk := await response.read()):
+                chunks.append(chunk)
+                size += len(chunk)
+                if turn is not None and size >= _LARGE:
+                    await turn.enter_async_context(self._large)
+                    turn = None
         if size > most and not failed:
             raise too_large(most)
         data = b"".join(chunks)[:most]
@@ -439,14 +434,11 @@ class SendingPermit:
     def __init__(self, client: HttpClient, permit: Permit) -> None:
         self._client = client
         self._permit = permit
+        self.release = permit.release
 
     async def send(self, request: Request) -> Answer:
         """Send the write, once."""
         return Answer((await self._client.write(request, self._permit)).status)
-
-    def release(self) -> None:
-        """Release an unused permit."""
-        self._permit.release()
 
 
 def _shown(request: Request) -> str:

@@ -32,7 +32,7 @@ from msauto.model.live import (
 from msauto.model.plan import Address
 from msauto.model.ports import Clock, NamedKind
 from msauto.model.requests import Feature, supports
-from msauto.model.server import Dialect, zone_of
+from msauto.model.server import zone_of
 from msauto.server.client import AsyncMediaServer
 
 T = TypeVar("T")
@@ -74,10 +74,13 @@ class ServerReader:
         """
 
         async def read() -> Asset | None:
-            asset = await self._unless_missing(self._client.asset(database, address))
-            if asset is None:
+            self.reads += 1
+            try:
+                asset = await self._client.asset(database, address)
+            except NotFoundError:
                 return None
-            asset = counted_from_the_file(asset, self._client.spec.dialect)
+            if self._client.spec.dialect.counts_from_in:
+                asset = counted_from_the_file(asset)
             by_title = address.namespace in _TITLE_KEYS
             if by_title and asset.title is None:
                 asset = structs.replace(asset, title=address.name)
@@ -337,10 +340,8 @@ def _with_names(fields: Xmp, names: frozenset[str]) -> Xmp:
     return named
 
 
-def counted_from_the_file(asset: Asset, dialect: Dialect) -> Asset:
-    """Return an asset with its positions in frames of the file, where the server counts them from the in point."""
-    if not dialect.counts_from_in:
-        return asset
+def counted_from_the_file(asset: Asset) -> Asset:
+    """Return the asset of a server that counts positions from the in point, with them in frames of the file."""
     origin = asset.first_frame or 0
     markers = [structs.replace(marker, frame=marker.frame + origin) for marker in asset.markers]
     segments = [

@@ -166,7 +166,7 @@ def parse_document(data: bytes, charset: str | None = None, *, most: int = MAX_N
     if len(data) > MAX_BYTES:
         raise too_large()
     _refuse_html(data)
-    clean, name = _start_of_document(_as_utf8(data, charset))
+    clean, name = _start_of_document(Transcoder(data, charset).feed(data, final=True))
     if name.lower() != b"xml":
         clean = clean[: _before_stray_ends(clean)]
     if len(clean) > most and clean.count(b"<") - clean.count(b"</") + clean.count(b"=") > most:
@@ -354,7 +354,7 @@ def outermost(element: Element, names: Collection[str]) -> Iterator[Element]:
 def decode_text(data: bytes, charset: str | None = None) -> str:
     """Return the text with replacement characters where it cannot be decoded."""
     try:
-        return _as_utf8(data, charset).decode("utf-8", "replace")
+        return Transcoder(data, charset).feed(data, final=True).decode("utf-8", "replace")
     except UnreadableError:
         return data.decode("utf-8", "replace")
 
@@ -479,7 +479,3 @@ def _with_declared_prefixes(clean: bytes) -> bytes:
     missing = sorted(prefix for prefix in used if b"xmlns:" + prefix + b"=" not in start_tag)
     declared = b"".join(b' xmlns:%b="urn:undeclared:%b"' % (prefix, prefix) for prefix in missing)
     return clean[: root.end()] + declared + clean[root.end() :]
-
-
-def _as_utf8(data: bytes, charset: str | None) -> bytes:
-    return Transcoder(data, charset).feed(data, final=True)

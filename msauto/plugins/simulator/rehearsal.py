@@ -361,7 +361,9 @@ def _sort_in(
     database = databases[asked.database]
     address = Address(asked.asset or "", asked.namespace or "")
     if isinstance(answer, Asset):
-        database.assets[address] = counted_from_the_file(answer, dialect)
+        if dialect.counts_from_in:
+            answer = counted_from_the_file(answer)
+        database.assets[address] = answer
     elif isinstance(answer, Listing):
         database.folders.update((answer.folder, *answer.folders))
         for entry in answer.entries:
