@@ -483,8 +483,7 @@ def _shown(asset: Asset | None, entries: Sequence[Entry]) -> Item:
 
 def _path_by_title(context: PlanContext, key: str) -> str:
     title = Address(parse_folder(key)[-1])
-    requests.require_address(context.server, title)
-    return requests.asset_path(context.database, title, dialect=context.server.dialect)
+    return requests.asset_path(context.database, requests.wire_address(context.server, title))
 
 
 def why_ambiguous(title: str, links: Sequence[Link]) -> str | None:

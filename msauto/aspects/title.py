@@ -49,7 +49,7 @@ class Title(Aspect):
             raise refuse(what, source, f"write `title: {live}`, or `outside: overwrite`")
         if not context.address.namespace:
             # By that title it is read again.
-            requests.require_address(context.server, Address(title))
+            requests.wire_address(context.server, Address(title))
         number = builder.change("change", self.name, self.name, live, title, source)
         request = requests.set_field(context.path_before, "clip_name", title)
         builder.send(Phase.RENAME, request, [number], effect)

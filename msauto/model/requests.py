@@ -26,45 +26,46 @@ from msauto.model.fields import LINK_FIELD
 from msauto.model.identity import plain
 from msauto.model.live import Folder, escape_name, show_folder
 from msauto.model.plan import Address, Body, Request
-from msauto.model.server import Dialect, ServerSpec
+from msauto.model.server import ServerSpec
 from msauto.primitives.feed_times import instant_of
 from msauto.primitives.normal_form import normal_form
 
 # Paths and escaping --------------------------------------------------------------------------------------------
 
 
-def asset_path(database: str, address: Address, *, dialect: Dialect = Dialect()) -> str:
+@lru_cache(maxsize=1024)  # an asset is read, and then written, at one path
+def asset_path(database: str, address: Address) -> str:
     r"""Return the path of an asset by title or by ``NS:ID``, relative to the server.
 
-    A title's own colon is encoded, so that it is never taken for the colon of ``NS:ID``; with the dialect
-    ``title_address: ns`` such a title is addressed as ``title:…`` instead (see :func:`namespace_of`).
+    A title's own colon is encoded, so that it is never taken for the colon of ``NS:ID``. :func:`wire_address` makes
+    the address that a server takes.
 
     >>> asset_path("NEWS", Address("Evening News"))
     '/storage/NEWS@Evening%20News'
     >>> asset_path("NEWS", Address("4711", namespace="handle"))
     '/storage/NEWS@handle:4711'
     """
-    name, namespace = (
-        named(address.name, "an asset's title or identifier"),
-        namespace_of(address, dialect),
-    )
-    return _asset_path(named(database, "the database"), namespace, name)
+    name = named(address.name, "an asset's title or identifier")
+    before = f"{encode(address.namespace)}:" if address.namespace else ""
+    database = _segment(named(database, "the database"))
+    return f"/storage/{database}@{before}{encode(escape_name(name))}"
 
 
-@lru_cache(maxsize=1024)  # an asset is read, and then written, at one path
-def _asset_path(database: str, namespace: str, name: str) -> str:
-    before = f"{encode(namespace)}:" if namespace else ""
-    return f"/storage/{_segment(database)}@{before}{encode(escape_name(name))}"
+def wire_address(spec: ServerSpec, address: Address) -> Address:
+    """Return an address as a server takes it: with the dialect ``title_address: ns``, a title with a colon has one.
 
-
-def namespace_of(address: Address, dialect: Dialect) -> str:
-    """Return the namespace that an address takes on the wire; empty for a title in its plain form.
-
-    Only a title with a colon can be taken for ``NS:ID``: any other keeps the form that every version knows.
+    Only a title with a colon can be taken for ``NS:ID``: any other keeps the form that every version knows. Raises
+    :class:`UnsupportedError` if the address has the form ``NS:ID`` and the product version lacks it.
     """
-    if address.namespace or dialect.title_address == "plain" or ":" not in address.name:
-        return address.namespace
-    return "title"
+    if address.namespace:
+        require(spec, Feature.KEY_ID)
+        return address
+    form = spec.dialect.title_address
+    if form == "plain" or ":" not in address.name:
+        return address
+    need = f"the title {address.name!r} holds a colon (dialect `title_address: {form}`)"
+    require(spec, Feature.KEY_ID, need=need)
+    return Address(address.name, "title")
 
 
 def folder_path(database: str, folder: Folder = ()) -> str:
@@ -444,15 +445,6 @@ def _require(spec: ServerSpec, title: str, since: tuple[int, ...]) -> None:
 
 def _reaches(spec: ServerSpec, since: tuple[int, ...]) -> bool:
     return spec.version is None or _padded(spec.version) >= _padded(since)
-
-
-def require_address(spec: ServerSpec, address: Address) -> None:
-    """Raise :class:`UnsupportedError` if the address has the form ``NS:ID`` and the product version lacks it."""
-    if address.namespace:
-        require(spec, Feature.KEY_ID)
-    elif namespace_of(address, spec.dialect):
-        need = f"the title {address.name!r} holds a colon (dialect `title_address: {spec.dialect.title_address}`)"
-        require(spec, Feature.KEY_ID, need=need)
 
 
 def show_version(version: tuple[int, ...]) -> str:

@@ -416,8 +416,7 @@ class AsyncMediaServer(HttpClient):
             raise AddressError(
                 f"an asset cannot be named by {asset!r}", remedy="give its title, or an Address"
             )
-        requests.require_address(self.spec, asset)
-        return requests.asset_path(database, asset, dialect=self.spec.dialect)
+        return requests.asset_path(database, requests.wire_address(self.spec, asset))
 
     async def _frame(
         self, database: str, asset: AssetName, position: Position | None

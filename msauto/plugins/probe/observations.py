@@ -27,7 +27,6 @@ from msauto.model.identity import lives_in, same_text
 from msauto.model.live import Entry, Folder, escape_name, show_folder
 from msauto.model.plan import Address, Request
 from msauto.model.requests import asset_path, channel_path, encode, folder_path
-from msauto.model.server import Dialect
 from msauto.server.client import AsyncMediaServer
 from msauto.server.error_answers import RawAnswer, clean, judge_status, parse_failure, show_body
 from msauto.server.parsers import parse_clip, parse_xmp
@@ -240,7 +239,7 @@ class ReadOnlyProbe:
         evidence = [f"GET {with_colon}, the colon encoded: {shown}"]
         colons = [entry.title for entry in sample.entries if ":" in entry.title]
         if colons:
-            plain = asset_path(self._database, Address(colons[0]), dialect=Dialect())
+            plain = asset_path(self._database, Address(colons[0]))
             plain_finds = await self._finds(plain, colons[0])
             evidence.append(_finding(plain, plain_finds))
             if plain_finds == decoded:  # both or neither: the key form decides

@@ -7,7 +7,7 @@ import pytest
 from msauto.errors import AddressError, MsautoError
 from msauto.model import requests
 from msauto.model.plan import Address
-from msauto.model.server import Dialect
+from msauto.model.server import Dialect, ServerSpec
 from msauto.server.transport import ExactTransport
 from tests.tables import table
 
@@ -23,19 +23,14 @@ def test_key_id(name: str, namespace: str, expected: str) -> None:
 
 
 def test_title_may_be_addressed_as_key_id() -> None:
-    dialect = Dialect(title_address="ns")
-    assert (
-        requests.asset_path("NEWS", Address("Some:Thing"), dialect=dialect)
-        == "/storage/NEWS@title:Some%3AThing"
-    )
-    assert (
-        requests.asset_path("NEWS", Address("Some Thing"), dialect=dialect)
-        == "/storage/NEWS@Some%20Thing"
-    )
-    assert (
-        requests.asset_path("NEWS", Address("1", "handle"), dialect=dialect)
-        == "/storage/NEWS@handle:1"
-    )
+    spec = ServerSpec("studio", "http://studio", dialect=Dialect(title_address="ns"))
+
+    def path(address: Address) -> str:
+        return requests.asset_path("NEWS", requests.wire_address(spec, address))
+
+    assert path(Address("Some:Thing")) == "/storage/NEWS@title:Some%3AThing"
+    assert path(Address("Some Thing")) == "/storage/NEWS@Some%20Thing"
+    assert path(Address("1", "handle")) == "/storage/NEWS@handle:1"
 
 
 @table("addresses/folders", "folder", "expected")
