@@ -46,6 +46,7 @@ from msauto.model.identity import ClipEntries, ClipIdentity, compare_clips, plai
 from msauto.model.live import Folder, show_folder
 from msauto.model.plan import (
     Address,
+    Change,
     EmptiedList,
     Outside,
     Request,
@@ -58,7 +59,7 @@ from msauto.model.plan import (
     TargetId,
 )
 from msauto.model.ports import HashFile, LiveTarget, Memory, Reader
-from msauto.model.requests import asset_path
+from msauto.model.requests import asset_path, wire_address
 from msauto.model.result import started
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import TITLE, Effect, Json, Snapshot, Thing, thing_of
@@ -142,13 +143,15 @@ class AssetSurvey:
 
     async def __call__(self) -> SurveyedTarget:
         """Plan the asset. Raises ``DistinctClipsError`` for a group of several clips, and ``PostponedError``."""
-        pending = self._has_pending()
+        pending = bool(self._context.pending) and self._has_pending()
         declared, unknown = await self._evaluate(reads=pending)
         if not declared and not unknown and not pending:
             return self._skipped("when", *self._finder.warnings)
         clip = await self._layers.clip()
         for_clip, for_missing = await self._finder.divide(declared)
-        missing = await self._check_missing(for_missing, unknown)
+        missing = None
+        if for_missing or unknown:
+            missing = await self._check_missing(for_missing, unknown)
         if clip is None or (not for_clip and not pending):
             if not declared and not unknown:
                 return self._skipped("when", *self._finder.warnings)
@@ -193,8 +196,6 @@ class AssetSurvey:
     def _has_pending(self) -> bool:
         """Whether an earlier run left something pending for the asset of these tasks."""
         pending, group = self._context.pending, self._group
-        if not pending:
-            return False
         names = {*group.names, group.name}
         if group.title_by_id:
             names.add(group.title_by_id)
@@ -222,7 +223,8 @@ class AssetSurvey:
             await self._layers.clip()
         declared: list[Declared] = []
         for member, desired, listed in evaluated:
-            self._finder.check_entry(member, desired)
+            if member.entry is not None:
+                self._finder.check_entry(member, desired)
             if listed:
                 desired = await self._by_own_answer(member, desired, listed)
             if desired is not None:
@@ -263,8 +265,6 @@ class AssetSurvey:
         Raises ``PlanningError`` for a task that wants it to be there.
         """
         found: SkippedTarget | None = None
-        if not for_missing and not unknown:
-            return None
         database = self._group.database
         if not await self._reader.has_database(database):
             source = self._group.members[0].intent.source
@@ -438,19 +438,23 @@ class AssetSurvey:
                 self._group.protecting, self._layers, self._finder, for_clip, reads=reads
             )
             check_protected(plan, declared, kept)
-        home = None
-        if desired is not None and desired.folder is not None:
-            home = desired.folder.value
         is_undo = bool(plan.required_live)
+        of_links: list[Change] = []
         for change in changes:
             if change.aspect == TITLE[0]:
                 clip = FoundClip(plan.asset, plan.address, plan.live_title)
                 await check_renaming(
                     self._reader, plan.database, clip, change.source, is_undo=is_undo
                 )
-        await check_link_titles(
-            self._reader, plan.database, plan.asset, changes, home=home, are_links=is_undo
-        )
+            elif ASPECTS[change.aspect].deletes == "link":
+                of_links.append(change)
+        if of_links:
+            home = None
+            if desired is not None and desired.folder is not None:
+                home = desired.folder.value
+            await check_link_titles(
+                self._reader, plan.database, plan.asset, of_links, home=home, are_links=is_undo
+            )
 
     def _warn_of_another_recording(self, target: TargetId, builder: PlanBuilder) -> None:
         """Warn that runs knew another clip under the title: what others changed since is not known of this one."""
@@ -534,9 +538,9 @@ class AssetSurvey:
         if desired is not None and desired.title is not None:
             title = desired.title.value
         address_after = address if address.namespace else Address(title)
-        before = after = asset_path(database, address, dialect=server.dialect)
+        before = after = asset_path(database, wire_address(server, address))
         if title != clip.title and not address.namespace:
-            after = asset_path(database, address_after, dialect=server.dialect)
+            after = asset_path(database, wire_address(server, address_after))
         files: dict[str, str | None] = {}
         fetched: dict[str, str] = {}
         live = await self._read_rest(clip, desired, title, recalled.items)
@@ -749,7 +753,8 @@ def _check_editorial(context: PlanContext) -> None:
     warnings: list[str] = []
     for check in context.builder.checks:
         warnings += check(context, after)
-    warnings += _outside_in_and_out(context, after)
+    if context.builder.placed:
+        warnings += _outside_in_and_out(context, after)
     context.builder.warnings += [
         f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)
     ]

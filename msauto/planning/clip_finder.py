@@ -106,16 +106,19 @@ class ClipFinder:
             return None if answer is None else FoundClip(answer, address, answer.title or part.name)
         clips: dict[Address, FoundClip] = {}
         rename = part.rename or Rename(part.name)
-        for name in await rename.titles(self._read, _namer(part).intent.source):
-            clip = await self._find(part, name)
+        titles: Sequence[str] = (rename.title, *rename.was)
+        if rename.passed_on or rename.next_titles:
+            titles = await rename.sought(self._read, _namer(part).intent.source)
+        for title in titles:
+            clip = await self._find(part, title)
             if clip is not None:
                 clips.setdefault(clip.address, clip)
-        return await self._choose(part, list(clips.values()))
+        if len(clips) > 1:
+            return await self._choose(part, list(clips.values()))
+        return next(iter(clips.values()), None)
 
     async def _choose(self, part: IntentGroup, clips: Sequence[FoundClip]) -> FoundClip | None:
-        """Return one of the clips found under the titles of a name."""
-        if len(clips) < 2:
-            return clips[0] if clips else None
+        """Return one of several clips found under the titles of a name."""
         if await self._are_one(clips):
             return await self._one_of(part, clips)
         if _may_stay(part):
@@ -198,15 +201,15 @@ class ClipFinder:
 
     def check_entry(self, member: IntentGroupMember, desired: Desired | None) -> None:
         """Raise ``PlanningError`` where a select chose another clip than the one found under its title."""
-        answer = self.answer_to(member)
-        if member.entry is None or answer is None:
+        entry, answer = member.entry, self.answer_to(member)
+        if entry is None or answer is None:
             return
         if desired is not None or _needs_clip(member):
-            check_entry(member.entry, answer.asset, member.intent.source)
-        listed, answered = member.entry.link_id, answer.asset.link_id
+            check_entry(entry, answer.asset, member.intent.source)
+        listed, answered = entry.link_id, answer.asset.link_id
         is_another_entry = is_known_otherwise(listed, answered)
         if is_another_entry and isinstance(desired, DesiredAsset):
-            place = show_folder((*member.entry.folder, member.entry.title))
+            place = show_folder((*entry.folder, entry.title))
             why = f"the title of {place} leads to another (link_id {answered}, not {listed})"
             _refuse_link_fields(desired, why)
 
@@ -224,29 +227,32 @@ class ClipFinder:
         for_clip: list[Declared] = []
         for_missing: list[Declared] = []
         for member, desired in declared:
-            is_here = self._is_for_clip(member, desired, renames=renames)
-            if is_here and not await self._is_gone(member, desired):
-                for_clip.append((member, self._renamed(member, desired)))
-            else:
-                for_missing.append((member, desired))
+            named = self._named.get(member)
+            deletes = isinstance(desired, DesiredAsset) and not desired.present
+            may_rename = renames and not deletes
+            if named is not None and self._is_for_clip(member, named, renames=may_rename):
+                is_gone = deletes and await self._is_gone(member, named.clip, desired)
+                if not is_gone:
+                    for_clip.append((member, self._renamed(member, named, desired)))
+                    continue
+            for_missing.append((member, desired))
         return for_clip, for_missing
 
-    async def _is_gone(self, member: IntentGroupMember, desired: Desired) -> bool:
+    async def _is_gone(
+        self, member: IntentGroupMember, answer: FoundClip, desired: Desired
+    ) -> bool:
         """Return whether the clip that a member deletes is gone, and only another one of that title left.
 
         The other one has another form of the title, or is in another folder.
         A folder that lists the title holds a link, or a clip to which the title does not lead: then the guard fails.
         """
-        answer = self.answer_to(member)
-        if answer is None or not isinstance(desired, DesiredAsset) or desired.present:
-            return False
         asset, title = answer.asset, answer.title
         if member.title is not None and member.title != title and same_text(member.title, title):
             is_gone = await self._read(member.title) is None  # the server finds titles exactly
             if is_gone:
                 self._warn_of_other_form(member.title, title)
             return is_gone
-        if desired.folder is None:
+        if not isinstance(desired, DesiredAsset) or desired.folder is None:
             return False
         folder = desired.folder.value
         if lives_in(asset, folder) is not False:
@@ -260,11 +266,8 @@ class ClipFinder:
         )
         return True
 
-    def _is_for_clip(self, member: IntentGroupMember, desired: Desired, *, renames: bool) -> bool:
+    def _is_for_clip(self, member: IntentGroupMember, named: NamedClip, *, renames: bool) -> bool:
         """Whether what a member declares is for the clip; a former title counts only while a task renames the clip."""
-        named = self._named.get(member)
-        if named is None:
-            return False
         part, title = named.part, named.clip.title
         if member.title is None or same_text(member.title, title):
             return True
@@ -272,14 +275,11 @@ class ClipFinder:
             return not self._keeps_former_title or _may_stay(part)
         if any(same_text(title, former) for former in former_titles(member)):
             return True
-        if not renames or (isinstance(desired, DesiredAsset) and not desired.present):
-            return False
-        return any(same_text(member.title, name) for name in part.names)
+        return renames and any(same_text(member.title, name) for name in part.names)
 
-    def _renamed(self, member: IntentGroupMember, desired: Desired) -> Desired:
+    def _renamed(self, member: IntentGroupMember, named: NamedClip, desired: Desired) -> Desired:
         """Return what a member declares with the title to set: the new one, where the clip has a former one."""
-        named = self._named.get(member)
-        if named is None or member.title is None or not isinstance(desired, DesiredAsset):
+        if member.title is None or not isinstance(desired, DesiredAsset):
             return desired
         part, asset, title = named.part, named.clip.asset, named.clip.title
         is_main = self._is_main(title)

@@ -63,8 +63,11 @@ async def why_not_deleted(
     numbers: dict[int, None] = {}
     for request in target.requests[index:]:
         numbers |= dict.fromkeys(request.changes)
-    changes = [target.changes[number] for number in numbers]
-    if _removed_links(changes):
+    changes: list[Change] = []
+    for number in numbers:
+        if ASPECTS[target.changes[number].aspect].deletes == "link":
+            changes.append(target.changes[number])
+    if any(change.action == "delete" for change in changes):
         try:
             await check_link_titles(listed, target.database, asset, changes, are_links=True)
         except PlanningError as error:
@@ -274,13 +277,14 @@ async def check_link_titles(
 ) -> None:
     """Raise ``PlanningError`` for a removed link whose title leads to something else or to several entries.
 
-    It is also raised for a link whose fields change, if its title does not surely lead to it. ``home`` is the folder
-    of the clip as its task names it. ``are_links``: the plan found that what is removed are links, or a run made them.
+    It is also raised for a link whose fields change, if its title does not surely lead to it. ``changes`` are those of
+    links. ``home`` is the folder of the clip as its task names it. ``are_links``: the plan found that what is removed
+    are links, or a run made them.
     """
     for change in changes:
-        if ASPECTS[change.aspect].deletes == "link" and isinstance(change.after, dict):
+        if isinstance(change.after, dict):
             await _check_address(reader, database, asset, change)
-    removed = _removed_links(changes)
+    removed = [change for change in changes if change.action == "delete"]
     links = await reader.read_links(database, asset) if removed else ()
     for change in removed:
         place = parse_folder(change.key)
@@ -299,14 +303,6 @@ async def check_link_titles(
                 remedy += ", or write the `folder:` in which the clip itself lives, not its link"
         if why is not None:
             raise refuse(f"the link {change.key} cannot be removed: {why}", change.source, remedy)
-
-
-def _removed_links(changes: Sequence[Change]) -> list[Change]:
-    return [
-        change
-        for change in changes
-        if change.action == "delete" and ASPECTS[change.aspect].deletes == "link"
-    ]
 
 
 async def _why_not_removed(

@@ -47,9 +47,9 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
 
 def forbidden(target: Target, limits: Limits) -> Iterator[Refusal]:
     """Yield why a target may not be changed as planned by any flag."""
-    if target.loses:
+    if limits.protected and target.loses:
         yield from _forbidden("protected", limits.protected, target)
-    if writes(target):
+    if limits.read_only and writes(target):
         yield from _forbidden("read_only", limits.read_only, target)
 
 
@@ -75,7 +75,7 @@ def writes(target: Target) -> bool:
 
 def _forbidden(code: str, globs: Sequence[str], target: Target) -> Iterator[Refusal]:
     """Yield the refusal of a target that a glob of the settings names, if one does."""
-    names = _names_of(target) if globs else []
+    names = _names_of(target)
     for glob in globs:
         if matches(glob, names):
             leave = "remove the task (of an undo: --keep-going leaves it out)"

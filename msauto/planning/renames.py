@@ -42,17 +42,18 @@ class Rename(Struct, frozen=True):
     passed_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     next_titles: tuple[str, ...] = ()
 
-    async def titles(
+    async def sought(
         self, read: Callable[[str], Awaitable[Asset | None]], source: TaskSource
     ) -> Sequence[str]:
-        """Return the titles to look for. Raises ``PostponedError`` where the new title is still taken."""
+        """Return the titles to look for where tasks pass titles on.
+
+        Raises ``PostponedError`` where the new title is still taken.
+        """
 
         async def existing(titles: Sequence[str]) -> list[str]:
             return [title for title in titles if await read(title) is not None]
 
         titles = [self.title, *self.was]
-        if not self.passed_on and not self.next_titles:
-            return titles
         if await read(self.title) is None:
             for former, oldest in self.passed_on.items():
                 if await read(former) is not None and not await existing(oldest):

@@ -47,7 +47,7 @@ class Pacer:
     async def permit(self) -> Permit:
         """Wait until a request may be sent. What holds a permit already waits for no other request."""
         held = _held.get()
-        if held is not None and held.is_held_at(self):
+        if held is not None and held.pacer is self and not held.is_released:
             return await self._lend(held)
         async with self._turn:
             while True:
@@ -104,12 +104,12 @@ class Permit:
     got its permit after the last time.
     """
 
-    __slots__ = ("_halvings", "_lender", "_pacer", "_released", "lent")
+    __slots__ = ("_halvings", "_lender", "is_released", "lent", "pacer")
 
     def __init__(self, pacer: Pacer, lender: Permit | None = None) -> None:
-        self._pacer = pacer
+        self.pacer = pacer
         self._halvings = pacer.halvings
-        self._released = False
+        self.is_released = False
         self._lender = lender
         self.lent = asyncio.Lock()  # held by the read that is sent in place of this one
 
@@ -117,30 +117,26 @@ class Permit:
         """Let the reads of this task use the place, until the permit is released: they precede a write."""
         _held.set(self)
 
-    def is_held_at(self, pacer: Pacer) -> bool:
-        """Return whether it still holds a place of this pacer."""
-        return self._pacer is pacer and not self._released
-
     def answered(self, status: int, retry_after: float | None) -> None:
         """Note the status, when it arrives, and the seconds of ``Retry-After``."""
         if status in OVERLOADED_STATUSES:
             self.overloaded()
             if retry_after is not None and retry_after <= LONGEST_PAUSE:
-                self._pacer.pause(retry_after)
-        elif self._halvings == self._pacer.halvings:
-            self._pacer.succeeded()
+                self.pacer.pause(retry_after)
+        elif self._halvings == self.pacer.halvings:
+            self.pacer.succeeded()
 
     def overloaded(self) -> None:
         """Note that the server has too much to do: also, that no complete answer arrived in time."""
-        if self._halvings == self._pacer.halvings:
-            self._pacer.halve()
+        if self._halvings == self.pacer.halvings:
+            self.pacer.halve()
 
     def release(self) -> None:
         """Let another request be sent. Once: the next calls do nothing."""
-        if not self._released:
-            self._released = True
+        if not self.is_released:
+            self.is_released = True
             if self._lender is None:
-                self._pacer.end()
+                self.pacer.end()
             else:
                 self._lender.lent.release()
 

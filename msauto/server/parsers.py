@@ -31,7 +31,7 @@ from msauto.server import xml
 from msauto.server.error_answers import is_error_document, parse_failure
 
 _ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"})
-_SEGMENT_TEXTS = ("title", "track", "rating", "keywords")
+_SEGMENT_TEXTS = ("track", "rating", "keywords")
 _PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
     "parameter": "param",
     **dict.fromkeys(
@@ -229,7 +229,7 @@ def _segment(element: xml.Element, numbers: _Numbers) -> Segment | None:
             numbers.cannot_place("segment", number, "duration", duration_text, shown)
         return None
     extra = own | texts
-    for known in _SEGMENT_TEXTS:
+    for known in ("title", *_SEGMENT_TEXTS):
         extra.pop(known, None)
     numbers.read(f"the rating of segment {number}", texts.get("rating"))
     return Segment(
