@@ -43,6 +43,7 @@ from msauto.errors import (
 from msauto.model.plan import CauseKind, Request
 from msauto.model.requests import command_of
 from msauto.model.result import RequestResult
+from msauto.retry_policy import RetryPolicy
 
 UNAUTHORIZED_STATUSES: Final = frozenset({401, 407})
 GATEWAY_STATUSES: Final = frozenset({502, 504})
@@ -284,13 +285,12 @@ class TargetContact:
         self._start = breaker.state
         self._unreachable = ""  # why the server could not be reached at the last attempt
 
-    @property
-    def half_open(self) -> bool:
-        """Whether the target may try only once."""
+    def policy(self, policy: RetryPolicy) -> RetryPolicy:
+        """Return the policy for the target now: it may try only once while the server may be unreachable."""
         state = self.breaker.state
-        if state.unauthorized or not state.failures:
-            return state.unauthorized
-        return state.failures_since_closed(self._start) > 0
+        if state.unauthorized or (state.failures and state.failures_since_closed(self._start)):
+            return policy.half_open
+        return policy
 
     def answered(self) -> None:
         """Report an answer."""

@@ -105,7 +105,8 @@ async def concurrent_map(
                 finished.clear()
                 await finished.wait()
     finally:
-        await _cancel(started)
+        if started:
+            await _cancel(started)
 
 
 async def concurrent_list(

@@ -29,12 +29,10 @@ _STANDARD_STREAMS: Final = Path("/dev")
 # Repositories ---------------------------------------------------------------------------------------------------------
 
 
-def find_repository(folder: Path) -> Path | None:
-    """Return the nearest folder above with .git or msauto.toml, if there is one."""
-    return _marked(folder.resolve())
-
-
-def _marked(folder: Path) -> Path | None:
+def find_repository(folder: Path, *, by_name: bool = False) -> Path | None:
+    """Return the nearest folder above with .git or msauto.toml, if there is one; ``by_name``: links stay."""
+    if not by_name:
+        folder = folder.resolve()
     for marked in (folder, *folder.parents):
         if any((marked / mark).exists() for mark in _MARKS):
             return marked
@@ -68,7 +66,7 @@ def repository_around(path: Path) -> Path:
     here = find_repository(Path())
     if here is not None and named.is_relative_to(here):
         return here
-    return _marked(named.parent) or _unmarked_repository(named.parent)
+    return find_repository(named.parent, by_name=True) or _unmarked_repository(named.parent)
 
 
 def root_of(path: Path, roots: Iterable[Path]) -> Path | None:

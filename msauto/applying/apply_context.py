@@ -107,26 +107,21 @@ class GroupCommit:
         calls, self._calls = self._calls, []
         self._committing_for, self._waiting = self._waiting, []
         if self.failure is None and calls:
-            self._commit(calls)
-        if self._committing is None:
+            try:
+                self._committing = self._journal.commit(calls)
+            except Exception as error:  # noqa: BLE001 - after any error nothing may be sent
+                self.failure = _ledger_error(error)
+        committing = self._committing
+        if committing is None:
             self._resolve()
-
-    def _commit(self, calls: list[Call]) -> None:
-        try:
-            self._committing = self._journal.commit(calls)
-        except Exception as error:  # noqa: BLE001 - after any error nothing may be sent
-            self.failure = _ledger_error(error)
             return
-        loop, committing = asyncio.get_running_loop(), self._committing
-        if committing.done():
-            self._end(committing)
-        else:
+        loop = asyncio.get_running_loop()
 
-            def end(_: Future[None]) -> None:
-                with suppress(RuntimeError):  # the loop is closed
-                    loop.call_soon_threadsafe(self._end, committing)
+        def end(_: Future[None]) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._end, committing)
 
-            committing.add_done_callback(end)
+        committing.add_done_callback(end)
 
     def _end(self, committing: Future[None]) -> None:
         """Resolve the writes of a finished commit, once, and begin the next."""

@@ -153,7 +153,7 @@ class _PlanExecution:
                         by_server[target.server][index] = target
                     else:
                         self._keep(index, not_attempted(self._context, target, target.error))
-                if not await run_unless(
+                if by_server and not await run_unless(
                     self._apply(failures, by_server), self._context.cancellation.at_once
                 ):
                     return False

@@ -329,12 +329,6 @@ def _conclude_undone(progress: TargetProgress, result: RequestResult) -> tuple[O
     return "failed", message
 
 
-def _verify_or_finish(progress: TargetProgress) -> TargetProgress:
-    if progress.done:
-        return replace(progress, state=State.VERIFYING, reads=1)
-    return _finish(progress)
-
-
 def _finish(progress: TargetProgress) -> TargetProgress:
     return replace(progress, state=State.FINISHED)
 
@@ -343,7 +337,7 @@ def _end(progress: TargetProgress) -> TargetProgress:
     """End before the current request; it has failed only if it was sent and rejected."""
     if isinstance(progress.failure, Rejected):
         return _settle(progress, "failed", progress.error)
-    return _verify_or_finish(replace(progress, tries=0, failure=None))
+    return _after_result(replace(progress, tries=0, failure=None), ends=True)
 
 
 def _leave_to_another_clip(progress: TargetProgress, message: str) -> TargetProgress:
@@ -391,11 +385,14 @@ def _settle(
     return _after_result(_with_result(progress, outcome, message, status))
 
 
-def _after_result(progress: TargetProgress) -> TargetProgress:
-    """Go on after the last result: the next request follows only if every one so far was done."""
-    if progress.done == progress.index < progress.count:
+def _after_result(progress: TargetProgress, *, ends: bool = False) -> TargetProgress:
+    """Go on after the last result: the next request follows if every one so far was done, unless the target ends."""
+    done = progress.done
+    if done == progress.index < progress.count and not ends:
         return replace(progress, state=State.READY)
-    return _verify_or_finish(progress)
+    if done:
+        return replace(progress, state=State.VERIFYING, reads=1)
+    return _finish(progress)
 
 
 def _with_result(

@@ -37,7 +37,6 @@ from msauto.model.result import TargetResult
 from msauto.model.snapshot import Effect, Thing, thing_of
 from msauto.planning import deletion
 from msauto.planning.target_reading import why_title_is_taken
-from msauto.retry_policy import RetryPolicy
 
 T = TypeVar("T")
 
@@ -95,7 +94,8 @@ class TargetExecutor:
         try:
             while self._progress.state is not State.FINISHED:
                 event = await self._carry_out()
-                self._advance(states.step(self._progress, event, self._policy))
+                policy = self._contact.policy(self._context.policy)
+                self._advance(states.step(self._progress, event, policy))
         except asyncio.CancelledError:
             progress = self._progress
             if (
@@ -104,9 +104,8 @@ class TargetExecutor:
             ):
                 # A download changes nothing on the server, so it is not in doubt.
                 failed = states.Failed("stopped at once: the file was not fetched")
-                self._advance(
-                    states.step(structs.replace(progress, cancelled=True), failed, self._policy)
-                )
+                cancelled = structs.replace(progress, cancelled=True)
+                self._advance(states.step(cancelled, failed, self._context.policy))
             self._advance(states.abandon(self._progress, "stopped at once"))
             raise
         except Exception as error:  # noqa: BLE001 - an error of one target must not affect the others
@@ -114,11 +113,6 @@ class TargetExecutor:
         finally:
             self._release_permit()
             self._finish()
-
-    @property
-    def _policy(self) -> RetryPolicy:
-        policy = self._context.policy
-        return policy.half_open if self._contact.half_open else policy
 
     def _advance(self, progress: states.TargetProgress) -> None:
         """Adopt a progress, and record the request that it settled."""
@@ -170,7 +164,7 @@ class TargetExecutor:
 
         What an accepted request was to make may show late: then the check is made again.
         """
-        pauses = list(self._policy.read_pauses)
+        pauses = list(self._contact.policy(self._context.policy).read_pauses)
         while True:
             if self._target.requests[index].dest is None:
                 self._permit = await self._server.sender.permit()
@@ -219,7 +213,7 @@ class TargetExecutor:
         deletes = self._deletes(index)
         is_resent = isinstance(self._progress.failure, states.Rejected)
         follows_rename = index > 0 and verification.rename_of(target) == index - 1
-        may_show_late = follows_rename or self._may_be_renumbered(index)
+        may_show_late = follows_rename or (index > 0 and self._may_be_renumbered(index))
         must_ask = is_old or deletes or is_resent or guarded or may_show_late
         if target.kind == "database" or not must_ask:
             return None
@@ -250,10 +244,13 @@ class TargetExecutor:
     async def _check_link(self, index: int) -> Guard | states.Blocked | None:
         """Return why the fields of a link must not be set, read at its title just now; a new one may show late."""
         target, request = self._target, self._target.requests[index]
-        key, now = deletion.link_to_set(request), self._context.clock.now()
+        key = deletion.link_to_set(request)
+        if key is None:
+            return None
+        now = self._context.clock.now()
         link, read = self._read_link
         is_checked = link == key and verification.is_recent(read, now)
-        if key is None or (is_checked and self._progress.failure is None):
+        if is_checked and self._progress.failure is None:
             return None
         reader = self._server.reader.fresh(homes=True)
         try:
@@ -300,11 +297,11 @@ class TargetExecutor:
     def _deletes(self, index: int) -> bool:
         """Return whether a request deletes something, or precedes the deletion of the asset."""
         target = self._target
+        if target.kind != "asset":
+            return False
         requests = target.requests[index : index + 1]
         if index == 0 and verification.deletes_asset(target):
             requests = target.requests
-        if target.kind != "asset":
-            return False
         for request in requests:
             for number in request.changes:
                 if is_deletion(target.changes[number]):
@@ -313,8 +310,6 @@ class TargetExecutor:
 
     def _may_be_renumbered(self, index: int) -> bool:
         """Return whether a request addresses by number after one that may have given items other numbers."""
-        if index == 0:
-            return False
         for request in self._target.requests[index - 1 : index + 1]:
             if NUMBERED.isdisjoint([effect.aspect for effect in request.effects]):
                 return False

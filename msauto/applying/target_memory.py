@@ -144,15 +144,18 @@ class TargetMemory:
             self._remember(dict.fromkeys(names))
 
     def downloaded(self, index: int, sha256: str) -> None:
-        """Note the content of a download; it is remembered once its request is settled."""
+        """Remember the content of a file that was fetched: it may be replaced as long as it is so."""
         self._downloads[index] = sha256
+        dest = self._target.requests[index].dest
+        assert dest is not None
+        file: Items = {"sha256": sha256}
+        self._context.commits.note(partial(self._context.memory.remember, fetched_file(dest), file))
 
     def request_settled(self, index: int, results: Sequence[RequestResult]) -> None:
         """Remember what follows from a settled request; ``results`` are those up to it."""
         result = results[index]
         if result.outcome == "done":
             self.keep(self._items_if_done(index))
-            self._keep_file(index)
             if index == self._rename_index:
                 target = self._target
                 keep = partial(self._keep_clip, target.title_after, target.clip, {})
@@ -262,41 +265,26 @@ class TargetMemory:
                 made[aspect, ASPECTS[aspect].place(value)] = str(live_key)
         return {**self._items_gone(live, made), **items}
 
-    def _items_of(self, prefix: str) -> Iterator[tuple[str, str, str, Json]]:
-        """Yield each item that was remembered of a thing, with the aspect, the key and the value."""
-        for item, value in (self._items_before or {}).items():
-            if item.startswith(prefix):
-                aspect, _, key = item.removeprefix(prefix).partition(":")
-                yield item, aspect, key, value
-
     def _items_gone(self, live: LiveTarget, made: Mapping[tuple[str, Hashable], str]) -> Items:
         """Return what to forget: a key that is gone is not that of ours if the server gives it again.
 
         ``made`` are the keys of new items by aspect and place: what others deleted there was made again.
         """
         items: Items = {}
-        for item, aspect, key, _ in self._items_of(MADE):
-            part = part_of(ASPECTS[aspect], live)
-            if part is not None and key not in part:
-                items[item] = None
-        if not made:
-            return items
-        for item, aspect, key, left_as in self._items_of(LEFT):
-            if not isinstance(left_as, list):
+        for item, left_as in (self._items_before or {}).items():
+            prefix, _, name = item.partition(":")
+            aspect, _, key = name.partition(":")
+            if f"{prefix}:" == MADE:
+                part = part_of(ASPECTS[aspect], live)
+                is_gone = part is not None and key not in part
+            elif f"{prefix}:" == LEFT and made and isinstance(left_as, list):
+                place = ASPECTS[aspect].place(left_as[0])
+                is_gone = place is not None and made.get((aspect, place), key) != key
+            else:
                 continue
-            place = ASPECTS[aspect].place(left_as[0])
-            if place is not None and made.get((aspect, place), key) != key:
+            if is_gone:
                 items[item] = None
         return items
-
-    def _keep_file(self, index: int) -> None:
-        """Remember the content of a file that was fetched: it may be replaced as long as it is so."""
-        dest = self._target.requests[index].dest
-        if dest is not None and index in self._downloads:
-            file: Items = {"sha256": self._downloads[index]}
-            self._context.commits.note(
-                partial(self._context.memory.remember, fetched_file(dest), file)
-            )
 
     # Items at each step ----------------------------------------------------------------------------------------
 
@@ -406,7 +394,7 @@ class _PendingHandler(NamedTuple):
 
 def _pending_handlers(target: Target, run: str) -> Iterator[_PendingHandler]:
     for index, request in enumerate(target.requests):
-        is_repeated = any(effect.after == "changed" for effect in _runs(request))
+        is_repeated = bool(_items_run(request, "changed"))
         for number in request.changes:
             change = target.changes[number]
             pending: Items = {"run": change.pending or run}
@@ -446,11 +434,6 @@ _OPERATIONS: Final = frozenset(
     name for name, aspect in ASPECTS.items() if isinstance(aspect, Operation)
 )
 """The aspects of what is run."""
-
-
-def _runs(request: Request) -> list[Effect]:
-    """Return what a request runs, each with how often as its value."""
-    return [effect for effect in request.effects if effect.aspect in _OPERATIONS]
 
 
 def _values_written(request: Request) -> list[Effect]:

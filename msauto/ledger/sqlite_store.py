@@ -215,8 +215,9 @@ def connect_to_read(path: Path) -> sqlite3.Connection | None:
         version = _version_of(connection)
         if version is None:
             return None
-        for statement in upgrade(version, to_read=True):
-            connection.execute(statement)
+        if version != VERSION:
+            for statement in upgrade(version, to_read=True):
+                connection.execute(statement)
         unless_used.pop_all()
     return connection
 
