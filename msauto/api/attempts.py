@@ -47,7 +47,7 @@ class Attempt(Struct):
     made, ``run`` and ``result`` when the attempt becomes a run. ``code`` is its exit code. ``closing_reasons``: why
     targets did not begin, a freeze or the window; ``remedy``: what to do. With ``check`` nothing is recorded. ``notes``
     are recorded with it: the job of a batch, for example. ``unverified_before`` are targets that it leaves as they are:
-    an attempt before left them unverified.
+    an attempt before left them unverified. ``noted``: the exit code and the reason that the ledger has of its run.
     """
 
     early_ledger: LedgerPlace | None
@@ -67,6 +67,7 @@ class Attempt(Struct):
     tell: Tell = tell_nothing
     clock: Clock = field(default_factory=SystemClock)
     started: str = ""
+    noted: tuple[int, str] | None = None
 
     def __post_init__(self) -> None:
         self.started = format_time(self.clock.now())
@@ -111,20 +112,29 @@ class Attempt(Struct):
     def record(self, code: int) -> None:
         """Record the attempt and its exit code; a failure is a warning and changes nothing else."""
         place = self.inputs.ledger if self.inputs is not None else self.early_ledger
-        if place is None or self.check:
+        if place is None or self.check or self.noted == (code, self.reason):
             return
         try:
             if not self.run:
                 self._record(place, code)
             elif Ledger.exists(place):  # otherwise it was removed: do not create a new one for this
-                notes = {CODE: str(code)}
-                if self.reason:
-                    notes[REASON] = self.reason
                 with Ledger.open(place) as ledger:
-                    ledger.note_end(self.run, notes)
+                    self._note_end(ledger, code)
         except (LedgerError, OSError) as error:
             message = error.message if isinstance(error, MsautoError) else str(error)
             self.tell(f"Warning: this attempt is missing from the history: {message}")
+
+    def note_run(self, ledger: Ledger) -> None:
+        """Record how the run ended while its ledger is open; where that fails, :meth:`recorded` does it later."""
+        with suppress(LedgerError, OSError):
+            self._note_end(ledger, self.code)
+            self.noted = self.code, self.reason
+
+    def _note_end(self, ledger: Ledger, code: int) -> None:
+        notes = {CODE: str(code)}
+        if self.reason:
+            notes[REASON] = self.reason
+        ledger.note_end(self.run, notes)
 
     def _record(self, place: LedgerPlace, code: int) -> None:
         settings = self.inputs.settings if self.inputs is not None else None

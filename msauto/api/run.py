@@ -291,12 +291,13 @@ class Run(Struct, frozen=True):
                 # What cancelled the task before ends it here: nothing is sent.
                 await asyncio.sleep(0)
                 result = await self._apply(ledger, plan, stop)
-        attempt.code = attempt.code_of(result)
-        if self.loaded.inputs.given.undo and attempt.code == OK:
-            warns_why_not = len(result.plan.warnings) > len(ledger.warnings)
-            has_something_to_undo = result.plan.requests or result.plan.unchanged
-            if warns_why_not and not has_something_to_undo:
-                attempt.code, attempt.reason = INCOMPLETE, NOTHING_UNDONE
+            attempt.code = attempt.code_of(result)
+            if self.loaded.inputs.given.undo and attempt.code == OK:
+                warns_why_not = len(result.plan.warnings) > len(ledger.warnings)
+                has_something_to_undo = result.plan.requests or result.plan.unchanged
+                if warns_why_not and not has_something_to_undo:
+                    attempt.code, attempt.reason = INCOMPLETE, NOTHING_UNDONE
+            attempt.note_run(ledger)
         return result
 
     @asynccontextmanager

@@ -97,7 +97,8 @@ class LedgerJournal:
                     ),
                 )
                 self._store.write(ENTER, (name,))
-                run = self._run(name, lock, enumerate(plan.targets))
+                targets = dict(enumerate(plan.targets))
+                run = _JournalledRun(run_id(self._store, name), lock, targets)
                 for start in range(0, len(plan.targets), _TARGETS):
                     self._write_targets(run.id, start, plan.targets[start : start + _TARGETS])
                 notes = ((run.id, *note) for note in self.notes.items())
@@ -132,20 +133,21 @@ class LedgerJournal:
         lock = self._locks.run(run)
         if not lock.try_hold(this_process(run, format_time(self._now()))):
             return False
-        journalled = self._runs[run] = self._run(run, lock, enumerate(targets))
+        number = run_id(self._store, run)
+        journalled = self._runs[run] = _JournalledRun(number, lock, dict(enumerate(targets)))
         with self._store.decoding():
             journalled.go_on(read_targets(self._store, journalled.id, begun=True))
         return True
 
     def attach(
-        self, run: str, targets: Mapping[int, Target], begun: Mapping[int, TargetRecord]
+        self, run: str, targets: dict[int, Target], begun: Mapping[int, TargetRecord]
     ) -> None:
         """Write to the record of a run that another process has started: to these targets, by their positions.
 
         ``begun``: the records of those that another process has begun. The caller takes part in the run:
         :meth:`msauto.ledger.ledger.Ledger.join`. It cannot end the run.
         """
-        journalled = self._runs[run] = self._run(run, None, targets.items())
+        journalled = self._runs[run] = _JournalledRun(run_id(self._store, run), None, targets)
         journalled.go_on(begun)
 
     def keep(self, run: str, lock: Lock) -> bool:
@@ -248,11 +250,6 @@ class LedgerJournal:
         for run in self._runs.values():
             run.release()
         self._runs.clear()
-
-    def _run(
-        self, name: str, lock: Lock | None, targets: Iterable[tuple[int, Target]]
-    ) -> _JournalledRun:
-        return _JournalledRun(run_id(self._store, name), lock, dict(targets))
 
     def _write_targets(self, run: int, first: int, targets: Sequence[Target]) -> None:
         """Write targets with positions from ``first`` on, and their requests."""
@@ -482,7 +479,7 @@ class ClipMemory(ABC):
     """
 
     def __init__(self, urls: Mapping[str, str]) -> None:
-        self._urls = urls
+        self.urls = urls
         self._indexes: dict[_Database, _ClipIndex] = {}
         self._title_reads: Counter[_Database] = Counter()
         self._keys: dict[TargetId, _Key] = {}
@@ -556,7 +553,7 @@ class ClipMemory(ABC):
         return records
 
     def _key_of(self, target: TargetId) -> _Key:
-        server = self._urls.get(target.server, target.server)
+        server = self.urls.get(target.server, target.server)
         return _Key(server, target.database, target.kind, normal_form(target.name))
 
 
@@ -591,7 +588,7 @@ class LedgerMemory(ClipMemory):
 
     def of_server(self, server: str) -> ServerMemory:
         """Return what is remembered of a server, and what is of none, as a value."""
-        url = self._urls.get(server, server)
+        url = self.urls.get(server, server)
         items = defaultdict[_Key, dict[str, Json]](dict)
         remembered = self._store.read(_RECALL_SERVER, (url,))
         clips = self._store.read(_CLIPS, (url,))
@@ -605,12 +602,12 @@ class LedgerMemory(ClipMemory):
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database that start with ``prefix``."""
         self._store.write(
-            _FORGET_ASSETS, (self._urls.get(server, server), database, len(prefix), prefix)
+            _FORGET_ASSETS, (self.urls.get(server, server), database, len(prefix), prefix)
         )
 
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         """Return database and title of the assets that have a ``pending:…`` item."""
-        rows = self._store.read(_PENDING, (self._urls.get(server, server),))
+        rows = self._store.read(_PENDING, (self.urls.get(server, server),))
         return frozenset((str(database), str(name)) for database, name in rows)
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
@@ -688,7 +685,7 @@ class ServerMemory(ClipMemory):
 
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
         """Return database and title of the assets that have a ``pending:…`` item."""
-        url = self._urls.get(server, server)
+        url = self.urls.get(server, server)
         assets: set[tuple[str, str]] = set()
         for kept in self._kept_clips:
             if kept.key.server == url and any(

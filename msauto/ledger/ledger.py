@@ -48,6 +48,7 @@ class Ledger:
         self._store = store
         self._locks = ledger_locks
         self._now = now
+        self._memory: LedgerMemory | None = None  # which one run uses for the plan and to apply it
         self.decoding = store.decoding
         self.journal = LedgerJournal(store, ledger_locks, now)
 
@@ -106,8 +107,12 @@ class Ledger:
 
         ``for_plan``: with a shared ledger, not each target costs a round trip.
         """
-        kind = PlanMemory if for_plan and not isinstance(self._locks, FileLocks) else LedgerMemory
-        return kind(self._store, self._now, {spec.name: spec.url for spec in specs})
+        urls = {spec.name: spec.url for spec in specs}
+        if for_plan and not isinstance(self._locks, FileLocks):
+            return PlanMemory(self._store, self._now, urls)
+        if self._memory is None or self._memory.urls != urls:
+            self._memory = LedgerMemory(self._store, self._now, urls)
+        return self._memory
 
     def history(self) -> list[RunSummary]:
         """Return all runs, newest first."""
