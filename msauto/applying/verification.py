@@ -77,10 +77,11 @@ def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Gua
     effects = target.effects
     held_by_tasks: Mapping[Thing, Expected] = {}
     if index == 0:
-        held_by_tasks = _held_by_tasks(target)
+        held_by_tasks = predict([target.holding or ()], 1)
     expected = {**held_by_tasks, **predict(effects, index)}
     read = snapshot_with_facts(live, target.depends_on.names)
-    comparison = _compare_all(target, expected, read)
+    depends_on, others = target.depends_on.items(), target.others.items()
+    comparison = compare(expected, others, read, ASPECTS, depends_on)
     changed = _changed_dependencies(target, comparison, _things_of(effects[:index]))
     if changed:
         return Guard(f"{', '.join(map(_in_words, changed))} changed")
@@ -96,15 +97,6 @@ def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Gua
             why = _what_differs(thing, expectation, comparison, secrets)
             return Guard(why, late=expectation.done and verdict == "before")
     return Guard()
-
-
-def _held_by_tasks(target: Target) -> dict[Thing, Expected]:
-    return predict([target.holding or ()], 1)
-
-
-def _compare_all(target: Target, expected: Mapping[Thing, Expected], read: Snapshot) -> Comparison:
-    """Compare what was read with a prediction, and with all that planning saw and looked at beside it."""
-    return compare(expected, target.others.items(), read, ASPECTS, target.depends_on.items())
 
 
 def _things_of(effects: Iterable[Iterable[Effect]]) -> set[Thing]:
@@ -257,13 +249,17 @@ def verify(
     expected = named
     read: Snapshot = {}
     if can_see:
-        expected = {**_held_by_tasks(target), **named}
+        expected = {**predict([target.holding or ()], 1), **named}
         read = snapshot_with_facts(live, target.depends_on.names)
-        comparison = _compare_all(target, expected, read)
+        depends_on, others = target.depends_on.items(), target.others.items()
+        comparison = compare(expected, others, read, ASPECTS, depends_on)
     else:
         comparison = compare(expected, (), read, ASPECTS)
     differing = _differing(expected, comparison)
     differences = [*differing.values()]
+    awaited: dict[Thing, Json] = {}
+    if differing:
+        awaited = _awaited(target, results, differing, comparison)
     beside = _beside(target, comparison, named, read, differences)
     differences += beside.differences
     if where := elsewhere(target, live):
@@ -277,7 +273,7 @@ def verify(
         seen=len(shown),
         unseen=tuple([ASPECTS[thing[0]].name for thing in comparison.unseen if thing in named]),
         notes=tuple(beside.notes),
-        awaited=_awaited(target, results, differing, comparison),
+        awaited=awaited,
     )
 
 
@@ -299,8 +295,6 @@ def _awaited(
     comparison: Comparison,
 ) -> dict[Thing, Json]:
     """Return what accepted requests made, and reading does not show, or shows more than once."""
-    if not differing:
-        return {}
     made = accepted_new(target, results)
     awaited: dict[Thing, Json] = {}
     for thing, difference in differing.items():
@@ -524,19 +518,6 @@ def deletes_asset(target: Target) -> bool:
     return target.request_with(ASSET) is not None
 
 
-def addresses(target: Target, end: int) -> tuple[Address, ...]:
-    """Return where the asset may be once the requests before ``end`` were sent, the likeliest first.
-
-    A deleted one is looked for by its title alone: an open file may answer to its key id for as long as it is open.
-    """
-    if deletes_asset(target):
-        return (target.address_after,)
-    rename = rename_of(target)
-    if rename is None or end <= rename:
-        return (target.address,)
-    return (target.address_after, target.address)
-
-
 async def read_again(
     reader: Reader, shared: SharedReads, target: Target, end: int, things: Iterable[Thing]
 ) -> LiveTarget:
@@ -572,8 +553,14 @@ async def _find(reader: Reader, target: Target, end: int) -> tuple[Address, Asse
 
     A deleted clip is gone if another one has its title.
     """
-    altered, places = frozenset(target.altered), addresses(target, end)
-    deletion = target.request_with(ASSET)
+    altered = frozenset(target.altered)
+    deletion, rename = target.request_with(ASSET), rename_of(target)
+    places: tuple[Address, ...] = (target.address,)
+    if deletion is not None:
+        # By its title alone: an open file may answer to its key id for as long as it is open.
+        places = (target.address_after,)
+    elif rename is not None and rename < end:
+        places = (target.address_after, target.address)  # the likeliest first
     another: Asset | None = None
     for address in places:
         asset = await reader.read_asset(target.database, address)
