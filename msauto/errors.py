@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from msauto import exit_codes
@@ -170,13 +170,38 @@ class InputError(MsautoError):
     """Texts are invalid. ``problems`` holds all, ordered by location; ``place``, ``remedy``: those of the first."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(in_order(problems))
         super().__init__("\n".join(str(problem) for problem in self.problems))
         if self.problems:
             self.place, self.remedy = self.problems[0].place, self.problems[0].remedy
 
     def __str__(self) -> str:
         return self.message
+
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems in order of place, each once; what a file has of another tool once, with all its lines."""
+    first_of_each: dict[object, Problem] = {}
+    for problem in problems:
+        first_of_each.setdefault((problem.place, problem.message), problem)
+    alike: dict[object, list[Problem]] = {}
+    for problem in sorted(first_of_each.values(), key=_by_place):
+        key: object = id(problem)
+        if problem.kind == "not-supported" and problem.place is not None:
+            key = problem.message, problem.place.file
+        alike.setdefault(key, []).append(problem)
+    ordered: list[Problem] = []
+    for first, *others in alike.values():
+        if others:
+            lines = ", ".join([str(other.place.line) for other in others if other.place])
+            word = "lines" if len(others) > 1 else "line"
+            first = replace(first, message=f"{first.message} (also on {word} {lines})")
+        ordered.append(first)
+    return ordered
+
+
+def _by_place(problem: Problem) -> tuple[SourceLocation, str]:
+    return problem.place or SourceLocation(""), problem.message
 
 
 class PlanningError(MsautoError):

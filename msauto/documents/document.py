@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import PurePath
 from typing import Any
@@ -195,60 +194,21 @@ def outside_node(name: str, text: str = "") -> SourceNode:
     return SourceNode(Document(name, lines=(text,)))
 
 
-class Problems:
-    """Collects problems, each once, in order of place.
-
-    A ``with`` block collects those of an :class:`InputError` raised in it, and continues.
-    """
-
-    def __init__(self, *problems: Problem) -> None:
-        self._problems: dict[tuple[SourceLocation | None, str], Problem] = {}
-        if problems:
-            self.add(*problems)
-
-    def add(self, *problems: Problem) -> None:
-        """Add problems."""
-        for problem in problems:
-            self._problems.setdefault((problem.place, problem.message), problem)
+class Problems(list[Problem]):
+    """Problems of one or many texts. A ``with`` block adds those of an :class:`InputError` in it, and continues."""
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if not isinstance(error, InputError):
             return False
-        self.add(*error.problems)
+        self += error.problems
         return True
-
-    def __bool__(self) -> bool:
-        return bool(self._problems)
-
-    def ordered(self) -> list[Problem]:
-        """Return all problems in order of place; what a file has of another tool is named once, with all its lines."""
-        alike: dict[object, list[Problem]] = {}
-        for problem in sorted(self._problems.values(), key=_by_place):
-            key: object = id(problem)
-            if problem.kind == "not-supported" and problem.place is not None:
-                key = problem.message, problem.place.file
-            alike.setdefault(key, []).append(problem)
-        return [_with_lines(*problems) for problems in alike.values()]
 
     def check(self) -> None:
         """Raise all problems, if there are any."""
-        if self._problems:
-            raise InputError(self.ordered())
-
-
-def _with_lines(problem: Problem, *others: Problem) -> Problem:
-    """Return a problem with the lines of the others of its message and file."""
-    if not others:
-        return problem
-    lines = ", ".join([str(other.place.line) for other in others if other.place])
-    word = "lines" if len(others) > 1 else "line"
-    return replace(problem, message=f"{problem.message} (also on {word} {lines})")
-
-
-def _by_place(problem: Problem) -> tuple[SourceLocation, str]:
-    return problem.place or SourceLocation(""), problem.message
+        if self:
+            raise InputError(self)
 
 
 def given_document(data: Any, name: str) -> Document:
@@ -275,7 +235,7 @@ def _copied(value: Any, node: SourceNode, problems: Problems) -> Any:
         case Mapping():
             for name in value:
                 if not isinstance(name, str):
-                    problems.add(
+                    problems.append(
                         node.problem(
                             f"the key {name!r} is not text", "put it in quotes", kind="yaml"
                         )
@@ -287,7 +247,7 @@ def _copied(value: Any, node: SourceNode, problems: Problems) -> Any:
         case list() | tuple():
             return [_copied(item, node.child(index), problems) for index, item in enumerate(value)]
         case int() | float() if not is_bounded(value):
-            problems.add(
+            problems.append(
                 node.problem("the number is out of range", "give a smaller one", kind="wrong-type")
             )
         case None | bool() | int() | float() | MarkedText():
@@ -300,11 +260,11 @@ def _copied(value: Any, node: SourceNode, problems: Problems) -> Any:
             text = _text(value.reveal(), node, problems)
             # The result of a template is checked later.
             if "{{" not in text and not can_redact(text):
-                problems.add(node.problem(*why_too_short(text), kind="secret"))
+                problems.append(node.problem(*why_too_short(text), kind="secret"))
             return MarkedText(text)
         case _:
             why = f"a value of the type {type(value).__name__} is not possible here"
-            problems.add(
+            problems.append(
                 node.problem(
                     why, "use texts, numbers, true and false, lists and mappings", kind="wrong-type"
                 )
@@ -316,7 +276,7 @@ def _text(text: str, node: SourceNode, problems: Problems) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        problems.add(
+        problems.append(
             node.problem(
                 "the text is not valid Unicode", "decode it from its encoding", kind="yaml"
             )

@@ -111,7 +111,7 @@ def open_hosts(options: ResolveOptions, files: Files) -> Hosts:
     with problems:
         inventory = _inventory(options.inventories, options.server_url, files)
     if problems:
-        files.problems.add(*problems.ordered())
+        files.problems.extend(problems)
         files.problems.check()
     hosts = Hosts(inventory, extra, options, files)
     for playbook in options.playbooks:
@@ -153,7 +153,7 @@ def _only_server(hosts: Hosts, server_url: str) -> Hosts:
         known = hosts.url_of(name)
         if known and server_key(known[0]) == server_key(url):
             hosts_of_url.append(name)
-    Problems(*hosts.same_servers(hosts_of_url)).check()
+    Problems(hosts.same_servers(hosts_of_url)).check()
     if hosts_of_url:
         limit = hosts_of_url[0]
         if options.limit is not None:
@@ -447,7 +447,7 @@ def _refuse_servers(beside: VarsFolders) -> None:
                 remedy = (
                     "move it into the inventory, or group_vars or host_vars beside the inventory"
                 )
-                problems.add(variable.node.problem(why, remedy, key=True, kind="host"))
+                problems.append(variable.node.problem(why, remedy, key=True, kind="host"))
     problems.check()
 
 
@@ -501,7 +501,7 @@ def named_servers(
             for name in dict.fromkeys(names):
                 with problems:
                     servers.append(_named_server(name, hosts, folder))
-        problems.add(*hosts.same_servers([server.spec.name for server in servers]))
+        problems.extend(hosts.same_servers([server.spec.name for server in servers]))
         problems.check()
     return tuple(servers)
 
@@ -546,7 +546,7 @@ def _build_server(
     """Return the server of a host; raises :class:`InputError` with all problems of its block."""
     problems = Problems()
     for path, message, remedy in misplaced_secrets(data, _may_hold_secret):
-        problems.add(node.child(*path).problem(message, remedy))
+        problems.append(node.child(*path).problem(message, remedy))
     problems.check()
     args = read_as(ServerArgs, data, node)
     limits = args.model_dump(include=set(_LIMITS), exclude_none=True)

@@ -162,7 +162,7 @@ class Files:
                 _refuse_other_formats(path, content)
             document = self._documents[path] = self.given.get(path) or parse_yaml(content, path)
             self.tracker.add_tagged(document.data)
-            self.problems.add(*document.flaws)
+            self.problems.extend(document.flaws)
         return self._documents[path]
 
     def inputs(self, playbooks: Sequence[str] = ()) -> tuple[InputFile, ...]:

@@ -137,7 +137,7 @@ def _scopes(
         total += len(items)
         if total > MAX_LOOP:
             remedy = "choose the assets with select, or split the list"
-            problems.add(written.problem(f"the loop has more than {MAX_LOOP:,} items", remedy))
+            problems.append(written.problem(f"the loop has more than {MAX_LOOP:,} items", remedy))
             return
         for index, item in enumerate(items):
             end += _ITEM_SECONDS
@@ -170,7 +170,7 @@ def _is_too_slow(loop: SourceNode, end: float, problems: Problems) -> bool:
     if time.thread_time() <= end:
         return False
     why = f"the loop takes more than {_LOOP_SECONDS} seconds"
-    problems.add(loop.problem(why, "loop over less, or simplify the templates of the task"))
+    problems.append(loop.problem(why, "loop over less, or simplify the templates of the task"))
     return True
 
 
@@ -313,7 +313,7 @@ class _HostTask(Struct, frozen=True):
                     why = f"the condition is false: {condition.text}"
                     if args.msg is not None:
                         why = f"{args.msg} ({condition.text})"
-                    problems.add(
+                    problems.append(
                         condition.node.problem(f"assert: {why}", "fix the asset, or the condition")
                     )
         problems.check()
@@ -346,7 +346,7 @@ def _intent(host_task: _HostTask, context: TaskContext) -> model.Intent | None:
     node = host_task.node
     where = host_task.task.where
     problems = Problems()
-    problems.add(*_too_early(host_task))
+    problems.extend(_too_early(host_task))
     with problems:
         args = host_task.arguments()
         evaluate = host_task.evaluator(args)
@@ -376,7 +376,7 @@ def _intent(host_task: _HostTask, context: TaskContext) -> model.Intent | None:
     )
 
 
-def _too_early(host_task: _HostTask) -> tuple[Problem, ...]:
+def _too_early(host_task: _HostTask) -> list[Problem]:
     """Return the problems of what needs the asset before it is known, or where the target has no asset."""
     why = _WITHOUT_ASSET.get(host_task.task.module)
     problems = Problems()
@@ -388,12 +388,12 @@ def _too_early(host_task: _HostTask) -> tuple[Problem, ...]:
                     rendering.refuse_pending(
                         host_task.data[name], place, "the asset is not known yet"
                     )
-        return tuple(problems.ordered())
+        return problems
     for condition in host_task.conditions[:1]:
-        problems.add(condition.node.problem(why, "remove asset from when"))
+        problems.append(condition.node.problem(why, "remove asset from when"))
     with problems:
         rendering.refuse_pending(host_task.data, host_task.node, why)
-    return tuple(problems.ordered())
+    return problems
 
 
 def asset_ref(args: TargetKeys, database: str, where: rendering.Where | None) -> model.Ref:
@@ -487,11 +487,11 @@ def render_task(
         return rendered
     problems = Problems()
     for place in tracker.lost[before:]:
-        problems.add(place.problem(_NO_TEXT, _MAKE_TEXT, kind="secret"))
+        problems.append(place.problem(_NO_TEXT, _MAKE_TEXT, kind="secret"))
     del tracker.lost[before:]
     for path, message, remedy in misplaced_secrets(
         rendered, lambda path: may_be_secret(module, path)
     ):
-        problems.add(node.child(*path).problem(message, remedy, kind="secret"))
+        problems.append(node.child(*path).problem(message, remedy, kind="secret"))
     problems.check()
     return rendered

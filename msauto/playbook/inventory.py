@@ -114,7 +114,7 @@ class _InventoryBuilder:
         with problems:
             read_as(InventoryFile, data, node)
         if document.broken:
-            problems.add(*document.flaws)
+            problems.extend(document.flaws)
         problems.check()
         for name, body in data.items():
             with problems:

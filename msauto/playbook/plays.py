@@ -229,7 +229,7 @@ class Loader:
         tasks += self._tasks(part.child("tasks"), inner)
         for notice in self._notices:
             if notice.text not in self._handler_names:
-                self._problems.add(
+                self._problems.append(
                     unknown_handler(notice.text, notice.node, tuple(self._handler_names))
                 )
         if part.node.path in part.broken:
@@ -361,7 +361,7 @@ class Loader:
         if first.line and first.file == place.file:
             where = f"on line {first.line}"
         why = f"duplicate handler {name!r} (first {where})"
-        self._problems.add(handler.node.child("name").problem(why, "rename one of them"))
+        self._problems.append(handler.node.child("name").problem(why, "rename one of them"))
 
     def _handler(self, handler: _Part, inherited: InheritedKeys) -> Task:
         module = next(name for name in HANDLER_MODULES if name in handler.data)
@@ -401,7 +401,7 @@ class Loader:
         if args is None:
             return
         if not _has_any(task.node, task.node.document.broken):
-            self._problems.add(*check_arguments(args, arguments.node))
+            self._problems.extend(check_arguments(args, arguments.node))
         if not task.is_broken():
             is_templated = has_pending(arguments.data)
             number = next(self._numbers)
@@ -435,10 +435,12 @@ class Loader:
         broken = set(document.broken)
         for path, problem in findings:
             broken.add(path)
-            self._problems.add(problem)
+            self._problems.append(problem)
         for path, text in leaves(data):
             if isinstance(text, MarkedText | MarkedTemplate) and not may_be_tagged(path):
-                self._problems.add(node.child(*path).problem(NOT_ALLOWED, ALLOWED, kind="secret"))
+                self._problems.append(
+                    node.child(*path).problem(NOT_ALLOWED, ALLOWED, kind="secret")
+                )
             if isinstance(text, UnrenderedTemplate):
                 with self._problems:
                     check_template(text, node.child(*path))
@@ -502,7 +504,7 @@ class Loader:
             if name in places:
                 why = f"the variable {name!r} is already that of a loop ({places[name].place})"
                 remedy = "name one of the two: loop_control: {loop_var: NAME}"
-                self._problems.add(node.problem(why, remedy, kind="variable"))
+                self._problems.append(node.problem(why, remedy, kind="variable"))
             places[name] = node
 
 

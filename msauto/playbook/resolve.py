@@ -59,7 +59,7 @@ def outline(options: ResolveOptions) -> list[PlayOutline]:
     with files.tracker.secrets.redacted_errors():
         hosts = open_hosts(options, files)
         plays = _load(options, files)
-        files.problems.add(*tag_problems(options, plays))
+        files.problems.extend(tag_problems(options, plays))
         files.problems.check()
         run = _Resolver(hosts, check_only=True, limit=hosts.limit())
         outlines: list[PlayOutline] = []
@@ -96,11 +96,11 @@ def resolve_plays(
     for play in plays:
         run.play(play)
     hosts_in_order = list(hosts.inventory.hosts)
-    problems.add(*hosts.same_servers(name for name in hosts_in_order if name in run.played_on))
+    problems.extend(hosts.same_servers(name for name in hosts_in_order if name in run.played_on))
     if plays and not check_only:  # no plays are an error of their own
         if options.limit is not None and run.limit and not run.played_on:
-            problems.add(_unused_limit(options))
-        problems.add(*tag_problems(options, plays))
+            problems.append(_unused_limit(options))
+        problems.extend(tag_problems(options, plays))
     hosts_with_work = [name for name in hosts_in_order if name in run.intents]
     warnings = tuple(dict.fromkeys(hosts.warnings))
     if options.transport is None and not check_only:
@@ -273,7 +273,7 @@ class _Resolver(Struct):
             if max_fail is not None and max_fail > 100:
                 why = "max_fail_percentage must be at most 100"
                 place = node.child("max_fail_percentage")
-                self.problems.add(place.problem(why, "use a value from 0 to 100"))
+                self.problems.append(place.problem(why, "use a value from 0 to 100"))
             batch = Batch(name, tuple(hosts), max_fail, bool(keys.any_errors_fatal))
             return self.batches.add(batch, self._sizes(keys.serial, node.child("serial")))
         return dict.fromkeys(hosts, 0)

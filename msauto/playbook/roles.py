@@ -70,5 +70,5 @@ def role_variables(folder: str, playbook: str, node: SourceNode, files: Files) -
             remedy = "list these roles before it under roles: of the play, or use import_role in its tasks/main.yml"
             why = "dependencies of roles are not supported"
             meta = SourceNode(document, ("dependencies",))
-            files.problems.add(meta.problem(why, remedy, key=True, kind="not-supported"))
+            files.problems.append(meta.problem(why, remedy, key=True, kind="not-supported"))
     return variables

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from msauto.aspects import contradictions
 from msauto.documents.document import Document, Problems, SourceNode
 from msauto.documents.value_types import is_template
-from msauto.errors import Problem, SourceLocation, did_you_mean
+from msauto.errors import Problem, SourceLocation, did_you_mean, in_order
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode
@@ -62,11 +62,11 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
         document = files.flawed(path)
         if not isinstance(document.data, dict | None):
             why = "this is neither plays nor variables"
-            files.problems.add(SourceNode(document).problem(why, _WHAT_IT_READS, kind="wrong-type"))
-    problems = _hosts_in_one(_ansible_in_one(files.problems.ordered(), files))
-    return [
-        files.tracker.secrets.redact_problem(problem) for problem in Problems(*problems).ordered()
-    ]
+            files.problems.append(
+                SourceNode(document).problem(why, _WHAT_IT_READS, kind="wrong-type")
+            )
+    problems = _hosts_in_one(_ansible_in_one(in_order(files.problems), files))
+    return [files.tracker.secrets.redact_problem(problem) for problem in in_order(problems)]
 
 
 def _check_lone_tasks(
@@ -78,7 +78,7 @@ def _check_lone_tasks(
         Loader(files).task_file(path)
     if alone and by_kind["playbook"]:
         remedy = "let a play import them: import_tasks: FILE"
-        files.problems.add(_about("no playbook imports these tasks:", alone, remedy))
+        files.problems.append(_about("no playbook imports these tasks:", alone, remedy))
 
 
 def _report_foreign(paths: Sequence[str], options: ResolveOptions, files: Files) -> None:
@@ -86,14 +86,14 @@ def _report_foreign(paths: Sequence[str], options: ResolveOptions, files: Files)
     named: set[Path] = set()
     for command in options.secrets.declared.values():
         named.update(Path(command.folder, word).absolute() for word in command.words)
-    for problem in files.problems.ordered():
+    for problem in in_order(files.problems):
         if problem.place:
             named.add(Path(problem.place.file).absolute())
     unread = [path for path in paths if Path(path).absolute() not in named]
     if unread:
         remedy = "write inventories as YAML, name encrypted files in a command of [secrets] in msauto.toml;"
         remedy += " leave the rest to the programs that read it"
-        files.problems.add(_about("msauto does not read:", unread, remedy))
+        files.problems.append(_about("msauto does not read:", unread, remedy))
 
 
 def _check_batch(document: Document, problems: Problems) -> None:
@@ -192,11 +192,11 @@ def _check_playbooks(
         plays = loader.playbook(path)
         all_plays += plays
         loaded |= loader.loaded
-        files.problems.add(*_never_notified(plays))
+        files.problems.extend(_never_notified(plays))
         if hosts is not None:
             _check_together(resolve_plays(plays, hosts, check_only=True).work, files)
     if all_plays:
-        files.problems.add(*tag_problems(options, all_plays))
+        files.problems.extend(tag_problems(options, all_plays))
     return loaded
 
 
@@ -219,9 +219,9 @@ def _checked_hosts(
         for name in names:
             with problems:
                 hosts.check_server(name)
-        problems.add(*hosts.sent_openly(names))
+        problems.extend(hosts.sent_openly(names))
         if not by_kind["playbook"]:
-            problems.add(*hosts.same_servers(names))
+            problems.extend(hosts.same_servers(names))
         return hosts
     return None
 
@@ -232,7 +232,7 @@ def _check_together(work: Sequence[model.ServerIntents], files: Files) -> None:
         place = problem.place
         if place is not None and place.line:
             problem = replace(problem, excerpt=files.flawed(place.file).excerpt(place))
-        files.problems.add(problem)
+        files.problems.append(problem)
 
 
 def _walked(paths: Sequence[str], files: Files, foreign: list[str]) -> Iterator[str]:
@@ -246,7 +246,7 @@ def _walked(paths: Sequence[str], files: Files, foreign: list[str]) -> Iterator[
             missing = Problem(
                 "file or folder not found", SourceLocation(path), how_to_find(path), kind="file"
             )
-            files.problems.add(missing)
+            files.problems.append(missing)
 
 
 def _walked_folder(folder: Path, files: Files, foreign: list[str]) -> Iterator[str]:

@@ -115,7 +115,7 @@ def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
             check_name(name, node.child(name))
     for path, value in leaves(data):
         if str(value).startswith("ENC[AES256_GCM,"):
-            problems.add(
+            problems.append(
                 node.child(*path).problem("the value is encrypted with SOPS", _SOPS, kind="secret")
             )
     problems.check()

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import SchemaError
 
-from msauto.documents.document import Path, Problems, SourceNode
+from msauto.documents.document import Path, SourceNode
 from msauto.documents.key_rules import BrokenRule
 from msauto.documents.scalars import BOOLEAN_WORDS, JOINED
 from msauto.documents.strict_model import Model, ValidationRecord, fields_of
@@ -30,7 +30,7 @@ def read_as(model: type[M], data: Any, node: SourceNode) -> M:
     """Return the data as a model; raises :class:`InputError` with all that is wrong."""
     valid, findings, _ = validate_data(model, data, node)
     if valid is None:
-        raise InputError(Problems(*[problem for _, problem in findings]).ordered())
+        raise InputError([problem for _, problem in findings])
     return valid
 
 

@@ -77,7 +77,7 @@ def _render(
         for index, value in enumerate(items):
             if value is OMIT:
                 why = "omit removes keys, not items of a list"
-                problems.add(
+                problems.append(
                     root.child(*path, index).problem(why, "filter the list", kind="template")
                 )
         return items
@@ -87,7 +87,7 @@ def _render(
     try:
         return _engine().render_text(data, names, node)
     except InputError as error:
-        problems.add(*error.problems)
+        problems.extend(error.problems)
     except UsesAssetError:
         if not keep:
             raise
@@ -106,7 +106,7 @@ def shown(data: Any, node: SourceNode) -> Any:
     problems = Problems()
     for path, _ in secrets:
         remedy = "write the value directly, or use another variable"
-        problems.add(node.child(*path).problem(NOT_ALLOWED, remedy, kind="secret"))
+        problems.append(node.child(*path).problem(NOT_ALLOWED, remedy, kind="secret"))
     problems.check()
     return data
 
@@ -158,7 +158,7 @@ def refuse_pending(data: Any, node: SourceNode, why: str) -> None:
     message = f"asset cannot be used here: {why}"
     problems = Problems()
     for path, _ in leaves(data, UnrenderedTemplate):
-        problems.add(node.child(*path).problem(message, "use a variable", kind="template"))
+        problems.append(node.child(*path).problem(message, "use a variable", kind="template"))
     problems.check()
 
 

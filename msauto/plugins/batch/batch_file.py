@@ -24,7 +24,7 @@ from msauto.documents.document import Path as DocumentPath
 from msauto.documents.document import Problems, SourceNode
 from msauto.documents.value_types import as_list
 from msauto.documents.writer import flow
-from msauto.errors import InputError, MsautoError, Problem, nearest
+from msauto.errors import InputError, MsautoError, Problem, in_order, nearest
 from msauto.file_access import REPORT, WriteAccess, find_repository
 from msauto.planning.saved_plan import plan_from_json
 from msauto.playbook.change_windows import DAYS, DatedFreeze, Window, freezes_between
@@ -165,7 +165,7 @@ def read_batch(path: str) -> ReadBatch:
     check_kind(node.document, "batch")
     data = mapping(node.document.data)
     args, findings, _ = validate_data(BatchFileArgs, node.document.data, node)
-    problems.add(*[problem for _, problem in findings])
+    problems.extend([problem for _, problem in findings])
     wrong = [found for found, _ in findings]
     defaults = _without(wrong, DefaultArgs, data.get("defaults"), node.child("defaults"))
     jobs: list[Job] = []
@@ -175,7 +175,7 @@ def read_batch(path: str) -> ReadBatch:
         own = _without(wrong, JobArgs, keys, place)
         if own is not None and defaults is not None:
             job = _job(name, own, defaults, place)
-            problems.add(*_job_problems(job, names))
+            problems.extend(_job_problems(job, names))
             with problems:
                 read_variables(job.args.extra_vars, Level.EXTRA, job.place_of("extra_vars"))
             jobs.append(job)
@@ -183,7 +183,7 @@ def read_batch(path: str) -> ReadBatch:
     batch = None
     if args is not None:
         batch = _batch_of(args, node, tuple(jobs))
-        problems.add(*_schedule_problems(batch.schedule, batch.window, node))
+        problems.extend(_schedule_problems(batch.schedule, batch.window, node))
     return ReadBatch(node, problems, tuple(jobs), batch)
 
 
@@ -283,17 +283,17 @@ def check_batch(
                 tell=tell_nothing,
             )
             settings[inputs.settings.file] = inputs.settings
-            problems.add(*_input_problems(job, structs.replace(inputs.resolving, env=env)))
+            problems.extend(_input_problems(job, structs.replace(inputs.resolving, env=env)))
     if batch is None:
-        return problems.ordered()
-    problems.add(*_clock_problems(batch, now))
+        return in_order(problems)
+    problems.extend(_clock_problems(batch, now))
     for of_jobs in settings.values():
-        problems.add(*_freeze_problems(batch, of_jobs, now))
+        problems.extend(_freeze_problems(batch, of_jobs, now))
     with problems:
         state = state_folder(state_dir, load_settings(None, Path(batch.file).parent).state_dir)
-        problems.add(*_folder_problems(state, batch.node, "the state directory"))
-    problems.add(*_output_problems(batch))
-    return problems.ordered()
+        problems.extend(_folder_problems(state, batch.node, "the state directory"))
+    problems.extend(_output_problems(batch))
+    return in_order(problems)
 
 
 # Jobs -------------------------------------------------------------------------------------------------------------

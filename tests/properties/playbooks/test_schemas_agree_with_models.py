@@ -20,7 +20,7 @@ import yaml
 from msauto.documents.document import SourceNode
 from msauto.documents.loader import load_yaml
 from msauto.documents.value_types import mark
-from msauto.errors import InputError
+from msauto.errors import InputError, in_order
 from msauto.playbook.input_files import Files
 from msauto.playbook.plays import Loader
 from msauto.playbook.reference import TOPICS, module
@@ -140,7 +140,7 @@ def all_changes(data: Any) -> Iterator[Any]:
 def verdict_on_playbook(text: str) -> list[str]:
     files = _Memory(text)
     Loader(files).playbook("p.yml")
-    messages = [problem.message for problem in files.problems.ordered()]
+    messages = [problem.message for problem in in_order(files.problems)]
     return [
         each for each in messages if not re.match("role '.+' not found", each)
     ]  # the folder of a role
