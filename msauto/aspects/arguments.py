@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, Protocol, TypeVar
 from msgspec import UNSET, Struct, UnsetType, field
 from pydantic import TypeAdapter, ValidationError, create_model
 
-from msauto.documents.document import SourceNode
+from msauto.documents.document import SourceNode, UnrenderedTemplate
 from msauto.documents.strict_model import Model, key
 from msauto.documents.value_types import (
     TEMPLATED,
@@ -18,7 +18,6 @@ from msauto.documents.value_types import (
     Pos,
     Rating,
     Text,
-    UnrenderedTemplate,
 )
 from msauto.documents.writer import CommentedValue
 from msauto.errors import Problem

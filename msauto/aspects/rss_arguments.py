@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Final, Literal
 
 from msauto.aspects.arguments import duplicates, known_items
 from msauto.documents import key_rules as rule
-from msauto.documents.document import SourceNode
+from msauto.documents.document import SourceNode, UnrenderedTemplate
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import Name, OneName, Opt, Text, UnrenderedTemplate, Value
+from msauto.documents.value_types import Name, OneName, Opt, Text, Value
 from msauto.errors import Problem
 from msauto.model.requests import bad_character, default_file, file_key
 from msauto.primitives.feed_times import parse_feed_time

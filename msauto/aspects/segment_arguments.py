@@ -10,9 +10,9 @@ from msauto.aspects.comparison import Attributes, Item, text_of
 from msauto.aspects.list_aspect import ListAspect, unread_items
 from msauto.aspects.merging import Merging, exactly_of
 from msauto.documents import key_rules as rule
-from msauto.documents.document import SourceNode
+from msauto.documents.document import SourceNode, UnrenderedTemplate
 from msauto.documents.strict_model import Model, key, need
-from msauto.documents.value_types import Identifier, Opt, Pos, Text, UnrenderedTemplate, Value
+from msauto.documents.value_types import Identifier, Opt, Pos, Text, Value
 from msauto.documents.writer import FlowStyle
 from msauto.errors import Problem
 from msauto.model.desired import ABSENT, Absent, DesiredList, Position, Sourced

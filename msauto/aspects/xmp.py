@@ -14,8 +14,8 @@ from msauto.aspects.comparison import same_list, texts
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import Phase, PlanContext, refuse
 from msauto.documents import value_types
-from msauto.documents.document import SourceNode
-from msauto.documents.value_types import NsName, Texts, UnrenderedTemplate, as_list
+from msauto.documents.document import SourceNode, UnrenderedTemplate
+from msauto.documents.value_types import NsName, Texts, as_list
 from msauto.documents.writer import CommentedValue, FlowStyle
 from msauto.errors import Problem
 from msauto.model import requests

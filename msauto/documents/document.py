@@ -1,4 +1,4 @@
-"""Documents: plain data with places, also data that a program gives; and problems with the line and a caret."""
+"""Documents: plain data with places and templates, also of a program; and problems with the line and a caret."""
 
 from __future__ import annotations
 
@@ -26,8 +26,34 @@ _WIDTH = 160
 _STARS = "***"
 
 
+class UnrenderedTemplate(str):
+    """The text of a template that is not rendered yet. Rendered text with braces is a plain ``str``."""
+
+    __slots__ = ()
+
+
+class MarkedTemplate(UnrenderedTemplate):
+    """A template whose result is tagged as secret."""
+
+    __slots__ = ()
+
+
+def is_template(text: str) -> bool:
+    """Return whether a text of a playbook is a template."""
+    return "{{" in text or "{%" in text
+
+
+def as_written(text: str) -> str:
+    """Return a text of a file as what it is: a template, or the text itself."""
+    if not is_template(text):
+        return text
+    if isinstance(text, MarkedText):
+        return MarkedTemplate(text)
+    return UnrenderedTemplate(text)
+
+
 class Document(Struct, frozen=True):
-    """A text and its plain data (dict, list, str, int, float, bool, None).
+    """A text and its plain data (dict, list, str, int, float, bool, None), in which templates are marked.
 
     ``places`` are the lines and columns of values, ``key_places`` those of their keys. ``hidden`` ranges are secrets,
     shown as ``***``. ``flaws`` are problems of the text itself, which are reported with all others. ``broken`` are the
@@ -52,7 +78,11 @@ class Document(Struct, frozen=True):
     def place(self, path: Path = ()) -> SourceLocation:
         """Return the place of a value, or of the nearest value around it that has one."""
         if self.is_data:
-            return SourceLocation(self.file + "".join(map(_show_part, path)))
+            shown = self.file
+            for part in path:
+                is_name = isinstance(part, str) and part.replace("-", "_").isidentifier()
+                shown += f".{part}" if is_name else f"[{part!r}]"
+            return SourceLocation(shown)
         while path and path not in self.places:
             path = path[:-1]
         return SourceLocation(self.file, *self.places.get(path, ()))
@@ -116,14 +146,6 @@ def shallow(value: Any) -> Any:
     if level:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     return value
-
-
-def _show_part(part: str | int) -> str:
-    """Return one part of the path to a value in data: ``[0]``, ``.title`` or ``['dc:title']``."""
-    plain = isinstance(part, str) and part.replace("-", "_").isidentifier()
-    if plain:
-        return f".{part}"
-    return f"[{part!r}]"
 
 
 class SourceNode(Struct, frozen=True):
@@ -221,64 +243,56 @@ def given_document(data: Any, name: str) -> Document:
     'plays[0].tasks[0]'
     """
     problems = Problems()
-    copied = _copied(data, SourceNode(Document(name, is_data=True)), problems)
+    document = Document(name, is_data=True)
+    copied = _copied(data, document, (), problems)
     problems.check()
     return Document(name, copied, is_data=True)
 
 
-def _copied(value: Any, node: SourceNode, problems: Problems) -> Any:
-    if len(node.path) > MAX_DEPTH:
-        raise node.error(
-            f"nested deeper than {MAX_DEPTH} levels", "remove what contains itself", kind="yaml"
-        )
+def _copied(value: Any, document: Document, path: Path, problems: Problems) -> Any:
+    """Return a copy of a value; what is wrong with it is a problem at its path."""
+    node = SourceNode(document, path)
+    if len(path) > MAX_DEPTH:
+        why = f"nested deeper than {MAX_DEPTH} levels"
+        raise node.error(why, "remove what contains itself", kind="yaml")
     match value:
         case Mapping():
-            for name in value:
+            copied: dict[Any, Any] = {}
+            for name, inner in value.items():
                 if not isinstance(name, str):
-                    problems.append(
-                        node.problem(
-                            f"the key {name!r} is not text", "put it in quotes", kind="yaml"
-                        )
-                    )
-            return {
-                name: _copied(inner, node.child(str(name)), problems)
-                for name, inner in value.items()
-            }
+                    why = f"the key {name!r} is not text"
+                    problems.append(node.problem(why, "put it in quotes", kind="yaml"))
+                copied[name] = _copied(inner, document, (*path, str(name)), problems)
+            return copied
         case list() | tuple():
-            return [_copied(item, node.child(index), problems) for index, item in enumerate(value)]
-        case int() | float() if not is_bounded(value):
-            problems.append(
-                node.problem("the number is out of range", "give a smaller one", kind="wrong-type")
-            )
-        case None | bool() | int() | float() | MarkedText():
+            return [
+                _copied(item, document, (*path, index), problems)
+                for index, item in enumerate(value)
+            ]
+        case None | bool():
             return value
-        case str() | PurePath():
-            return _text(str(value), node, problems)
+        case int() | float():
+            if not is_bounded(value):
+                why = "the number is out of range"
+                problems.append(node.problem(why, "give a smaller one", kind="wrong-type"))
+            return value
         case date():
             return value.isoformat()
+        case str() | PurePath():
+            text = str(value)
         case Secret():
-            text = _text(value.reveal(), node, problems)
+            text = MarkedText(value.reveal())
             # The result of a template is checked later.
             if "{{" not in text and not can_redact(text):
                 problems.append(node.problem(*why_too_short(text), kind="secret"))
-            return MarkedText(text)
         case _:
             why = f"a value of the type {type(value).__name__} is not possible here"
-            problems.append(
-                node.problem(
-                    why, "use texts, numbers, true and false, lists and mappings", kind="wrong-type"
-                )
-            )
-    return None
-
-
-def _text(text: str, node: SourceNode, problems: Problems) -> str:
+            remedy = "use texts, numbers, true and false, lists and mappings"
+            problems.append(node.problem(why, remedy, kind="wrong-type"))
+            return None
     try:
         text.encode()
     except UnicodeEncodeError:
-        problems.append(
-            node.problem(
-                "the text is not valid Unicode", "decode it from its encoding", kind="yaml"
-            )
-        )
-    return str(text)
+        remedy = "decode it from its encoding"
+        problems.append(node.problem("the text is not valid Unicode", remedy, kind="yaml"))
+    return as_written(text)

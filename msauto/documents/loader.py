@@ -17,7 +17,15 @@ from typing import Any, Final
 import yaml
 from msgspec import Struct, structs
 
-from msauto.documents.document import MAX_DEPTH, Document, Hidden, Path, outside_node
+from msauto.documents.document import (
+    MAX_DEPTH,
+    Document,
+    Hidden,
+    MarkedTemplate,
+    Path,
+    as_written,
+    outside_node,
+)
 from msauto.documents.scalars import JOINED, resolve_scalar
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.primitives.decimals import show_cut
@@ -108,8 +116,8 @@ def plain(value: Any, *, keep_secrets: bool = False) -> Any:
         return {plain(key): plain(inner, keep_secrets=keep_secrets) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item, keep_secrets=keep_secrets) for item in value]
-    if keep_secrets and isinstance(value, MarkedText):
-        return value
+    if keep_secrets and isinstance(value, MarkedText | MarkedTemplate):
+        return MarkedText(value)
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
             return kind(value)
@@ -294,7 +302,7 @@ class _EventReader:
         if data.keys() != {"name"} or not isinstance(data["name"], str):
             why = f"{TAG} marks a text, or names a secret: {TAG} {{name: NAME}}"
             raise self._error(why, _EACH_TEXT, event)
-        return MarkedText(f"{NAMED}{data['name']!r}) }}}}")
+        return MarkedTemplate(f"{NAMED}{data['name']!r}) }}}}")
 
     def _mapping(
         self,
@@ -407,15 +415,16 @@ class _EventReader:
             # The result of a template is checked later.
             if "{{" not in text and not can_redact(text):
                 self._flaw(*why_too_short(text), event, "secret")
-            return MarkedText(text)
+            return as_written(MarkedText(text))
         if event.style or tag is not None:
-            return text
+            return as_written(text)
         try:
-            return resolve_scalar(text)
+            value = resolve_scalar(text)
         except ValueError:
             self._flaw(f"{show_cut(text)}, which is not a number in range", _NUMBERS, event)
             self.broken[way] = None
             return 0
+        return as_written(value) if isinstance(value, str) else value
 
     def _hide(self, event: Any, text: str) -> None:
         last, right = _end(event)

@@ -1,6 +1,6 @@
 """The types of values in playbooks, inventories and settings, as pydantic types with messages of our own.
 
-A value may be a template: :class:`UnrenderedTemplate` passes wherever :data:`Value` or :data:`Opt` allows it.
+A value may be a template: ``UnrenderedTemplate`` passes wherever :data:`Value` or :data:`Opt` allows it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Discriminator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from msauto.documents.document import MarkedTemplate, UnrenderedTemplate, is_template
 from msauto.documents.scalars import WrittenFloat, WrittenInt
 from msauto.errors import ProblemKind
 from msauto.model.fields import unreportable
@@ -24,36 +25,6 @@ from msauto.primitives.iso_times import parse_date, parse_datetime
 from msauto.secrets.sources import MarkedText, leaves
 
 T = TypeVar("T")
-
-
-class UnrenderedTemplate(str):
-    """The text of a template that is not rendered yet. Rendered text with braces is a plain ``str``."""
-
-    __slots__ = ()
-
-
-class MarkedTemplate(UnrenderedTemplate):
-    """A template whose result is tagged as secret."""
-
-    __slots__ = ()
-
-
-def is_template(text: str) -> bool:
-    """Return whether a text of a playbook is a template."""
-    return "{{" in text or "{%" in text
-
-
-def mark(data: Any) -> Any:
-    """Return plain data in which each template is an :class:`UnrenderedTemplate`."""
-    if isinstance(data, dict):
-        return {key: mark(value) for key, value in data.items()}
-    if isinstance(data, list):
-        return [mark(value) for value in data]
-    if not isinstance(data, str) or not is_template(data):
-        return data
-    if isinstance(data, MarkedText | MarkedTemplate):
-        return MarkedTemplate(data)
-    return UnrenderedTemplate(data)
 
 
 def is_marked(value: Any) -> bool:

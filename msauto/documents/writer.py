@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from msauto.documents.document import MarkedTemplate, is_template
 from msauto.documents.scalars import resolve_scalar
-from msauto.documents.value_types import is_template
 from msauto.secrets.sources import TAG, MarkedText
 
 WIDTH = 110
@@ -80,7 +80,7 @@ def flow(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(flow, value))}]"
     text = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, MarkedText):
+    if isinstance(value, MarkedText | MarkedTemplate):
         return f"{TAG} {text}"
     return text
 

@@ -15,9 +15,15 @@ from urllib.parse import urlsplit
 
 from msgspec import UNSET, Struct, UnsetType, field, structs
 
-from msauto.documents.document import Document, MergedNode, Problems, SourceNode, outside_node
+from msauto.documents.document import (
+    Document,
+    MergedNode,
+    Problems,
+    SourceNode,
+    UnrenderedTemplate,
+    outside_node,
+)
 from msauto.documents.strict_model import Model
-from msauto.documents.value_types import UnrenderedTemplate
 from msauto.errors import InputError, MsautoError, Problem, SourceLocation
 from msauto.file_access import WriteAccess, leads_out, repository_of
 from msauto.model.desired import OutsidePolicy

@@ -13,9 +13,9 @@ from msgspec import Struct, field, structs
 from msauto.aspects import CHECKED_FOR_SERVER
 from msauto.aspects.arguments import TaskArguments
 from msauto.aspects.rss_arguments import RssArgs
-from msauto.documents.document import Problems, SourceNode, SourceText
+from msauto.documents.document import Problems, SourceNode, SourceText, UnrenderedTemplate
 from msauto.documents.strict_model import Model
-from msauto.documents.value_types import UnrenderedTemplate, as_list, has_pending
+from msauto.documents.value_types import as_list, has_pending
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model import desired as model
 from msauto.model.facts import Facts

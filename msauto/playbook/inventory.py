@@ -13,7 +13,6 @@ from typing import Any
 from msgspec import Struct, field
 
 from msauto.documents.document import Document, Problems, SourceNode
-from msauto.documents.value_types import mark
 from msauto.errors import nearest
 from msauto.playbook.file_kinds import VARS_FOLDERS, check_kind
 from msauto.playbook.input_files import Files
@@ -108,7 +107,7 @@ class _InventoryBuilder:
     def add(self, document: Document) -> None:
         """Read one file. Of its flaws, only those that leave a value unknown are raised."""
         node = SourceNode(document)
-        data = {} if document.data is None else mark(document.data)
+        data = {} if document.data is None else document.data
         check_kind(document, "inventory")
         problems = Problems()
         with problems:

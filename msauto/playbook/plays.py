@@ -10,10 +10,16 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
-from msauto.documents.document import Document, SourceNode, SourceText
+from msauto.documents.document import (
+    Document,
+    MarkedTemplate,
+    SourceNode,
+    SourceText,
+    UnrenderedTemplate,
+)
 from msauto.documents.document import Path as DataPath
 from msauto.documents.strict_model import Model
-from msauto.documents.value_types import MarkedTemplate, UnrenderedTemplate, has_pending, mark
+from msauto.documents.value_types import has_pending
 from msauto.errors import InputError, Problem, nearest
 from msauto.model.desired import OutsidePolicy
 from msauto.playbook.file_kinds import FileKind, check_kind
@@ -527,7 +533,7 @@ def _entries(node: SourceNode, model: type[Playbook | TaskFile | HandlerFile]) -
         content = "is empty" if data is None else "is not a list"
         why = f"{what}; this file {content}"
         raise node.error(why, "start each item with a dash: - name:", kind="wrong-type")
-    return [mark(entry) for entry in data]
+    return data
 
 
 def _tags_of(part: _Part) -> frozenset[str]:

@@ -13,8 +13,7 @@ from typing import get_args
 from msgspec import Struct, structs
 
 from msauto.aspects import contradictions
-from msauto.documents.document import Document, Problems, SourceNode
-from msauto.documents.value_types import is_template
+from msauto.documents.document import Document, Problems, SourceNode, is_template
 from msauto.errors import Problem, SourceLocation, did_you_mean, in_order
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError

@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from msauto.documents.document import Document, Problems, SourceNode
-from msauto.documents.value_types import is_marked, mark
+from msauto.documents.document import Document, Problems, SourceNode, as_written
+from msauto.documents.value_types import is_marked
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.names import AssetView, EnvView, NoText, mark_text
@@ -119,7 +119,7 @@ def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
                 node.child(*path).problem("the value is encrypted with SOPS", _SOPS, kind="secret")
             )
     problems.check()
-    return [Variable(name, mark(value), level, node.child(name)) for name, value in data.items()]
+    return [Variable(name, value, level, node.child(name)) for name, value in data.items()]
 
 
 def check_name(name: str, node: SourceNode) -> None:
@@ -344,8 +344,9 @@ def _read(text: str, files: Files) -> list[Variable]:
         # As in Ansible, values are text, and quotes may contain spaces.
         for name, value in _PAIR.findall(text):
             is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
-            data[name] = value[1:-1] if is_quoted else value
-            if data[name].startswith(TAG):
+            text = value[1:-1] if is_quoted else value
+            data[name] = as_written(text)
+            if text.startswith(TAG):
                 why = f"the value of {name} is text here, so {TAG} would be part of it, and shown"
                 raise node.error(
                     why, f"-e @FILE, with a line `{name}: {TAG} ...` in the file", kind="secret"

@@ -16,6 +16,7 @@ from msauto.aspects.rss_arguments import RssArgs
 from msauto.aspects.xmp_batch import XmpBatchArgs
 from msauto.documents import key_rules as rule
 from msauto.documents import value_types as types
+from msauto.documents.document import UnrenderedTemplate
 from msauto.documents.strict_model import VARIABLES, DocumentModel, Model, key, need
 from msauto.documents.value_types import (
     Count,
@@ -449,7 +450,7 @@ class HandlerArgs(_TaskKeys):
 
     @model_validator(mode="after")
     def _plain_name(self) -> Self:
-        if isinstance(self.name, types.UnrenderedTemplate):
+        if isinstance(self.name, UnrenderedTemplate):
             raise types.invalid(
                 "the name of a handler cannot be a template", "write the name directly", key="name"
             )

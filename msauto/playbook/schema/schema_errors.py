@@ -10,11 +10,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import SchemaError
 
-from msauto.documents.document import Path, SourceNode
+from msauto.documents.document import Path, SourceNode, UnrenderedTemplate
 from msauto.documents.key_rules import BrokenRule
 from msauto.documents.scalars import BOOLEAN_WORDS, JOINED
 from msauto.documents.strict_model import Model, ValidationRecord, fields_of
-from msauto.documents.value_types import as_list, is_template, kind_of, shown_value
+from msauto.documents.value_types import as_list, kind_of, shown_value
 from msauto.documents.writer import FlowStyle, yaml_lines
 from msauto.errors import InputError, Problem, ProblemKind, did_you_mean, nearest
 from msauto.secrets.sources import holds_secret
@@ -145,7 +145,7 @@ def _is_written_as_template(node: SourceNode) -> bool:
         if not _leads_on(written, part):
             return False
         written = written[part]
-    return isinstance(written, str) and is_template(written)
+    return isinstance(written, UnrenderedTemplate)
 
 
 def _leads_on(value: Any, part: str | int) -> bool:

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from jinja2 import TemplateError, TemplateSyntaxError, Undefined, meta, nodes
 
-from msauto.documents.document import SourceNode
-from msauto.documents.value_types import MarkedTemplate
+from msauto.documents.document import MarkedTemplate, SourceNode
 from msauto.errors import InputError, RefusedError, did_you_mean
 from msauto.model.facts import Need, NoAssetError, kind_of_fact
 from msauto.playbook.templates import sandbox

@@ -12,7 +12,7 @@ from jinja2.runtime import Context
 from msauto import sockets
 from msauto.codec import parse_json
 from msauto.documents.csv_cells import as_written
-from msauto.documents.document import shallow
+from msauto.documents.document import MarkedTemplate, shallow
 from msauto.documents.loader import load_yaml, plain
 from msauto.documents.text_files import (
     TextFileError,
@@ -25,7 +25,7 @@ from msauto.errors import InputError, nearest
 from msauto.playbook.input_files import LookupContext
 from msauto.playbook.templates.filters import LOOKUPS, template_lookup
 from msauto.playbook.templates.names import TemplateFunctionError
-from msauto.secrets.sources import NAMED, secret_paths
+from msauto.secrets.sources import NAMED, leaves
 
 _REQUIRED = object()
 
@@ -184,8 +184,9 @@ def lookup_yaml(context: LookupContext, name: str) -> Any:
         problem = error.problems[0]
         remedy = problem.remedy or "correct the file"
         raise TemplateFunctionError(f"{problem.place}: {problem.message}", remedy) from error
-    if any(text.startswith(NAMED) for _, text in secret_paths(data)):
+    if any(text.startswith(NAMED) for _, text in leaves(data, MarkedTemplate)):
         why = f"the file {name!r} names a secret, and what a lookup reads is not evaluated"
         raise TemplateFunctionError(why, "read it as variables: vars_files", kind="secret")
-    context.files.tracker.add_tagged(data, templates=True)  # the result of a lookup is not rendered
-    return plain(data, keep_secrets=True)
+    values = plain(data, keep_secrets=True)  # the result of a lookup is not rendered
+    context.files.tracker.add_tagged(values)
+    return values

@@ -58,11 +58,10 @@ class SecretTracker:
         self.secrets.add(text)
         return MarkedText(text)
 
-    def add_tagged(self, data: Any, *, templates: bool = False) -> None:
-        """Add the texts of a file that are tagged as secret; ``templates``: also templates, which are not rendered."""
+    def add_tagged(self, data: Any) -> None:
+        """Add the texts of a file that are tagged as secret; what a template makes is added when it is rendered."""
         for _, text in secret_paths(data):
-            if templates or ("{{" not in text and "{%" not in text):
-                self.secrets.add(text)
+            self.secrets.add(text)
 
     def marked(self, value: Any, node: SourceNode) -> Any:
         """Return the result of a template that touched a secret, marked; note in ``lost`` what cannot be marked."""

@@ -9,8 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from msauto.documents.document import Path, Problems, SourceNode, SourceText
-from msauto.documents.value_types import UnrenderedTemplate
+from msauto.documents.document import Path, Problems, SourceNode, SourceText, UnrenderedTemplate
 from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.playbook.templates.budget import MAX_VALUE, size_of

@@ -14,9 +14,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from msauto.documents.document import Document, SourceNode
+from msauto.documents.document import Document, SourceNode, given_document
 from msauto.documents.strict_model import Model
-from msauto.documents.value_types import mark
 from msauto.playbook.schema import inventory, settings  # noqa: F401 - their models have rules, too
 from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.play import AssetArgs, CommandArgs, TaskArgs
@@ -78,7 +77,7 @@ def test_model_and_schema_say_the_same(name: str) -> None:
     broken = dict.fromkeys(range(len(model.rules)), 0)
     tried = list(mappings(model))
     for data in tried:
-        marked = mark(data)
+        marked = given_document(data, "f").data
         _, found, _ = validate_data(model, marked, SourceNode(Document("f")))
         problems = [problem.message for _, problem in found]
         errors = list(validator(model).iter_errors(data))
@@ -100,6 +99,7 @@ def test_a_rule_that_is_left_out_of_the_schema_is_noticed(model: type[Model]) ->
         each.pop("allOf", None)
     lenient = jsonschema.Draft202012Validator(schema)
     assert any(
-        validate_data(model, mark(data), SourceNode(Document("f")))[1] and lenient.is_valid(data)
+        validate_data(model, given_document(data, "f").data, SourceNode(Document("f")))[1]
+        and lenient.is_valid(data)
         for data in mappings(model)
     )

@@ -18,8 +18,7 @@ import pytest
 import yaml
 
 from msauto.documents.document import SourceNode
-from msauto.documents.loader import load_yaml
-from msauto.documents.value_types import mark
+from msauto.documents.loader import load_yaml, plain
 from msauto.errors import InputError, in_order
 from msauto.playbook.input_files import Files
 from msauto.playbook.plays import Loader
@@ -81,7 +80,7 @@ def seeds() -> tuple[Any, ...]:
     found = []
     for topic in map(module, TOPICS):
         for example in topic.examples:
-            data = load_yaml(example.encode(), topic.name).data
+            data = plain(load_yaml(example.encode(), topic.name).data)
             handlers = [
                 {"name": "Export the version", "command": {"name": "PARTNER_EXPORT_VERSION"}}
             ]
@@ -92,7 +91,7 @@ def seeds() -> tuple[Any, ...]:
                 else [play | ({} if topic.name == "handler" else {"tasks": data})]
             )
     for path in sorted((ROOT / "playbooks").glob("*.yml")):
-        data = load_yaml(path.read_bytes(), str(path)).data
+        data = plain(load_yaml(path.read_bytes(), str(path)).data)
         if isinstance(data, list):
             found.append(data)
     return tuple(found)
@@ -151,7 +150,7 @@ def verdict_on_inventory(text: str) -> list[str]:
         document = load_yaml(text.encode(), "i.yml")
     except InputError as error:
         return [problem.message for problem in error.problems]
-    _, found, _ = validate_data(InventoryArgs, mark(document.data), SourceNode(document))
+    _, found, _ = validate_data(InventoryArgs, document.data, SourceNode(document))
     return [problem.message for _, problem in found]
 
 
@@ -202,7 +201,7 @@ def test_the_examples_fit(data: Any) -> None:
 def test_the_cases_of_errors(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     try:
-        data = load_yaml(text.encode(), path.name).data
+        data = plain(load_yaml(text.encode(), path.name).data)
     except InputError:
         return  # no YAML, so nothing that a schema could look at
     check(data, verdict_on_playbook(text), validator("playbook"))
@@ -210,7 +209,7 @@ def test_the_cases_of_errors(path: Path) -> None:
 
 @pytest.mark.parametrize("block", all_blocks("yaml"), ids=str)
 def test_the_examples_of_the_docs(block: Block) -> None:
-    data = load_yaml(block.body.encode(), str(block)).data
+    data = plain(load_yaml(block.body.encode(), str(block)).data)
     if isinstance(data, list) and all(isinstance(each, dict) and "hosts" in each for each in data):
         check(data, verdict_on_playbook(block.body), validator("playbook"))
 
@@ -226,7 +225,7 @@ def test_every_third_changed_playbook(part: int) -> None:
 
 
 def run_inventories(share: int) -> int:
-    data = load_yaml(INVENTORY.encode(), "i.yml").data
+    data = plain(load_yaml(INVENTORY.encode(), "i.yml").data)
     chosen = [each for number, each in enumerate(all_changes(data)) if number % share == 0]
     for each in chosen:
         text = yaml.safe_dump(each, allow_unicode=True)
@@ -248,7 +247,7 @@ def test_all_changed_inventories() -> None:
 
 
 def run_batches(share: int) -> int:
-    data = load_yaml(BATCH.encode(), "batch.yml").data
+    data = plain(load_yaml(BATCH.encode(), "batch.yml").data)
     chosen = [each for number, each in enumerate(all_changes(data)) if number % share == 0]
     for each in chosen:
         document = load_yaml(yaml.safe_dump(each, allow_unicode=True).encode(), "batch.yml")

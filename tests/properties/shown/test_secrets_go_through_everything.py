@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.documents.document import Document, SourceNode
+from msauto.documents.document import Document, SourceNode, given_document
 from msauto.errors import InputError
+from msauto.model.server import Secret
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.environment import render_text
 from msauto.playbook.templates.sandbox import Sandbox
 from msauto.playbook.variables import Level, TemplateScope, Variables, read_variables
-from msauto.secrets.sources import MarkedText, holds_secret
+from msauto.secrets.sources import holds_secret
 
 TOKEN = "geheimnis7Zq4"
 SPOT = SourceNode(Document("vars.yml"))
@@ -39,14 +40,15 @@ CHAINED = st.lists(st.sampled_from(list(FILTERS)), min_size=1, max_size=4)
 def scope() -> TemplateScope:
     files = Files()
     variables: dict[str, Any] = {
-        "token": MarkedText(TOKEN),
-        "creds": {"user": "ops", "token": MarkedText(TOKEN)},
+        "token": Secret(TOKEN),
+        "creds": {"user": "ops", "token": Secret(TOKEN)},
         "nested": "x {{ token }}",
-        "listed": [MarkedText(TOKEN), "plain"],
+        "listed": [Secret(TOKEN), "plain"],
     }
-    files.tracker.add_tagged(variables)
+    data = given_document(variables, "vars").data
+    files.tracker.add_tagged(data)
     around = LookupContext({}, files, Path(), Path())
-    return TemplateScope(Variables(read_variables(variables, Level.PLAY, SPOT)), {}, around)
+    return TemplateScope(Variables(read_variables(data, Level.PLAY, SPOT)), {}, around)
 
 
 def check(template: str) -> None:

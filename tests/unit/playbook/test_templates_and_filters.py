@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from msauto.documents.document import outside_node
+from msauto.documents.document import as_written, outside_node
 from msauto.errors import InputError
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset, Marker
@@ -56,7 +56,11 @@ def scope(folder: Path, facts: Facts | None = None, **variables: Any) -> Templat
         "env": EnvView(around.env),
         "now": datetime(2026, 11, 20, 18, tzinfo=UTC),
     }
-    return TemplateScope(Variables(read_variables(variables, Level.PLAY, SPOT)), given, around)
+    data = {
+        name: as_written(value) if isinstance(value, str) else value
+        for name, value in variables.items()
+    }
+    return TemplateScope(Variables(read_variables(data, Level.PLAY, SPOT)), given, around)
 
 
 @pytest.fixture
@@ -142,7 +146,7 @@ def test_no_template_takes_long_or_much_memory(
 def test_variables_that_double_are_an_error_of_their_place(folder: Path) -> None:
     variables: dict[str, Any] = {"a0": "x"}
     for number in range(40):
-        variables[f"a{number + 1}"] = [f"{{{{ a{number} }}}}"] * 2
+        variables[f"a{number + 1}"] = [as_written(f"{{{{ a{number} }}}}")] * 2
     with pytest.raises(InputError, match=r"may (have|take|make) at most"):
         render_text("{{ a40 }}", scope(folder, **variables), SPOT)
 

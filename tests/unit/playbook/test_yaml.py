@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msauto.documents import loader
-from msauto.documents.document import MAX_DEPTH, Document, SourceNode
+from msauto.documents.document import MAX_DEPTH, Document, SourceNode, is_template
 from msauto.documents.loader import load_yaml, parse_yaml
 from msauto.documents.scalars import resolve_scalar
-from msauto.documents.value_types import is_template
 from msauto.documents.writer import WIDTH, CommentedValue, FlowStyle, comment, literal, yaml_lines
 from msauto.errors import InputError, SourceLocation
 from msauto.playbook.templates.environment import render_text
