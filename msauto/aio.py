@@ -35,10 +35,12 @@ from msauto.api import export as exporting
 from msauto.api import loading
 from msauto.api.export import Export, ExportSelection
 from msauto.api.history import list_changes, list_runs, read_attempt
-from msauto.api.keywords import Data, File, Texts, check_named, checked, inputs_of, texts_of
+from msauto.api.inputs import PLAYS
+from msauto.api.keywords import Data, File, Texts, checked, inputs_of, texts_of
 from msauto.api.loading import Agreement, Loaded, held_to
 from msauto.api.run import RunOptions, apply_unasked, plan_only
 from msauto.api.values import Plan, Result
+from msauto.errors import MsautoError
 from msauto.model.events import Event, guarded
 from msauto.model.result import PastTarget, RunDetails, RunSummary
 from msauto.model.server import Transport
@@ -88,16 +90,15 @@ async def load(
     >>> play
     <Loaded news.yml: studio-a>
     """
-    return await _load(locals())
+    return await asyncio.to_thread(_load, locals())
 
 
-async def _load(given: Mapping[str, Any]) -> Loaded:
-    def read() -> Loaded:
-        inputs = inputs_of(**given)
-        check_named(inputs)
-        return loading.load(inputs, keep_going=given["keep_going"])
-
-    return await asyncio.to_thread(read)
+def _load(given: Mapping[str, Any]) -> Loaded:
+    inputs = inputs_of(**given)
+    if not (inputs.given.playbooks or PLAYS in inputs.documents or inputs.given.undo):
+        remedy = "give the file of a playbook, its plays, or a saved plan"
+        raise MsautoError("no playbook is given", remedy=remedy)
+    return loading.load(inputs, keep_going=given["keep_going"])
 
 
 @checked
@@ -221,7 +222,7 @@ async def undo(
     True
     """
     given = locals()
-    loaded = await _load({**given, "undo": run})
+    loaded = await asyncio.to_thread(_load, {**given, "undo": run})
     return Result(await apply_unasked(loaded, RunOptions.of(given), guarded(observer)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
@@ -55,7 +55,7 @@ def inputs_of(
             remedy="workers of a cluster use the network",
         )
     plays, inventories = _listed(playbooks), _listed(given.get("inventory", ()))
-    documents = dict(_documents(plays, inventories))
+    documents = _documents(plays, inventories)
     files = () if PLAYS in documents else _paths(plays)
     typed = options = PlanOptions(
         playbooks=files, now=(now or datetime.now(UTC)).isoformat(), **_kept(given)
@@ -93,10 +93,9 @@ def _kept(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that a plan keeps, as it keeps them."""
     kept = {}
     for name, value in given.items():
-        if value is not None:
-            option = OPTIONS[name]
-            if option.field:
-                kept[option.field] = KINDS[option.kind].kept(value)
+        field = OPTIONS[name].field
+        if field and value not in (None, (), {}):
+            kept[field] = KINDS[OPTIONS[name].kind].kept(value)
     return kept
 
 
@@ -106,14 +105,16 @@ def _folder_of(path: str) -> Path:
 
 def _documents(
     playbooks: Sequence[File | Data], inventories: Sequence[File | Data]
-) -> Iterator[tuple[str, Document]]:
-    """Yield what is given as data: the plays, which are one document, and each inventory."""
-    if any(map(_is_data, playbooks)):
-        yield PLAYS, given_document(playbooks, PLAYS)
+) -> dict[str, Document]:
+    """Return what is given as data: the plays, which are one document, and each inventory."""
+    documents: dict[str, Document] = {}
+    if any(isinstance(play, Mapping) for play in playbooks):
+        documents[PLAYS] = given_document(playbooks, PLAYS)
     for index, inventory in enumerate(inventories):
         if isinstance(inventory, Mapping):
             name = f"inventory[{index}]" if len(inventories) > 1 else "inventory"
-            yield name, given_document(inventory, name)
+            documents[name] = given_document(inventory, name)
+    return documents
 
 
 def _listed(given: File | Data | Sequence[File | Data]) -> Sequence[File | Data]:
@@ -133,8 +134,6 @@ def _variables(given: Data | Texts) -> tuple[str, ...]:
     """Return variables as texts of ``-e``: a plan keeps them so."""
     if not isinstance(given, Mapping):
         return texts_of(given)
-    if not given:
-        return ()
     from msauto.documents.writer import flow  # with pydantic, which a list of runs does not need
 
     return (flow(given_document(given, "extra_vars").data),)
@@ -143,14 +142,6 @@ def _variables(given: Data | Texts) -> tuple[str, ...]:
 def _tags(given: Texts) -> tuple[str, ...]:
     tags = map(str.strip, ",".join(texts_of(given)).split(","))
     return tuple(filter(None, tags))
-
-
-def check_named(inputs: Inputs) -> None:
-    """Raise if nothing is to be planned."""
-    if not (inputs.given.playbooks or inputs.documents.get(PLAYS) or inputs.given.undo):
-        raise MsautoError(
-            "no playbook is given", remedy="give the file of a playbook, its plays, or a saved plan"
-        )
 
 
 # Wrong types ---------------------------------------------------------------------------------------------------------
@@ -182,7 +173,14 @@ def checked(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Corout
 def _check(name: str, value: object, remedy: str) -> None:
     option = OPTIONS[name]
     kind = KINDS[option.kind]
-    if not kind.fits(value):
+    is_right = isinstance(value, kind.classes) and kind.accepts(value)
+    if (
+        kind.items
+        and isinstance(value, Collection)
+        and not isinstance(value, Mapping | bytes | str)
+    ):
+        is_right = all(isinstance(item, kind.items) and kind.accepts(item) for item in value)
+    if not is_right:
         shown = f"of type {type(value).__name__}"
         if not value or isinstance(value, int | float):
             shown = repr(value)
@@ -193,51 +191,12 @@ def _check(name: str, value: object, remedy: str) -> None:
         raise MsautoError(f"{name} is empty and selects nothing", remedy=remedy)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _is_path(value: object) -> bool:
-    return isinstance(value, str | os.PathLike) and bool(str(value))
-
-
-def _is_data(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-
-
-def _is_count(value: object) -> bool:
-    return _is_number(value) and isinstance(value, int)
-
-
-def _is_texts(value: object) -> bool:
-    return _is_text(value) or _each(value, _is_text)
-
-
-def _is_file_or_data(value: object) -> bool:
-    return _is_path(value) or _is_data(value)
-
-
-def _is_files_or_data(value: object) -> bool:
-    return _is_file_or_data(value) or _each(value, _is_file_or_data)
-
-
-def _is_playbooks(value: object) -> bool:
-    # Data has its own messages, with places.
-    return _is_files_or_data(value) or (isinstance(value, Sequence) and any(map(_is_data, value)))
-
-
-def _each(value: object, fits: Callable[[object], bool]) -> bool:
-    if isinstance(value, Mapping | bytes | str):
-        return False
-    return isinstance(value, Collection) and all(map(fits, value))
+def _are_playbooks(value: Any) -> bool:
+    if isinstance(value, _SOURCE):
+        return bool(str(value))
+    if any(isinstance(play, Mapping) for play in value):
+        return True  # data has its own messages, with places
+    return all(isinstance(file, str | os.PathLike) and str(file) for file in value)
 
 
 def _is_loaded(value: object) -> bool:
@@ -249,44 +208,65 @@ def _is_loaded(value: object) -> bool:
 def _is_plan(value: object) -> bool:
     from msauto.api.values import RunPlan
 
-    return _is_loaded(value) or isinstance(value, RunPlan)
+    return isinstance(value, RunPlan) or _is_loaded(value)
 
 
 class KindOfValue(NamedTuple):
-    """What an option takes: a check, the words for it, and how a saved plan keeps a value of it."""
+    """What an option takes: a value of the classes, or a list of ``items``, each of which the function ``accepts``.
 
-    fits: Callable[[Any], bool]
+    ``words`` name it in messages, and ``kept`` returns what a saved plan keeps of a value.
+    """
+
     words: str
+    classes: tuple[type, ...] = (object,)
+    accepts: Callable[[Any], bool] = lambda _: True
+    items: tuple[type, ...] = ()
     kept: Callable[[Any], Any] = lambda value: value
 
 
+def _is_amount(value: float) -> bool:
+    return value >= 0 and not isinstance(value, bool)
+
+
+_TEXT: Final = KindOfValue("a text", (str,))
+_NAME: Final = KindOfValue("a text", (str,), lambda value: bool(value.strip()))
+_TEXTS: Final = KindOfValue("a text, or a list of texts", (str,), items=(str,), kept=texts_of)
+_SOURCE: Final = (str, os.PathLike, Mapping)
 KINDS: Final[Mapping[str, KindOfValue]] = {
-    "playbooks": KindOfValue(_is_playbooks, "the path of a file, or a list of paths or of plays"),
+    "playbooks": KindOfValue(
+        "the path of a file, or a list of paths or of plays",
+        (*_SOURCE, Sequence, Set),
+        _are_playbooks,
+    ),
     "sources": KindOfValue(
-        _is_files_or_data, "a path, data, or a list of these", lambda value: _paths(_listed(value))
+        "a path, data, or a list of these",
+        _SOURCE,
+        lambda value: bool(str(value)),
+        _SOURCE,
+        lambda value: _paths(_listed(value)),
     ),
     "variables": KindOfValue(
-        lambda value: _is_data(value) or _is_texts(value),
-        "a mapping, or texts as of -e",
-        _variables,
+        "a mapping, or texts as of -e", (Mapping, str), items=(str,), kept=_variables
     ),
-    "text": KindOfValue(_is_text, "a text"),
-    "name": KindOfValue(_is_name, "a text"),
-    "hours": KindOfValue(_is_text, "a text"),
-    "cluster": KindOfValue(_is_name, "a text"),
-    "texts": KindOfValue(_is_texts, "a text, or a list of texts", texts_of),
-    "tags": KindOfValue(_is_texts, "a text, or a list of texts", _tags),
-    "path": KindOfValue(_is_path, "a path", os.fspath),
-    "switch": KindOfValue(lambda value: isinstance(value, bool), "True or False"),
-    "count": KindOfValue(_is_count, "a whole number"),
+    "text": _TEXT,
+    "name": _NAME,
+    "hours": _TEXT,
+    "cluster": _NAME,
+    "texts": _TEXTS,
+    "tags": _TEXTS._replace(kept=_tags),
+    "path": KindOfValue(
+        "a path", (str, os.PathLike), lambda value: bool(str(value)), kept=os.fspath
+    ),
+    "switch": KindOfValue("True or False", (bool,)),
+    "count": KindOfValue("a whole number", (int,), _is_amount),
     "forks": KindOfValue(
-        lambda value: _is_count(value) and value >= 1, "a whole number of at least 1"
+        "a whole number of at least 1", (int,), lambda value: _is_amount(value) and value >= 1
     ),
-    "seconds": KindOfValue(_is_number, "a number of seconds"),
-    "age": KindOfValue(lambda value: isinstance(value, timedelta), "a timedelta"),
-    "observer": KindOfValue(callable, "a function"),
-    "transport": KindOfValue(is_transport, "a transport of httpx2"),
-    "loaded": KindOfValue(_is_loaded, "what msauto.load returned"),
-    "plan": KindOfValue(_is_plan, "what msauto.plan or msauto.load returned"),
+    "seconds": KindOfValue("a number of seconds", (int, float), _is_amount),
+    "age": KindOfValue("a timedelta", (timedelta,)),
+    "observer": KindOfValue("a function", accepts=callable),
+    "transport": KindOfValue("a transport of httpx2", accepts=is_transport),
+    "loaded": KindOfValue("what msauto.load returned", accepts=_is_loaded),
+    "plan": KindOfValue("what msauto.plan or msauto.load returned", accepts=_is_plan),
 }
 """What options take."""
