@@ -37,7 +37,11 @@ def clip_timeline(target: Target) -> ClipTimeline | None:
     items = _items_of(target)
     if not items:
         return None
-    return ClipTimeline(_frames_of(target), target.rate, tuple(map(_shown, items)))
+    shown = []
+    for item in items:
+        before, after = _shown_place(item.before), _shown_place(item.after)
+        shown.append(TimelineItem(item.action, show(item.name), before, after))
+    return ClipTimeline(_frames_of(target), target.rate, tuple(shown))
 
 
 def _frames_of(target: Target) -> int | None:
@@ -64,14 +68,8 @@ def _items_of(target: Target) -> list[TimelineItem]:
     return items
 
 
-def _shown(item: TimelineItem) -> TimelineItem:
-    """Return an item whose texts are safe to show."""
-    before = _shown_place(item.before)
-    after = _shown_place(item.after)
-    return TimelineItem(item.action, show(item.name), before, after)
-
-
 def _shown_place(place: TimelinePlace | None) -> TimelinePlace | None:
+    """Return a place whose texts are safe to show."""
     if place is None:
         return None
     title = show(place.title) if place.title else ""

@@ -273,7 +273,8 @@ def _narrowed(rows: Rows, width: int, flexible: Sequence[int], narrowest: int) -
     columns = column_widths(rows)
     for index in flexible:
         columns[index] = min(columns[index], max(width, narrowest))
-    while _line_width(columns) > width:
+    gaps = _GAP * (len(columns) - 1)
+    while sum(columns) + gaps > width:
         widest = max(flexible, key=columns.__getitem__, default=None)
         if widest is None or columns[widest] <= narrowest:
             return []
@@ -331,10 +332,6 @@ def _cell(text: str, width: int, most: int | None) -> list[str]:
 def column_widths(rows: Rows) -> list[int]:
     """Return the columns that the widest cell of each column of a table takes."""
     return [max(map(display_width, column)) for column in zip(*rows, strict=True)]
-
-
-def _line_width(columns: Sequence[int]) -> int:
-    return sum(columns) + _GAP * (len(columns) - 1)
 
 
 def _line(cells: Sequence[str], columns: Sequence[int], looks: Looks) -> str:

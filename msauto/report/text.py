@@ -14,7 +14,7 @@ from msgspec import structs
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Result
-from msauto.report.clip_timeline import ASCII, Timeline, TimelineRow, draw_timeline, legend_of
+from msauto.report.clip_timeline import ASCII, TimelineRow, draw_timeline, legend_of
 from msauto.report.layout import (
     PLAIN,
     Layout,
@@ -136,7 +136,9 @@ def _blocks(blocks: Sequence[Block], layout: Layout) -> Lines:
         timeline = block.timeline
         drawing: tuple[Line, ...] = ()
         if timeline is not None:
-            rows = _timeline_rows(timeline, layout)
+            label = 0 if timeline.only_adds else _LABEL
+            space = layout.width - 4 - label - 2 - len(timeline.length)
+            rows = draw_timeline(timeline, min(space, _WIDEST_DRAWING))
             drawn += rows
             drawing = _drawing(rows, timeline.length, layout)
         if drawing in first_titles:
@@ -256,12 +258,6 @@ def _requests(requests: tuple[Request, ...]) -> Lines:
         if request.body:
             text = f"{text}  {show_body(request.body, _BODY)}"
         yield Line((TextSpan(text, "dim"),), wrapped=False)
-
-
-def _timeline_rows(timeline: Timeline, layout: Layout) -> list[TimelineRow]:
-    label = 0 if timeline.only_adds else _LABEL
-    space = layout.width - 4 - label - 2 - len(timeline.length)
-    return draw_timeline(timeline, min(space, _WIDEST_DRAWING))
 
 
 def _drawing(rows: Sequence[TimelineRow], length: str, layout: Layout) -> tuple[Line, ...]:

@@ -119,7 +119,10 @@ def command(
     else:
         summary, details = read_attempt(ledger, run)
         if summary.is_batch:
-            _show_batch(summary, flags)
+            past_batches = sockets.find("records", "batch")
+            print_result(
+                past_batches.render_history(ledger, summary, flags.format, layout_of(flags))
+            )
         elif details is not None:
             _show_run(details, flags)
         else:
@@ -163,13 +166,6 @@ def _print_runs(found: PastRuns, flags: Flags) -> None:
         rows.append([columns[header] for header in headers])
     view = {"whole": headers[:4], "narrowest": _NARROWEST, "styles": {"status": _STATUS}}
     print_table(headers, rows, no_color=flags.no_color, **view)
-
-
-def _show_batch(summary: RunSummary, flags: Flags) -> None:
-    """Show a batch: its summary, and what was delivered to other systems."""
-    past_batches = sockets.find("records", "batch")
-    layout = layout_of(flags)
-    print_result(past_batches.render_history(flags.inputs.ledger, summary, flags.format, layout))
 
 
 def _show_attempt(summary: RunSummary, flags: Flags) -> None:

@@ -119,11 +119,14 @@ class Monitor(Struct):
         messages = [*self._files(result)]
         messages += self._heartbeats(str(result.code), result.run, recap)
         happened = events_of(result)
+        title = f"msauto {result.heading}"
         for notify, node in self._subscribers():
             events = tuple(event for event in happened if event in notify.on)
             if events:
-                kind = _kind_of_notice(result, events)
-                send = partial(_send_notice, f"msauto {result.heading}", recap, kind)
+                kind = "warning" if "drift" in events else "success"
+                if result.code:
+                    kind = "failure"
+                send = partial(_send_notice, title, recap, kind)
                 messages.append(self._to(notify.to, node, "notice", send, events))
         return self._deliver(messages, self.left)
 
@@ -260,12 +263,6 @@ class Monitor(Struct):
         index = render_index(nights, self.batch.schedule, pages, week)
         check_replaced(folder / "index.html", PAGE)
         write_file(folder / "index.html", index, _REPORT_MODE)
-
-
-def _kind_of_notice(result: BatchResult, events: tuple[Event, ...]) -> str:
-    if result.code:
-        return "failure"
-    return "warning" if "drift" in events else "success"
 
 
 def deliver(messages: Sequence[Message], seconds: float) -> SentMessages:

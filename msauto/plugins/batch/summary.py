@@ -254,7 +254,8 @@ def _differing(job: JobResult) -> Iterator[str]:
         if verb:
             note = _since(target)
         elif not job.would_change:
-            note = _changed_by(target)
+            by = f" by {', '.join(target.by)}" if target.by else ""
+            note = f" changed outside{by}"
         alike[note, ", ".join(target.changes)].append(target)
     groups = []
     for (note, changes), differing in alike.items():
@@ -277,11 +278,6 @@ def _since(target: DifferingTarget) -> str:
     if target.by:
         since += f", by {', '.join(target.by)}"
     return f" ({since})"
-
-
-def _changed_by(target: DifferingTarget) -> str:
-    by = f" by {', '.join(target.by)}" if target.by else ""
-    return f" changed outside{by}"
 
 
 def _notes(result: BatchResult) -> Iterator[str]:
@@ -402,15 +398,12 @@ def render_text(
     lines = [words(summary.heading, style)]
     lines += [*_job_lines(summary.jobs), *map(words, summary.differing)]
     if summary.week:
-        lines += [words("The 7 days before:"), *_week_lines(summary.week)]
+        lines.append(words("The 7 days before:"))
+    for line in summary.week:
+        lines.append(listing(f"  {line.job} {line.word}: {line.names}", hang=4))
     # Commands are copied whole.
     lines += [structs.replace(words(note), wrapped=False) for note in summary.notes]
     return "".join(render_lines(lines, layout))
-
-
-def _week_lines(week: Iterable[WeekLine]) -> Iterator[Line]:
-    for line in week:
-        yield listing(f"  {line.job} {line.word}: {line.names}", hang=4)
 
 
 def render_job(job: JobResult) -> str:

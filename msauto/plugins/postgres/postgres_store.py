@@ -225,15 +225,24 @@ class PostgresStore(Store):
     def _ask(self, query: str, values: Row = (), *, limit: float | None = None) -> Cursor:
         """Send the queued writes, then a query, in one round trip; return the result of the query.
 
-        The server must answer within ``limit`` seconds: by default soon while locks are held.
+        The first of a transaction begins it. The server must answer within ``limit`` seconds: by default soon while
+        locks are held.
         """
-        connection = self._usable()
-        statements, self._queue = [*self._queue, (query, values)], []
+        if self._lost is not None:
+            raise self._lost
+        connection = self._connection
+        if connection is None:
+            raise LedgerError(
+                f"the ledger {self.name} is closed", remedy="this is an error in msauto"
+            )
+        statements: list[tuple[str, Row]] = []
         if not self._begun and (self._depth or query == "COMMIT"):
             self._begun = True
+            statements.append(("BEGIN", ()))
             if self._alone:
-                statements.insert(0, ("SELECT pg_advisory_xact_lock(?)", (_ALONE,)))
-            statements.insert(0, ("BEGIN", ()))
+                statements.append(("SELECT pg_advisory_xact_lock(?)", (_ALONE,)))
+        statements += [*self._queue, (query, values)]
+        self._queue = []
         if limit is None:
             limit = SILENCE if self.held.total() else _LONG
         pipeline = connection.pipeline() if len(statements) > 1 else nullcontext()
@@ -243,15 +252,6 @@ class PostgresStore(Store):
         return cursor
 
     # Errors -------------------------------------------------------------------------------------------------------
-
-    def _usable(self) -> Connection:
-        if self._lost is not None:
-            raise self._lost
-        if self._connection is None:
-            raise LedgerError(
-                f"the ledger {self.name} is closed", remedy="this is an error in msauto"
-            )
-        return self._connection
 
     @contextmanager
     def _answer(self, seconds: float) -> Iterator[None]:
@@ -356,7 +356,9 @@ def connect(url: LedgerUrl) -> Connection:
     more = {}
     if url.password is not None:
         more["password"] = _password(url.password, url.user)
-    if not _says_how_to_authenticate(url) and psycopg.pq.version() >= _REFUSES_CLEAR_TEXT:
+    named = dict(parse_qsl(urlsplit(url.url).query))
+    says_how_to_authenticate = "require_auth" in named or "PGREQUIREAUTH" in os.environ
+    if not says_how_to_authenticate and psycopg.pq.version() >= _REFUSES_CLEAR_TEXT:
         more["require_auth"] = _AUTHENTICATION
     connection: Connection = psycopg.connect(
         url.url,
@@ -386,11 +388,6 @@ def connect(url: LedgerUrl) -> Connection:
         connection.close()
         raise
     return connection
-
-
-def _says_how_to_authenticate(url: LedgerUrl) -> bool:
-    named = dict(parse_qsl(urlsplit(url.url).query))
-    return "require_auth" in named or "PGREQUIREAUTH" in os.environ
 
 
 def security_warnings(url: LedgerUrl, host: str, sslmode: str, libpq: int) -> tuple[str, ...]:
