@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import repeat
 from typing import Any, Final
 
 from msauto.codec import to_key
@@ -19,7 +18,7 @@ from msauto.model.plan import Plan, Request
 from msauto.model.result import Result
 from msauto.report.clip_timeline import draw_timeline
 from msauto.report.layout import PLAIN, Layout
-from msauto.report.plan_view import Block, view_plan
+from msauto.report.plan_view import Block, PlanView, view_plan
 from msauto.report.result_view import view_result
 from msauto.report.templates import Written, code_block, template
 from msauto.report.texts import WHOLE, ValueWidth, plural
@@ -53,6 +52,24 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
     head, foot = parts.head(view, layout.name, digest), parts.foot(view, digest)
     space = limit - _units(head) - _units(foot)
     yield head
+    for text in _lists(view, parts, space):
+        space -= _units(text)
+        yield text
+    if view.counts:
+        counts = parts.counts(view)
+        space -= _units(counts)
+        yield counts
+    # What is lost comes first in a long plan.
+    blocks = sorted(view.blocks, key=lambda block: not block.whole)
+    unfolded = len(blocks) <= _OPEN
+    details = (_details(block, parts, unfolded, layout.verbosity) for block in blocks)
+    more = f"**The details of {{}} are not shown here.** {_WHOLE_PLAN}\n"
+    yield _fitting(details, space, more, "target", [len(block.targets) for block in blocks])
+    yield foot
+
+
+def _lists(view: PlanView, parts: Any, space: float) -> Iterator[str]:
+    """Yield the lists of what decides, each with as many items as fit."""
     for heading, part, items, noun in (
         (parts.caution(view), parts.deletion, view.deletion_groups, "deletion"),
         ("", parts.refusal, view.refusals, "refusal"),
@@ -68,42 +85,29 @@ def render_plan(plan: Plan, layout: Layout = PLAIN, limit: float = LIMIT) -> Ite
             text = f"{heading}{shown}\n"
             space -= _units(text)
             yield text
-    if view.counts:
-        counts = parts.counts(view)
-        space -= _units(counts)
-        yield counts
-
-    def details(block: Block) -> str:
-        requests: Sequence[Request] = ()
-        if layout.verbosity and block.level == "alone":
-            requests = block.targets[0].requests
-        deletes = any(row.kind.action == "delete" for row in block.rows)
-        unfolded = deletes or len(view.blocks) <= _OPEN
-        shown = partial(parts.block, block, unfolded, _timeline(block), requests)
-        short = str(shown(_SHORT))
-        if not block.whole:
-            return short
-        whole = str(shown(WHOLE))
-        is_better_short = _units(short) <= _LONG < _units(whole)
-        return short if is_better_short else whole
-
-    # What is lost comes first in a long plan.
-    blocks = sorted(view.blocks, key=lambda block: not block.whole)
-    more = f"**The details of {{}} are not shown here.** {_WHOLE_PLAN}\n"
-    yield _fitting(
-        map(details, blocks), space, more, "target", [len(block.targets) for block in blocks]
-    )
-    yield foot
 
 
-def _fitting(
-    parts: Iterator[str], space: float, more: str, noun: str, sizes: Iterable[int] = repeat(1)
-) -> str:
+def _details(block: Block, parts: Any, unfolded: bool, verbosity: int) -> str:
+    """Return a block: whole if nothing of it may be shortened, but a very long one only where it stays long."""
+    requests: Sequence[Request] = ()
+    if verbosity and block.level == "alone":
+        requests = block.targets[0].requests
+    deletes = any(row.kind.action == "delete" for row in block.rows)
+    shown = partial(parts.block, block, deletes or unfolded, _timeline(block), requests)
+    short = str(shown(_SHORT))
+    if not block.whole:
+        return short
+    whole = str(shown(WHOLE))
+    is_better_short = _units(short) <= _LONG < _units(whole)
+    return short if is_better_short else whole
+
+
+def _fitting(parts: Iterable[str], space: float, more: str, noun: str, sizes: Iterable[int]) -> str:
     """Return the parts that fit into ``space``, and a line with the number of things in the others."""
     space -= _units(more) + 2 * len(noun)
     hidden = 0
     shown = []
-    for text, size in zip(parts, sizes, strict=False):
+    for text, size in zip(parts, sizes, strict=True):
         if _units(text) <= space:
             space -= _units(text)
             shown.append(text)

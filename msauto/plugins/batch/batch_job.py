@@ -38,7 +38,7 @@ from msauto.errors import (
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.ledger.ledger import LedgerPlace
-from msauto.model.plan import Change, Plan, SkippedTarget, Target, target_key
+from msauto.model.plan import Change, Plan, Target, target_key
 from msauto.model.ports import Clock
 from msauto.model.result import TargetResult, key_of
 from msauto.plugins.batch.batch_file import BatchFile, Job
@@ -363,44 +363,37 @@ def _may_help(job: Job, record: Attempt, code: int, causes: Causes) -> bool:
 
 def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> JobResult:
     plan, changing = outcome.plan, outcome.changing
-    summary, compared = record.summary, changing
-    if job.applies and not record.check:
-        summary = _summary(record, outcome)
-        compared = [result.target for result in outcome.targets]
-    drift: DifferingTargets = ()
-    would_change = drift
-    if not job.applies:
-        drift = _differing(changing, _named)
-    elif record.check:
-        would_change = _differing(changing, _with_action)
-    changed_targets = [result.target for result in outcome.targets if result.outcome == "changed"]
-    changed = Counter(target.server for target in changed_targets)
-    losses = tuple(losses_of(changed_targets))
+    changed = [result.target for result in outcome.targets if result.outcome == "changed"]
+    losses = losses_of(changed)
     if code == REFUSED and record.result is None:
-        losses = tuple(losses_of(changing, would=True))
-    runs = (record.run,) if record.run else ()
-    skipped: list[SkippedTarget] = []
-    for target in () if plan is None else plan.skipped:
-        if target.reason != "when" or not target.repeated:
-            skipped.append(target)
-    warnings = () if plan is None else plan.warnings
-    return JobResult(
+        losses = losses_of(changing, would=True)
+    result = JobResult(
         job=job.name,
         outcome=outcome_of(code),
         code=code,
         reason=record.reason or "".join(record.closing_reasons[-1:]),
         remedy=_with_keys(record.remedy),
-        runs=runs,
-        summary=summary,
+        runs=(record.run,) if record.run else (),
+        summary=record.summary,
         causes=outcome.causes,
-        changed=dict(changed),
-        outside=_differing(compared, _overwritten),
-        warnings=warnings,
-        skipped=tuple(skipped),
-        drift=drift,
-        would_change=would_change,
-        losses=losses,
+        changed=dict(Counter(target.server for target in changed)),
+        losses=tuple(losses),
     )
+    if plan is not None:
+        skipped = []
+        for target in plan.skipped:
+            if target.reason != "when" or not target.repeated:
+                skipped.append(target)
+        result = structs.replace(result, warnings=plan.warnings, skipped=tuple(skipped))
+    if job.applies and not record.check:
+        compared = [target_result.target for target_result in outcome.targets]
+        outside = _differing(compared, _overwritten)
+        return structs.replace(result, summary=_summary(record, outcome), outside=outside)
+    outside = _differing(changing, _overwritten)
+    if job.applies:
+        would_change = _differing(changing, _with_action)
+        return structs.replace(result, would_change=would_change, outside=outside)
+    return structs.replace(result, drift=_differing(changing, _named), outside=outside)
 
 
 def _summary(record: Attempt, outcome: AttemptOutcome) -> dict[str, int]:

@@ -417,27 +417,23 @@ def status_of(
 ) -> Iterator[JobStatus]:
     """Yield the status of each job of a batch file; without it, of each job in the last result."""
     jobs: dict[str, Job | None] = {}
-    name = ""
+    name, start, next_start = "", None, None
     if last is not None:
         name = last.batch
         jobs = dict.fromkeys(result.job for result in (*last.jobs, *last.earlier))
-    next_start = None
-    missed = _missed(last, batch, now)
     if batch is not None:
         name = batch.name
         jobs = {job.name: job for job in batch.jobs}
         start = batch.schedule.next_start(now)
         next_start = format_time(start)
+    missed = _missed(last, batch, now)
     waiting = _waiting(last)
     for job_name, job in jobs.items():
         result = (last and last.last_of(job_name)) or JobResult(job=job_name)
         outcome: str = result.outcome
         if result in waiting:
             outcome = "running" if result is waiting[0] else "waiting"
-        frozen = None
-        if job is not None:
-            freeze = freeze_at(job.settings().freezes, start)
-            frozen = None if freeze is None else str(freeze)
+        freeze = job and start and freeze_at(job.settings().freezes, start)
         success = result.last_success
         is_recent = success is not None and now - max_age <= parse_time(success) <= now
         yield JobStatus(
@@ -450,7 +446,7 @@ def status_of(
             last_success=success,
             late=not is_recent,
             next_start=next_start,
-            frozen=frozen,
+            frozen=str(freeze) if freeze else None,
             missed=missed,
         )
 

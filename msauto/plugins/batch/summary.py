@@ -234,11 +234,13 @@ def _came_of(job: JobResult) -> str:
     if wanted > written:
         counted = f"{written} of {plural(wanted, 'target')} written"
         return f"{reason}; {counted}" if reason else counted
+    if reason:
+        return reason
     planned = []
     for action in get_args(Action):
         if job.summary.get(action):
             planned.append(f"{job.summary[action]} to {action}")
-    return reason or count_outcomes(job.summary) or ", ".join(planned) or "nothing to do"
+    return count_outcomes(job.summary) or ", ".join(planned) or "nothing to do"
 
 
 def _differing(job: JobResult) -> Iterator[str]:

@@ -53,7 +53,8 @@ class AdvisoryLock:
     def try_hold(self, holder: Holder) -> bool:
         """Take the lock if it is free, and record the holder; raises ``LedgerError``."""
         store, key = self._store, key_of(self.name)
-        if store.held[self.name] or not store.try_lock(key, shared=self._joins):
+        is_ours = store.held[self.name]  # the session could take it again
+        if is_ours or not store.try_lock(key, shared=self._joins):
             return False
         if self._admits:  # from exclusive to shared, held all the time
             store.try_lock(key, shared=True)

@@ -261,11 +261,11 @@ class _Reading:
         self._read_markers(item, zero)
         if item.kind == "clip" and shows_clips:
             self._read_clip(item.source, _placed(item.source, item.shown), zero)
-        at = zero
         for child in item.children:
-            self._read_item(child, at, shows_clips=shows_clips)
-            if item.kind == "track" and child.kind != "transition":
-                at = None if at is None or child.shown is None else at + child.shown.duration
+            self._read_item(child, zero, shows_clips=shows_clips)
+            follows = item.kind == "track" and child.kind != "transition"
+            if follows and zero is not None:
+                zero = None if child.shown is None else zero + child.shown.duration
 
     def _read_clip(self, source: _Object, shown: _Range, zero: Fraction | None) -> None:
         point = EditMarker(self._position(shown.start, zero, source), source.text("name"))
