@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any, Final, Literal
 from xml.etree import ElementTree as ET  # it only writes
-
-from msgspec import Struct
 
 from msauto.errors import Problem
 from msauto.model.plan import Plan
@@ -27,111 +25,102 @@ from msauto.secrets.redacted_plans import redact_plan
 State = Literal["passed", "failure", "error", "skipped"]
 
 
-class TestCase(Struct, frozen=True):
-    """One test: ``kind`` and ``message`` are why it did not pass, ``details`` what it did."""
+class Suites:
+    """The file: a suite for each server, and a last one; ``time``: when it began, ISO 8601."""
 
-    __test__ = False  # pytest must not collect it
+    def __init__(self, servers: Iterable[str], time: str) -> None:
+        self._root = ET.Element("testsuites", name="msauto")
+        self._time = time
+        self._suites: dict[str, ET.Element] = {}
+        for server in servers:
+            self.suite(server)
 
-    name: str
-    state: State = "passed"
-    kind: str = ""
-    message: str = ""
-    details: str = ""
-    seconds: float = 0.0
+    def suite(self, name: str) -> ET.Element:
+        """Return the suite of a name; a new one is the last."""
+        if name not in self._suites:
+            attributes = {"name": visible(name), "timestamp": self._time}
+            self._suites[name] = ET.SubElement(self._root, "testsuite", attributes)
+        return self._suites[name]
 
+    def add(
+        self,
+        suite: str,
+        name: str,
+        details: str,
+        state: State = "passed",
+        message: str = "",
+        kind: str = "",
+        seconds: float = 0.0,
+    ) -> None:
+        """Add a test: ``kind`` and ``message`` are why it did not pass, ``details`` what it did."""
+        parent = self.suite(suite)
+        test = ET.SubElement(
+            parent,
+            "testcase",
+            classname=parent.attrib["name"],
+            name=visible(name),
+            time=f"{seconds:.3f}",
+        )
+        details = "\n".join(visible_lines(details))
+        if state == "passed":
+            ET.SubElement(test, "system-out").text = details
+            return
+        why = {"message": visible(message), "type": kind}
+        ET.SubElement(test, state, why).text = details or None
 
-def suite_of(name: str, cases: Iterable[TestCase], *, time: str = "") -> ET.Element:
-    """Return a suite; ``time``: when it began, ISO 8601."""
-    cases = list(cases)
-    states = Counter(case.state for case in cases)
-    attributes = {
-        "name": visible(name),
-        "timestamp": time,
-        "tests": str(len(cases)),
-        "failures": str(states["failure"]),
-        "errors": str(states["error"]),
-        "skipped": str(states["skipped"]),
-    }
-    suite = ET.Element("testsuite", attributes)
-    for case in cases:
-        _add_case(suite, case)
-    return suite
-
-
-def _add_case(suite: ET.Element, case: TestCase) -> None:
-    attributes = {
-        "classname": suite.attrib["name"],
-        "name": visible(case.name),
-        "time": f"{case.seconds:.3f}",
-    }
-    test = ET.SubElement(suite, "testcase", attributes)
-    details = "\n".join(visible_lines(case.details))
-    if case.state == "passed":
-        ET.SubElement(test, "system-out").text = details
-        return
-    why = {"message": visible(case.message)}
-    if case.kind:
-        why["type"] = case.kind
-    ET.SubElement(test, case.state, why).text = details or None
-
-
-def render_xml(root: ET.Element) -> str:
-    """Return the file of a suite, or of several."""
-    ET.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
-
-
-def _render_suites(suites: Mapping[str, Iterable[TestCase]], time: str) -> str:
-    root = ET.Element("testsuites", name="msauto")
-    for name, cases in suites.items():
-        root.append(suite_of(name, cases, time=time))
-    return render_xml(root)
+    def render(self) -> str:
+        """Return the file, in which each suite has its counts."""
+        for suite in self._root:
+            suite.set("tests", str(len(suite)))
+            for attribute, state in _COUNTS.items():
+                suite.set(attribute, str(len(suite.findall(f"*/{state}"))))
+        ET.indent(self._root)
+        text = ET.tostring(self._root, encoding="unicode")
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-# Plans and results ---------------------------------------------------------------------------------------------------
+_COUNTS: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+"""The counts of a suite, each with the element of a test that it counts."""
 
 
 def render_plan(plan: Plan, _: Layout = PLAIN) -> tuple[str]:
     """Return a plan that is not applied: a target in error and a refusal are errors."""
     plan = redact_plan(plan)
-    suites: dict[str, list[TestCase]] = {server.name: [] for server in plan.servers}
+    suites = Suites([server.name for server in plan.servers], plan.created)
     for target in plan.targets:
-        changes = plural(len(target.changes), "change")
-        requests = plural(len(target.requests), "request")
         heading = target_heading(target)
-        case = TestCase(heading, details=f"{changes}, {requests}")
         if target.error is not None:
             message = target.error.partition("\n")[0]
-            case = TestCase(heading, "error", "planning", message, target.error)
-        suites.setdefault(target.server, []).append(case)
-    closing = []
+            suites.add(target.server, heading, target.error, "error", message, "planning")
+            continue
+        changes = plural(len(target.changes), "change")
+        requests = plural(len(target.requests), "request")
+        suites.add(target.server, heading, f"{changes}, {requests}")
     for refusal in plan.refusals:
-        closing.append(TestCase(refusal.code, "error", "refused", refusal_sentence(refusal)))
-    closing.append(TestCase("plan", details=plan_sentence(plan)))
-    suites["plan"] = closing
-    return (_render_suites(suites, plan.created),)
+        sentence = refusal_sentence(refusal)
+        suites.add("plan", refusal.code, "", "error", sentence, "refused")
+    suites.add("plan", "plan", plan_sentence(plan))
+    return (suites.render(),)
 
 
 def render_result(result: Result, _: Layout = PLAIN) -> tuple[str]:
     """Return the result of a run: what is not as desired is a failure, what was not attempted an error."""
     plan = result.plan
-    suites: dict[str, list[TestCase]] = {server.name: [] for server in plan.servers}
+    suites = Suites([server.name for server in plan.servers], plan.created)
     for target in result.targets:
-        suites.setdefault(target.target.server, []).append(_case_of(target))
+        _add_result(suites, target)
     for server in plan.servers:
         if server.unchanged:
-            details = plural(server.unchanged, "unchanged target")
-            suites[server.name].append(TestCase("unchanged", details=details))
+            suites.add(server.name, "unchanged", plural(server.unchanged, "unchanged target"))
     for skipped in plan.skipped:
-        case = TestCase(skipped.name, "skipped", skipped.reason, f"skipped: {skipped.reason}")
-        suites.setdefault(skipped.server, []).append(case)
+        why = f"skipped: {skipped.reason}"
+        suites.add(skipped.server, skipped.name, "", "skipped", why, skipped.reason)
     seconds = result.seconds or 0.0
-    closing = TestCase("run", details=result_sentence(result), seconds=seconds)
-    suites[f"run {result.run}"] = [closing]
-    return (_render_suites(suites, plan.created),)
+    suites.add(f"run {result.run}", "run", result_sentence(result), seconds=seconds)
+    return (suites.render(),)
 
 
-def _case_of(target: TargetResult) -> TestCase:
+def _add_result(suites: Suites, target: TargetResult) -> None:
     outcome = target.outcome
     state: State = "passed"
     if outcome == "not attempted":
@@ -143,7 +132,8 @@ def _case_of(target: TargetResult) -> TestCase:
         message = show(target.message.partition("\n")[0])
     details = "\n".join(line for _, line in result_lines(target, whole=True))
     heading = target_heading(target.target)
-    return TestCase(heading, state, outcome, message, details, target.seconds)
+    server = target.target.server
+    suites.add(server, heading, details, state, message, outcome, target.seconds)
 
 
 _MOST: Final = 10

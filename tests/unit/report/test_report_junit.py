@@ -6,7 +6,7 @@ from lxml import etree
 from msgspec import structs
 
 from msauto.model.plan import Refusal
-from msauto.report.ci_forms import TestCase, render_plan, render_result, render_xml, suite_of
+from msauto.report.ci_forms import Suites, render_plan, render_result
 from tests.unit.report.made_plans import mixed_result, whole_plan
 
 
@@ -43,7 +43,8 @@ def test_a_plan_that_is_not_applied() -> None:
 
 def test_nothing_can_break_the_file() -> None:
     name = 'a<b>&"\x1b\x00]]>'
-    case = TestCase(name, "failure", "failed", name, f"{name}\nmore")
-    suite = etree.fromstring(render_xml(suite_of(name, [case], time="t")).encode())
+    suites = Suites([name], "t")
+    suites.add(name, name, f"{name}\nmore", "failure", name, "failed")
+    (suite,) = etree.fromstring(suites.render().encode())
     assert suite[0].get("name") == 'a<b>&"\\x1b\\x00]]>'
     assert suite[0][0].text == 'a<b>&"\\x1b\\x00]]>\nmore'
