@@ -29,7 +29,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.errors import (
     InDoubtError,
@@ -173,7 +173,7 @@ class BreakerState(Struct, frozen=True):
     closings: int = 0
     unauthorized: bool = False
     reason: str = ""
-    rejections: Mapping[str, Rejection] = field(default_factory=dict)
+    rejections: Mapping[str, Rejection] = {}
 
     @property
     def open(self) -> bool:

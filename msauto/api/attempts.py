@@ -57,12 +57,12 @@ class Attempt(Struct):
     code: int = OK
     reason: str = ""
     remedy: str = ""
-    summary: dict[str, int] = field(default_factory=dict)
+    summary: dict[str, int] = {}
     check: bool = False
     plan: Plan | None = None
     result: Result | None = None
-    closing_reasons: list[str] = field(default_factory=list)
-    notes: Mapping[str, str] = field(default_factory=dict)
+    closing_reasons: list[str] = []
+    notes: Mapping[str, str] = {}
     unverified_before: Collection[TargetKey] = ()
     tell: Tell = tell_nothing
     clock: Clock = field(default_factory=SystemClock)

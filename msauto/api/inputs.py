@@ -57,7 +57,7 @@ class Inputs(Struct, frozen=True):
     agreed: Plan | None = None
     base: Path = Path()
     undone: RunDetails | None = None
-    documents: Mapping[str, Document] = field(default_factory=dict)
+    documents: Mapping[str, Document] = {}
     transport: Transport | None = None
     secrets: SecretCommands = field(default_factory=SecretCommands)
     on: str | None = None

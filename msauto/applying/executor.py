@@ -20,7 +20,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Final, Protocol
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
 from msauto.applying.states import TargetProgress, resume
@@ -303,7 +303,7 @@ class ServerExecution(Struct):
     breaker: CircuitBreaker
     on_result: OnResult
     frozen: Callable[[], str | None] = lambda: None
-    records: Records = field(default_factory=dict)
+    records: Records = {}
     probe: ConcurrencySlot | None = None
 
     def __post_init__(self) -> None:

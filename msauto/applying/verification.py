@@ -206,12 +206,12 @@ class Verification(Struct, frozen=True):
     """
 
     differences: tuple[Difference, ...] = ()
-    left: dict[str, Json] = field(default_factory=dict)
-    remembered: dict[str, Json] = field(default_factory=dict)
+    left: dict[str, Json] = {}
+    remembered: dict[str, Json] = {}
     seen: int = 0
     unseen: tuple[AspectName, ...] = ()
     notes: tuple[str, ...] = ()
-    awaited: dict[Thing, Json] = field(default_factory=dict)
+    awaited: dict[Thing, Json] = {}
 
 
 def things_to_verify(target: Target, effects: Sequence[Effect]) -> list[Thing]:

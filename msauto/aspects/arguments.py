@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal, Protocol, TypeVar
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType
 from pydantic import TypeAdapter, ValidationError, create_model
 
 from msauto.documents.document import SourceNode, UnrenderedTemplate
@@ -182,7 +182,7 @@ def duplicates(
 class ExportedPart(Struct):
     """The value of a key: what a task can express, comments on the rest; whether a list is complete."""
 
-    items: Any = field(default_factory=list)
+    items: Any = []
     complete: bool = True
 
     def add(self, item: Any, notes: Sequence[str] = ()) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType
 
 from msauto.aspects.arguments import ExportedPart, TaskArguments
 from msauto.aspects.comparison import Attributes, mapping
@@ -101,8 +101,8 @@ class UndoContext(Struct, frozen=True):
     things: Mapping[str, Mapping[str, Expected]]
     spec: ServerSpec
     source: TaskSource
-    notes: list[str] = field(default_factory=list)
-    required_live: dict[str, Json] = field(default_factory=dict)
+    notes: list[str] = []
+    required_live: dict[str, Json] = {}
 
     def of(self, aspect: str) -> list[Change]:
         """Return the changes of an aspect."""

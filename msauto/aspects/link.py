@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.aspects.arguments import (
     ExportedPart,
@@ -70,7 +70,7 @@ class DesiredLink(Struct, frozen=True, gc=False):
     folder: Folder
     title: str | Absent = ABSENT
     present: bool = True
-    fields: Mapping[str, str | Position] = field(default_factory=dict)
+    fields: Mapping[str, str | Position] = {}
     made: bool = False
 
     def place(self, title: str) -> Folder:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from sys import intern
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 from pydantic import TypeAdapter
 
 from msauto.aspects import arguments
@@ -137,7 +137,7 @@ class DesiredMarker(Struct, frozen=True, gc=False):
     uid: int | Absent = ABSENT
     at: Position | Absent = ABSENT
     track: str | Absent = ABSENT
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = {}
     present: bool = True
     keys_before: frozenset[str] | None = None
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from msauto.aspects.comparison import Attributes, Item, Items
 from msauto.aspects.plan_builder import refuse
@@ -54,13 +54,13 @@ class Matching(Struct):
     live: Items
     present: list[tuple[ListItem, str | None]]
     explicit: Collection[str | None]
-    removed: dict[str, TaskSource] = field(default_factory=dict)
-    others: list[str] = field(default_factory=list)
-    spared: dict[str, ListItem] = field(default_factory=dict)
-    surplus: dict[str, TaskSource] = field(default_factory=dict)
+    removed: dict[str, TaskSource] = {}
+    others: list[str] = []
+    spared: dict[str, ListItem] = {}
+    surplus: dict[str, TaskSource] = {}
 
-    pairs: list[tuple[ListItem, str]] = field(default_factory=list)
-    created: list[ListItem] = field(default_factory=list)
+    pairs: list[tuple[ListItem, str]] = []
+    created: list[ListItem] = []
 
     def __post_init__(self) -> None:
         self.pairs, self.created = [], []

@@ -12,7 +12,7 @@ from functools import reduce
 from itertools import chain
 from typing import Any, Final, TypeVar
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.aspects.comparison import same_value
 from msauto.aspects.plan_builder import refuse
@@ -49,7 +49,7 @@ class Merging(Struct):
 
     asset: Asset | None
     title: str
-    errors: list[PlanningError] = field(default_factory=list)
+    errors: list[PlanningError] = []
 
     def check(self) -> None:
         """Raise the first contradiction."""

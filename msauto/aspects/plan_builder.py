@@ -10,7 +10,7 @@ from enum import Enum
 from functools import lru_cache
 from operator import itemgetter
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.errors import PlanningError
 from msauto.model.desired import TaskSource
@@ -230,12 +230,12 @@ class PlanContext(Struct, frozen=True, eq=False):
     asset: Asset
     live: LiveTarget
     builder: PlanBuilder
-    memory: dict[str, Json] = field(default_factory=dict)
+    memory: dict[str, Json] = {}
     lossy: bool = False
-    required_live: Mapping[str, Json] = field(default_factory=dict)
+    required_live: Mapping[str, Json] = {}
     address: Address = Address("")
-    files: Mapping[str, str | None] = field(default_factory=dict)
-    fetched: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str | None] = {}
+    fetched: Mapping[str, str] = {}
     batch: TaskSource | None = None
     places: tuple[Folder, ...] = ()
     is_known_clip: bool = False

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from msauto.aspects import arguments
 from msauto.aspects.comparison import Attributes, Item, text_of
@@ -100,7 +100,7 @@ class DesiredSegment(Struct, frozen=True, gc=False):
     number: int | Absent = ABSENT
     start: Position | Absent = ABSENT
     duration: Position | Absent = ABSENT
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = {}
     present: bool = True
     keys_before: frozenset[str] | None = None
 

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import PurePath
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from msauto.errors import InputError, Problem, ProblemKind, SourceLocation
 from msauto.model.server import Secret
@@ -63,8 +63,8 @@ class Document(Struct, frozen=True):
 
     file: str
     data: Any = None
-    places: Mapping[Path, tuple[int, int]] = field(default_factory=dict)
-    key_places: Mapping[Path, tuple[int, int]] = field(default_factory=dict)
+    places: Mapping[Path, tuple[int, int]] = {}
+    key_places: Mapping[Path, tuple[int, int]] = {}
     lines: Sequence[str] = ()
     hidden: tuple[Hidden, ...] = ()
     flaws: tuple[Problem, ...] = ()
@@ -195,7 +195,7 @@ class SourceNode(Struct, frozen=True):
 class MergedNode(SourceNode, frozen=True):
     """A mapping whose keys are set at several places, also in several files: ``parts`` are the nodes of its keys."""
 
-    parts: Mapping[str | int, SourceNode] = field(default_factory=dict)
+    parts: Mapping[str | int, SourceNode] = {}
 
     def child(self, *parts: str | int) -> SourceNode:
         """Return the node of a value inside this one, where its key is set."""

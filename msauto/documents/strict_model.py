@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -30,9 +30,9 @@ class ValidationRecord(Struct, frozen=True):
     the rules for keys that do not hold; ``models`` the models of mappings whose values are all valid.
     """
 
-    mappings: dict[int, tuple[Any, type[Model]]] = field(default_factory=dict)
-    broken: dict[int, list[BrokenRule]] = field(default_factory=dict)
-    models: dict[int, Model] = field(default_factory=dict)
+    mappings: dict[int, tuple[Any, type[Model]]] = {}
+    broken: dict[int, list[BrokenRule]] = {}
+    models: dict[int, Model] = {}
 
 
 T = TypeVar("T")

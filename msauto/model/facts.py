@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Literal
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.model.fields import NUMBER_OF_CLIP, NUMBERS, SEGMENT_NAMES
 from msauto.model.live import (
@@ -63,8 +63,8 @@ class NamedXmpFields(Struct):
     """
 
     silent: bool = False
-    asked: set[str] = field(default_factory=set)
-    fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    asked: set[str] = set()
+    fields: dict[str, tuple[str, ...]] = {}
 
     @property
     def known(self) -> Xmp | None:
@@ -146,8 +146,8 @@ class Facts(Struct, kw_only=True, eq=False):
     named: NamedXmpFields | None = None
     links: tuple[Link, ...] | None = None
     exists: bool = True
-    asked: set[str] = field(default_factory=set)
-    depends_on: dict[str, Any] = field(default_factory=dict)
+    asked: set[str] = set()
+    depends_on: dict[str, Any] = {}
 
     def get(self, name: str) -> Any:
         """Return the fact ``name``, typed; raise :class:`Need`, :class:`NoAssetError` or :class:`AttributeError`.

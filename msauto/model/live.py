@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from msauto.errors import UnreadableError
 from msauto.model.fields import ATTRIBUTE_OF_CLIP, NUMBER_OF_CLIP
@@ -59,7 +59,7 @@ class Marker(Struct, frozen=True, gc=False):
 
     uid: int
     frame: int
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = {}
 
     @property
     def track(self) -> str:
@@ -78,7 +78,7 @@ class Segment(Struct, frozen=True, gc=False):
     track: str | None = None
     rating: str | None = None
     keywords: str | None = None
-    extra: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = {}
 
     @property
     def title(self) -> str:
@@ -266,7 +266,7 @@ class Asset(ClipAttributes, Struct, frozen=True, gc=False):
     archive: str | None = None
     link_id: int | None = None
     finalized: bool | None = None
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = {}
     markers: tuple[Marker, ...] = ()
     segments: tuple[Segment, ...] = ()
     links: tuple[Link, ...] | None = None
@@ -315,7 +315,7 @@ class RssItem(Struct, frozen=True, gc=False):
     description: str | None = None
     link: str | None = None
     pub_date: str | None = None
-    extra: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = {}
 
     @property
     def fields(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from msauto.model.desired import SelectRef
 from msauto.model.identity import ClipEntries
@@ -157,7 +157,7 @@ class Remembered(Struct, frozen=True):
     target: TargetId
     items: Mapping[str, Json]
     run: str = ""
-    seen: Mapping[str, str] = field(default_factory=dict)
+    seen: Mapping[str, str] = {}
     answer: Literal["same", "unknown"] = "same"
     is_crowd: bool = False
 
@@ -247,7 +247,7 @@ class LiveTarget(Struct, frozen=True):
 
     asset: Asset | None = None
     xmp: Xmp | None = None
-    places: Mapping[Folder, Sequence[Entry] | None] = field(default_factory=dict)
+    places: Mapping[Folder, Sequence[Entry] | None] = {}
     channel: RssChannel | None = None
     links: tuple[Link, ...] | None = None
-    parts: dict[str, Part | None] = field(default_factory=dict)
+    parts: dict[str, Part | None] = {}

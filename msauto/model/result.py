@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from msauto.codec import dump, load
 from msauto.model.plan import (
@@ -120,7 +120,7 @@ class TargetResult(Struct, frozen=True):
     message: str = ""
     requests: tuple[RequestResult, ...] = ()
     differences: tuple[Difference, ...] = ()
-    left: Mapping[str, Json] = field(default_factory=dict)
+    left: Mapping[str, Json] = {}
     seen: int = 0
     unseen: tuple[AspectName, ...] = ()
     seconds: float = 0.0
@@ -144,7 +144,7 @@ class Result(Struct, frozen=True):
     interrupted: bool = False
     unreachable: frozenset[str] = frozenset()
     seconds: float | None = None
-    server_seconds: Mapping[str, float] = field(default_factory=dict)
+    server_seconds: Mapping[str, float] = {}
 
     def __repr__(self) -> str:
         """Return a short form, as that of its plan."""
@@ -335,7 +335,7 @@ class TargetRecord(Struct, frozen=True):
     outcome: Outcome | None = None
     message: str = ""
     differences: tuple[Difference, ...] = ()
-    left: Mapping[str, Json] = field(default_factory=dict)
+    left: Mapping[str, Json] = {}
     notes: tuple[str, ...] = ()
 
     @property
@@ -409,8 +409,8 @@ class RunDetails(Struct, frozen=True):
     msauto: str
     targets: Sequence[TargetRecord] = ()
     changed_servers: Collection[str] = ()
-    notes: Mapping[str, str] = field(default_factory=dict)
-    batch: Mapping[str, Json] = field(default_factory=dict)
+    notes: Mapping[str, str] = {}
+    batch: Mapping[str, Json] = {}
 
     def __repr__(self) -> str:
         """Return a short form."""

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field, json, structs
+from msgspec import UNSET, Meta, Struct, UnsetType, json, structs
 
 from msauto.model.identity import plain
 
@@ -302,16 +302,16 @@ class Comparison(Struct):
     what planning looked at, and that is not as it was.
     """
 
-    verdicts: dict[Thing, Verdict] = field(default_factory=dict)
-    values: dict[Thing, Json] = field(default_factory=dict)
-    keys: dict[Thing, str] = field(default_factory=dict)
-    twice: dict[Thing, list[str]] = field(default_factory=dict)
-    unseen: list[Thing] = field(default_factory=list)
-    lost: list[Thing] = field(default_factory=list)
-    moved: list[Thing] = field(default_factory=list)
-    changed: list[Thing] = field(default_factory=list)
-    new: list[Thing] = field(default_factory=list)
-    changed_dependencies: list[str] = field(default_factory=list)
+    verdicts: dict[Thing, Verdict] = {}
+    values: dict[Thing, Json] = {}
+    keys: dict[Thing, str] = {}
+    twice: dict[Thing, list[str]] = {}
+    unseen: list[Thing] = []
+    lost: list[Thing] = []
+    moved: list[Thing] = []
+    changed: list[Thing] = []
+    new: list[Thing] = []
+    changed_dependencies: list[str] = []
 
 
 def compare(

@@ -101,7 +101,7 @@ class SurveyContext(Struct, frozen=True):
     protection: Protection = field(default_factory=Protection)
     hash_file: HashFile | None = None
     pending: frozenset[tuple[str, str]] = frozenset()
-    pending_of_targets: set[tuple[str, str]] = field(default_factory=set)
+    pending_of_targets: set[tuple[str, str]] = set()
     forget: bool = False
     overdue: str = ""
     answers: XmpAnswers = field(default_factory=XmpAnswers)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import UnsupportedError
@@ -55,9 +55,9 @@ class XmpAnswers(Struct):
     all fields of some asset at once. ``doubted``: the tasks for which an empty answer was read as "no fields".
     """
 
-    batches: Mapping[str, TaskSource] = field(default_factory=dict)
+    batches: Mapping[str, TaskSource] = {}
     reports_all: bool = False
-    doubted: dict[TaskSource, None] = field(default_factory=dict)
+    doubted: dict[TaskSource, None] = {}
 
     def warnings(self) -> tuple[str, ...]:
         """Return a warning for each task that used an empty answer, which may be incomplete."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from msauto.aspects import is_of_entry
 from msauto.aspects.comparison import mapping
@@ -41,13 +41,13 @@ class RecalledItems(Struct):
     """
 
     target: TargetId
-    items: dict[str, Json] = field(default_factory=dict)
-    kept: dict[str, TargetId] = field(default_factory=dict)
-    settlements: list[Settlement] = field(default_factory=list)
+    items: dict[str, Json] = {}
+    kept: dict[str, TargetId] = {}
+    settlements: list[Settlement] = []
     run: str = ""
-    seen: Mapping[str, str] = field(default_factory=dict)
+    seen: Mapping[str, str] = {}
     title: str = ""
-    titles: dict[int | None, str] = field(default_factory=dict)
+    titles: dict[int | None, str] = {}
     is_crowded: bool = False
     is_known_clip: bool = False
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import PlanningError
@@ -39,7 +39,7 @@ class Rename(Struct, frozen=True):
 
     title: str
     was: tuple[str, ...] = ()
-    passed_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    passed_on: Mapping[str, tuple[str, ...]] = {}
     next_titles: tuple[str, ...] = ()
 
     async def sought(

@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.aspects.plan_builder import refuse
 from msauto.circuit_breaker import cause_of
@@ -78,7 +78,7 @@ class IntentGroup(Struct, eq=False):
     name: str
     rename: Rename | None = None
     by_id: AnswerById | None = None
-    members: list[IntentGroupMember] = field(default_factory=list)
+    members: list[IntentGroupMember] = []
     error: MsautoError | None = None
     merged: tuple[IntentGroup, ...] = ()
     clip: int | None = None
@@ -159,7 +159,7 @@ class Grouping(Struct, frozen=True):
     forks: int
     answers: XmpAnswers
     losing_titles: Collection[str] | None = None
-    nameless: list[str] = field(default_factory=list)
+    nameless: list[str] = []
 
     async def groups(self, intents: Sequence[Intent]) -> list[IntentGroup]:
         """Return the groups in the order of the playbooks."""

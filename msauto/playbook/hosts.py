@@ -101,7 +101,7 @@ class ResolveOptions(Struct, frozen=True):
     reserved: frozenset[Path] = frozenset()
     outside: OutsidePolicy | UnsetType = UNSET
     secrets: SecretCommands = field(default_factory=SecretCommands)
-    documents: Mapping[str, Document] = field(default_factory=dict)
+    documents: Mapping[str, Document] = {}
     transport: Transport | None = None
 
 
@@ -188,11 +188,11 @@ class Hosts(Struct):
     extra: Sequence[Variable]
     options: ResolveOptions
     files: Files
-    _scopes: dict[tuple[str, str], dict[str, TemplateScope]] = field(default_factory=dict)
-    _servers: dict[str, ServerSpec] = field(default_factory=dict)
-    _variables: dict[str, dict[str, Variables]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    _blocks: dict[str, tuple[dict[str, Any], MergedNode]] = field(default_factory=dict)
+    _scopes: dict[tuple[str, str], dict[str, TemplateScope]] = {}
+    _servers: dict[str, ServerSpec] = {}
+    _variables: dict[str, dict[str, Variables]] = {}
+    warnings: list[str] = []
+    _blocks: dict[str, tuple[dict[str, Any], MergedNode]] = {}
 
     def __post_init__(self) -> None:
         hosts = self.inventory.hosts.items()

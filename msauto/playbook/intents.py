@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.aspects import CHECKED_FOR_SERVER
 from msauto.aspects.arguments import TaskArguments
@@ -49,7 +49,7 @@ class TaskContext(Struct, frozen=True):
     server: ServerSpec
     scope: TemplateScope
     play: Play
-    handlers: list[list[model.Handler]] = field(default_factory=list)
+    handlers: list[list[model.Handler]] = []
     batch: int = 0
 
 

@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from msauto.documents.document import Document, Problems, SourceNode
 from msauto.errors import nearest
@@ -28,9 +28,9 @@ class _Group(Struct):
     """A group while it is read: its own hosts, groups and variables."""
 
     node: SourceNode
-    hosts: dict[str, None] = field(default_factory=dict)
-    children: dict[str, None] = field(default_factory=dict)
-    variables: list[Variable] = field(default_factory=list)
+    hosts: dict[str, None] = {}
+    children: dict[str, None] = {}
+    variables: list[Variable] = []
 
 
 class Host(Struct, frozen=True):
@@ -211,9 +211,9 @@ class _InventoryBuilder:
 class VarsFolders(Struct):
     """The variables in ``group_vars/`` and ``host_vars/`` of a folder, by group and by host."""
 
-    of_groups: dict[str, list[Variable]] = field(default_factory=dict)
-    of_hosts: dict[str, list[Variable]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    of_groups: dict[str, list[Variable]] = {}
+    of_hosts: dict[str, list[Variable]] = {}
+    warnings: list[str] = []
 
 
 def folder_of(path: str) -> Path:

@@ -223,12 +223,12 @@ class _Resolver(Struct):
     hosts: Hosts
     check_only: bool
     limit: frozenset[str] = frozenset()
-    intents: dict[str, list[Intent]] = field(default_factory=dict)
-    left_out: dict[str, list[Intent]] = field(default_factory=dict)
-    servers: dict[str, ServerSpec] = field(default_factory=dict)
+    intents: dict[str, list[Intent]] = {}
+    left_out: dict[str, list[Intent]] = {}
+    servers: dict[str, ServerSpec] = {}
     batches: Batches = field(default_factory=Batches)
     played: int = 0
-    played_on: set[str] = field(default_factory=set)
+    played_on: set[str] = set()
 
     @property
     def problems(self) -> Problems:

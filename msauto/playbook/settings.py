@@ -54,7 +54,7 @@ class Settings(Struct, frozen=True):
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
     download_endings: tuple[str, ...] = ()
-    secrets: Mapping[str, SecretCommand] = field(default_factory=dict)
+    secrets: Mapping[str, SecretCommand] = {}
     outside: OutsidePolicy | UnsetType = UNSET
 
     @property

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.errors import MsautoError
 from msauto.report.sanitizing import display_width, pad, parts_of_width, visible, without_command
@@ -39,7 +39,7 @@ class Layout(Struct, frozen=True):
     name: str = "plan"
     keep_going: bool = False
     error: MsautoError | None = None
-    stills: Mapping[StillPlace, bytes] = field(default_factory=dict)
+    stills: Mapping[StillPlace, bytes] = {}
     refusals: bool = True
     by: str = ""
 

@@ -64,12 +64,12 @@ class _PhaseCounts(Struct):
     requests: int = 0
     finished: int = 0
     settled: int = 0
-    reading: set[str] = field(default_factory=set)
+    reading: set[str] = set()
     outcomes: Counter[str] = field(default_factory=Counter)
-    in_doubt: set[TargetKey] = field(default_factory=set)
-    under_way: dict[TargetKey, str] = field(default_factory=dict)
-    waits: dict[TargetKey, _Wait] = field(default_factory=dict)
-    downloads: dict[TargetKey, tuple[int, int | None]] = field(default_factory=dict)
+    in_doubt: set[TargetKey] = set()
+    under_way: dict[TargetKey, str] = {}
+    waits: dict[TargetKey, _Wait] = {}
+    downloads: dict[TargetKey, tuple[int, int | None]] = {}
 
     @property
     def done(self) -> int:

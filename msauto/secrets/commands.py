@@ -8,7 +8,7 @@ from threading import Thread
 from time import monotonic
 from typing import IO, Final
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.errors import MsautoError, RefusedError, SourceLocation, nearest
 from msauto.secrets.redaction import HIDDEN
@@ -32,10 +32,10 @@ class SecretCommands(Struct):
     ``allowed``: whether commands may run. ``None``: nothing is sent, and ``***`` stands for each secret.
     """
 
-    declared: Mapping[str, SecretCommand] = field(default_factory=dict)
+    declared: Mapping[str, SecretCommand] = {}
     allowed: bool | None = False
     seconds: float = 30
-    _done: dict[SecretCommand, str | MsautoError] = field(default_factory=dict)
+    _done: dict[SecretCommand, str | MsautoError] = {}
 
     def offline(self) -> SecretCommands:
         """Return the same secrets for what sends nothing."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from msauto.circuit_breaker import UNINFORMATIVE_STATUSES
 from msauto.errors import (
@@ -65,8 +65,8 @@ class ProbeNotes(Struct):
     """Collects findings while a server is asked; each key is found or missed once. ``hide`` redacts secrets."""
 
     hide: Callable[[str], str] = str
-    learned: dict[str, DialectFinding] = field(default_factory=dict)
-    missed: dict[str, UnansweredQuestion] = field(default_factory=dict)
+    learned: dict[str, DialectFinding] = {}
+    missed: dict[str, UnansweredQuestion] = {}
 
     def learn(self, key: str, value: str, evidence: str) -> None:
         """Note the value of a key, in place of what was noted of it before."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from msauto.documents.text_files import lines_of
 from msauto.plugins.timelines.tables import add_row
@@ -116,9 +116,9 @@ class _Event(Struct, kw_only=True):
     start: str
     end: str
     extra: str = ""
-    names: dict[str, str] = field(default_factory=dict)
-    notes: dict[int, str] = field(default_factory=dict)
-    markers: list[tuple[EditMarker, int]] = field(default_factory=list)
+    names: dict[str, str] = {}
+    notes: dict[int, str] = {}
+    markers: list[tuple[EditMarker, int]] = []
 
     @property
     def is_video(self) -> bool:
