@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from msauto.plugins.simulator.embedded.dialect import SimDialect
 from msauto.plugins.simulator.embedded.rss import parse_document
@@ -50,8 +51,7 @@ _IN_AND_OUT = ("first_frame", "last_frame")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
-@dataclass(frozen=True, slots=True)
-class CommandCall:
+class CommandCall(Struct, frozen=True):
     """One command on one entry. `restore_seconds` is the duration of a restore."""
 
     state: ServerState

@@ -10,10 +10,12 @@ import asyncio
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from urllib.parse import unquote
+
+from msgspec import Struct, structs
 
 from msauto.plugins.simulator.embedded.state import ServerState, SimDatabase, SimEntry
 from msauto.plugins.simulator.embedded.wire import GARBAGE, HttpAnswer, text_answer
@@ -103,8 +105,7 @@ class Fault:
         return [float(part) for part in self.kind.split(":")[1:]]
 
 
-@dataclass(slots=True)
-class _ActiveFault:
+class _ActiveFault(Struct):
     fault: Fault
     matched: int = 0
     hits: int = 0
@@ -279,7 +280,7 @@ def _change(texts: list[str], name: str, state: ServerState) -> None:
             clip = entry.clip
             database.remove_clip(clip)
             day_after = datetime.fromisoformat(clip.create_time) + timedelta(days=1)
-            recording = replace(
+            recording = structs.replace(
                 clip,
                 file="",
                 create_time=day_after.isoformat(),

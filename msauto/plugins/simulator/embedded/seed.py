@@ -8,12 +8,11 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct, ValidationError, convert, structs, to_builtins
 
 from msauto.plugins.simulator.embedded.dialect import SimDialect
 from msauto.plugins.simulator.embedded.rss import read_item
@@ -116,7 +115,7 @@ def _clip_to_json(clip: SimClip) -> dict[str, Any]:
         entries.append(shown)
     # A rate becomes "25".
     return {
-        **to_builtins(replace(clip, entries=[]), enc_hook=str),
+        **to_builtins(structs.replace(clip, entries=[]), enc_hook=str),
         "entries": entries,
     }
 
@@ -317,7 +316,7 @@ def item_from_content(given: GivenItem) -> Item:
     if given.item:
         texts = [given.item.get(name, "") for name in ("title", "description", "link", "pubDate")]
         item = Item(given.file, b"", item.guid, *texts)
-    return item if given.guid is None else replace(item, guid=given.guid)
+    return item if given.guid is None else structs.replace(item, guid=given.guid)
 
 
 _SLOWEST_BROADCAST = 23

@@ -16,11 +16,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
+
+from msgspec import Struct, field, structs
 
 from msauto.plugins.simulator.embedded.commands import (
     COMMANDS,
@@ -164,7 +165,7 @@ class SimServer:
             case (_, *_):
                 raise ResourceNotFoundError
         if address.namespace in (None, "title") and self.dialect.link_titles in ("clip", "other"):
-            entries[0] = replace(entry, title=address.asset or "")  # the title asked for
+            entries[0] = structs.replace(entry, title=address.asset or "")  # the title asked for
         return self._clips(entries)
 
     def _clips(self, entries: list[SimEntry]) -> HttpAnswer:
@@ -221,8 +222,7 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _LOGGER = logging.getLogger("msauto.plugins.simulator.embedded")
 
 
-@dataclass(slots=True)
-class LogEntry:
+class LogEntry(Struct):
     """One request. `target` is the path and query exactly as on the wire; `status` 0 means that no answer was sent.
 
     `done`: whether the server did the work. `fault`: the fault that was applied, such as `cut_after`.
@@ -439,7 +439,9 @@ class Simulator(SimServer):
         self._change(faults, "after")
         entry.status = answer.status
         if self._log_file is not None:
-            fields = asdict(entry) | {"body": entry.body.decode("utf-8", "backslashreplace")}
+            fields = structs.asdict(entry) | {
+                "body": entry.body.decode("utf-8", "backslashreplace")
+            }
             self._log_file.write(json.dumps(fields, ensure_ascii=False) + "\n")
         return await _send(received, answer)
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 from unicodedata import normalize
+
+from msgspec import Struct, field
 
 from msauto.plugins.simulator.embedded.dialect import SimDialect
 from msauto.plugins.simulator.embedded.wire import FolderPath, ResourceNotFoundError, folder_of_text
@@ -44,31 +45,28 @@ _KEY_ATTRIBUTES = (
 )
 
 
-@dataclass(slots=True)
-class SimMarker:
+class SimMarker(Struct):
     """A key frame marker; `fields` contains user, title, comment, track, keywords, rating and unknown fields."""
 
     uid: int
     pos: int
-    fields: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, str] = {}
 
 
-@dataclass(slots=True)
-class SimSegment:
+class SimSegment(Struct):
     """A segment; its positions are frames of the file."""
 
     number: int
     start: int
     duration: int
-    titles: list[str] = field(default_factory=list)
+    titles: list[str] = []
     name: str = ""
     track: str = ""
     rating: int = 0
     keywords: str = ""
 
 
-@dataclass(slots=True, eq=False)
-class SimClip:
+class SimClip(Struct, eq=False):
     """One asset. `file` is the path of its high-resolution file while that is on disk, see `hires`.
 
     `omitted` names attributes that answers leave out, such as `frame_time` if there are no frames. `shown` has texts
@@ -95,15 +93,15 @@ class SimClip:
     online_at: float | None = None
     finalized: bool = True
     recording_since: float | None = None
-    markers: list[SimMarker] = field(default_factory=list)
-    segments: list[SimSegment] = field(default_factory=list)
-    xmp: dict[str, list[str]] = field(default_factory=dict)
+    markers: list[SimMarker] = []
+    segments: list[SimSegment] = []
+    xmp: dict[str, list[str]] = {}
     params: tuple[str, ...] = ()
     omitted: tuple[str, ...] = ()
-    shown: dict[str, str] = field(default_factory=dict)
-    listed: dict[str, str] = field(default_factory=dict)
+    shown: dict[str, str] = {}
+    listed: dict[str, str] = {}
     partner: tuple[dict[str, str], ...] = ()
-    entries: list[SimEntry] = field(default_factory=list)
+    entries: list[SimEntry] = []
 
     @property
     def home(self) -> SimEntry:
@@ -153,15 +151,14 @@ class SimClip:
         return uid
 
 
-@dataclass(slots=True, eq=False)
-class SimEntry:
+class SimEntry(Struct, eq=False):
     """A clip in a folder; `fields` contains the link fields that were set (SETFIELD)."""
 
     link_id: int
     folder: FolderPath
     title: str
     clip: SimClip
-    fields: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, str] = {}
 
     @property
     def is_home(self) -> bool:
@@ -179,13 +176,12 @@ class SimEntry:
         return int(self.fields.get("last_frame") or max(0, self.clip.length - 1))
 
 
-@dataclass(slots=True, eq=False)
-class Folder:
+class Folder(Struct, eq=False):
     """A folder: the folders and entries in it, in the order of their creation."""
 
     name: str
-    folders: dict[str, Folder] = field(default_factory=dict)
-    entries: dict[int, SimEntry] = field(default_factory=dict)
+    folders: dict[str, Folder] = {}
+    entries: dict[int, SimEntry] = {}
 
     def walk(self) -> Iterator[SimEntry]:
         """Yield all entries of the folder and of its subfolders."""
@@ -194,14 +190,13 @@ class Folder:
             yield from folder.walk()
 
 
-@dataclass(slots=True, eq=False)
-class SimDatabase:
+class SimDatabase(Struct, eq=False):
     """A media database. `connectors` maps each configured metadata connector to the bodies it received."""
 
     name: str
     root: Folder = field(default_factory=lambda: Folder(""))
-    by_title: dict[str, list[SimEntry]] = field(default_factory=dict)
-    connectors: dict[str, list[bytes]] = field(default_factory=dict)
+    by_title: dict[str, list[SimEntry]] = {}
+    connectors: dict[str, list[bytes]] = {}
     profiles: list[str] = field(default_factory=lambda: ["WP1", "WP2"])
     partner: bool = True
     next_link_id: int = 1
@@ -325,8 +320,7 @@ class SimDatabase:
         return True
 
 
-@dataclass(slots=True)
-class Item:
+class Item(Struct):
     """One item of a channel: its file, and the content of the file."""
 
     file: str
@@ -338,31 +332,28 @@ class Item:
     pub_date: str = ""
 
 
-@dataclass(slots=True)
-class SimChannel:
+class SimChannel(Struct):
     """An RSS channel: a folder of files, shown in order."""
 
     name: str
     title: str = ""
-    items: list[Item] = field(default_factory=list)
+    items: list[Item] = []
 
 
-@dataclass(slots=True)
-class ProgramCard:
+class ProgramCard(Struct):
     """A program card of the partner system: the folder linked with it, and its XMP fields."""
 
     folder: FolderPath
-    xmp: dict[str, list[str]] = field(default_factory=dict)
+    xmp: dict[str, list[str]] = {}
 
 
-@dataclass(slots=True)
-class ServerState:
+class ServerState(Struct):
     """The whole content of the server. `handles` maps identifiers of open files to clips, for `handle:<n>`."""
 
-    databases: dict[str, SimDatabase] = field(default_factory=dict)
-    channels: dict[str, SimChannel] = field(default_factory=dict)
-    cards: dict[str, ProgramCard] = field(default_factory=dict)
-    handles: dict[str, SimClip] = field(default_factory=dict)
+    databases: dict[str, SimDatabase] = {}
+    channels: dict[str, SimChannel] = {}
+    cards: dict[str, ProgramCard] = {}
+    handles: dict[str, SimClip] = {}
 
     def add_database(self, name: str) -> SimDatabase:
         """Return the database with this name; created if missing."""

@@ -10,13 +10,14 @@ import codecs
 import random
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
 from typing import Self
 from urllib.parse import unquote_to_bytes
 from xml.sax import saxutils
+
+from msgspec import Struct
 
 from msauto.plugins.simulator.embedded.dialect import SimDialect
 
@@ -43,8 +44,7 @@ class ResourceNotFoundError(Exception):
     """The object does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestAddress:
+class RequestAddress(Struct, frozen=True):
     """A storage path: the database, and either folders or an asset with the segments after it.
 
     A folder address has no `asset`. Only an `NS:ID` address has a `namespace`.
@@ -58,15 +58,14 @@ class RequestAddress:
     tail: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class HttpRequest:
+class HttpRequest(Struct):
     """One request; `target` is the path and query exactly as on the wire."""
 
     method: str
     target: str
     headers: Mapping[str, str]
     body: bytes = b""
-    params: list[tuple[str, str]] = field(default_factory=list)
+    params: list[tuple[str, str]] = []
 
     def param(self, name: str) -> str | None:
         """Return the first value of a parameter, or None."""
@@ -232,8 +231,7 @@ _ROOT = re.compile(r"<[\w:.-]+")
 _TEXT = re.compile(r"(?<=[^/])>([^<]*[^<\s][^<]*)</")
 
 
-@dataclass(slots=True)
-class HttpAnswer:
+class HttpAnswer(Struct):
     """A response; `status` 0 closes the connection without one. `done`: whether the work was done.
 
     `parts`: a body that is made while it is sent, with a `pause` after each part.
@@ -243,7 +241,7 @@ class HttpAnswer:
     status: int = 200
     body: bytes = b""
     content_type: str = PLAIN
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = {}
     done: bool = True
     parts: Iterator[bytes] | None = None
     pause: float = 0.0
