@@ -78,24 +78,14 @@ _LONGEST = 60
 """Of a value that others had set: as much is in the summary."""
 
 
-class BatchSignals:
+class BatchSignals(Event):
     """SIGINT, SIGTERM and SIGHUP during a batch: each asks it to stop, and calls ``react``.
 
-    While a job plans, that cancels it; while it applies, what is under way is finished.
+    While a job plans, that cancels it; while it applies, what is under way is finished. It is set once the batch was
+    asked to stop.
     """
 
-    def __init__(self) -> None:
-        self._event = Event()
-        self.react: Callable[[], object] | None = None
-
-    @property
-    def requested(self) -> bool:
-        """Whether the batch was asked to stop."""
-        return self._event.is_set()
-
-    def wait(self, seconds: float) -> bool:
-        """Wait, or until the batch is asked to stop; return whether it was."""
-        return self._event.wait(seconds)
+    react: Callable[[], object] | None = None
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -108,9 +98,9 @@ class BatchSignals:
                 signal.signal(number, handler)
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
-        if self.requested and number == HANG_UP:
+        if self.is_set() and number == HANG_UP:
             return
-        self._event.set()
+        self.set()
         if self.react is not None:
             self.react()
 
@@ -256,7 +246,7 @@ class BatchJobs(Struct, frozen=True):
         self.signals.react = partial(
             loop.call_soon_threadsafe, lambda: task.cancelling() or task.cancel()
         )
-        if self.signals.requested:
+        if self.signals.is_set():
             raise asyncio.CancelledError
         if record.check or plans:
             plan = record.plan = await plan_only(loaded, options, self.clock)
@@ -279,7 +269,7 @@ class BatchJobs(Struct, frozen=True):
         def stopping() -> Iterator[Cancellation]:
             stop = Cancellation()
             self.signals.react = partial(loop.call_soon_threadsafe, stop)
-            if self.signals.requested:
+            if self.signals.is_set():
                 raise asyncio.CancelledError
             yield stop
 

@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.api.attempts import Attempt, origin_of, reason_of
 from msauto.api.inputs import Tell, ledger_place
@@ -73,8 +73,7 @@ def open_batch(file: str, state_dir: str | None, tell: Tell, *, check: bool) -> 
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class JobChoice:
+class JobChoice(Struct, frozen=True):
     """Which jobs to run: those that are named, those that failed, or all, as the scheduler starts them."""
 
     names: tuple[str, ...] = ()
@@ -328,8 +327,7 @@ def failed_jobs(last: BatchResult | None, batch: BatchFile) -> tuple[str, ...]:
     return tuple(failed)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchRun:
+class BatchRun(Struct, frozen=True):
     """A run of some jobs of a batch. ``record`` is called with the result so far, after each job.
 
     ``run_job`` makes an attempt of a job (from 1), begins no target at or after a moment, and never raises; it gets

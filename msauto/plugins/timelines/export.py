@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from msauto.errors import MsautoError
 from msauto.model import fields as registry
@@ -48,7 +47,7 @@ class TimelineForm(Struct, frozen=True):
             written = WRITERS[self.ending](timeline, timelines.TimelineClock(rate, self.origin))
         except TimelineError as error:
             raise MsautoError(str(error), remedy=error.remedy) from error
-        return replace(written, warnings=(*warnings, *written.warnings))
+        return structs.replace(written, warnings=(*warnings, *written.warnings))
 
 
 def timeline_of(snapshot: live.AssetSnapshot) -> tuple[timelines.EditTimeline, tuple[str, ...]]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct, field
 
 from msauto.documents.text_files import check_json_size
 from msauto.model.timecode import exact_rate
@@ -76,8 +77,7 @@ def read_otio(text: str, clock: TimelineClock) -> EditTimeline:
     return _Reading(clock).read(root)
 
 
-@dataclass(frozen=True, slots=True)
-class _Object:
+class _Object(Struct, frozen=True):
     """An object of the file, and its place there, such as ``tracks.children[0]``; each value has the right type."""
 
     values: Mapping[str, Any]
@@ -134,8 +134,7 @@ class _Object:
         raise self.error(key, f"is not {name}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
+class _Range(Struct, frozen=True):
     """A start and a duration, in seconds."""
 
     start: Fraction
@@ -150,8 +149,7 @@ class _Range:
         return self.start <= time < self.end
 
 
-@dataclass(frozen=True, slots=True)
-class _OtioItem:
+class _OtioItem(Struct, frozen=True):
     """What a track or a stack holds. ``shown``: its part that the timeline shows; ``None`` if the file has no range."""
 
     source: _Object
@@ -163,15 +161,14 @@ class _OtioItem:
 _START: Final = Fraction(0)
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """The reading of one file: its places become frames of the clip."""
 
     clock: TimelineClock
     shift: int = 0  # from frames of the file to those of the clip
     timeline: EditTimeline = field(default_factory=EditTimeline)
     items: int = 0
-    rates: dict[int | float, Fraction] = field(default_factory=dict)
+    rates: dict[int | float, Fraction] = {}
 
     def read(self, root: _Object) -> EditTimeline:
         tracks = root.child("tracks")

@@ -16,6 +16,8 @@ from fractions import Fraction
 from math import floor
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct, structs
+
 from msauto.codec import parse_json
 from msauto.documents.text_files import TextFileError
 from msauto.model.fields import (
@@ -98,14 +100,13 @@ def _filled(item: EditMarker | EditSegment, names: tuple[str, ...]) -> dict[str,
     return {name: value for name, value in asdict(item).items() if name in names and value}
 
 
-@dataclass(slots=True)
-class EditTimeline:
+class EditTimeline(Struct):
     """The markers and segments of a clip, and what of a file is not understood. ``title``: of a clip to write."""
 
-    markers: list[EditMarker] = field(default_factory=list)
-    segments: list[EditSegment] = field(default_factory=list)
+    markers: list[EditMarker] = []
+    segments: list[EditSegment] = []
     title: str = ""
-    problems: list[TimelineError] = field(default_factory=list)
+    problems: list[TimelineError] = []
 
     def add(
         self,
@@ -168,8 +169,7 @@ def joined(items: Iterable[Item]) -> list[Item]:
     return items_joined
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenTimeline:
+class WrittenTimeline(Struct, frozen=True):
     """A file for another program; ``warnings``: what that program does not see."""
 
     text: str
@@ -229,8 +229,7 @@ def parse_origin(text: str | int) -> Timecode:
         raise TimelineError(f"origin: {error}", remedy) from error
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineClock:
+class TimelineClock(Struct, frozen=True):
     """The rate of a clip, and the time code of its first frame; ``None``: that of the file, else 0."""
 
     rate: Fraction
@@ -240,7 +239,7 @@ class TimelineClock:
     def of_drop_colons(self) -> TimelineClock:
         """Return the clock for a file whose time codes are drop frame, although they have colons."""
         origin = self.origin and _parse(str(self.origin), drop=True)
-        return replace(self, origin=origin, colons_drop=True)
+        return structs.replace(self, origin=origin, colons_drop=True)
 
     @property
     def first(self) -> int:

@@ -48,10 +48,10 @@ class NoPause(BatchSignals):
         super().__init__()
         self.meanwhile = meanwhile
 
-    def wait(self, seconds: float) -> bool:
-        if seconds:
+    def wait(self, timeout: float | None = None) -> bool:
+        if timeout:
             self.meanwhile()
-        return self.requested
+        return self.is_set()
 
 
 def night(
