@@ -433,8 +433,9 @@ class _Copying:
                     entries.append(entry)
             self._add_clip(answer, entries)
         for entry in self._seen.entries.values():
-            if entry not in self._clips:
-                self._add_alone(entry)
+            if entry not in self._clips:  # only listed: a clip of its own
+                alone = Asset(entry.title, finalized=entry.finalized, attributes=entry.attributes)
+                self._put(alone, entry)
 
     def _add_clip(self, answer: _SeenAsset, of_this_clip: Sequence[Entry]) -> None:
         """Add an asset that was read, unless another answer is of the same clip, and its entries."""
@@ -473,15 +474,13 @@ class _Copying:
         is_elsewhere = asset.folder not in (None, own.folder)
         if found.home is None and is_elsewhere:
             home = Link(asset.folder or (), f"{own.title} (home)")
+        return self._put(asset, home)
+
+    def _put(self, asset: Asset, home: Link | Entry) -> SimClip:
+        """Add a clip that shows an asset at its home."""
         number = self._take(home.link_id)
-        shown = structs.replace(
-            asset,
-            title=home.title,
-            folder=home.folder,
-            link_id=number,
-        )
-        content = clip_content(AssetSnapshot(home.title, shown))
-        return clip_from_content(self._database, content)
+        shown = structs.replace(asset, title=home.title, folder=home.folder, link_id=number)
+        return clip_from_content(self._database, clip_content(AssetSnapshot(home.title, shown)))
 
     def _add_entry(
         self, clip: SimClip, entry: Entry | Link, attributes: Mapping[str, str] | None
@@ -497,17 +496,6 @@ class _Copying:
             attributes = entry.attributes
         if attributes is not None:
             added.fields = entry_fields(attributes)
-
-    def _add_alone(self, entry: Entry) -> None:
-        """Add what is only listed as a clip of its own."""
-        alone = Asset(
-            entry.title,
-            entry.folder,
-            finalized=entry.finalized,
-            attributes=entry.attributes,
-            link_id=self._take(entry.link_id),
-        )
-        clip_from_content(self._database, clip_content(AssetSnapshot(entry.title, alone)))
 
     def _take(self, number: int | None) -> int | None:
         """Return a link_id that no entry has yet, and give it to no other."""
