@@ -74,17 +74,14 @@ class ClipFinder:
         The order of the tasks does not matter, because the ledger keeps its memories under this name.
         """
         renamed: NamedClip | None = None  # under this name the clip gets another title
+        by_id: list[NamedClip] = []
         for named in clips:
-            if (
-                renamed is None
-                and not named.part.by_id
-                and not same_text(named.clip.title, named.part.name)
-            ):
+            if named.part.by_id:
+                by_id.append(named)
+            elif renamed is None and not same_text(named.clip.title, named.part.name):
                 renamed = named
-        for named in clips:
-            if named.part.by_id and (
-                renamed is None or same_text(named.clip.title, renamed.clip.title)
-            ):
+        for named in by_id:
+            if renamed is None or same_text(named.clip.title, renamed.clip.title):
                 return named
         if renamed is not None:
             return renamed
@@ -110,7 +107,11 @@ class ClipFinder:
         if rename.passed_on or rename.next_titles:
             titles = await rename.sought(self._read, _namer(part).intent.source)
         for title in titles:
-            clip = await self._find(part, title)
+            asset = await self._read(title)
+            if asset is not None and asset.title == title:
+                clip: FoundClip | None = FoundClip(asset, Address(title), title)
+            else:
+                clip = await self._by_other_form(part, title, asset)
             if clip is not None:
                 clips.setdefault(clip.address, clip)
         if len(clips) > 1:
@@ -159,30 +160,30 @@ class ClipFinder:
         homes = [clip for clip in clips if await self._is_at_home(NamedClip(part, clip))]
         return (homes or clips)[0]
 
-    async def _find(self, part: IntentGroup, name: str) -> FoundClip | None:
-        """Return the clip with exactly this title, else the only one whose title is equal after Unicode NFC.
+    async def _by_other_form(
+        self, part: IntentGroup, name: str, asset: Asset | None
+    ) -> FoundClip | None:
+        """Return the only clip whose title is equal after Unicode NFC; ``asset`` is the answer to exactly this one.
 
         Where a server finds titles exactly, the one of another form is not deleted; a warning names it.
         """
-        asked, asset = name, await self._read(name)
-        if asset is None:
-            for form in sorted({normal_form(name), normal_form(name, "NFD")} - {name}):
-                if asset is None:
-                    asked, asset = form, await self._read(form)
+        asked = name
+        for form in sorted({normal_form(name), normal_form(name, "NFD")} - {name}):
+            if asset is None:
+                asked, asset = form, await self._read(form)
         if asset is None:
             return None
         if asked != name and all(member.intent.absent for member in part.naming):
             self._warn_of_other_form(name, asked)
             return None
-        if asked != name or asset.title != name:
-            titles = await titles_like(self._reader, part.database, asset)
-            if len(titles) > 1:
-                raise refuse(
-                    f"{name!a} leads to {asset.title!a}, and several titles differ only in their "
-                    f"Unicode normalization: {', '.join(map(ascii, titles))}",
-                    part.naming[0].intent.source,
-                    "write the title exactly as the server does, address the clip by `id:`, or rename one of them",
-                )
+        titles = await titles_like(self._reader, part.database, asset)
+        if len(titles) > 1:
+            raise refuse(
+                f"{name!a} leads to {asset.title!a}, and several titles differ only in their "
+                f"Unicode normalization: {', '.join(map(ascii, titles))}",
+                part.naming[0].intent.source,
+                "write the title exactly as the server does, address the clip by `id:`, or rename one of them",
+            )
         return FoundClip(asset, Address(asked), asked)
 
     def _warn_of_other_form(self, name: str, live: str) -> None:

@@ -105,7 +105,7 @@ class HttpClient:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await self.aclose()
+        await self._transport.aclose()
 
     async def aclose(self) -> None:
         """Close all connections."""

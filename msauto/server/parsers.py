@@ -231,7 +231,9 @@ def _segment(element: xml.Element, numbers: _Numbers) -> Segment | None:
     extra = own | texts
     for known in ("title", *_SEGMENT_TEXTS):
         extra.pop(known, None)
-    numbers.read(f"the rating of segment {number}", texts.get("rating"))
+    rating = texts.get("rating")
+    if rating:
+        numbers.read(f"the rating of segment {number}", rating)
     return Segment(
         number=number,
         start=start,
@@ -239,7 +241,7 @@ def _segment(element: xml.Element, numbers: _Numbers) -> Segment | None:
         name=name,
         titles=tuple(titles),
         track=texts.get("track"),
-        rating=texts.get("rating"),
+        rating=rating,
         keywords=texts.get("keywords"),
         extra=extra,
     )
@@ -292,12 +294,13 @@ def read_attrs(element: xml.Element, parts: Parts | None = None) -> dict[str, st
         if parts is not None and part is not None:
             parts[part].append(child)
             continue
-        own = xml.attributes(child)
-        text = xml.text_of(child) or own.get("value", "")
-        if kind.lower() == "attr" and "name" in own:
-            texts[own["name"]] = text
+        named = None
+        if kind.lower() == "attr":
+            named = xml.attributes(child).get("name")
+        if named is not None:
+            texts[named] = xml.text_of(child) or _value(child)
         elif not len(child):
-            texts.setdefault(kind, text)
+            texts.setdefault(kind, xml.text_of(child) or _value(child))
     return texts
 
 
