@@ -125,7 +125,8 @@ class AssetCommands(Operation):
         feature = requests.feature_of_command(desired.name)
         if feature is not None:
             requests.require(context.server, feature)
-        builder, address = context.builder, context.address
+        builder = context.builder
+        address = context.address
         number = builder.run(self.name, key, dict(desired.params), desired.source, cause)
         sent = desired.params
         if address.namespace and desired.name in _WITH_CLIP:  # without them: the title in the path
@@ -138,7 +139,8 @@ class AssetCommands(Operation):
     def _pending_since(self, context: PlanContext, key: str, called: str) -> str | None:
         """Return the run whose changes make a command due; ``""`` is this run, ``None`` that it is not due."""
         pending = mapping(context.memory.get(f"pending:command:{key}"))
-        run, is_lost = pending.get("run"), bool(pending.get("unknown"))
+        run = pending.get("run")
+        is_lost = bool(pending.get("unknown"))
         if run is not None and not is_lost:
             return str(run)
         differences = context.builder.differences

@@ -139,7 +139,8 @@ class Thumbnails(Download):
 
     def run(self, context: PlanContext, desired: DesiredThumbnail, cause: Trigger) -> None:
         """Fetch the still, unless the file on disk was fetched from this clip with the same parameters."""
-        asset, source = context.asset, desired.source
+        asset = context.asset
+        source = desired.source
         find_position = to_point if asset.frames else to_frames
         pos = None if desired.pos is None else find_position(desired.pos, asset, source)
         dur = None if desired.dur is None else to_frames(desired.dur, asset, source)

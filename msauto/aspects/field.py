@@ -103,13 +103,12 @@ class LinkFields(Value):
 
     def plan(self, context: PlanContext, part: Fields) -> None:
         """Write each field that differs."""
-        shown, builder = part_of(self, context.live) or {}, context.builder
+        shown = part_of(self, context.live) or {}
+        builder = context.builder
         moved = []
         for name, sourced in part.items():
-            value, source = (
-                wire_value(context.asset, name, sourced.value, sourced.source),
-                sourced.source,
-            )
+            value = wire_value(context.asset, name, sourced.value, sourced.source)
+            source = sourced.source
             desired = shown_field(name, value)
             before, basis = self._known(context, name, shown)
             is_visible = basis == "live"
@@ -166,7 +165,8 @@ class LinkFields(Value):
         """Yield a point of the clip before and after."""
         point = _POINTS.get(change.key)
         if point is not None:
-            before, after = _point(change.before, point), _point(change.after, point)
+            before = _point(change.before, point)
+            after = _point(change.after, point)
             yield TimelineItem(change.action, change.key, before, after)
 
 

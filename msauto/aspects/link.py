@@ -94,7 +94,8 @@ class Links(ListAspect):
 
     def check(self, args: Any, node: SourceNode) -> Iterator[Problem]:
         """Yield the links that a task names twice."""
-        links, what = known_items(args.links, LinkArgs), "link with this folder and title"
+        links = known_items(args.links, LinkArgs)
+        what = "link with this folder and title"
         return duplicates(
             links, node.child("links"), lambda item: (item.folder, item.title), "folder", what
         )
@@ -108,7 +109,8 @@ class Links(ListAspect):
                 item.folder, or_absent(item.title), is_present, task.link_fields(item)
             )
 
-        items, exactly = task.each("links", link), task.complete("links")
+        items = task.each("links", link)
+        exactly = task.complete("links")
         return DesiredList(items, exactly) if items or exactly else None
 
     def merge(
@@ -204,7 +206,8 @@ class Links(ListAspect):
 
     def hidden(self, named: Json, shown: Json) -> Sequence[str]:
         """Return the named fields that the folder does not list, also those that are to be empty."""
-        one, other = mapping(named), mapping(shown)
+        one = mapping(named)
+        other = mapping(shown)
         return [name for name in one if name in LINK_FIELD and name not in other]
 
     def plan(self, context: PlanContext, part: DesiredList[DesiredLink]) -> None:
@@ -246,7 +249,8 @@ class Links(ListAspect):
 
     def resolve(self, context: PlanContext, sourced: Sourced[DesiredLink], live: Items) -> ListItem:
         """Return a link with its fields; the entry of another clip of its title is an error."""
-        link, source = sourced.value, sourced.source
+        link = sourced.value
+        source = sourced.source
         *_, title = place = link.place(context.title)
         key = show_folder(place)
         live_link = live.get(key, {})
@@ -278,7 +282,9 @@ class Links(ListAspect):
 
     def create(self, context: PlanContext, item: ListItem) -> None:
         """Create a link, then set its fields once reading shows that it is there, and no other clip."""
-        dialect, key, source = context.server.dialect, item.label, item.source
+        dialect = context.server.dialect
+        key = item.label
+        source = item.source
         place = parse_folder(key)
         title = place[-1]
         is_missing = context.live.places.get(place) is None
@@ -499,7 +505,8 @@ def _why_not_undone(change: Change, context: UndoContext) -> str | None:
         return "what was there before was never known" if change.basis == "none" else None
     if not context.spec.dialect.removes_links:
         return _NO_WAY
-    target, title = context.record.target, parse_folder(change.key)[-1]
+    target = context.record.target
+    title = parse_folder(change.key)[-1]
     for name in (target.name, target.address_after.name, target.address.name):
         if same_text(title, name):
             return f"the link has the asset's own title: {_OWN}"

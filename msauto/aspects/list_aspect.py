@@ -139,7 +139,8 @@ class ListAspect(Aspect):
         """Return the named attributes that the server does not report of this item."""
         if not self.unreported:
             return ()
-        one, other = mapping(named), mapping(shown)
+        one = mapping(named)
+        other = mapping(shown)
         return [name for name in self.unreported if one.get(name) and name not in other]
 
     # Planning --------------------------------------------------------------------------------------------------------
@@ -365,7 +366,8 @@ class ListAspect(Aspect):
 
     def without_kept(self, context: PlanContext, matching: Matching) -> Matching:
         """Return what is to be written, without what was changed outside and is kept."""
-        left, live = self.left(context), matching.live
+        left = self.left(context)
+        live = matching.live
         whole_since = context.memory.get(f"{WHOLE}{self.name}")
         if not (left or whole_since):
             return matching
@@ -414,7 +416,8 @@ class ListAspect(Aspect):
         for item, key in matching.present:
             if not stays(item.label, key or item.key or "", item.named, item.source):
                 present.append((item, key))
-        removed, surplus = without(matching.removed), without(matching.surplus)
+        removed = without(matching.removed)
+        surplus = without(matching.surplus)
         return structs.replace(matching, present=present, removed=removed, surplus=surplus)
 
     def left_by_key(
@@ -473,7 +476,8 @@ class ListAspect(Aspect):
 
     def differs(self, named: Attributes, live: Attributes) -> Sequence[str]:
         """Return the names in which a live item is not as desired, or may not be: its value is not known."""
-        desired, live_item = dict(named), dict(live)
+        desired = dict(named)
+        live_item = dict(live)
         names = [*self.misses(desired, live_item), *self.hidden(desired, live_item)]
         if not names or not self.kept:
             return names
@@ -537,7 +541,8 @@ class ListAspect(Aspect):
         name = f"{self.name}:{item.key}"
         if name not in context.required_live:
             return False
-        key, required_live = item.key or "", context.required_live[name]
+        key = item.key or ""
+        required_live = context.required_live[name]
         live_item = live.get(key)
         if live_item is None:
             is_as_desired = not item.present
@@ -625,7 +630,8 @@ class ListAspect(Aspect):
         elif desired.exactly and any(self.covers(desired, mapping(twin)) for twin in twins):
             source = desired.exactly
         elif loose is not None:
-            source, has_key = loose.source, False
+            source = loose.source
+            has_key = False
         is_unread = unread_of(twins) != ""
         described = self.describe_twins(key, twins)
         if source is None:
@@ -793,7 +799,8 @@ class ListAspect(Aspect):
 
     def timeline(self, change: Change, target: Target, live: Live) -> Iterator[TimelineItem]:
         """Yield the item before and after."""
-        before, after = mapping(change.before), mapping(change.after)
+        before = mapping(change.before)
+        after = mapping(change.after)
         now = {**before, **after} if change.after is not None else {}
         yield TimelineItem(
             change.action, change.key, self.timeline_place(before), self.timeline_place(now)

@@ -202,7 +202,8 @@ class Markers(ListAspect):
                 present=item.state != "absent",
             )
 
-        items, exactly = task.each("markers", marker), task.complete("markers")
+        items = task.each("markers", marker)
+        exactly = task.complete("markers")
         if not items and not exactly:
             return None
         tracks = None
@@ -314,7 +315,8 @@ class Markers(ListAspect):
         self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Items
     ) -> ListItem:
         """Return a marker in frames; its handle is the place that it will have, of one to be removed that it has."""
-        value, source = sourced.value, sourced.source
+        value = sourced.value
+        source = sourced.source
         key = self._key(context, sourced, live)
         named: Item = {}
         if value.at is not ABSENT:
@@ -350,7 +352,8 @@ class Markers(ListAspect):
         self, context: PlanContext, sourced: Sourced[DesiredMarker], live: Items
     ) -> str | None:
         """Return the uid of the live marker that a task names; ``None`` where it names a place."""
-        value, source = sourced.value, sourced.source
+        value = sourced.value
+        source = sourced.source
         if value.uid is ABSENT or value.keys_before is not None:
             if value.at is ABSENT:
                 raise refuse("a marker needs its position or its uid", source, "name `at` or `uid`")
@@ -398,7 +401,8 @@ class Markers(ListAspect):
     def create(self, context: PlanContext, item: ListItem) -> None:
         """Create a marker; the server may give it the uid of one that was deleted just before."""
         requests.require(context.server, requests.Feature.CREATE_MARKER)
-        builder, source = context.builder, item.source
+        builder = context.builder
+        source = item.source
         named = dict(item.named)
         texts = _texts(named)
         wire = to_wire(_frame_of(named), context.origin, source)
@@ -419,7 +423,8 @@ class Markers(ListAspect):
         Texts that are not sent may or may not be kept by the server (`marker_update`: dialect, «Keys»).
         """
         requests.require(context.server, requests.Feature.CREATE_MARKER)
-        builder, source = context.builder, item.source
+        builder = context.builder
+        source = item.source
         texts = _texts(item.named)
         before: Item = {"uid": int(key), "frame": live["frame"], "track": live["track"]}
         after = {**before, **item.named}
@@ -448,7 +453,8 @@ class Markers(ListAspect):
     ) -> None:
         """Delete a marker; of those that share a uid, each takes a request."""
         requests.require(context.server, requests.Feature.DELETE_MARKER)
-        builder, uid = context.builder, int(key)
+        builder = context.builder
+        uid = int(key)
         for marker in each_of(live):
             shown: Item = {"uid": uid}
             for name, value in marker.items():
@@ -540,8 +546,10 @@ class Markers(ListAspect):
 
     def shown(self, change: Change) -> Shown:
         """Return a change by its track, and its uid if it has one: its position is a value."""
-        before, after = dict(mapping(change.before)), dict(mapping(change.after))
-        was, now = before.get("track"), after.get("track")
+        before = dict(mapping(change.before))
+        after = dict(mapping(change.after))
+        was = before.get("track")
+        now = after.get("track")
         track = str(now or was or "")
         if not track:
             label = change.key
@@ -632,7 +640,9 @@ def _unpaired(part: Part) -> Iterator[_ProfanityMark]:
 
 def _export(part: arguments.ExportedPart, marker: Marker, asset: Asset, *, is_alone: bool) -> None:
     """Add a marker to an export; ``is_alone``: no other one has its track and position."""
-    uid, frame, track = marker.uid, marker.frame, track_of(marker)
+    uid = marker.uid
+    frame = marker.frame
+    track = track_of(marker)
     is_inside = frame >= 0 and (asset.frames is None or frame < asset.frames)
     is_known = track in registry.TRACKS
     sourced: dict[str, Any] = {}

@@ -63,7 +63,8 @@ class Matching(Struct):
     created: list[ListItem] = []
 
     def __post_init__(self) -> None:
-        self.pairs, self.created = [], []
+        self.pairs = []
+        self.created = []
         for item, key in self.present:
             if key is None:
                 self.created.append(item)
@@ -166,7 +167,8 @@ def _pair(
             if item.key is None and index not in paired and rank < len(item.handles):
                 candidates[index] = by_handle.get(item.handles[rank], {})
         for fit in _fits(present, candidates, misses, removed_keys):
-            index, key = fit.item_index, fit.key
+            index = fit.item_index
+            key = fit.key
             if index in paired or key in claimed_keys:
                 continue
             if fit.is_removed and (fit.missed or rank):

@@ -34,7 +34,8 @@ def _show(value: object) -> str:
 
 def _stricter(first: Sourced[T], other: Sourced[T]) -> Sourced[T]:
     """Return the first of two equal declarations, with the stricter word on what others changed outside."""
-    word, other_word = first.source.outside or "overwrite", other.source.outside or "overwrite"
+    word = first.source.outside or "overwrite"
+    other_word = other.source.outside or "overwrite"
     if _STRICTNESS.index(word) >= _STRICTNESS.index(other_word):
         return first
     return structs.replace(first, source=structs.replace(first.source, outside=other_word))
@@ -221,7 +222,8 @@ class Merging(Struct):
             return one
         named: dict[str, Any] = {}
         for name in attributes:
-            value, other_value = getattr(one.value, name), getattr(other.value, name)
+            value = getattr(one.value, name)
+            other_value = getattr(other.value, name)
             named[name] = other_value if value is ABSENT else value
             if value is ABSENT or other_value is ABSENT:
                 continue

@@ -136,10 +136,8 @@ class PlanBuilder:
 
         ``called``: how its task's item is called, where that is not its key.
         """
-        reversible, outside = (
-            reversible and basis != "none",
-            self.outside.get((aspect, called or key)),
-        )
+        reversible = reversible and basis != "none"
+        outside = self.outside.get((aspect, called or key))
         change = Change(
             action, aspect, key, before, after, basis, reversible, source, losses, outside=outside
         )
@@ -388,8 +386,10 @@ def adopted(
         known = context.memory.get(item)
         if not isinstance(known, list):
             continue
-        left, run = known[0], known[1]
-        live, after = effect.before, effect.after
+        left = known[0]
+        run = known[1]
+        live = effect.before
+        after = effect.after
         if isinstance(left, dict) and isinstance(live, dict) and isinstance(after, dict):
             shown = live.keys() | left.keys()  # a text of an item shows as its title, for example
             seen = {name: live.get(name) for name in after if name in shown}
@@ -444,7 +444,8 @@ def last_writer(memory: Mapping[str, Json]) -> str:
 
 def answer_told(remembered: Mapping[str, Json]) -> str:
     """Describe what is known of a command that may have run."""
-    clip, status = remembered.get("clip"), remembered.get("status")
+    clip = remembered.get("clip")
+    status = remembered.get("status")
     if clip is not None:
         return f"on {clip!r}, which may be this clip: too little is reported to know"
     return "and its answer was lost" if status is None else f"and the server answered {status}"

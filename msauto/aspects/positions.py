@@ -20,7 +20,8 @@ from msauto.primitives.decimals import read_whole
 
 def show_length(asset: Asset) -> str:
     """Describe the length of a clip, in frames and as a time code."""
-    frames, rate = asset.frames, asset.rate
+    frames = asset.frames
+    rate = asset.rate
     if frames is None:
         return "the clip reports no length"
     if rate is None:
@@ -94,7 +95,8 @@ class InAndOut(NamedTuple):
     def of(cls, asset: Asset, after: Snapshot | None = None) -> InAndOut:
         """Read both, from the snapshot after the run where it is given; an out point of 0 counts as missing."""
         attributes = asset.attributes
-        first, last = attributes.get("first_frame"), attributes.get("last_frame")
+        first = attributes.get("first_frame")
+        last = attributes.get("last_frame")
         if after is not None:
             fields = after.get("field", {})
             if "first_frame" in fields:

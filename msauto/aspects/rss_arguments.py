@@ -166,7 +166,8 @@ def _date(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
 
 def _empty_headline(index: int, item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
     """Yield a problem for an item without a visible text, such as one of an empty cell of a table."""
-    name, body = item.guid or item.file, item.item
+    name = item.guid or item.file
+    body = item.item
     if isinstance(name, UnrenderedTemplate):
         return  # the message names the item of a row; it is checked once that is known
     why = ""

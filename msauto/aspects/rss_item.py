@@ -107,10 +107,8 @@ class RssItems(ListAspect):
 
     def same(self, name: str, one: Json, other: Json) -> bool:
         """Compare times as such, all else as texts without the blanks around them."""
-        first, second = (
-            plain(comparison.text_of(one)).strip(),
-            plain(comparison.text_of(other)).strip(),
-        )
+        first = plain(comparison.text_of(one)).strip()
+        second = plain(comparison.text_of(other)).strip()
         if name == "pubDate":
             times = instant_of(first), instant_of(second)
             if None not in times:
@@ -119,7 +117,8 @@ class RssItems(ListAspect):
 
     def misses(self, named: Json, shown: Json) -> Sequence[str]:
         """Compare a text with both title and description, all else attribute by attribute."""
-        rest, other = dict(mapping(named)), mapping(shown)
+        rest = dict(mapping(named))
+        other = mapping(shown)
         if "text" not in rest or shown is None or TWINS in other:
             return super().misses(named, shown)
         missed = []
@@ -133,7 +132,9 @@ class RssItems(ListAspect):
         self, context: PlanContext, sourced: Sourced[DesiredRssItem], live: Items
     ) -> ListItem:
         """Return what a task asks of one item. One that is to be absent has a file only if the task names it."""
-        desired, source, dialect = sourced.value, sourced.source, context.server.dialect
+        desired = sourced.value
+        source = sourced.source
+        dialect = context.server.dialect
         file = _file(desired, dialect)
         key = self._key(context, sourced, file, live)
         named: Item = {"guid": desired.guid, "file": file}
@@ -160,7 +161,8 @@ class RssItems(ListAspect):
 
         An item that is to be absent may name no file: then it is in one of the two that its guid gives.
         """
-        desired, guid = sourced.value, sourced.value.guid
+        desired = sourced.value
+        guid = sourced.value.guid
         shows = context.server.dialect.rss_guid
         if guid and (shows == "item" or f"{self.name}:{guid}" in context.required_live):
             return guid
@@ -215,7 +217,8 @@ class RssItems(ListAspect):
 
         By its guid alone, it may be in one of two files. One that was on air together with it is another item.
         """
-        file, nameless = item.named.get("file"), self._nameless(context)
+        file = item.named.get("file")
+        nameless = self._nameless(context)
         is_there = item.key in live
         if nameless and not is_there and (file or not live):
             raise refuse(
@@ -254,8 +257,10 @@ class RssItems(ListAspect):
         self, context: PlanContext, item: ListItem, live: Items, files: _LiveFiles
     ) -> None:
         """Refuse a PUT onto a file that may be another live item's, and one that nothing can recognise afterwards."""
-        file, key = str(item.named["file"]), str(item.key)
-        dialect, label = context.server.dialect, item.label
+        file = str(item.named["file"])
+        key = str(item.key)
+        dialect = context.server.dialect
+        label = item.label
         names = shown_names(file, dialect.rss_guid)
         carries_guid = dialect.rss_guid == "item" and dialect.sends_document(file)
         if key not in names and not carries_guid:
@@ -325,7 +330,9 @@ class RssItems(ListAspect):
         self, context: PlanContext, item: ListItem, key: str, live: Item | None, basis: Basis
     ) -> None:
         """Put an item. What would stay beside it, in another file or in one that is not known, is deleted first."""
-        dialect, channel, builder = context.server.dialect, context.live_title, context.builder
+        dialect = context.server.dialect
+        channel = context.live_title
+        builder = context.builder
         file = str(item.named["file"])
         content = {name: value for name, value in item.named.items() if name not in self.kept}
         is_document = dialect.sends_document(file)
@@ -346,7 +353,8 @@ class RssItems(ListAspect):
         others = self._others(context, item, live or {}, names, document=is_document)
         fields = {**others, **content}
         shown = {name: value for name, value in fields.items() if not name.startswith("<")}
-        phase, effects = Phase.RSS_PUT, [Effect(self.name, key, None, {**shown, "file": file})]
+        phase = Phase.RSS_PUT
+        effects = [Effect(self.name, key, None, {**shown, "file": file})]
         if live is not None:
             gone = Effect(self.name, key, live, None)
             is_in_file = live.get("file", key) == file
@@ -398,7 +406,8 @@ class RssItems(ListAspect):
         What ``exactly`` removes may be what a new item replaced under another guid: all that is new must show before
         the first of these deletions.
         """
-        items, builder = each_of(live), context.builder
+        items = each_of(live)
+        builder = context.builder
         is_first = exactly and not any(change.losses for change in builder.changes)
         is_guarded = is_first and any(change.action == "add" for change in builder.changes)
         if len(items) > 1:
@@ -531,7 +540,8 @@ def _is_written_again(name: str, value: Json) -> bool:
 
 def _content(desired: DesiredRssItem, *, document: bool) -> Item:
     """Return what an item is to show: the fields of a document, or a text, and what no text can carry."""
-    fields, text = desired.item, desired.text
+    fields = desired.item
+    text = desired.text
     if fields is ABSENT or (text is not ABSENT and not document):
         return {"text": text or ""}
     if document:

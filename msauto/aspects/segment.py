@@ -91,7 +91,8 @@ class Segments(SegmentArguments):
 
     def hidden(self, named: Json, shown: Json) -> Sequence[str]:
         """Return the named attributes, empty ones too, that the server does not report of this segment."""
-        one, other = mapping(named), mapping(shown)
+        one = mapping(named)
+        other = mapping(shown)
         return [name for name in self.unreported if name in one and name not in other]
 
     # Planning --------------------------------------------------------------------------------------------------------
@@ -116,7 +117,8 @@ class Segments(SegmentArguments):
         for number, value in (part_of(self, context.live) or {}).items():
             start_of[number] = each_of(value)[0].get("start")
         number_at = {start: number for number, start in start_of.items()}
-        memory, settled = context.memory, context.builder.settled
+        memory = context.memory
+        settled = context.builder.settled
         known: Item = {}
         for number, (was, run) in left.items():
             start = was.get("start")
@@ -169,7 +171,8 @@ class Segments(SegmentArguments):
         self, context: PlanContext, sourced: Sourced[DesiredSegment], live: Items
     ) -> ListItem:
         """Return a segment in frames, and check that it is within the clip."""
-        value, source = sourced.value, sourced.source
+        value = sourced.value
+        source = sourced.source
         named: Item = {}
         for name, at in (("start", value.start), ("duration", value.duration)):
             if at is not ABSENT:
@@ -186,7 +189,8 @@ class Segments(SegmentArguments):
 
     def _check_place(self, context: PlanContext, item: ListItem) -> None:
         """Check that a segment has a length, and is within the clip."""
-        asset, source = context.asset, item.source
+        asset = context.asset
+        source = item.source
         named = item.named
         if "start" not in named and "duration" not in named:
             return
@@ -273,7 +277,8 @@ class Segments(SegmentArguments):
     ) -> DesiredSegment:
         """Return a segment as it was; without a key, one more beside all others."""
         fields = {name: text_of(value[name]) for name in SEGMENT_NAMES if name in value}
-        start, duration = position_at(value["start"]), position_at(value["duration"])
+        start = position_at(value["start"])
+        duration = position_at(value["duration"])
         if key:
             return DesiredSegment(int(key), start, duration, fields)
         return DesiredSegment(ABSENT, start, duration, fields, keys_before=keys_before)
@@ -286,7 +291,8 @@ class Segments(SegmentArguments):
 
     def timeline_place(self, value: Attributes) -> TimelinePlace | None:
         """Return its start and duration."""
-        start, duration = frames_of(value.get("start")), frames_of(value.get("duration"))
+        start = frames_of(value.get("start"))
+        duration = frames_of(value.get("duration"))
         if duration is None:
             return None
         return TimelinePlace(SEGMENTS, start or 0, duration, text_of(value.get("title")))
@@ -297,7 +303,8 @@ def _lost(change: Change) -> str:
     was = change.before
     if isinstance(was, list):
         was = was[0]
-    before, after = mapping(was), mapping(change.after)
+    before = mapping(was)
+    after = mapping(change.after)
     for name in UNREPORTED:
         if name in after and name not in before:
             return "its keywords, which were never known"

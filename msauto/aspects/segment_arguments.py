@@ -176,11 +176,9 @@ class SegmentArguments(ListAspect):
                 present=item.state != "absent",
             )
 
-        items, exactly, equal = (
-            task.each("segments", segment),
-            task.complete("segments"),
-            task.args.segmentation,
-        )
+        items = task.each("segments", segment)
+        exactly = task.complete("segments")
+        equal = task.args.segmentation
         whole = None
         if equal is not None:
             pieces = DesiredSegmentation(Position(equal.duration), arguments.or_absent(equal.title))
@@ -213,7 +211,8 @@ class SegmentArguments(ListAspect):
             if equal is None:
                 continue
             whole = whole or equal
-            one, other = whole.value, equal.value
+            one = whole.value
+            other = equal.value
             if not (
                 merging.same(one.duration, other.duration) and merging.same(one.title, other.title)
             ):

@@ -94,7 +94,9 @@ class SegmentRequests:
     def __init__(self, rule: ListAspect, context: PlanContext, live: Items) -> None:
         dialect = context.server.dialect
         self.recreates = dialect.segment_update == "recreate"
-        self.rule, self.context, self.live = rule, context, live
+        self.rule = rule
+        self.context = context
+        self.live = live
         self.gone = defaultdict[int, list[int]](list)
         self.segments: dict[int, Item] = {}
         self._unread = ""
@@ -119,7 +121,8 @@ class SegmentRequests:
 
     def write(self, matching: Matching) -> None:
         """Add the changes that make the live segments the desired ones."""
-        rule, live = self.rule, self.live
+        rule = self.rule
+        live = self.live
         pairs = matching.pairs
         if not self.recreates:  # else all is deleted before
             moves = [
@@ -148,8 +151,11 @@ class SegmentRequests:
 
         What was never known is shown, and counts as no loss: nearly every segment has none.
         """
-        live, rule, context = self.live[key], self.rule, self.context
-        lost, new = cannot_write_back(live), remake(live, item.named)
+        live = self.live[key]
+        rule = self.rule
+        context = self.context
+        lost = cannot_write_back(live)
+        new = remake(live, item.named)
         if lost and not context.lossy:
             raise self._refuse_loss(item, key, lost)
         before = show(key, live)
@@ -212,7 +218,8 @@ class SegmentRequests:
         before: Item | None = None
         action: Action = "add"
         if instead is not None:
-            action, replaced = "change", self.live[instead]
+            action = "change"
+            replaced = self.live[instead]
             before = show(str(number), replaced)
             for name in SEGMENT_NAMES:
                 if replaced.get(name):
@@ -333,7 +340,9 @@ class SegmentRequests:
 
         Deletions go from the highest number down: lower ones keep their numbers on every server.
         """
-        builder, path, before = self.context.builder, self.context.path, dict(self.segments)
+        builder = self.context.builder
+        path = self.context.path
+        before = dict(self.segments)
         for key in sorted(self.gone, reverse=True):
             number = self._number_now(key, before[key])
             effects = self._after(number, None)
@@ -372,7 +381,8 @@ class SegmentRequests:
             was = self.segments.get(number)
             _put(self.segments, number, item)
             return self._changed(number, was, item)
-        before, remaining = self.segments, {**self.segments}
+        before = self.segments
+        remaining = {**self.segments}
         _put(remaining, number, item)
         self.segments = by_start(remaining)
         effects: list[Effect] = []
@@ -405,9 +415,11 @@ def _number_of(segments: Mapping[int, Item], item: Item) -> int:
 
 def _interrupted(item: ListItem, memory: Attributes, live: Collection[str]) -> ListItem:
     """Add what a new segment had, if an interrupted run deleted it and did not create it again."""
-    start, duration = item.named.get("start"), item.named.get("duration")
+    start = item.named.get("start")
+    duration = item.named.get("duration")
     for name, value in memory.items():
-        key, had = name.removeprefix(BETWEEN), mapping(value)
+        key = name.removeprefix(BETWEEN)
+        had = mapping(value)
         if not name.startswith(BETWEEN) or key in live:
             continue
         has_its_place = start == had.get("start") and duration == had.get("duration")
@@ -466,11 +478,13 @@ def gaps_and_overlaps(segments: Mapping[int, Item]) -> Iterator[str]:
         for segment in each_of(item):
             spans.append((span_of(segment), number))
     spans.sort()
-    reached, furthest = None, 0
+    reached = None
+    furthest = 0
     for (start, end), number in spans:
         if reached is not None and start < reached:
             yield f"segments {furthest} and {number} overlap by {min(reached, end) - start} frames"
         elif reached is not None and start > reached:
             yield f"{start - reached} frames lie between segments {furthest} and {number}"
         if reached is None or end > reached:
-            reached, furthest = end, number
+            reached = end
+            furthest = number

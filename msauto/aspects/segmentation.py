@@ -139,9 +139,11 @@ def _pieces(
     rule: ListAspect, context: PlanContext, desired: DesiredSegments
 ) -> tuple[int, list[ListItem]]:
     """Return how long the pieces are, and the pieces."""
-    segmentation, length = desired.segmentation, context.asset.frames
+    segmentation = desired.segmentation
+    length = context.asset.frames
     assert segmentation is not None
-    value, source = segmentation.value, segmentation.source
+    value = segmentation.value
+    source = segmentation.source
     if desired.items:
         first = desired.items[0].source
         raise refuse(
@@ -189,8 +191,12 @@ def _plan_whole(
     surplus: Mapping[str, TaskSource],
 ) -> None:
     """Delete all segments, and make the grid by one request: the server gives the pieces their numbers."""
-    rule, context, live, key = todo.rule, todo.context, todo.live, str(duration)
-    builder, source = context.builder, pieces[0].source
+    rule = todo.rule
+    context = todo.context
+    live = todo.live
+    key = str(duration)
+    builder = context.builder
+    source = pieces[0].source
     unknown: set[str] = set()
     can_write_back = True
     for number in remade:

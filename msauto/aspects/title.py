@@ -31,7 +31,9 @@ class Title(Aspect):
 
     def plan(self, context: PlanContext, part: Sourced[str]) -> None:
         """Rename the asset where it has another title."""
-        live, title, source = context.live_title, part.value, part.source
+        live = context.live_title
+        title = part.value
+        source = part.source
         builder = context.builder
         effect = Effect(self.name, "", live, title)
         if same_text(live, title):

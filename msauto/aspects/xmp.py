@@ -97,7 +97,8 @@ class XmpFields(Value):
         whole: set[str] = set()
         for fields in parts:
             for name, sourced in fields.items():
-                first, desired = merged.setdefault(name, sourced), sourced.value
+                first = merged.setdefault(name, sourced)
+                desired = sourced.value
                 if not desired.is_list or not desired.values:
                     whole.add(name)
                 if first is sourced or same_list(first.value.values, desired.values):
@@ -160,7 +161,8 @@ class XmpFields(Value):
         self, context: PlanContext, name: str, sourced: Sourced[DesiredXmp]
     ) -> _Changed | None:
         """Return a field that is to be written, with its change; ``None`` where it is as desired."""
-        source, separator = sourced.source, context.server.dialect.list_separator
+        source = sourced.source
+        separator = context.server.dialect.list_separator
         for value in sourced.value.values:
             if separator in value:  # the server would read it as several values
                 raise refuse(
@@ -197,7 +199,8 @@ class XmpFields(Value):
 
     def former(self, change: Change, context: UndoContext) -> DesiredXmp | None:
         """Return the values before, unless the server would read one as several."""
-        values, separator = texts(change.before), context.spec.dialect.list_separator
+        values = texts(change.before)
+        separator = context.spec.dialect.list_separator
         if any(separator in value for value in values):
             why = f"its former value holds {separator!r}, which separates values"
             context.notes.append(f"{change.key} is left alone: {why}")

@@ -36,7 +36,8 @@ class XmpBatches(Operation):
 
     def declare(self, task: TaskArguments) -> DesiredXmpBatch:
         """Return the batch that a task asks for, with the content of its file."""
-        name, node = task.args.src, task.node.child("src")
+        name = task.args.src
+        node = task.node.child("src")
         content = task.files.load(name, node)
         if not content.strip():
             raise node.error(
@@ -46,7 +47,8 @@ class XmpBatches(Operation):
 
     def run(self, context: PlanContext, desired: DesiredXmpBatch, cause: Trigger) -> None:
         """Load a batch once: the ledger remembers its content. One whose answer was lost only gives a warning."""
-        connector, builder = desired.connector, context.builder
+        connector = desired.connector
+        builder = context.builder
         body = Body.of(desired.content, MEDIA_TYPE)
         key = f"{connector} {body.sha256}"
         what = f"{context.database}: the batch {desired.src} was sent to {connector}"

@@ -227,7 +227,8 @@ async def _is_link_of(reader: Reader, database: str, link: Asset, home: Asset) -
     if link.link_id == home.link_id:
         return False
     entries = await reader.read_entries(database, link)
-    own, at_home = entries.own, entries.at_home
+    own = entries.own
+    at_home = entries.at_home
     is_link = own is not None and own.link_id == link.link_id and own not in at_home
     return is_link and {entry.link_id for entry in at_home} == {home.link_id}
 

@@ -135,7 +135,8 @@ def compare_clips(one: Sighting, other: Sighting) -> ClipComparison:
             continue
         # Equal texts, which are the rule, are equal times.
         if mine != its and name == "create_time":
-            mine, its = _time(mine), _time(its)
+            mine = _time(mine)
+            its = _time(its)
             if not _are_comparable(mine, its):
                 continue
         if mine == its:

@@ -171,7 +171,8 @@ class ClipAttributes:
     @property
     def duration(self) -> float | None:
         """The length in seconds; positions are counted in frames, which are exact."""
-        rate, frames = self.rate, self.frames
+        rate = self.rate
+        frames = self.frames
         return None if rate is None or frames is None else float(frames / rate)
 
     @property

@@ -542,7 +542,8 @@ def _texts_of(shown: Mapping[str, object]) -> list[str]:
 
 def text_of(shown: Mapping[str, object]) -> str:
     """Return the text that gives this title and description: both, or the description if it begins with the title."""
-    title, description = str(shown.get("title") or ""), str(shown.get("description") or "")
+    title = str(shown.get("title") or "")
+    description = str(shown.get("description") or "")
     if form_of({"title": title, "description": description}) == "item":
         return f"{title}\n{description}"
     return description or title
@@ -551,7 +552,9 @@ def text_of(shown: Mapping[str, object]) -> str:
 def shows_text(text: str, shown: Mapping[str, object]) -> bool:
     """Return whether a channel may show a text so: its first line and the rest, or the whole in one place or both."""
     first, _, rest = plain(text).partition("\n")
-    first, rest, text = first.strip(), rest.strip(), plain(text).strip()
+    first = first.strip()
+    rest = rest.strip()
+    text = plain(text).strip()
     title, description, _, _ = _texts_of(shown)
     return (title, description) in {
         (first, rest),

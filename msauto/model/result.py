@@ -358,7 +358,8 @@ class TargetRecord(Struct, frozen=True):
     def result(self) -> TargetResult:
         """The result as far as it is known; without an outcome, the requests show how far the target came."""
         requests = tuple([request.result for request in self.requests])
-        outcome, message = self.outcome, self.message
+        outcome = self.outcome
+        message = self.message
         if outcome is None:
             outcomes = {request.outcome for request in requests}
             outcome = "not attempted" if outcomes <= {"not sent"} else "failed"
@@ -421,7 +422,8 @@ class RunDetails(Struct, frozen=True):
     @property
     def plan(self) -> Plan:
         """The plan of the run, as far as the ledger keeps it."""
-        settings, untreated = self.summary.settings, Untreated()
+        settings = self.summary.settings
+        untreated = Untreated()
         for note, text in self.notes.items():
             if note.startswith(UNTREATED_NOTE):
                 untreated = Untreated.unpack(text)

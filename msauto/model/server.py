@@ -198,7 +198,8 @@ def parse_server_url(text: str) -> ServerUrl:
     text = text.strip()
     try:
         parts = urlsplit(text)
-        port, host = parts.port, parts.hostname
+        port = parts.port
+        host = parts.hostname
     except ValueError as error:
         raise UrlError("cannot be read as a URL") from error
     if not _AFTER_USER.fullmatch(parts.netloc.rpartition("@")[2]):
@@ -246,7 +247,8 @@ def server_key(url: str) -> str:
     """
     try:
         parts = urlsplit(url.strip())
-        host, port = (parts.hostname or "").rstrip("."), parts.port
+        host = (parts.hostname or "").rstrip(".")
+        port = parts.port
     except ValueError:
         return url
     return f"{host_key(host)}:{DEFAULT_PORT if port is None else port}" if host else url

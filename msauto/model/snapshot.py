@@ -254,13 +254,15 @@ def _expect_next(earlier: Expected, effect: Effect) -> Expected:
     stays = earlier.stays
     if effect.after is None or earlier.after is None:
         stays = None
-    after, secret = overlay(earlier.after, effect.after), earlier.secret or effect.secret
+    after = overlay(earlier.after, effect.after)
+    secret = earlier.secret or effect.secret
     return structs.replace(earlier, after=after, stays=stays, done=True, secret=secret)
 
 
 def predict_one(effects: Sequence[Iterable[Effect]], index: int) -> dict[Thing, Expected]:
     """Return what each thing must be once a request is done, as :func:`predict`; before is as it was just before it."""
-    prior, expected = predict(effects, index), predict(effects, index + 1)
+    prior = predict(effects, index)
+    expected = predict(effects, index + 1)
     for thing in {effect.thing for effect in effects[index]}:
         had = prior[thing]
         if had.done:
@@ -347,7 +349,8 @@ def compare(
         if aspect not in read:
             _compare_unread(comparison, aspect, things, is_gone=is_gone)
             continue
-        part, rule = read[aspect], rules[aspect]
+        part = read[aspect]
+        rule = rules[aspect]
         keys_of_new = _compare_named(comparison, aspect, things, digests_of_others, part, rule)
         named_keys = {*things, *keys_of_new}
         if aspect not in seen_whole:
@@ -432,7 +435,8 @@ def _compare_new(
             made_at.setdefault(rule.place(expectation.after), []).append(expectation.after)
     found_keys: set[str] = set()
     for key, expectation in new.items():
-        thing, desired = (aspect, key), expectation.after
+        thing = (aspect, key)
+        desired = expectation.after
         place = rule.place(desired)
         live_keys = live_keys_at.get(place, [])
         as_desired = [item for item in live_keys if not rule.misses(desired, part[item])]
@@ -463,7 +467,8 @@ def _is_unseen(verdict: Verdict, desired: Json, live: Json, rule: Rules) -> bool
 
 
 def _verdict(expectation: Expected, live: Any, rule: Rules) -> Verdict:
-    before, after = expectation.before, expectation.after
+    before = expectation.before
+    after = expectation.after
     if expectation.secret or (live is UNSET and not expectation.visible):
         return "hidden"
     if live is UNSET:
@@ -489,7 +494,8 @@ def _is_predicted(expectation: Expected, live: Json, rule: Rules) -> bool:
 
 def lost_attributes(expectation: Expected, live: Json, rule: Rules) -> dict[str, Json]:
     """Return what an item had, no effect names, and is empty now."""
-    stays, after = expectation.stays, expectation.after
+    stays = expectation.stays
+    after = expectation.after
     lost: dict[str, Json] = {}
     if not isinstance(stays, dict) or not isinstance(after, dict):
         return lost

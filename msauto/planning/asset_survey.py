@@ -195,7 +195,8 @@ class AssetSurvey:
 
     def _has_pending(self) -> bool:
         """Whether an earlier run left something pending for the asset of these tasks."""
-        pending, group = self._context.pending, self._group
+        pending = self._context.pending
+        group = self._group
         names = {*group.names, group.name}
         if group.title_by_id:
             names.add(group.title_by_id)
@@ -209,7 +210,8 @@ class AssetSurvey:
         unknown: list[IntentGroupMember] = []
         evaluated: list[tuple[IntentGroupMember, Desired | None, dict[str, Any]]] = []
         for member in self._group.members:
-            intent, listed = member.intent, dict(member.listed)
+            intent = member.intent
+            listed = dict(member.listed)
             try:
                 desired = await self._layers.evaluate(
                     intent.evaluate, member.entry, intent.source, listed=listed
@@ -270,7 +272,8 @@ class AssetSurvey:
             source = self._group.members[0].intent.source
             raise await not_found(self._reader, self._context.server, "database", database, source)
         for member, desired in (*for_missing, *((member, None) for member in unknown)):
-            absent, missing = member.intent.absent, member.intent.missing
+            absent = member.intent.absent
+            missing = member.intent.missing
             if isinstance(desired, DesiredAsset):
                 absent = absent or not desired.present
                 missing = "skip" if desired.missing == "skip" else missing
@@ -283,11 +286,9 @@ class AssetSurvey:
 
     async def _why_missing(self, member: IntentGroupMember) -> SkippedTarget:
         """Return why an asset is not found, as far as the ledger knows the clip that had the title."""
-        server, database, memory = (
-            self._context.server.name,
-            self._group.database,
-            self._context.memory,
-        )
+        server = self._context.server.name
+        database = self._group.database
+        memory = self._context.memory
         known: list[ClipIdentity] = []
         runs: list[str] = []
         for name in (member.title, *former_titles(member)):
@@ -465,9 +466,11 @@ class AssetSurvey:
             comparison = compare_clips(known, now)
             if comparison.answer != "other":
                 continue
-            shown, was = "", comparison.evidence
+            shown = ""
+            was = comparison.evidence
             if "create_time" in comparison.different:
-                shown, was = f" (created {now.create_time})", f"created {known.create_time}"
+                shown = f" (created {now.create_time})"
+                was = f"created {known.create_time}"
             what = f"{target.name}: this is another recording{shown} than the one that earlier runs wrote to"
             builder.warnings.append(f"{what} ({was})")
             return
@@ -532,8 +535,10 @@ class AssetSurvey:
         entries: ClipEntries | None,
     ) -> PlanContext:
         """Return what the aspects work with; ``entries`` are those of a clip that is to be deleted."""
-        context, address = self._context, clip.address
-        server, database = context.server, self._group.database
+        context = self._context
+        address = clip.address
+        server = context.server
+        database = self._group.database
         title = clip.title
         if desired is not None and desired.title is not None:
             title = desired.title.value
@@ -585,7 +590,8 @@ class AssetSurvey:
     ) -> LiveTarget:
         """Read what only the comparison needs: XMP fields, what is where links are to be, all links."""
         known = LiveTarget(asset=clip.asset, xmp=self._layers.xmp, links=self._layers.links)
-        reader, database = self._reader, self._group.database
+        reader = self._reader
+        database = self._group.database
         read = partial(read_needed, reader, reader.read_folder, database, clip.address, known)
         needed: list[Reads] = []
         for doubt in doubts_in(memory):

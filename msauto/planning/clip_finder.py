@@ -89,7 +89,8 @@ class ClipFinder:
         return min(homes or clips, key=lambda named: named.clip.title)
 
     async def _is_at_home(self, named: NamedClip) -> bool:
-        asset, home = named.clip.asset, named.clip.asset.folder
+        asset = named.clip.asset
+        home = named.clip.asset.folder
         if home is None:
             return False
         for member in named.part.members:
@@ -170,7 +171,8 @@ class ClipFinder:
         asked = name
         for form in sorted({normal_form(name), normal_form(name, "NFD")} - {name}):
             if asset is None:
-                asked, asset = form, await self._read(form)
+                asked = form
+                asset = await self._read(form)
         if asset is None:
             return None
         if asked != name and all(member.intent.absent for member in part.naming):
@@ -202,12 +204,14 @@ class ClipFinder:
 
     def check_entry(self, member: IntentGroupMember, desired: Desired | None) -> None:
         """Raise ``PlanningError`` where a select chose another clip than the one found under its title."""
-        entry, answer = member.entry, self.answer_to(member)
+        entry = member.entry
+        answer = self.answer_to(member)
         if entry is None or answer is None:
             return
         if desired is not None or _needs_clip(member):
             check_entry(entry, answer.asset, member.intent.source)
-        listed, answered = entry.link_id, answer.asset.link_id
+        listed = entry.link_id
+        answered = answer.asset.link_id
         is_another_entry = is_known_otherwise(listed, answered)
         if is_another_entry and isinstance(desired, DesiredAsset):
             place = show_folder((*entry.folder, entry.title))
@@ -247,7 +251,8 @@ class ClipFinder:
         The other one has another form of the title, or is in another folder.
         A folder that lists the title holds a link, or a clip to which the title does not lead: then the guard fails.
         """
-        asset, title = answer.asset, answer.title
+        asset = answer.asset
+        title = answer.title
         if member.title is not None and member.title != title and same_text(member.title, title):
             is_gone = await self._read(member.title) is None  # the server finds titles exactly
             if is_gone:
@@ -261,7 +266,8 @@ class ClipFinder:
         listing = await self._reader.read_folder(self._group.database, folder)
         if listing is not None and entry_called(listing.entries, folder, title) is not None:
             return False
-        home, named = show_folder(asset.folder or ()) or "/", show_folder(folder) or "/"
+        home = show_folder(asset.folder or ()) or "/"
+        named = show_folder(folder) or "/"
         self.warnings += (
             f"{title!r} in {home} is not deleted: the task names the one in {named}, and none is there",
         )
@@ -269,7 +275,8 @@ class ClipFinder:
 
     def _is_for_clip(self, member: IntentGroupMember, named: NamedClip, *, renames: bool) -> bool:
         """Whether what a member declares is for the clip; a former title counts only while a task renames the clip."""
-        part, title = named.part, named.clip.title
+        part = named.part
+        title = named.clip.title
         if member.title is None or same_text(member.title, title):
             return True
         if same_text(member.title, part.name):
@@ -282,7 +289,9 @@ class ClipFinder:
         """Return what a member declares with the title to set: the new one, where the clip has a former one."""
         if member.title is None or not isinstance(desired, DesiredAsset):
             return desired
-        part, asset, title = named.part, named.clip.asset, named.clip.title
+        part = named.part
+        asset = named.clip.asset
+        title = named.clip.title
         is_main = self._is_main(title)
         if desired.folder is not None and not is_main:
             check_guard(asset, title, desired.folder)  # of this entry, not of the main one

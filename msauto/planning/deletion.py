@@ -128,7 +128,9 @@ async def check_deletion(
     ``chosen`` are the entries that a select chose. Raises ``PlanningError`` where the task names a link instead of the
     clip, where links show the clip and the task does not consent, and where another clip has the same title.
     """
-    asset, title, source = clip.asset, clip.title, desired.source
+    asset = clip.asset
+    title = clip.title
+    source = desired.source
     entries = await entries_in_doubt(reader, database, asset)
     by_id = bool(clip.address.namespace)
     if by_id and not entries.same:
@@ -174,7 +176,9 @@ def _check_entry(
 
 def _check_consent(clip: FoundClip, entries: ClipEntries, desired: DesiredAsset) -> None:
     """Refuse to delete a clip that other entries may show, until the task consents and names which one is the clip."""
-    asset, title, source = clip.asset, clip.title, desired.source
+    asset = clip.asset
+    title = clip.title
+    source = desired.source
     own = entries.own
     others = [entry for entry in entries.same if entry is not own]
     if others and not desired.with_links:
@@ -219,7 +223,8 @@ async def check_renaming(
 
     Undo has found the entry that its run renamed. Where the server reports no folder, all entries are looked at.
     """
-    asset, title = clip.asset, clip.title
+    asset = clip.asset
+    title = clip.title
     if asset.folder is None:
         entries = (await reader.read_entries(database, asset)).same
     else:

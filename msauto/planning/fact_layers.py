@@ -167,7 +167,8 @@ class Layers:
             await self._read_named_xmp(clip.address, need.name, source)
 
     async def _read_every_xmp(self, address: Address, source: TaskSource) -> None:
-        task, batch = _name_of(source), self._answers.batches.get(self._database)
+        task = _name_of(source)
+        batch = self._answers.batches.get(self._database)
         if self.named is not None:
             raise refuse(
                 f"{task} reads asset.xmp as a whole, and this server does not report all XMP fields at once",
@@ -182,7 +183,8 @@ class Layers:
             )
         fields = await self._read_xmp(address, frozenset(), source)
         if fields:
-            self.xmp, self._answers.reports_all = fields, True
+            self.xmp = fields
+            self._answers.reports_all = True
         else:
             self.named = NamedXmpFields(silent=fields is not None)
 

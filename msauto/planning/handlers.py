@@ -102,7 +102,9 @@ async def recall(
             recalled.kept[item] = owner
         may_be_its_entry = bool(items) and not is_sure
         if record.run and (is_its_entry or may_be_its_entry):
-            recalled.run, recalled.seen, recalled.title = record.run, record.seen, kept.name
+            recalled.run = record.run
+            recalled.seen = record.seen
+            recalled.title = kept.name
         recalled.is_known_clip = recalled.is_known_clip or _is_known(kept, target)
     for item, value in in_doubt.items():  # of what a run wrote to, its own memory alone is asked
         if recalled.items.get(item) is value:

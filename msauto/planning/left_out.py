@@ -96,7 +96,8 @@ async def protect_otherwise(
         protecting = [group for group in groups if not _protect_same(losing, group)]
     await find_clips(grouping.reader, [*near, *protecting])
     for group in protecting:
-        group.protecting, group.members = tuple(group.members), []
+        group.protecting = tuple(group.members)
+        group.members = []
     return [*near, *protecting]
 
 
@@ -165,7 +166,8 @@ async def protected(
     ``for_clip`` is what the plan declares for it. Without ``reads``, what needs more than was read declares nothing.
     """
     declared: list[DesiredAsset] = []
-    warnings, used_before = finder.warnings, set(layers.depends_on)
+    warnings = finder.warnings
+    used_before = set(layers.depends_on)
     for member in protecting:
         answer = finder.answer_to(member)
         evaluate = partial(

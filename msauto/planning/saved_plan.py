@@ -184,11 +184,13 @@ def digest(target: Target) -> str:
 
 def differences(agreed: Plan, now: Plan) -> dict[_Key, str]:
     """Return in words, without secrets, how each target differs from the one that was agreed to."""
-    before, after = _by_key(agreed), _by_key(now)
+    before = _by_key(agreed)
+    after = _by_key(now)
     different = [key for key in {**before, **after} if _differ(before.get(key), after.get(key))]
     if not different:
         return {}
-    old, new = _by_key(redact_plan(agreed)), _by_key(redact_plan(now))
+    old = _by_key(redact_plan(agreed))
+    new = _by_key(redact_plan(now))
     described: dict[_Key, str] = {}
     for key in different:
         parts = _describe(old.get(key), new.get(key))
@@ -207,7 +209,8 @@ def refuse_differences(plan: Plan, agreed: Plan, as_desired: Collection[TargetKe
 
     ``agreed`` holds no secrets. Targets that are ``as_desired`` by now are unchanged, not stale.
     """
-    different, before = differences(agreed, redact_plan(plan)), _by_key(agreed)
+    different = differences(agreed, redact_plan(plan))
+    before = _by_key(agreed)
     promised = {key for key, target in before.items() if target.error is None}
     targets: list[Target] = []
     for key, target in _by_key(plan).items():
@@ -284,9 +287,11 @@ def _differing_parts(old: Target, new: Target) -> Iterator[str]:
     for place in new.places:
         if place not in old.places:
             yield f"{place} shows it, too"
-    planned, now = _changes_by_name(old), _changes_by_name(new)
+    planned = _changes_by_name(old)
+    now = _changes_by_name(new)
     for name in {**planned, **now}:
-        value_planned, value_now = _values(planned.get(name)), _values(now.get(name))
+        value_planned = _values(planned.get(name))
+        value_now = _values(now.get(name))
         if value_planned != value_now:
             yield f"{name}: planned {value_planned}, now {value_now}"
 
@@ -306,7 +311,8 @@ def _another_clip(old: Target, new: Target) -> str:
     """Return which values show that it is another clip."""
     differences: list[str] = []
     for name in ("link_id", *compare_clips(old.clip, new.clip).different):
-        was, now = getattr(old.clip, name), getattr(new.clip, name)
+        was = getattr(old.clip, name)
+        now = getattr(new.clip, name)
         if was != now and was is not None and now is not None:
             differences.append(f"{name.replace('_', ' ')} was {was}, and is {now}")
     return f"it is another clip: {', '.join(differences)}"

@@ -128,7 +128,9 @@ async def not_found(
     server.
     """
     if kind == "folder" and not await reader.has_database(database):
-        kind, name, database = "database", database, ""
+        kind = "database"
+        name = database
+        database = ""
     called, otherwise = _NOT_FOUND[kind]
     otherwise = otherwise.format(command=server.command(f"show {kind}s"))
     message = f"{called} {name!r} not found"

@@ -471,9 +471,11 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
     target = Target(
         server.name, "", "rss_channel", channel.name, address=address, address_after=address
     )
-    forget, overdue = context.forget, context.overdue
+    forget = context.forget
+    overdue = context.overdue
     recalled = await recall(context.memory, target.id, forget=forget, overdue=overdue)
-    title, live = f"channel {channel.name}", LiveTarget(channel=channel)
+    title = f"channel {channel.name}"
+    live = LiveTarget(channel=channel)
 
     def planned(channels: Sequence[DesiredChannel]) -> PlanContext:
         merging = Merging(None, "")
@@ -502,7 +504,9 @@ async def _plan_database(context: SurveyContext, group: IntentGroup) -> Surveyed
     batches = _evaluate(group.members, DesiredXmpBatch)
     if not batches:
         return skipped(context, group, "when")
-    server, name, live = context.server, group.database, LiveTarget()
+    server = context.server
+    name = group.database
+    live = LiveTarget()
     address = Address(name)
     target = Target(server.name, name, "database", name, address=address, address_after=address)
     recalled = await recall(context.memory, target.id, forget=context.forget)

@@ -232,7 +232,8 @@ class Grouping(Struct, frozen=True):
         in error, and so is the task. Of ``losing_titles``, from which something is removed, a ``where`` in error may
         have chosen any.
         """
-        losing, where = self.losing_titles, ref.where
+        losing = self.losing_titles
+        where = ref.where
         if losing is not None and where is not None:
             where = partial(may_choose, where)
         entries = await self.reader.read_select(ref)
@@ -317,7 +318,9 @@ def _check_count(intent: Intent, ref: SelectRef, members: Sequence[IntentGroupMe
         if member.entry is not None:
             known = reported_values(member.entry)
             clips.add(plain(member.entry.title) if None in known else known)
-    low, high, count = ref.expect_min or 0, ref.expect_max, len(clips)
+    low = ref.expect_min or 0
+    high = ref.expect_max
+    count = len(clips)
     is_too_many = high is not None and count > high
     if count < low or is_too_many:
         most = "any number" if high is None else high
@@ -455,7 +458,8 @@ def check_entry(entry: Entry, asset: Asset, source: TaskSource) -> None:
     home = "" if asset.folder is None else f" in {show_folder(asset.folder) or '/'}"
     differences: list[str] = []
     for name in comparison.different:
-        listed, answered = entry.attributes[name], asset.attributes[name]
+        listed = entry.attributes[name]
+        answered = asset.attributes[name]
         differences.append(f"{name} is {listed} in the listing and {answered} in the answer")
     differ = ", ".join(differences) or f"another link_id, {comparison.evidence}"
     raise refuse(

@@ -62,7 +62,8 @@ async def read_needed(
         needs_links = needs_links or reads.links
     if not (names or places or every or needs_links):
         return known
-    xmp, links = known.xmp, known.links
+    xmp = known.xmp
+    links = known.links
     if xmp is None:
         with suppress(UnsupportedError):
             fields = await reader.read_xmp(database, address, frozenset()) if every else None

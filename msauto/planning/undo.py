@@ -55,7 +55,8 @@ def undo_run(
     warnings: list[str] = []
     is_chosen = choice.among(_titles(details))
     for number, record in enumerate(details.targets):
-        target, made = record.target, record.made
+        target = record.target
+        made = record.made
         is_other = is_chosen is not None and not is_chosen([target.name, target.title_after])
         if not made or is_other or target.server not in specs:
             continue
@@ -134,7 +135,8 @@ def _why_not(change: Change, states: Collection[RequestState]) -> str | None:
 
 
 def _intent(context: UndoContext, details: RunDetails, number: int) -> Intent:
-    target, undo = context.record.target, (details, context.spec, context.source, number)
+    target = context.record.target
+    undo = (details, context.spec, context.source, number)
     if target.kind == "rss_channel":
         return Intent(
             ChannelRef(target.name), context.source, partial(_undo_channel, *undo), missing="skip"
@@ -210,7 +212,8 @@ def _undo_asset(
 def _is_replaced(context: UndoContext, asset: Asset) -> bool:
     """Return whether the title of an asset leads to another clip than the one that the run left."""
     target = context.record.target
-    clip, altered = target.clip, set(target.altered)
+    clip = target.clip
+    altered = set(target.altered)
     left = context.record.left.get(LEFT_CLIP)
     if left is not None:  # without it, the run ended before the clip was read again
         clip = from_json(ClipIdentity, left)

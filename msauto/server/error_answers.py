@@ -154,7 +154,8 @@ def _show_wait(seconds: float) -> str:
 
 def _redirect_remedy(reply: RawAnswer) -> str:
     """Return what to do about a redirect, by which part of the URL it changes."""
-    asked, leads_to = _parts(reply.server), _parts(reply.server, reply.location)
+    asked = _parts(reply.server)
+    leads_to = _parts(reply.server, reply.location)
     if not reply.location or asked is None or leads_to is None:
         return "check what answers at the server's address and port"
     if _origin(asked) == _origin(leads_to):

@@ -180,7 +180,8 @@ def _describe(clip: xml.Element) -> str:
 def _marker(element: xml.Element, numbers: _Numbers) -> Marker | None:
     """Read a marker; ``None``: it is among the unread items."""
     own = xml.attributes(element)
-    uid_text, position = own.pop("uid", None), own.pop("pos", None)
+    uid_text = own.pop("uid", None)
+    position = own.pop("pos", None)
     fields = own | read_attrs(element)
     uid = read_whole(uid_text, MOST_LONG)
     frame = read_whole(position)
@@ -201,8 +202,10 @@ def _marker(element: xml.Element, numbers: _Numbers) -> Marker | None:
 def _segment(element: xml.Element, numbers: _Numbers) -> Segment | None:
     """Read a segment; ``None``: it is among the unread items."""
     own = xml.attributes(element)
-    name, number_text = own.pop("seg_name", None), own.pop("seg_num", None)
-    start_text, duration_text = own.pop("start_frame", None), own.pop("duration", None)
+    name = own.pop("seg_name", None)
+    number_text = own.pop("seg_num", None)
+    start_text = own.pop("start_frame", None)
+    duration_text = own.pop("duration", None)
     titles: list[str] = []
     for child in element:
         kind = xml.local(child)

@@ -61,7 +61,8 @@ class ServerReader:
     def fresh(self, *, homes: bool = False) -> ServerReader:
         """Return a reader of the same server without any answers; ``homes``: it resolves ambiguous folders."""
         reader = ServerReader(self._client, clock=self._clock)
-        reader._one_by_one, reader._deep = self._one_by_one, self._deep
+        reader._one_by_one = self._one_by_one
+        reader._deep = self._deep
         reader._settles = homes  # verification does not compare folders
         return reader
 

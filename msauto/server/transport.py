@@ -390,27 +390,22 @@ def _classified(error: Exception, limits: TimeLimits | None = None) -> MsautoErr
 
 
 def _not_sent(error: Exception) -> MsautoError:
-    message, remedy = "no connection", "check that the server runs, its address and its port"
+    message = "no connection"
+    remedy = "check that the server runs, its address and its port"
     match error:
         case aiohttp.ConnectionTimeoutError():
             remedy = "check the address, the network and the server; raise `timeouts.connect` if the network is slow"
             return UnreachableError("no connection within the time allowed", remedy=remedy)
         case aiohttp.ClientConnectorDNSError():
-            message, remedy = (
-                "the host name cannot be resolved",
-                "check the host name in the inventory",
-            )
+            message = "the host name cannot be resolved"
+            remedy = "check the host name in the inventory"
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            message, remedy = (
-                "no secure connection",
-                "check `tls` in the inventory: ca, cert, verify",
-            )
+            message = "no secure connection"
+            remedy = "check `tls` in the inventory: ca, cert, verify"
     reason = _reason(error)
     if reason in _NO_TLS:
-        message, remedy = (
-            "no secure connection",
-            "use http:// in the URL of the inventory, if the server has no TLS",
-        )
+        message = "no secure connection"
+        remedy = "use http:// in the URL of the inventory, if the server has no TLS"
         reason = "the server does not answer with TLS (https)"
     return UnreachableError(f"{message}: {reason}", remedy=remedy)
 

@@ -69,7 +69,8 @@ class Transcoder:
                 continue
             clean = data if name == "utf-8" else text.encode("utf-8", "surrogatepass")
             if self._decoder is None:
-                self._name, self._decoder = name, decoder
+                self._name = name
+                self._decoder = decoder
                 clean = clean.removeprefix(codecs.BOM_UTF8)
             return clean
         by_header = (
