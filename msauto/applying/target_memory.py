@@ -19,8 +19,8 @@ from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext, Call
 from msauto.applying.verification import Verification, accepted_new, rename_of
-from msauto.aspects import ASPECTS, NUMBERED, SHOWN_WHOLE, is_of_entry
-from msauto.aspects.aspect import Operation, part_of
+from msauto.aspects import ASPECTS, NUMBERED, SHOWN_WHOLE, is_of_entry, snapshot_of
+from msauto.aspects.aspect import Operation
 from msauto.aspects.comparison import mapping
 from msauto.aspects.downloads import fetched_file
 from msauto.aspects.plan_builder import BETWEEN, DOUBT, LEFT, MADE, PENDING_PREFIX, WHOLE
@@ -197,9 +197,8 @@ class TargetMemory:
         """Return digests of what the run leaves of what others edit, unless it holds a secret."""
         secrets = self._context.secrets
         seen: dict[str, str] = {}
-        for name in SHOWN_WHOLE:
-            part = part_of(ASPECTS[name], live)
-            if part is not None and not (secrets and secrets.occurs_in(str(part))):
+        for name, part in snapshot_of(live, SHOWN_WHOLE).items():
+            if not (secrets and secrets.occurs_in(str(part))):
                 seen[name] = part_digest(part)
         return seen
 
@@ -275,7 +274,7 @@ class TargetMemory:
             prefix, _, name = item.partition(":")
             aspect, _, key = name.partition(":")
             if f"{prefix}:" == MADE:
-                part = part_of(ASPECTS[aspect], live)
+                part = snapshot_of(live, (aspect,)).get(aspect)
                 is_gone = part is not None and key not in part
             elif f"{prefix}:" == LEFT and made and isinstance(left_as, list):
                 place = ASPECTS[aspect].place(left_as[0])

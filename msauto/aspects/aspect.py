@@ -240,11 +240,11 @@ class Aspect:
         return iter(())
 
 
-def part_of(aspect: Aspect, live: LiveTarget) -> Part | None:
-    """Return what a reading shows of an aspect; it is made once for each reading."""
+def part_of(aspect: Aspect, live: LiveTarget) -> Part:
+    """Return what a reading shows of an aspect, empty where it was not read; it is made once for each reading."""
     if aspect.name not in live.parts:
         live.parts[aspect.name] = aspect.things(live)
-    return live.parts[aspect.name]
+    return live.parts[aspect.name] or {}
 
 
 def changed_outside(aspect: Aspect, context: PlanContext, key: str, live: Json) -> Outside | None:

@@ -39,7 +39,7 @@ class AssetDeletion(Aspect):
             "delete", self.name, context.title, shown, None, part, reversible=False
         )
         gone = []
-        for key, value in (part_of(self, context.live) or {}).items():
+        for key, value in part_of(self, context.live).items():
             gone.append(Effect(self.name, key, value))
         for place in places:
             gone.append(Effect("link", place, {}, whole=False))

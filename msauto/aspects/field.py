@@ -103,7 +103,7 @@ class LinkFields(Value):
 
     def plan(self, context: PlanContext, part: Fields) -> None:
         """Write each field that differs."""
-        shown = part_of(self, context.live) or {}
+        shown = part_of(self, context.live)
         builder = context.builder
         moved = []
         for name, sourced in part.items():

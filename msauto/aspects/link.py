@@ -309,7 +309,7 @@ class Links(ListAspect):
         self, context: PlanContext, item: ListItem, key: str, live: Item, basis: Basis
     ) -> None:
         """Set the fields of a link that differ from what its folder lists, else from what was last written."""
-        shown = mapping((part_of(self, context.live) or {}).get(key))
+        shown = mapping(part_of(self, context.live).get(key))
         fields: Item = {}
         before: Item = {}
         for name in self.differs(item.named, live):

@@ -464,7 +464,7 @@ class ListAspect(Aspect):
         Those without a key cannot be named.
         """
         items: dict[str, Item] = {}
-        for key, value in (part_of(self, context.live) or {}).items():
+        for key, value in part_of(self, context.live).items():
             item = mapping(value)
             hidden: Item = {}
             if self.unreported and TWINS not in item:
@@ -521,7 +521,7 @@ class ListAspect(Aspect):
         """Return how the value of what differs is known: from the server, from the ledger, or not at all."""
         if any(name not in self.unreported for name in differs):
             return "live"
-        shown = mapping((part_of(self, context.live) or {}).get(key))
+        shown = mapping(part_of(self, context.live).get(key))
         unknown = [name for name in differs if name not in shown]
         if len(unknown) < len(differs):
             return "live"
@@ -550,7 +550,7 @@ class ListAspect(Aspect):
             is_as_desired = item.present and not self.differs(item.named, live_item)
         shown: Json = live_item
         if self.unreported:  # what the ledger knows besides was written by msauto
-            shown = (part_of(self, context.live) or {}).get(key)
+            shown = part_of(self, context.live).get(key)
         if is_as_desired or is_equal(required_live, shown, self):
             return False
         what = f"{self.called} {item.label}"
@@ -790,7 +790,7 @@ class ListAspect(Aspect):
 
     def untouched(self, live: LiveTarget, touched: Collection[Thing]) -> Iterator[ShownItem]:
         """Yield the live items on a timeline that no request touches."""
-        for key, value in (part_of(self, live) or {}).items():
+        for key, value in part_of(self, live).items():
             place = self.timeline_place(mapping(value))
             if place is not None and (self.name, key) not in touched:
                 yield ShownItem(

@@ -538,7 +538,7 @@ class Markers(ListAspect):
                 )
         if not has_profanity:
             return
-        before = {*_unpaired(part_of(self, context.live) or {})}
+        before = {*_unpaired(part_of(self, context.live))}
         for mark in _unpaired(after()[self.name]):
             if mark not in before:
                 other = _END if mark.track == _START else _START

@@ -245,7 +245,7 @@ class RssItems(ListAspect):
 
     def _nameless(self, context: PlanContext) -> str:
         """Describe the live items without a guid; empty if each has one."""
-        everything = part_of(self, context.live) or {}
+        everything = part_of(self, context.live)
         if "" not in everything:
             return ""
         titles: list[str] = []

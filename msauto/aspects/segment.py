@@ -114,7 +114,7 @@ class Segments(SegmentArguments):
         """Give what is remembered of segments the numbers that their starts have now; others may have shifted them."""
         left = self.left(context)
         start_of: dict[str, Json] = {}
-        for number, value in (part_of(self, context.live) or {}).items():
+        for number, value in part_of(self, context.live).items():
             start_of[number] = each_of(value)[0].get("start")
         number_at = {start: number for number, start in start_of.items()}
         memory = context.memory

@@ -106,7 +106,7 @@ class SegmentRequests:
                 self._unread = unread
             else:
                 self.segments[int(key)] = item
-        self._shown = part_of(rule, context.live) or {}
+        self._shown = part_of(rule, context.live)
         names: set[str] = set()
         for value in self._shown.values():
             for segment in each_of(value):
