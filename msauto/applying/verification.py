@@ -79,9 +79,10 @@ def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Gua
     if index == 0:
         held_by_tasks = predict([target.holding or ()], 1)
     expected = {**held_by_tasks, **predict(effects, index)}
-    read = snapshot_with_facts(live, target.depends_on.names)
-    depends_on, others = target.depends_on.items(), target.others.items()
-    comparison = compare(expected, others, read, ASPECTS, depends_on)
+    depends_on, others = target.depends_on, target.others
+    names = (*depends_on.names, *others.names)
+    read = snapshot_with_facts(live, names, {aspect for aspect, _ in expected})
+    comparison = compare(expected, others.items(), read, ASPECTS, depends_on.items())
     changed = _changed_dependencies(target, comparison, _things_of(effects[:index]))
     if changed:
         return Guard(f"{', '.join(map(_in_words, changed))} changed")
@@ -250,9 +251,10 @@ def verify(
     read: Snapshot = {}
     if can_see:
         expected = {**predict([target.holding or ()], 1), **named}
-        read = snapshot_with_facts(live, target.depends_on.names)
-        depends_on, others = target.depends_on.items(), target.others.items()
-        comparison = compare(expected, others, read, ASPECTS, depends_on)
+        depends_on, others = target.depends_on, target.others
+        names = (*depends_on.names, *others.names)
+        read = snapshot_with_facts(live, names, {aspect for aspect, _ in expected})
+        comparison = compare(expected, others.items(), read, ASPECTS, depends_on.items())
     else:
         comparison = compare(expected, (), read, ASPECTS)
     differing = _differing(expected, comparison)

@@ -6,7 +6,7 @@ up here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import structs
@@ -65,15 +65,19 @@ CHECKED_FOR_SERVER: Final = [
     aspect for aspect in _ALL if type(aspect).check_for is not Aspect.check_for
 ]
 """The aspects whose arguments may be wrong for one server alone."""
-_READ: Final = [aspect.name for aspect in _ALL if type(aspect).things is not Aspect.things]
+_READ: Final[Collection[str]] = [
+    aspect.name for aspect in _ALL if type(aspect).things is not Aspect.things
+]
 """The aspects of which reading shows anything."""
 
 
-def snapshot_of(live: LiveTarget, names: Iterable[str] = _READ) -> Snapshot:
+def snapshot_of(live: LiveTarget, names: Collection[str] = _READ) -> Snapshot:
     """Return what a reading shows of a target: all aspects that were read, or those named."""
     parts = live.parts
     snapshot = {}
-    for name in names:
+    for name in _READ:
+        if name not in names:
+            continue
         if name not in parts:
             parts[name] = ASPECTS[name].things(live)
         part = parts[name]

@@ -37,12 +37,9 @@ Outcome = Literal[
 """*kept* (what others changed) and *skipped* are only counted: such targets are not among those of a run."""
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 """All outcomes, in the order in which they are counted."""
+COUNT_OF: Final = {outcome: outcome.replace(" ", "_") for outcome in OUTCOMES}
+"""The name of the count of each outcome, in JSON and in the recap: ``not_attempted``."""
 RequestOutcome = Literal["done", "failed", "unverified", "not sent"]
-
-
-def key_of(outcome: Outcome) -> str:
-    """Return the outcome as the name of a count, in JSON and in the recap: ``not_attempted``."""
-    return outcome.replace(" ", "_")
 
 
 class ReportedProblem(Struct, frozen=True):
@@ -158,23 +155,23 @@ class Result(Struct, frozen=True):
 
     @property
     def server_counts(self) -> dict[str, dict[str, int]]:
-        """How many targets of each server have each outcome, by :func:`key_of`; those that it did not treat, too."""
+        """How many targets of each server have each outcome, by :data:`COUNT_OF`; those that it did not treat, too."""
         counts: dict[str, Counter[str]] = {}
         for server in self.plan.servers:
             counts[server.name] = Counter(unchanged=server.unchanged, kept=server.kept)
         for skipped in self.plan.skipped:
             counts.setdefault(skipped.server, Counter())["skipped"] += 1
         for result in self.targets:
-            counts.setdefault(result.target.server, Counter())[key_of(result.outcome)] += 1
+            counts.setdefault(result.target.server, Counter())[COUNT_OF[result.outcome]] += 1
         return {
-            server: {key: outcomes[key] for key in map(key_of, OUTCOMES)}
+            server: {key: outcomes[key] for key in COUNT_OF.values()}
             for server, outcomes in counts.items()
         }
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many targets have each outcome, by :func:`key_of`."""
-        total = dict.fromkeys(map(key_of, OUTCOMES), 0)
+        """How many targets have each outcome, by :data:`COUNT_OF`."""
+        total = dict.fromkeys(COUNT_OF.values(), 0)
         for counts in self.server_counts.values():
             for key, number in counts.items():
                 total[key] += number

@@ -21,6 +21,7 @@ from msauto.model.live import Asset, Entry, Folder, Listing
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
 from msauto.model.snapshot import (
+    ASSET,
     Json,
     Seen,
     Snapshot,
@@ -114,15 +115,17 @@ def shorten(value: Json) -> str:
 # What planning saw ----------------------------------------------------------------------------------------------------
 
 
-def snapshot_with_facts(live: LiveTarget, names: Iterable[str]) -> Snapshot:
-    """Return what a reading shows of a target, and the facts among the names that planning looked at."""
+def snapshot_with_facts(live: LiveTarget, names: Iterable[str], aspects: Iterable[str]) -> Snapshot:
+    """Return what a reading shows of the clip itself, of aspects, and of names: facts, things and whole aspects."""
     facts: dict[str, Json] = {}
-    prefix = f"{FACT} "
+    needed = {ASSET[0], *aspects}
     for name in names:
-        if name.startswith(prefix):
-            fact = name.removeprefix(prefix)
-            facts[fact] = _fact(live, fact)
-    snapshot = snapshot_of(live)
+        aspect, _, key = name.partition(" ")
+        if aspect == FACT:
+            facts[key] = _fact(live, key)
+        else:
+            needed.add(aspect)
+    snapshot = snapshot_of(live, needed)
     return {**snapshot, FACT: facts} if facts else snapshot
 
 
@@ -143,17 +146,17 @@ def with_digests(
     unless the tasks exclude others of it: then what others have there already is not new.
     """
     names = sorted(depends_on)
-    snapshot = snapshot_with_facts(live, names)
-    values = {name: named_in(snapshot, name) for name in names}
     changed: dict[str, set[str]] = {}
-    for excluded, _ in target.unwanted:
-        if snapshot.get(excluded):
-            changed[excluded] = set()
     known_before: list[tuple[Thing, Json]] = []
     for request in target.requests:
         for effect in request.effects:
             changed.setdefault(effect.aspect, set()).add(effect.key)
             known_before.append((effect.thing, effect.before))
+    snapshot = snapshot_with_facts(live, names, {*changed, *_NOTED})
+    values = {name: named_in(snapshot, name) for name in names}
+    for excluded, _ in target.unwanted:
+        if snapshot.get(excluded):
+            changed.setdefault(excluded, set())
     others: dict[str, Any] = {}
     digests: dict[str, str] = {}
     for aspect, part in snapshot.items():

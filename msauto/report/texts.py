@@ -16,7 +16,7 @@ from msgspec import Struct
 from msauto.errors import RefusedError
 from msauto.model.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
 from msauto.model.plan import Action, Body, Change, Outside, Plan, Refusal, Target
-from msauto.model.result import OUTCOMES, key_of, parse_time
+from msauto.model.result import COUNT_OF, parse_time
 from msauto.model.snapshot import Json
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.primitives.decimals import read_whole
@@ -86,8 +86,8 @@ def count_outcomes(counts: Mapping[str, int]) -> str:
     '2 changed, 1 not attempted'
     """
     parts = []
-    for outcome in OUTCOMES:
-        count = counts.get(key_of(outcome))
+    for outcome, name in COUNT_OF.items():
+        count = counts.get(name)
         if count:
             parts.append(f"{count} {outcome}")
     return ", ".join(parts)

@@ -40,7 +40,7 @@ from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.ledger.ledger import LedgerPlace
 from msauto.model.plan import Change, Plan, Target, target_key
 from msauto.model.ports import Clock
-from msauto.model.result import TargetResult, key_of
+from msauto.model.result import COUNT_OF, TargetResult
 from msauto.plugins.batch.batch_file import BatchFile, Job
 from msauto.plugins.batch.batch_result import (
     DIFFERING,
@@ -398,7 +398,7 @@ def _summary(record: Attempt, outcome: AttemptOutcome) -> dict[str, int]:
     else:
         applied = {target_key(result.target) for result in record.result.targets}
     for shown in ("changed", *NOT_DONE):
-        summary[key_of(shown)] = counts[shown]
+        summary[COUNT_OF[shown]] = counts[shown]
     if "unchanged" in summary:
         summary["unchanged"] += counts["unchanged"]
         for result in outcome.targets:

@@ -14,7 +14,7 @@ from msauto.errors import LedgerError
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.plan import SkippedTarget
-from msauto.model.result import RunSummary, format_time, key_of, parse_time
+from msauto.model.result import COUNT_OF, RunSummary, format_time, parse_time
 from msauto.playbook.change_windows import freeze_at
 from msauto.plugins.batch.batch_file import BatchFile, Job
 from msauto.plugins.batch.causes import Causes
@@ -141,7 +141,7 @@ class JobResult(Struct, frozen=True, kw_only=True):
     def written(self) -> tuple[int, int]:
         """How many targets were written, and how many were to be."""
         changed = self.summary.get("changed", 0)
-        missing = sum(self.summary.get(key_of(outcome), 0) for outcome in NOT_DONE)
+        missing = sum(self.summary.get(COUNT_OF[outcome], 0) for outcome in NOT_DONE)
         return changed, changed + missing
 
 

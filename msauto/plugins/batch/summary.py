@@ -17,7 +17,7 @@ from msauto.api.forms import page_writer
 from msauto.errors import LedgerError
 from msauto.ledger.ledger import Ledger, LedgerPlace
 from msauto.model.plan import Action, SkippedTarget
-from msauto.model.result import OUTCOMES, key_of, seconds_between, user_at
+from msauto.model.result import COUNT_OF, seconds_between, user_at
 from msauto.plugins.batch.batch_result import (
     DIFFERING,
     BatchResult,
@@ -473,7 +473,7 @@ def _parts(jobs: Iterable[JobResult], ledger: Ledger) -> dict[str, PagePart]:
     parts = {}
     room = _MOST_TARGETS
     for job in jobs:
-        size = sum(job.summary.get(key_of(outcome), 0) for outcome in OUTCOMES)
+        size = sum(job.summary.get(name, 0) for name in COUNT_OF.values())
         size -= job.summary.get("unchanged", 0)
         if size > room or not all(map(ledger.is_run, job.runs)):
             continue

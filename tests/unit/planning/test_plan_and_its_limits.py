@@ -262,14 +262,14 @@ def test_facts_of_every_type_are_looked_at_again(fact: str, drift: dict[str, Any
     depends_on = with_digests(target, live, [f"fact {fact}"], Secrets()).depends_on
     assert (
         compare(
-            {}, (), snapshot_with_facts(live, depends_on.names), {}, depends_on.items()
+            {}, (), snapshot_with_facts(live, depends_on.names, ()), {}, depends_on.items()
         ).changed_dependencies
         == []
     )
     context.server.clips["Film"] = replace(context.server.clips["Film"], **drift)
     changed = read_after(target, context.reader)
     assert compare(
-        {}, (), snapshot_with_facts(changed, depends_on.names), {}, depends_on.items()
+        {}, (), snapshot_with_facts(changed, depends_on.names, ()), {}, depends_on.items()
     ).changed_dependencies == [f"fact {fact}"]
 
 
