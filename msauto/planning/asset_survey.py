@@ -391,7 +391,7 @@ class AssetSurvey:
             return SurveyedTarget(state, None, tuple(builder.warnings), settlements)
         if not recalled.items and not recalled.settlements:
             self._warn_of_another_recording(known, builder)
-        builder.look(*self._layers.depends_on)
+        builder.depends_on |= self._layers.depends_on
         target = _target_of(plan, clip, known.clip, deletes=entries is not None)
         outcome = finished(
             self._context, target, builder, self._layers.added_to(plan.live), settlements

@@ -104,8 +104,8 @@ class HttpClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *error: object) -> None:
-        await self._transport.aclose()
+    def __aexit__(self, *error: object) -> Coroutine[Any, Any, None]:
+        return self._transport.aclose()
 
     async def aclose(self) -> None:
         """Close all connections."""

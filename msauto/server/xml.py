@@ -166,7 +166,8 @@ def parse_document(data: bytes, charset: str | None = None, *, most: int = MAX_N
     """
     if len(data) > MAX_BYTES:
         raise too_large()
-    _refuse_html(data)
+    if looks_like_html(data):
+        raise _web_page(data)
     clean, name = _start_of_document(Transcoder(data, charset).feed(data, final=True))
     if name.lower() != b"xml":
         clean = clean[: _before_stray_ends(clean)]
@@ -260,7 +261,8 @@ class StreamedDocument:
     def _begin(self) -> Transcoder:
         """Find the encoding and the root in the first bytes, and parse these."""
         head = bytes(self._head)
-        _refuse_html(head)
+        if looks_like_html(head):
+            raise _web_page(head)
         self._transcoder = Transcoder(head, self._charset)
         clean, name = _start_of_document(self._transcoder.feed(head))
         if not name:
@@ -415,15 +417,13 @@ def _is_undeclared_prefix(error: Exception) -> bool:
     return getattr(error, "code", None) == _UNDECLARED_PREFIX
 
 
-def _refuse_html(data: bytes) -> None:
-    if not looks_like_html(data):
-        return
+def _web_page(data: bytes) -> UnreadableError:
     title = _HTML_TITLE.search(data[:4096])
     shown = ""
     if title:
         text = title[1].decode("utf-8", "replace").strip()
         shown = f" titled {text[:100]!r}"
-    raise unreadable(
+    return unreadable(
         f"the server answered with an HTML page{shown}",
         "check the server's address and port: something else answers there, such as a proxy or a login page",
     )
