@@ -230,9 +230,9 @@ RECORDING: Final = "recording"
 
 def reported_values(clip: Asset | Entry) -> tuple[object, ...]:
     """Return what a listing reports of a clip, to find entries that may be of it; ``None`` for what is not reported."""
-    shown = ClipIdentity.of(clip)
-    length = RECORDING if clip.finalized is False else shown.frames
-    return _text(shown.orig_name), _time(_text(shown.create_time)), length
+    shown = clip.attributes
+    length = RECORDING if clip.finalized is False else clip.frames
+    return _text(shown.get("orig_name")), _time(_text(shown.get("create_time"))), length
 
 
 class ClipEntries(Struct, frozen=True, gc=False):

@@ -170,10 +170,15 @@ def with_digests(
             digests[aspect] = part_digest(part)
     known = {name: digest(value) for name, value in values.items()}
     before = canonical([known, known_before])
+    private: list[str] = []
+    private_others: list[str] = []
+    if secrets:
+        private = _secret(values, secrets)
+        private_others = _secret(others, secrets)
     return structs.replace(
         target,
-        depends_on=Seen.of(known, _secret(values, secrets)),
-        others=Seen.of(digests, _secret(others, secrets)),
+        depends_on=Seen.of(known, private),
+        others=Seen.of(digests, private_others),
         fingerprint=f"sha256:{hashlib.sha256(before).hexdigest()}",
     )
 
@@ -188,8 +193,6 @@ _NOTED: Final = frozenset(
 
 def _secret(values: Mapping[str, Any], secrets: Secrets) -> list[str]:
     """Return the names of the values that hold a secret."""
-    if not secrets:
-        return []
     return [
         name for name, value in values.items() if secrets.occurs_in(_ENCODER.encode(value).decode())
     ]

@@ -311,7 +311,8 @@ def name_of(qualified: str) -> str:
 
 def text_of(element: Element) -> str:
     """Return all text inside, without the layout of the document."""
-    return unindented("".join(str(part) for part in element.itertext()))
+    text = "".join(str(part) for part in element.itertext())
+    return unindented(text) if "" < text[:1] <= " " else text
 
 
 def attributes(element: Element) -> dict[str, str]:
