@@ -9,7 +9,7 @@ verification and undo are answers of that one function.
 from __future__ import annotations
 
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from operator import attrgetter
@@ -184,12 +184,14 @@ class Seen(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defau
         """Return the digests of names."""
         return cls(_shared(tuple(digests)), "".join(digests.values()), tuple(private))
 
-    def items(self) -> Iterator[tuple[str, str]]:
-        """Yield each name with its digest; those that are hidden are left out."""
+    def items(self) -> list[tuple[str, str]]:
+        """Return each name with its digest; those that are hidden are left out."""
+        known: list[tuple[str, str]] = []
         for index, name in enumerate(self.names):
             kept_digest = self.digests[index * _WIDTH : (index + 1) * _WIDTH]
             if kept_digest != _HIDDEN:
-                yield name, kept_digest
+                known.append((name, kept_digest))
+        return known
 
     @property
     def things(self) -> list[Thing]:

@@ -84,7 +84,8 @@ async def recall(
         if not is_its_entry and is_gone is not None:
             is_of_others = not await is_gone(kept)
             if is_sure and is_of_others:
-                items = _of_every_entry(items)
+                # What is of that entry alone is not of this one.
+                items = {item: value for item, value in items.items() if not is_of_entry(item)}
             elif not is_sure:
                 items = {} if is_of_others else _in_doubt_of(record)
                 in_doubt |= items
@@ -132,11 +133,6 @@ def _is_known(kept: TargetId, target: TargetId) -> bool:
     is_one_entry_then = link_id is not None and link_id == target.clip.link_id
     is_kept_by_both = is_one_entry_then and "create_time" in comparison.equal
     return comparison.answer == "same" or is_kept_by_both
-
-
-def _of_every_entry(items: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return what is remembered of another entry, and is not of that entry alone."""
-    return {item: value for item, value in items.items() if not is_of_entry(item)}
 
 
 def _in_doubt_of(record: Remembered) -> Mapping[str, Json]:

@@ -89,7 +89,7 @@ def judge_write(reply: RawAnswer, dialect: Dialect) -> None:
     The body of a command is ignored, except that a login page comes from something between us and the server.
     """
     judge_body(reply, dialect)
-    if xml.looks_like_login(reply.data):
+    if xml.looks_like_html(reply.data) and b"<form" in reply.data[:65536].lower():
         raise InDoubtError(
             f"the answer is a web page with a form: {show_body(reply.data, reply.charset)}",
             remedy="check `auth` and `url` of the server: a login page or a proxy answers there",

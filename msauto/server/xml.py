@@ -368,11 +368,6 @@ def looks_like_html(data: bytes) -> bool:
     return _HTML.match(data, 0, 4096) is not None
 
 
-def looks_like_login(data: bytes) -> bool:
-    """Return whether this is a web page with a form, as a login page is."""
-    return looks_like_html(data) and b"<form" in data[:65536].lower()
-
-
 def unreadable(message: str, remedy: str = "") -> UnreadableError:
     """Make the error for an answer that does not follow the interface."""
     return UnreadableError(
