@@ -27,7 +27,6 @@ from msauto.aspects.plan_builder import (
     things_left,
 )
 from msauto.aspects.positions import InAndOut
-from msauto.circuit_breaker import cause_of
 from msauto.errors import MissingError, MsautoError, PlanningError
 from msauto.model import requests
 from msauto.model.desired import (
@@ -689,21 +688,6 @@ def _target_of(
         clip=identity,
         rate=clip.asset.rate,
         places=tuple(map(show_folder, plan.places)),
-    )
-
-
-def in_error(context: SurveyContext, group: IntentGroup, error: Exception) -> Target:
-    """Return a target that cannot be planned."""
-    address = group.by_id.address if group.by_id else Address(group.name)
-    return Target(
-        context.server.name,
-        group.database,
-        group.kind,
-        group.name,
-        error=str(error),
-        cause=cause_of(error) or UNSET,
-        address=address,
-        address_after=address,
     )
 
 

@@ -13,11 +13,12 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
 from msauto.aspects import CHANNEL_ITEMS, DELETION, operation
 from msauto.aspects.merging import Merging
 from msauto.aspects.plan_builder import TASK, PlanBuilder, PlanContext, adopted, refuse
+from msauto.circuit_breaker import cause_of
 from msauto.concurrency import concurrent_list
 from msauto.errors import PlanningError, UnreachableError, described
 from msauto.model import events
@@ -55,7 +56,6 @@ from msauto.planning.asset_survey import (
     SurveyContext,
     SurveyedTarget,
     finished,
-    in_error,
     skipped,
 )
 from msauto.planning.clip_finder import DistinctClipsError
@@ -113,7 +113,8 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
             of_the_rest.append(intent)
     context = structs.replace(context, pending=context.memory.pending(server.name))
     groups = await Grouping(server, context.reader, 1, context.answers).groups(of_databases)
-    outcomes = [await _plan(context, group) for group in filter(_choice(context, groups), groups)]
+    is_chosen = _choice(context, groups)
+    outcomes = [await _plan_group(context, group) for group in filter(is_chosen, groups)]
     loaded: dict[str, TaskSource] = {}
     for outcome in outcomes:
         target = outcome.target
@@ -200,10 +201,11 @@ async def _plan_after_databases(
         else:
             others.append(group)
     context.notify(events.TargetsFound(context.server.name, before + len(chosen)))
-    outcomes = await concurrent_list(partial(_plan, context), chosen, limit=forks)
+    outcomes = await concurrent_list(partial(_plan_group, context), chosen, limit=forks)
     planned = list(zip(chosen, outcomes, strict=True))
-    planned, named = await _named_otherwise(context, planned, others, grouping)
-    planned = await _with_one_target_a_clip(context, planned, named)
+    silent = structs.replace(context, notify=ignore)  # of what is planned again
+    planned, named = await _named_otherwise(silent, planned, others, grouping)
+    planned = await _with_one_target_a_clip(silent, planned, named)
     planned = await _without_named_links(context, planned, named)
     nameless = [SurveyedTarget("skipped", warnings=(warning,)) for warning in grouping.nameless]
     return [*_without_shared_places(context, planned), *nameless]
@@ -251,7 +253,7 @@ async def _named_otherwise(
             error = failure
         for (group, _), count in zip(losing_here, counts, strict=True):
             if len(group.protecting) > count:
-                replanned[id(group)] = await plan_group(context, group)
+                replanned[id(group)] = await _plan_group(context, group)
             elif error is not None:
                 replanned[id(group)] = _failed(context, group, error)
     return [(group, replanned.get(id(group), outcome)) for group, outcome in planned], named
@@ -293,7 +295,7 @@ async def _with_one_target_a_clip(
             continue
         with suppress(DistinctClipsError):  # their answers only looked like one clip
             merged = merge_groups([groups[number] for number in numbers])
-            outcomes[first] = merged, await plan_group(context, merged)
+            outcomes[first] = merged, await _plan_group(context, merged)
             for number in numbers[1:]:
                 outcomes.pop(number, None)
     return list(outcomes.values())
@@ -390,9 +392,25 @@ def _without_shared_places(
     return outcomes
 
 
-async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    """Plan one group, and notify of it."""
-    outcome = await plan_group(context, group)
+async def _plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
+    """Plan one group, and notify of it; an error becomes the error of its target."""
+    try:
+        if group.error is not None:
+            raise group.error
+        if group.kind == "rss_channel":
+            outcome = await _plan_channel(context, group)
+        elif group.kind == "database":
+            outcome = await _plan_database(context, group)
+        else:
+            outcome = await AssetSurvey(context, group)()
+    except PostponedError as postponed:
+        outcome = skipped(context, group, "left out", str(postponed))
+    except DistinctClipsError:
+        raise
+    except Exception as error:  # noqa: BLE001 - an error of one target never concerns another one
+        outcome = _failed(context, group, error)
+    if outcome.target is not None and group.batch:
+        outcome.target = structs.replace(outcome.target, batch=group.batch)
     target = outcome.target or Target(context.server.name, group.database, group.kind, group.name)
     context.notify(
         events.TargetPlanned(
@@ -410,33 +428,23 @@ async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     return outcome
 
 
-async def plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    """Plan one group; an error becomes the error of its target."""
-    try:
-        if group.error is not None:
-            raise group.error
-        if group.kind == "rss_channel":
-            outcome = await _plan_channel(context, group)
-        elif group.kind == "database":
-            outcome = await _plan_database(context, group)
-        else:
-            outcome = await AssetSurvey(context, group)()
-    except PostponedError as postponed:
-        outcome = skipped(context, group, "left out", str(postponed))
-    except DistinctClipsError:
-        raise
-    except Exception as error:  # noqa: BLE001 - an error of one target never concerns another one
-        return _failed(context, group, error)
-    if outcome.target is not None and group.batch:
-        outcome.target = structs.replace(outcome.target, batch=group.batch)
-    return outcome
-
-
 def _failed(context: SurveyContext, group: IntentGroup, error: Exception) -> SurveyedTarget:
     if isinstance(error, TimecodeError):
         error = PlanningError(str(error))
-    target = in_error(context, group, described(error))
-    return SurveyedTarget("error", structs.replace(target, batch=group.batch))
+    error = described(error)
+    address = group.by_id.address if group.by_id else Address(group.name)
+    target = Target(
+        context.server.name,
+        group.database,
+        group.kind,
+        group.name,
+        error=str(error),
+        cause=cause_of(error) or UNSET,
+        address=address,
+        address_after=address,
+        batch=group.batch,
+    )
+    return SurveyedTarget("error", target)
 
 
 def failed_survey(
