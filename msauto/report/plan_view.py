@@ -49,6 +49,7 @@ from msauto.report.sanitizing import (
     message_lines,
     name_ranges,
     show,
+    show_name,
     show_range,
     visible,
 )
@@ -148,7 +149,7 @@ class DeletionGroup(NamedTuple):
         """What is deleted, each with its first target; visible."""
         named: dict[str, Target] = {}
         for deletion in self.deletions:
-            name = show_title(deletion.target.name)
+            name = show_name(deletion.target.name)
             if deletion.link:
                 name = f"link {deletion.link} of {name}"
             if deletion.change.losses:
@@ -194,11 +195,6 @@ class DeletionGroup(NamedTuple):
         """What is before the names: the servers, and how many names follow."""
         number = len(self.named)
         return f"{self.place} · {number}: " if number > 1 else f"{self.place} · "
-
-
-def show_title(title: str) -> str:
-    """Return a title as in a list of names; visible."""
-    return show_range(NameRange(title, title, 1))
 
 
 def names_of_servers(servers: Iterable[str]) -> str:

@@ -318,13 +318,14 @@ def show_range(names: NameRange) -> str:
     >>> show_range(NameRange("EP001", "EP297", 297)), show_range(NameRange("A, B", "A, B", 1))
     ('EP001…EP297 (297)', '"A, B"')
     """
-    first = _show_name(names.first)
+    first = show_name(names.first)
     if names.size == 1:
         return first
-    return f"{first}…{_show_name(names.last)} ({names.size})"
+    return f"{first}…{show_name(names.last)} ({names.size})"
 
 
-def _show_name(name: str) -> str:
+def show_name(name: str) -> str:
+    """Return a name as in a list of names; visible."""
     return show(name, quoted=_SEPARATOR.search(name) is not None)
 
 

@@ -293,7 +293,10 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         return
     run = details.summary
     if flags.verbosity or run.status == "running":
-        _print_targets(details)
+        from msauto.report.result_view import severity
+
+        for record in sorted(details.targets, key=lambda record: severity(record.result.outcome)):
+            print_result("\n".join([*_target_lines(record), "", ""]))
     elif details.targets or details.plan.skipped:
         _print_outcomes(details, layout_of(flags))
     facts = {
@@ -310,14 +313,6 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         if text and not is_internal:
             facts[name.replace("_", " ")] = text
     print_table(("fact", "value"), [*facts.items()], no_color=flags.no_color)
-
-
-def _print_targets(details: RunDetails) -> None:
-    """Print each target with its requests, the worst first."""
-    from msauto.report.result_view import severity
-
-    for record in sorted(details.targets, key=lambda record: severity(record.result.outcome)):
-        print_result("\n".join([*_target_lines(record), "", ""]))
 
 
 def _print_outcomes(details: RunDetails, layout: Layout) -> None:

@@ -166,15 +166,11 @@ def read_edl(text: str, clock: TimelineClock) -> EditTimeline:
             timeline.add(replace(marker, start=start), frames)
         is_shown = entry.reel not in ("BL", "BLACK") and entry.is_video == has_video
         if is_shown and not entry.markers:
-            _add_event(timeline, entry, clock)
+            start_frame, duration = clock.lasting(entry.start, entry.end, entry.line)
+            if duration:  # the outgoing side of a transition has none
+                point = EditMarker(start_frame, entry.title(), line=entry.line)
+                timeline.add(point, duration, further=entry.extra)
     return timeline
-
-
-def _add_event(timeline: EditTimeline, event: _Event, clock: TimelineClock) -> None:
-    start, duration = clock.lasting(event.start, event.end, event.line)
-    if duration:  # the outgoing side of a transition has none
-        point = EditMarker(start, event.title(), line=event.line)
-        timeline.add(point, duration, further=event.extra)
 
 
 def _check_known(timeline: EditTimeline, number: int, line: str) -> None:
