@@ -17,7 +17,7 @@ import click
 
 from msauto import sockets
 from msauto.api.forms import form_names, report_name
-from msauto.api.options import OPTIONS
+from msauto.api.options import OPTIONS, Option
 from msauto.cli.interrupts import importing
 from msauto.cli.output import can_draw, print_message, use_colour
 from msauto.concurrency import MOST_FORKS
@@ -142,14 +142,13 @@ def with_options(
     function: Callable[..., Any], options: tuple[Decorator, ...]
 ) -> Callable[..., Any]:
     """Give a function options, in the order of the help."""
-    for option in reversed(options):
-        function = option(function)
+    for decorate in reversed(options):
+        function = decorate(function)
     return function
 
 
 _KINDS: Final[Mapping[str, Mapping[str, Any]]] = {
     **{key: {"multiple": True} for key in ("sources", "variables", "texts", "tags")},
-    "switch": {"is_flag": True},
     "count": {"type": WholeNumber(0)},
     "forks": {"type": WholeNumber(1, MOST_FORKS)},
     "seconds": {
@@ -168,17 +167,41 @@ _KINDS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 def flag(keyword: str, **view: Any) -> Decorator:
     """Return the flag of an option; ``view`` as for ``click.option``."""
-    option = OPTIONS[keyword]
-    given = {"metavar": option.metavar, "help": option.help, **_KINDS.get(option.kind, {}), **view}
-    return click.option(*option.names, keyword, **given)
+    row = OPTIONS[keyword]
+    return option(
+        row.usage, row.help, keyword, **{"type": None, **_KINDS.get(row.kind, {}), **view}
+    )
 
 
-no_color_flag: Decorator = click.option(
-    "--no-color", is_flag=True, help="No colour, as with NO_COLOR."
+def option(usage: str, words: str, keyword: str = "", **more: Any) -> Decorator:
+    """Return a flag of some commands alone: its ``usage`` is that of the help, such as ``-n, --number N``.
+
+    ``words``: its help. ``keyword``: the parameter, if it is not the name of the flag. ``more`` as for
+    ``click.option``.
+    """
+    row = Option(keyword, "", usage)
+    names = [*row.names, *filter(None, [keyword])]
+    given: dict[str, Any] = {"help": words, "metavar": row.metavar}
+    if row.metavar is None and "count" not in more:
+        given["is_flag"] = True
+    if row.metavar in _PATHS:
+        given["type"] = _PATHS[row.metavar]
+    return click.option(*names, **given | more)
+
+
+_PATHS: Final = {"FILE": click.Path(dir_okay=False), "DIR": click.Path(file_okay=False)}
+"""What the value of a flag is, by what the help calls it."""
+
+
+form_flag: Decorator = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Form of the result.",
 )
-summary_flag: Decorator = click.option(
-    "--summary", is_flag=True, help="Only counts, deletions, errors and refusals."
-)
+no_color_flag: Decorator = option("--no-color", "No colour, as with NO_COLOR.")
+summary_flag: Decorator = option("--summary", "Only counts, deletions, errors and refusals.")
 
 SERVERS: Final = ("inventory", "server", "extra_vars", "limit")
 LIVE: Final = (*SERVERS, "secret_commands")
@@ -227,8 +250,8 @@ def shared_flags_of(
     options: tuple[Decorator, ...] = (
         *(flag(keyword, hidden=keyword not in uses) for keyword in WORK if keyword in OPTIONS),
         flag("config"),
-        click.option("--format", "form", type=choice, default="text", metavar="FORM", help=form),
-        click.option("-v", "--verbose", count=True, hidden="verbose" not in uses, help=verbose),
+        option("--format FORM", form, "form", type=choice, default="text"),
+        option("-v, --verbose", verbose, count=True, hidden="verbose" not in uses),
         no_color_flag,
         *more,
     )

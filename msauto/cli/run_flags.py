@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from msauto.api.options import OPTIONS
-from msauto.cli.flags import Decorator, Flags, flag, with_options
+from msauto.cli.flags import Decorator, Flags, flag, option, with_options
 from msauto.cli.interrupts import importing
 from msauto.cli.output import print_message
 from msauto.cli.watch import STDOUT, RunWatch
@@ -23,19 +23,15 @@ def plan_flags(condition: str = "") -> Decorator:
     """Return the flags of a plan that is not applied; ``condition`` is put before their help."""
     saved = f"{condition}Save the plan for `apply FILE`; - is stdout."
     options = (
-        click.option("--out", type=click.Path(dir_okay=False), metavar="FILE", help=saved),
-        click.option(
-            "--detailed-exitcode",
-            is_flag=True,
-            help=f"{condition}Exit with 2 for changes, 4 if refused.",
-        ),
+        option("--out FILE", saved),
+        option("--detailed-exitcode", f"{condition}Exit with 2 for changes, 4 if refused."),
     )
     return lambda function: with_options(function, options)
 
 
 _OPTIONS: tuple[Decorator, ...] = (
-    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
-    click.option("--check", is_flag=True, help="Plan only: the same as msauto plan."),
+    option("-y, --yes", "Do not ask."),
+    option("--check", "Plan only: the same as msauto plan."),
     plan_flags("With --check: "),
     *(flag(option.keyword) for option in OPTIONS.values() if option.consent),
 )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from msauto.cli.flags import Decorator, with_options
+from msauto.cli.flags import Decorator, option, with_options
 from msauto.cli.interrupts import importing
 from msauto.cli.output import is_dumb, print_message
 from msauto.concurrency import SystemClock
@@ -166,11 +166,10 @@ class RunWatch:
 
 
 _OPTIONS: tuple[Decorator, ...] = (
-    click.option(
-        "--events",
+    option(
+        "--events FILE|-",
+        "Write what happens to FILE as JSON lines; - is stdout, and the plan then goes to stderr.",
         type=click.Path(dir_okay=False, allow_dash=True),
-        metavar="FILE|-",
-        help="Write what happens to FILE as JSON lines; - is stdout, and the plan then goes to stderr.",
     ),
     click.option(
         "--progress",

@@ -9,7 +9,7 @@ import click
 
 from msauto import sockets
 from msauto.api.export import Export, ExportSelection, export, timeline_form
-from msauto.cli.flags import LIVE, Flags, flag, shared_flags_of
+from msauto.cli.flags import LIVE, Flags, flag, option, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
@@ -21,41 +21,20 @@ _ENDINGS = sockets.names_of("timeline_formats")
 
 
 @click.command("export", cls=HelpCommand)
-@click.option("--title", "titles", multiple=True, metavar="TITLE", help="This asset (repeatable).")
-@click.option(
-    "--folder",
-    "folders",
-    multiple=True,
-    metavar="FOLDER",
-    help="The assets of this folder (repeatable).",
-)
-@click.option("--recursive", is_flag=True, help="Include the folders below --folder.")
-@click.option(
-    "--channel", "channels", multiple=True, metavar="NAME", help="This RSS channel (repeatable)."
-)
+@option("--title TITLE", "This asset (repeatable).", "titles", multiple=True)
+@option("--folder FOLDER", "The assets of this folder (repeatable).", "folders", multiple=True)
+@option("--recursive", "Include the folders below --folder.")
+@option("--channel NAME", "This RSS channel (repeatable).", "channels", multiple=True)
 @flag("database")
-@click.option(
-    "--links/--no-links",
-    default=True,
-    help="Whether to find shortcuts, which lists the whole database.",
+@option(
+    "--links/--no-links", "Whether to find shortcuts, which lists the whole database.", default=True
 )
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False),
-    metavar="DIR",
-    help="Write a file for each folder and channel.",
-)
-@click.option(
-    "--content",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Write the content for msauto simulate --state and tests.",
-)
-@click.option("--force", is_flag=True, help="Overwrite files that were not exported by msauto.")
-@click.option(
-    "--origin",
-    metavar="TIMECODE",
-    help="The time code of the first frame, for edl, otio and csv; default 00:00:00:00.",
+@option("--out DIR", "Write a file for each folder and channel.")
+@option("--content FILE", "Write the content for msauto simulate --state and tests.")
+@option("--force", "Overwrite files that were not exported by msauto.")
+@option(
+    "--origin TIMECODE",
+    "The time code of the first frame, for edl, otio and csv; default 00:00:00:00.",
 )
 @shared_flags_of(
     "text", *_ENDINGS, uses=(*LIVE, "forks"), more=(flag("on"),), socket="timeline_formats"

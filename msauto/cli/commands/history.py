@@ -13,7 +13,7 @@ from msgspec import structs
 
 from msauto import sockets
 from msauto.api.history import PastRuns, list_changes, list_runs, read_attempt
-from msauto.cli.flags import Flags, WholeNumber, layout_of, parse_age, shared_flags_of
+from msauto.cli.flags import Flags, WholeNumber, layout_of, option, parse_age, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message, print_result, print_table, terminal_width
 from msauto.codec import to_json
@@ -65,26 +65,11 @@ _MOST_OUTSIDE: Final = 10
 
 @click.command("history", cls=HelpCommand)
 @click.argument("run", required=False)
-@click.option(
-    "-n",
-    "--number",
-    "number",
-    metavar="N",
-    type=WholeNumber(1, 10**6),
-    default=20,
-    help="So many runs; default 20.",
-)
-@click.option("--batch", metavar="NAME", help="Only this batch and its runs.")
-@click.option(
-    "--since",
-    callback=parse_age,
-    metavar="AGE",
-    help="Only what started in this time, such as 26h or 7d.",
-)
-@click.option("--all", "every", is_flag=True, help="Also the runs of other repositories.")
-@click.option(
-    "--title", metavar="GLOB", help="What runs changed of these clips, or found changed outside."
-)
+@option("-n, --number N", "So many runs; default 20.", type=WholeNumber(1, 10**6), default=20)
+@option("--batch NAME", "Only this batch and its runs.")
+@option("--since AGE", "Only what started in this time, such as 26h or 7d.", callback=parse_age)
+@option("--all", "Also the runs of other repositories.", "every")
+@option("--title GLOB", "What runs changed of these clips, or found changed outside.")
 @shared_flags_of("text", "json", uses=["state_dir", "limit", "verbose"])
 def command(
     *,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from msauto.cli.flags import option
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError, RefusedError
@@ -25,11 +26,7 @@ _SCHEMAS = ("playbook", "tasks", "handlers", "inventory", "settings", "batch")
 
 @click.command("init", cls=HelpCommand)
 @click.argument("folder", default=".", type=click.Path(file_okay=False), metavar="[DIR]")
-@click.option(
-    "--force",
-    is_flag=True,
-    help="Also in a folder that is not empty; existing files are never overwritten.",
-)
+@option("--force", "Also in a folder that is not empty; existing files are never overwritten.")
 def command(*, folder: str, force: bool) -> int:
     """Create an automation repository in DIR, or here: inventory, playbook, settings, batch, CI, pre-commit hooks."""
     target = Path(folder)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from msauto.cli.flags import PLAN_FORMS, Flags, WholeNumber, flag, run_planning_flags
+from msauto.cli.flags import PLAN_FORMS, Flags, WholeNumber, flag, option, run_planning_flags
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing
 from msauto.cli.output import print_result
@@ -26,21 +26,14 @@ if TYPE_CHECKING:
 @flag("keep_going")
 @flag("forget_pending")
 @flag("window")
-@click.option(
-    "--stills",
+@option(
+    "--stills N",
+    "With --format html: show up to N stills, of deleted clips, new and moved markers, and segments.",
     type=WholeNumber(1, 500),
-    metavar="N",
-    help="With --format html: show up to N stills, of deleted clips, new and moved markers, and segments.",
 )
-@click.option(
-    "--list-hosts", "listed", flag_value="hosts", help="Only list the hosts of each play, offline."
-)
-@click.option(
-    "--list-tasks", "listed", flag_value="tasks", help="Only list the tasks of each play, offline."
-)
-@click.option(
-    "--list-tags", "listed", flag_value="tags", help="Only list the tags of each play, offline."
-)
+@option("--list-hosts", "Only list the hosts of each play, offline.", "listed", flag_value="hosts")
+@option("--list-tasks", "Only list the tasks of each play, offline.", "listed", flag_value="tasks")
+@option("--list-tags", "Only list the tags of each play, offline.", "listed", flag_value="tags")
 @watch_flags
 @run_planning_flags(*PLAN_FORMS)
 def command(

@@ -24,7 +24,7 @@ from msgspec import Struct, structs
 from msauto.api.inputs import require_database
 from msauto.aspects.comparison import text_of
 from msauto.cli.commands.completion import keep_titles
-from msauto.cli.flags import LIVE, Decorator, Flags, flag, shared_flags_of, with_options
+from msauto.cli.flags import LIVE, Decorator, Flags, flag, option, shared_flags_of, with_options
 from msauto.cli.help import HelpGroup
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result, print_table
@@ -170,11 +170,9 @@ async def databases(client: AsyncMediaServer, server: NamedServer) -> ShownTable
 
 _IN_FOLDER: Final = (
     click.argument("folder", default=""),
-    click.option(
-        "--folder", "in_folder", default="", metavar="FOLDER", help="As the argument FOLDER."
-    ),
+    option("--folder FOLDER", "As the argument FOLDER.", "in_folder", default=""),
     flag("database"),
-    click.option("--recursive", is_flag=True, help="Include what is below FOLDER."),
+    option("--recursive", "Include what is below FOLDER."),
 )
 
 

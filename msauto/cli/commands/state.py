@@ -10,7 +10,7 @@ import click
 from msgspec import structs
 
 from msauto.api.inputs import ledger_place
-from msauto.cli.flags import flag, no_color_flag
+from msauto.cli.flags import flag, form_flag, no_color_flag
 from msauto.cli.help import HelpGroup
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.codec import to_json
@@ -29,13 +29,7 @@ def command() -> None:
 
 
 @command.command("check")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Form of the result.",
-)
+@form_flag
 @flag("state_dir")
 @flag("config")
 @no_color_flag

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 from msgspec import Struct, structs
 
-from msauto.cli.flags import Flags, shared_flags_of
+from msauto.cli.flags import Flags, option, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_result, print_table
 from msauto.codec import to_json
@@ -33,7 +33,7 @@ from msauto.secrets.sources import MarkedText
 @click.command("vars", cls=HelpCommand)
 @click.argument("host")
 @click.argument("name", required=False)
-@click.option("--role", metavar="ROLE", help="The variables as the tasks of a role see them.")
+@option("--role ROLE", "The variables as the tasks of a role see them.")
 @shared_flags_of("text", "json", uses=["inventory", "server", "extra_vars"])
 def command(*, flags: Flags, host: str, name: str | None, role: str | None) -> None:
     """Show the variables of HOST; with NAME, the winner, the losers, and where each is set.

@@ -17,7 +17,7 @@ import click
 from msgspec import structs
 
 from msauto.api.inputs import ledger_place
-from msauto.cli.flags import Display, flag, layout_of, no_color_flag, parse_age
+from msauto.cli.flags import Display, flag, form_flag, layout_of, no_color_flag, option, parse_age
 from msauto.cli.help import HelpGroup
 from msauto.cli.output import (
     OutputError,
@@ -50,13 +50,6 @@ from msauto.report.json import dump
 from msauto.report.texts import plural
 
 _batch_file = click.argument("file", type=click.Path(), metavar="FILE")
-_form = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Form of the result.",
-)
 
 
 @click.group("batch", cls=HelpGroup)
@@ -67,12 +60,10 @@ def command() -> None:
 @command.command("run")
 @_batch_file
 @click.argument("names", nargs=-1, metavar="[JOB...]")
-@click.option(
-    "--failed", is_flag=True, help="Run only jobs that failed, were skipped or were not attempted."
-)
-@click.option("--now", is_flag=True, help="Also outside the window.")
-@click.option("--check", is_flag=True, help="Plan only: write nothing anywhere.")
-@_form
+@option("--failed", "Run only jobs that failed, were skipped or were not attempted.")
+@option("--now", "Also outside the window.")
+@option("--check", "Plan only: write nothing anywhere.")
+@form_flag
 @flag("state_dir")
 @flag("on")
 @flag("secret_commands")
@@ -132,8 +123,8 @@ def run(
 
 @command.command("check")
 @_batch_file
-@_form
-@click.option("--notify", is_flag=True, help="Send a test to every address.")
+@form_flag
+@option("--notify", "Send a test to every address.")
 @flag("state_dir")
 @no_color_flag
 def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color: bool) -> int:
@@ -158,14 +149,8 @@ def check(*, file: str, form: str, notify: bool, state_dir: str | None, no_color
 
 @command.command("status")
 @click.argument("file", type=click.Path(), metavar="[FILE]", required=False)
-@click.option(
-    "--max-age",
-    callback=parse_age,
-    default="26h",
-    metavar="AGE",
-    help="Such as 26h, the default, or 7d.",
-)
-@_form
+@option("--max-age AGE", "Such as 26h, the default, or 7d.", callback=parse_age, default="26h")
+@form_flag
 @flag("state_dir")
 @no_color_flag
 def status(

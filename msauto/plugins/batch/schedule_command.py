@@ -11,6 +11,7 @@ from typing import Final
 import click
 
 from msauto.api.inputs import outputs_of
+from msauto.cli.flags import option
 from msauto.cli.help import HelpGroup
 from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError
@@ -44,9 +45,7 @@ def command() -> None:
 @click.option(
     "--for", "scheduler", type=click.Choice(SCHEDULERS), required=True, help="The scheduler."
 )
-@click.option(
-    "--out", type=click.Path(file_okay=False), metavar="DIR", help="Write the files to DIR."
-)
+@option("--out DIR", "Write the files to DIR.")
 def print_(*, file: str, scheduler: str, out: str | None) -> None:
     """Print the files that start a batch, and the commands that install them."""
     printed = scheduler_files(scheduler, _start(file, scheduler), out or "")

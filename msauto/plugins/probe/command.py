@@ -12,7 +12,7 @@ from msgspec import to_builtins
 
 from msauto.api.inputs import require_database
 from msauto.api.run import RunOptions
-from msauto.cli.flags import LIVE, Flags, flag, shared_flags_of
+from msauto.cli.flags import LIVE, Flags, flag, option, shared_flags_of
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_message, print_result
@@ -34,24 +34,12 @@ from msauto.report.texts import refusal_error
 
 @click.command("probe", cls=HelpCommand)
 @flag("database")
-@click.option("--title", metavar="TITLE", help="A clip to read; by default the first suitable one.")
-@click.option("--scratch", metavar="TITLE", help="Also write to this asset, then restore it. Asks.")
-@click.option(
-    "--scratch-channel",
-    metavar="NAME",
-    help="Also put an item into this RSS channel, and remove it. Asks.",
-)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option(
-    "--xmp-field",
-    metavar="NS:NAME",
-    help="An XMP field to read; with --scratch also written and restored.",
-)
-@click.option(
-    "--override-freeze",
-    metavar="REASON",
-    help="With a trial: write during a freeze; REASON is printed.",
-)
+@option("--title TITLE", "A clip to read; by default the first suitable one.")
+@option("--scratch TITLE", "Also write to this asset, then restore it. Asks.")
+@option("--scratch-channel NAME", "Also put an item into this RSS channel, and remove it. Asks.")
+@option("-y, --yes", "Do not ask.")
+@option("--xmp-field NS:NAME", "An XMP field to read; with --scratch also written and restored.")
+@option("--override-freeze REASON", "With a trial: write during a freeze; REASON is printed.")
 @shared_flags_of("text", "json", uses=LIVE)
 def command(
     *,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from msauto.cli.flags import Flags, flag, layout_of, run_planning_flags
+from msauto.cli.flags import Flags, flag, layout_of, option, run_planning_flags
 from msauto.cli.help import HelpCommand
 from msauto.cli.interrupts import importing, run_async
 from msauto.cli.output import print_result
@@ -16,12 +16,11 @@ from msauto.exit_codes import INCOMPLETE, OK
 
 @click.command("rehearse", cls=HelpCommand)
 @click.argument("playbooks", nargs=-1, type=click.Path(), metavar="[PLAYBOOK]...")
-@click.option(
-    "--fault",
+@option(
+    "--fault KIND[@REGEX]",
+    "A fault of msauto simulate while it applies; without REGEX: at the first write (repeatable).",
     "faults",
     multiple=True,
-    metavar="KIND[@REGEX]",
-    help="A fault of msauto simulate while it applies; without REGEX: at the first write (repeatable).",
 )
 @flag("keep_going")
 @flag("forget_pending")

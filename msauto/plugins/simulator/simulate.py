@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from msauto.cli.flags import WholeNumber
+from msauto.cli.flags import WholeNumber, option
 from msauto.cli.help import HelpCommand
 from msauto.cli.output import print_message
 from msauto.errors import MsautoError
@@ -45,54 +45,26 @@ def _switches() -> str:
 
 
 @click.command("simulate", cls=HelpCommand, epilog=f"{_KINDS}\n{_switches()}")
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    metavar="ADDRESS",
-    help="Address to listen on.",
-)
-@click.option(
-    "--port",
-    default=7901,
-    metavar="N",
-    type=WholeNumber(0, 65535),
-    help="Default 7901; 0: a free port.",
-)
-@click.option(
-    "--state",
+@option("--host ADDRESS", "Address to listen on.", default="127.0.0.1", show_default=True)
+@option("--port N", "Default 7901; 0: a free port.", default=7901, type=WholeNumber(0, 65535))
+@option(
+    "--state FILE",
+    "Keep the state in FILE; what a .yml file becomes is kept beside it, in FILE.json.",
     "state_file",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Keep the state in FILE; what a .yml file becomes is kept beside it, in FILE.json.",
 )
-@click.option(
-    "--dialect",
+@option(
+    "--dialect K=V",
+    "Behaviour of the server, such as segment_update=overwrite (repeatable). Keys and values: see below.",
     multiple=True,
-    metavar="K=V",
-    help="Behaviour of the server, such as segment_update=overwrite (repeatable). Keys and values: see below.",
 )
-@click.option(
-    "--fault",
+@option(
+    "--fault KIND@REGEX[*TIMES][+SKIP]",
+    "Fault: 'status:503@SETFIELD*2' answers 503 to two SETFIELDs (repeatable). Kinds: see below.",
     "faults",
     multiple=True,
-    metavar="KIND@REGEX[*TIMES][+SKIP]",
-    help="Fault: 'status:503@SETFIELD*2' answers 503 to two SETFIELDs (repeatable). Kinds: see below.",
 )
-@click.option(
-    "--seed",
-    default="sample",
-    show_default=True,
-    metavar="sample|empty|bulk:N",
-    help="Content of the server.",
-)
-@click.option(
-    "--log",
-    "log_file",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Log each request as JSON.",
-)
+@option("--seed sample|empty|bulk:N", "Content of the server.", default="sample", show_default=True)
+@option("--log FILE", "Log each request as JSON.", "log_file")
 def command(
     *,
     seed: str,
