@@ -138,7 +138,7 @@ class _CommandBeingTyped(click.Command):
 
 def _parameter(command: str, described: Data) -> click.Parameter:
     name = described["name"]
-    find = _FINDERS.get((command, name)) or _FINDERS.get(("", name))
+    find = _FINDERS.get(f"{command} {name}") or _FINDERS.get(name)
     kind = _value_type(described["type"])
     complete = _completer(find)
     if described["param_type_name"] == "argument":
@@ -335,19 +335,19 @@ def _query(given: Data, query: str, values: tuple[object, ...]) -> list[Any]:
     return []
 
 
-_FINDERS: Final[Mapping[tuple[str, str], Finder]] = {
-    ("", "limit"): _hosts,
-    ("", "tags"): _tags,
-    ("", "skip_tags"): _tags,
-    ("", "run"): _runs,
-    ("", "undo"): _runs,
-    ("", "title"): _titles,
-    ("", "titles"): _titles,
-    ("", "target"): _titles,
-    ("", "scratch"): _titles,
-    ("vars", "host"): _hosts,
+_FINDERS: Final[Mapping[str, Finder]] = {
+    "limit": _hosts,
+    "tags": _tags,
+    "skip_tags": _tags,
+    "run": _runs,
+    "undo": _runs,
+    "title": _titles,
+    "titles": _titles,
+    "target": _titles,
+    "scratch": _titles,
+    "vars host": _hosts,
 }
-"""What completes a parameter: by command (empty: any) and name."""
+"""What completes a parameter: by its name, or by command and name."""
 
 
 # The cache -----------------------------------------------------------------------------------------------------------

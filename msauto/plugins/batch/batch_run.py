@@ -218,12 +218,10 @@ class BatchSession:
                 self.log.tell(f"Warning: {why}: no job was run")
                 missed = self._ended(REFUSED, why, _IN_TIME)
                 return structs.replace(missed, outcome="missed")
-        elif window is not None:
-            may_run = self.choice.check or window.is_open(now)
-            if not may_run:
-                why = outside_of(window, now)
-                self.log.tell(f"Refused: {why}\n  → {_IN_TIME}")
-                return self._ended(REFUSED, why, _IN_TIME)
+        elif window is not None and not (self.choice.check or window.is_open(now)):
+            why = outside_of(window, now)
+            self.log.tell(f"Refused: {why}\n  → {_IN_TIME}")
+            return self._ended(REFUSED, why, _IN_TIME)
         jobs = self._chosen_jobs()
         if not jobs:
             return self._ended(OK, "no job is left to run again")

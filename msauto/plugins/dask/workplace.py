@@ -27,7 +27,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from msauto.api.workplace import Frozen, ServerPlanning, StageContext, never_frozen, plan_server
 from msauto.applying.apply_context import ApplyContext, Cancellation, GroupCommit, ServerConnection
@@ -216,7 +216,7 @@ class SharedRun(Struct, frozen=True):
     secrets: Secrets
     forks: int | None
     frozen: Frozen
-    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    policy: RetryPolicy = RetryPolicy()
     read_since: datetime | None = None
     settles: bool = False
 

@@ -180,7 +180,11 @@ def save_state(state: ServerState, path: Path) -> None:
 _Position = int | str
 
 
-class GivenMarker(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class _Given(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A part of the content; what it does not name has the default."""
+
+
+class GivenMarker(_Given):
     """A marker: its position, and what a playbook may declare; ``more`` are other texts that it shows."""
 
     at: _Position
@@ -194,7 +198,7 @@ class GivenMarker(Struct, forbid_unknown_fields=True, omit_defaults=True):
     more: dict[str, str] = {}
 
 
-class GivenSegment(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class GivenSegment(_Given):
     """A segment; ``titles`` after the first, ``name``, ``track`` and ``rating`` are what the interface cannot write."""
 
     number: int
@@ -208,7 +212,7 @@ class GivenSegment(Struct, forbid_unknown_fields=True, omit_defaults=True):
     rating: int = 0
 
 
-class GivenLink(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class GivenLink(_Given):
     """A further entry of a clip; without a title it has that of the clip."""
 
     folder: str
@@ -217,7 +221,7 @@ class GivenLink(Struct, forbid_unknown_fields=True, omit_defaults=True):
     fields: dict[str, str] = {}
 
 
-class GivenClip(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class GivenClip(_Given):
     """A clip. ``fps`` is a number or a text such as ``30000/1001``.
 
     ``archived``: its file is not on disk. ``hires`` and ``archive`` are paths, made up if not given; without an archive
@@ -254,7 +258,7 @@ class GivenClip(Struct, forbid_unknown_fields=True, omit_defaults=True):
     links: list[GivenLink] = []
 
 
-class GivenItem(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class GivenItem(_Given):
     """An RSS item: a text in a file, or the fields of an item document; ``guid`` is that of its file if not given."""
 
     file: str
@@ -263,7 +267,7 @@ class GivenItem(Struct, forbid_unknown_fields=True, omit_defaults=True):
     item: dict[str, str] = {}
 
 
-class GivenContent(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class GivenContent(_Given):
     """The whole content: clips by database, items by channel, and folders by database, for those without clips."""
 
     databases: dict[str, list[GivenClip] | None] = {}
