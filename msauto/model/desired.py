@@ -11,7 +11,6 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from msauto.errors import SourceLocation
@@ -184,13 +183,13 @@ class DesiredAsset(Struct, frozen=True, gc=False):
     """
 
     source: TaskSource
-    parts: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    parts: Mapping[str, Any] = {}
     present: bool = True
     missing: Literal["error", "skip"] = "error"
     unfinalized: Literal["error", "skip", "allow"] = "error"
     lossy: bool = False
     folder: Sourced[Folder] | None = None
-    required_live: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    required_live: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
     with_links: bool = False
 
@@ -254,7 +253,7 @@ class DesiredChannel(Struct, frozen=True, gc=False):
     source: TaskSource
     items: tuple[Sourced[DesiredRssItem], ...] = ()
     exactly: TaskSource | None = None
-    required_live: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    required_live: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
 
 
