@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from msgspec import UNSET, Struct, structs
 from msgspec.json import decode
@@ -163,16 +163,16 @@ class LedgerJournal:
 
     def sending(self, run: str, target: Target, index: int) -> None:
         """Record that a request is about to be sent. With its first one, a target is begun."""
-        position, progress = self._progress(run, target)
+        progress = self._progress(run, target)
         now = format_time(self._now())
         progress.begun = progress.begun or now
         record = progress.requests[index]
         record = structs.replace(record, state="sending", tries=record.tries + 1, sent=now)
-        self._write_request(run, position, progress, index, record)
+        self._write_request(progress, index, record)
 
     def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
         """Record the outcome of a request."""
-        position, progress = self._progress(run, target)
+        progress = self._progress(run, target)
         record = structs.replace(
             progress.requests[index],
             state=result.outcome,
@@ -180,27 +180,20 @@ class LedgerJournal:
             message=result.message,
             settled=format_time(self._now()),
         )
-        self._write_request(run, position, progress, index, record)
+        self._write_request(progress, index, record)
 
     def _write_request(
-        self,
-        run: str,
-        position: int,
-        progress: _JournalledTarget,
-        index: int,
-        record: RequestRecord,
+        self, progress: _JournalledTarget, index: int, record: RequestRecord
     ) -> None:
-        journalled = self._runs[run]
-        journalled.in_progress[position] = progress
         progress.requests[index] = record
         progress.written.add(index)
-        self._store.put(_REQUEST, ((journalled.id, position, index), (dump(record),)))
+        self._store.put(_REQUEST, ((*progress.key, index), (dump(record),)))
 
     def finished(self, run: str, result: TargetResult) -> None:
         """Record the outcome of a target, and of its requests that are not settled yet."""
-        position, progress = self._progress(run, result.target)
-        journalled = self._runs[run]
-        journalled.in_progress.pop(position, None)
+        progress = self._progress(run, result.target)
+        _, position = progress.key
+        del self._runs[run].in_progress[position]
         requests = progress.requests
         # A target that was not begun may have none.
         for index, settled in enumerate(result.requests):
@@ -222,9 +215,8 @@ class LedgerJournal:
             dump(result.left),
             dump(result.notes),
         )
-        self._store.put(_RECORD, ((journalled.id, position), values))
-        written = [((journalled.id, position, index), None) for index in progress.written]
-        self._store.put(_REQUEST, *written)
+        self._store.put(_RECORD, (progress.key, values))
+        self._store.put(_REQUEST, *(((*progress.key, index), None) for index in progress.written))
 
     def end(self, run: str, result: Result) -> None:
         """Close the run."""
@@ -264,17 +256,17 @@ class LedgerJournal:
             *rows,
         )
 
-    def _progress(self, run: str, target: Target) -> tuple[int, _JournalledTarget]:
-        """Return the position of a target, and how far it has come; one that was not in the plan is added."""
+    def _progress(self, run: str, target: Target) -> _JournalledTarget:
+        """Return how far a target has come, which is in progress from now on; one that was not planned is added."""
         journalled = self._runs[run]
         position = journalled.positions.get(id(target))
         if position is None:
             position = journalled.add(target)
             self._write_targets(journalled.id, position, [target])
-        progress = journalled.in_progress.get(position)
-        if progress is None:
-            progress = _JournalledTarget(None, list(not_begun(target)))
-        return position, progress
+        if position not in journalled.in_progress:
+            key = (journalled.id, position)
+            journalled.in_progress[position] = _JournalledTarget(key, None, [*not_begun(target)])
+        return journalled.in_progress[position]
 
 
 def _was_of(then: Target, now: TargetId) -> bool:
@@ -287,8 +279,9 @@ def _was_of(then: Target, now: TargetId) -> bool:
 
 @dataclass(slots=True)
 class _JournalledTarget:
-    """How far a target in progress has come; ``written`` are the requests that have a row."""
+    """How far a target in progress has come; ``key``: its run and position, ``written``: the requests with a row."""
 
+    key: tuple[int, int]
     begun: str | None
     requests: list[RequestRecord]
     written: set[int] = field(default_factory=set)
@@ -317,7 +310,7 @@ class _JournalledRun:
         for position, record in begun.items():
             known = set(range(len(record.requests)))
             self.in_progress[position] = _JournalledTarget(
-                record.begun, list(record.requests), known
+                (self.id, position), record.begun, [*record.requests], known
             )
 
     def add(self, target: Target) -> int:
@@ -694,23 +687,11 @@ class ServerMemory(ClipMemory):
                 assets.add((kept.key.database, kept.title))
         return frozenset(assets)
 
-    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
+    def _refuse(self, *written: object, **named: object) -> NoReturn:
         """Raise ``LedgerError``."""
-        raise LedgerError(f"{target.name}: {len(items)} items: a worker that plans writes nothing")
+        raise LedgerError(f"{written} {named}: a worker that plans writes nothing")
 
-    def forget_assets(self, server: str, database: str, prefix: str) -> None:
-        """Raise ``LedgerError``."""
-        raise LedgerError(f"{server} {database} {prefix}: a worker that plans writes nothing")
-
-    def keep_clip(self, kept: TargetId, now: TargetId, run: str, seen: Mapping[str, str]) -> None:
-        """Raise ``LedgerError``."""
-        raise LedgerError(
-            f"{kept.name} {now.name} {run} {seen}: a worker that plans writes nothing"
-        )
-
-    def forget_clip(self, kept: TargetId) -> None:
-        """Raise ``LedgerError``."""
-        raise LedgerError(f"{kept.name}: a worker that plans writes nothing")
+    remember = forget_assets = keep_clip = forget_clip = _refuse
 
 
 class PlanMemory(LedgerMemory):
