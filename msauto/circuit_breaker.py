@@ -29,7 +29,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from msauto.errors import (
     InDoubtError,
@@ -253,12 +253,11 @@ class BreakerState(Struct, frozen=True):
         return None
 
 
-class CircuitBreaker:
+class CircuitBreaker(Struct):
     """The circuit breaker of one server in a run."""
 
-    def __init__(self) -> None:
-        self.state = BreakerState()
-        self._changed = asyncio.Event()
+    state: BreakerState = BreakerState()
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def update(self, state: BreakerState) -> None:
         """Set the state, and wake what waits for a change."""

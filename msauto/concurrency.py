@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -126,26 +128,23 @@ async def in_turns(items: Iterable[T]) -> AsyncIterator[T]:
             await asyncio.sleep(0)
 
 
-class ConcurrencySlot:
+class ConcurrencySlot(Struct):
     """One of a limited number of slots; a task that waits for long may leave its slot and enter again."""
 
-    __slots__ = ("_held", "_slots")
-
-    def __init__(self, slots: asyncio.Semaphore) -> None:
-        self._slots = slots
-        self._held = True
+    slots: asyncio.Semaphore
+    is_held: bool = True
 
     def leave(self) -> None:
         """Give the slot to another task."""
-        if self._held:
-            self._held = False
-            self._slots.release()
+        if self.is_held:
+            self.is_held = False
+            self.slots.release()
 
     async def enter(self) -> None:
         """Wait for a slot again."""
-        if not self._held:
-            await self._slots.acquire()
-            self._held = True
+        if not self.is_held:
+            await self.slots.acquire()
+            self.is_held = True
 
 
 async def run_unless(work: Coroutine[Any, Any, None], cancelled: asyncio.Event) -> bool:

@@ -58,7 +58,7 @@ class ApplyContext(Struct, frozen=True):
 Call = Callable[[], object]
 
 
-class GroupCommit:
+class GroupCommit(Struct):
     """Collects calls to the journal and the memory, and makes them in one transaction per turn of the event loop.
 
     :meth:`write` returns once its calls are durable. :meth:`note` does not wait: if its calls are lost, the ledger
@@ -67,13 +67,12 @@ class GroupCommit:
     nothing more is written, and every ``write`` raises: without a ledger nothing is sent.
     """
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self._calls: list[Call] = []
-        self._waiting: list[asyncio.Future[None]] = []
-        self._committing: Future[None] | None = None
-        self._committing_for: list[asyncio.Future[None]] = []
-        self.failure: MsautoError | None = None
+    journal: Journal
+    failure: MsautoError | None = None
+    _calls: list[Call] = []
+    _waiting: list[asyncio.Future[None]] = []
+    _committing: Future[None] | None = None
+    _committing_for: list[asyncio.Future[None]] = []
 
     async def write(self, *calls: Call) -> None:
         """Make the calls, and return when they are durable; raise ``LedgerError`` if they cannot be."""
@@ -108,7 +107,7 @@ class GroupCommit:
         self._committing_for, self._waiting = self._waiting, []
         if self.failure is None and calls:
             try:
-                self._committing = self._journal.commit(calls)
+                self._committing = self.journal.commit(calls)
             except Exception as error:  # noqa: BLE001 - after any error nothing may be sent
                 self.failure = _ledger_error(error)
         committing = self._committing
@@ -157,21 +156,20 @@ def _ledger_error(error: Exception) -> MsautoError:
 # Cancellation -------------------------------------------------------------------------------------------------------
 
 
-class Cancellation:
+class Cancellation(Struct):
     """Passed to :func:`~msauto.applying.executor.apply`; a signal handler of the same event loop calls it."""
 
-    def __init__(self) -> None:
-        self.requested = False
-        self._requested = asyncio.Event()
-        self.at_once = asyncio.Event()
+    requested: bool = False
+    at_once: asyncio.Event = field(default_factory=asyncio.Event)
+    _stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __call__(self) -> None:
         """Cancel: the first call starts no new request, the second abandons those in progress."""
         if self.requested:
             self.at_once.set()
         self.requested = True
-        self._requested.set()
+        self._stopped.set()
 
     async def sleep(self, clock: Clock, seconds: float) -> bool:
         """Sleep until the time is over or the run is cancelled; return whether the time is over."""
-        return not self.requested and await run_unless(clock.sleep(seconds), self._requested)
+        return not self.requested and await run_unless(clock.sleep(seconds), self._stopped)

@@ -108,7 +108,7 @@ async def apply(
         plan.secrets,
     )
     context.notify(events.RunStarted(run, len(plan.targets), plan.requests))
-    plan_execution = _PlanExecution(context, plan, servers_of(context))
+    plan_execution = _PlanExecution(context, plan, servers_of(context), clock.monotonic())
     try:
         complete = await plan_execution.run()
     except asyncio.CancelledError:
@@ -126,82 +126,81 @@ def _of_run(value: Json, run: str) -> Json:
     return value
 
 
-class _PlanExecution:
+class _PlanExecution(Struct):
     """The batches of a run, one after the other. ``spans``: when the first target of a server began, the last ended."""
 
-    def __init__(self, context: ApplyContext, plan: Plan, servers: Servers) -> None:
-        self._context = context
-        self._plan = plan
-        self._servers = servers
-        self._breakers: dict[str, CircuitBreaker] = defaultdict(CircuitBreaker)
-        self._results: dict[int, TargetResult] = {}
-        self._spans: dict[str, tuple[float, float]] = {}
-        self._reason = "stopped before it was started"
-        self._began = context.clock.monotonic()
+    context: ApplyContext
+    plan: Plan
+    servers: Servers
+    began: float
+    breakers: dict[str, CircuitBreaker] = {}
+    results: dict[int, TargetResult] = {}
+    spans: dict[str, tuple[float, float]] = {}
+    reason: str = "stopped before it was started"
 
     async def run(self) -> bool:
         """Apply batch after batch; return whether the run was not stopped at once."""
-        for number in sorted({target.batch for target in self._plan.targets}):
-            failures = BatchFailures(self._plan, number)
+        for number in sorted({target.batch for target in self.plan.targets}):
+            failures = BatchFailures(self.plan, number)
             # First the databases, because an XMP batch writes assets.
             for databases in (True, False):
                 by_server: dict[str, dict[int, Target]] = defaultdict(dict)
-                for index, target in enumerate(self._plan.targets):
+                for index, target in enumerate(self.plan.targets):
                     if target.batch != number or (target.kind == "database") is not databases:
                         continue
                     if target.error is None:
                         by_server[target.server][index] = target
                     else:
-                        self._keep(index, not_attempted(self._context, target, target.error))
+                        self._keep(index, not_attempted(self.context, target, target.error))
                 if by_server and not await run_unless(
-                    self._apply(failures, by_server), self._context.cancellation.at_once
+                    self._apply(failures, by_server), self.context.cancellation.at_once
                 ):
                     return False
             reason = failures.stop_reason(batch_finished=True)
             if reason is not None:
-                self._reason = reason
+                self.reason = reason
                 break
         return True
 
     async def _apply(self, failures: BatchFailures, by_server: Mapping[str, Targets]) -> None:
         async with asyncio.TaskGroup() as group:
             for server, targets in by_server.items():
-                breaker = self._breakers[server]
+                breaker = self.breakers.setdefault(server, CircuitBreaker())
                 group.create_task(
-                    self._servers.apply(server, targets, failures, breaker, self._keep)
+                    self.servers.apply(server, targets, failures, breaker, self._keep)
                 )
 
     def _keep(self, number: int, result: TargetResult) -> None:
-        self._results[number] = result
+        self.results[number] = result
         if result.outcome != "not attempted":
-            server, now = result.target.server, self._context.clock.monotonic()
-            first, _ = self._spans.get(server, (now, now))
-            self._spans[server] = min(first, now - result.seconds), now
+            server, now = result.target.server, self.context.clock.monotonic()
+            first, _ = self.spans.get(server, (now, now))
+            self.spans[server] = min(first, now - result.seconds), now
 
     def end(self, *, interrupted: bool) -> Result:
         """Close the run, with a result for every target; a ledger that fails only now changes no outcome."""
-        context = self._context
+        context = self.context
         results: list[TargetResult] = []
-        for number, target in enumerate(self._plan.targets):
-            result = self._results.get(number)
-            results.append(result or not_attempted(context, target, self._reason))
+        for number, target in enumerate(self.plan.targets):
+            result = self.results.get(number)
+            results.append(result or not_attempted(context, target, self.reason))
         unreachable: set[str] = set()
-        for server, breaker in self._breakers.items():
+        for server, breaker in self.breakers.items():
             if breaker.state.failures and not breaker.state.unauthorized:
                 unreachable.add(server)
         of_run = Result(
             context.run,
-            self._plan,
+            self.plan,
             tuple(results),
             interrupted=interrupted,
             unreachable=frozenset(unreachable),
-            seconds=context.clock.monotonic() - self._began,
-            server_seconds={server: last - first for server, (first, last) in self._spans.items()},
+            seconds=context.clock.monotonic() - self.began,
+            server_seconds={server: last - first for server, (first, last) in self.spans.items()},
         )
         context.commits.flush()
         if context.commits.failure is None:
             with suppress(MsautoError):
-                if self._servers.unsettled:
+                if self.servers.unsettled:
                     context.journal.leave(context.run)
                 else:
                     context.journal.end(context.run, of_run)

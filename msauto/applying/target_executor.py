@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.applying import states, verification
 from msauto.applying.apply_context import ApplyContext, ServerConnection
@@ -41,20 +41,20 @@ from msauto.planning.target_reading import why_title_is_taken
 T = TypeVar("T")
 
 
-class DownloadProgress:
+class DownloadProgress(Struct):
     """Implements the port ``DownloadObserver`` for one request."""
 
-    def __init__(self, context: ApplyContext, target: Target, index: int) -> None:
-        self._notify = context.notify
-        self._request = (target, index)
+    notify: events.Notify
+    target: Target
+    index: int
 
     def asked(self, seconds: float) -> None:
         """Notify that the server was asked; it may be creating the file."""
-        self._notify(events.DownloadAsked(*self._request, seconds))
+        self.notify(events.DownloadAsked(self.target, self.index, seconds))
 
     def received(self, size: int, total: int | None) -> None:
         """Notify how much was received."""
-        self._notify(events.DownloadReceived(*self._request, size, total))
+        self.notify(events.DownloadReceived(self.target, self.index, size, total))
 
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -346,7 +346,7 @@ class TargetExecutor:
                 reason = contact.breaker.state.why_not((request,), self._target.server)
                 return states.Failed(str(reason))
         try:
-            progress = DownloadProgress(self._context, self._target, index)
+            progress = DownloadProgress(self._context.notify, self._target, index)
             answer = await self._server.sender.fetch(request, progress)
         except Exception as error:  # noqa: BLE001 - after any error the file is not complete
             contact.failed(error, "download")

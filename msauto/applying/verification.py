@@ -645,16 +645,15 @@ def is_recent(read: datetime, now: datetime) -> bool:
     return timedelta() <= now - read <= RECENT
 
 
-class SharedReads:
+class SharedReads(Struct):
     """Readings of one server, made once for all callers that ask for the same at about the same time.
 
     A caller that asks during a reading waits for the next one, because that reading may have begun before the caller's
     last write was done. So a thousand verifications of one folder take a few readings, and none sees an old state.
     """
 
-    def __init__(self) -> None:
-        self._shelves: dict[tuple[str, Folder | None], _SharedAnswer] = {}
-        self._recent: tuple[datetime, Reader] | None = None
+    _shelves: dict[tuple[str, Folder | None], _SharedAnswer] = {}
+    _recent: tuple[datetime, Reader] | None = None
 
     async def read(self, reader: Reader, database: str, folder: Folder) -> Listing | None:
         """Return a listing whose reading began after this call; errors are those of the reader."""

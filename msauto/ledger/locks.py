@@ -122,13 +122,12 @@ HOLDER = Upsert.of("holder", "lock, session", 'run, pid, "user", host, since')
 # Of a local ledger ----------------------------------------------------------------------------------------------------
 
 
-class FileLock:
+class FileLock(Struct):
     """An exclusive lock on a file; ``once``: the file belongs to one run, and is removed with it."""
 
-    def __init__(self, path: Path, *, once: bool = False) -> None:
-        self.path = path
-        self._once = once
-        self._file: int | None = None
+    path: Path
+    once: bool = False
+    _file: int | None = None
 
     def try_hold(self, holder: Holder) -> bool:
         """Take the lock if it is free, and write the holder into the file; raises ``LedgerError``."""
@@ -160,32 +159,31 @@ class FileLock:
         file, self._file = self._file, None
         if file is None:
             return
-        if self._once:
+        if self.once:
             self.path.unlink(missing_ok=True)
         os.ftruncate(file, 0)
         os.close(file)
 
 
-class FileLocks:
+class FileLocks(Struct, frozen=True):
     """The locks of a local ledger: files in its folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    folder: Path
 
     def scope(self, scope: LockScope) -> FileLock:
         """Return the lock of a run that writes to a server and database."""
         scope = scope.normalized()
         exact = hashlib.sha256(scope.exact.encode()).hexdigest()[:16]  # no two scopes share a file
         readable = re.sub(r"[^A-Za-z0-9.-]+", "-", str(scope)).strip("-")[:60]
-        return FileLock(self._folder / "locks" / f"{readable}.{exact}.lock")
+        return FileLock(self.folder / "locks" / f"{readable}.{exact}.lock")
 
     def run(self, run: str) -> FileLock:
         """Return the lock that a run holds while its process is alive."""
-        return FileLock(self._folder / "runs" / f"{run}.alive", once=True)
+        return FileLock(self.folder / "runs" / f"{run}.alive", once=True)
 
     def batch(self, batch: str) -> FileLock:
         """Return the lock that one run of a batch holds."""
-        return FileLock(self._folder / "locks" / f"batch-{batch}.lock")
+        return FileLock(self.folder / "locks" / f"batch-{batch}.lock")
 
     def alive(self, runs: Collection[str]) -> set[str]:
         """Return those of the runs whose process is alive. Writes nothing."""
@@ -193,7 +191,7 @@ class FileLocks:
 
     def held(self) -> list[tuple[str, str]]:
         """Return the locks of scopes and batches that are held now, and by whom. Writes nothing."""
-        paths = sorted((self._folder / "locks").glob("*.lock"))
+        paths = sorted((self.folder / "locks").glob("*.lock"))
         held = [FileLock(path) for path in paths if is_held(path)]
         return [(_shown(lock.path), lock.holder()) for lock in held]
 
