@@ -74,11 +74,9 @@ def stage_of(loaded: Loaded, ledger: Ledger, clock: Clock) -> StageContext:
     return StageContext(ledger, loaded.resolved, clock, loaded.inputs.forks, workplace)
 
 
-async def plan_loaded(
-    loaded: Loaded, ledger: Ledger, clock: Clock, limits: Limits, notify: Notify
-) -> Plan:
+async def plan_loaded(loaded: Loaded, stage: StageContext, limits: Limits, notify: Notify) -> Plan:
     """Return the plan, of which nothing is sent that was not agreed to; sends GET and HEAD only."""
-    stage, given = stage_of(loaded, ledger, clock), loaded.inputs.given
+    given = loaded.inputs.given
     as_desired: set[TargetKey] = set()
 
     def noting(event: Event) -> None:

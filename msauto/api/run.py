@@ -19,17 +19,25 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from msgspec import Struct, field, structs
 
 from msauto.api.attempts import Attempt, origin_of
-from msauto.api.inputs import Inputs
 from msauto.api.loading import Loaded, plan_loaded, stage_of
 from msauto.api.saved_plans import kept_options
 from msauto.api.stages import apply_plan, recover_runs, scopes_of
+from msauto.api.workplace import StageContext
 from msauto.codec import to_json
 from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, PlanningError, RefusedError
 from msauto.exit_codes import INCOMPLETE, OK
 from msauto.ledger.ledger import Ledger
 from msauto.model.events import Notify, PlanningEnded, PlanningStarted, ignore
-from msauto.model.plan import Limits, Plan, Refusal, SkippedTarget, TargetKey, target_key
+from msauto.model.plan import (
+    Limits,
+    Plan,
+    PlanOptions,
+    Refusal,
+    SkippedTarget,
+    TargetKey,
+    target_key,
+)
 from msauto.model.ports import Clock
 from msauto.model.result import UNTREATED_NOTE, Result, Untreated
 from msauto.planning.limits import without_forbidden
@@ -151,26 +159,24 @@ async def plan_only(
     """Return the plan; writes nothing anywhere."""
     clock = clock or SystemClock()
     with Ledger.open(loaded.inputs.ledger, readonly=True, now=clock.now) as ledger:
-        return await _plan(loaded, options, ledger, clock, notify)
+        return await _plan(loaded, options, stage_of(loaded, ledger, clock), notify)
 
 
-async def _plan(
-    loaded: Loaded, options: RunOptions, ledger: Ledger, clock: Clock, notify: Notify
-) -> Plan:
-    inputs = loaded.inputs
-    settings = inputs.settings
+async def _plan(loaded: Loaded, options: RunOptions, stage: StageContext, notify: Notify) -> Plan:
+    inputs, ledger = loaded.inputs, stage.ledger
+    settings, base = inputs.settings, base_of(inputs.given.playbooks)
     notify(PlanningStarted(tuple(spec.name for spec in loaded.resolved.specs)))
-    plan = await plan_loaded(loaded, ledger, clock, options.limits(settings), notify)
+    plan = await plan_loaded(loaded, stage, options.limits(settings), notify)
     if options.keep_going and inputs.given.undo:
         plan = without_forbidden(plan, options.limits(settings))
     refused = [*plan.refusals]
     if plan.requests:
-        refused += options.times(settings).refusals(clock.now())
-    before = Untreated.unpack(ledger.last_note(_untreated_note(inputs)))
+        refused += options.times(settings).refusals(stage.clock.now())
+    before = Untreated.unpack(ledger.last_note(_untreated_note(inputs.given, base)))
     plan = structs.replace(
         plan,
         settings=settings.used,
-        options=kept_options(inputs.given, plan.secrets, base_of(inputs.given.playbooks)),
+        options=kept_options(inputs.given, plan.secrets, base),
         warnings=(*ledger.warnings, *plan.warnings),
         refusals=tuple(refused),
         skipped=tuple(_marked(plan.skipped, before)),
@@ -188,10 +194,9 @@ async def _plan(
     return plan
 
 
-def _untreated_note(inputs: Inputs) -> str:
+def _untreated_note(given: PlanOptions, base: Path) -> str:
     """Return the name of the note on what the runs of these playbooks did not treat."""
-    base = base_of(inputs.given.playbooks)
-    named = inputs.given.playbooks or (inputs.given.undo,)
+    named = given.playbooks or (given.undo,)
     return f"{UNTREATED_NOTE}{' '.join(os.path.normpath(base / name) for name in named)}"
 
 
@@ -278,10 +283,10 @@ class Run(Struct, frozen=True):
         shared ledger, before anything is read.
         """
         attempt = self.attempt
-        async with self._locked() as ledger:
+        async with self._locked() as stage:
             decision: Decision = "plan again"
             while decision == "plan again":
-                plan = await _plan(self.loaded, self.options, ledger, self.clock, self.notify)
+                plan = await _plan(self.loaded, self.options, stage, self.notify)
                 plan = _without(plan, attempt.unverified_before)
                 attempt.plan, attempt.summary = plan, to_json(plan.summary)
                 decision = agree(plan)
@@ -290,18 +295,18 @@ class Run(Struct, frozen=True):
             with stopping() as stop:
                 # What cancelled the task before ends it here: nothing is sent.
                 await asyncio.sleep(0)
-                result = await self._apply(ledger, plan, stop)
+                result = await self._apply(stage, plan, stop)
             attempt.code = attempt.code_of(result)
             if self.loaded.inputs.given.undo and attempt.code == OK:
-                warns_why_not = len(result.plan.warnings) > len(ledger.warnings)
+                warns_why_not = len(result.plan.warnings) > len(stage.ledger.warnings)
                 has_something_to_undo = result.plan.requests or result.plan.unchanged
                 if warns_why_not and not has_something_to_undo:
                     attempt.code, attempt.reason = INCOMPLETE, NOTHING_UNDONE
-            attempt.note_run(ledger)
+            attempt.note_run(stage.ledger)
         return result
 
     @asynccontextmanager
-    async def _locked(self) -> AsyncIterator[Ledger]:
+    async def _locked(self) -> AsyncIterator[StageContext]:
         """Open the ledger, take the locks, and settle by reading what runs left in doubt when they died.
 
         If the settings require a ledger and this one is missing, none is created and nothing is locked: the plan of
@@ -311,7 +316,7 @@ class Run(Struct, frozen=True):
         if inputs.settings.require_state:
             with Ledger.open(inputs.ledger, readonly=True) as ledger:
                 if ledger.empty:
-                    yield ledger
+                    yield stage_of(self.loaded, ledger, self.clock)
                     return
         with Ledger.open(inputs.ledger, now=self.clock.now) as ledger:
             stage, scopes = stage_of(self.loaded, ledger, self.clock), scopes_of(resolved)
@@ -320,9 +325,9 @@ class Run(Struct, frozen=True):
                 for line in await recover_runs(stage, scopes):
                     prefix = "" if line.startswith(" ") else "Warning: "
                     inputs.tell(f"{prefix}{visible(line)}")
-                yield ledger
+                yield stage
 
-    async def _apply(self, ledger: Ledger, plan: Plan, stop: Cancellation) -> Result:
+    async def _apply(self, stage: StageContext, plan: Plan, stop: Cancellation) -> Result:
         """Send, settle, verify and record a plan that is not refused; its targets in error are not attempted.
 
         Afterwards old runs are removed from the ledger, as the settings require; a failure does not affect this run.
@@ -332,10 +337,11 @@ class Run(Struct, frozen=True):
         if options.override_freeze:
             notes["override_freeze"] = plan.secrets.redact_message(options.override_freeze)
         untreated = Untreated(plan.servers, Redactor(plan.secrets)(plan.skipped))
-        notes[_untreated_note(inputs)] = untreated.pack()
+        base = base_of(inputs.given.playbooks)
+        notes[_untreated_note(inputs.given, base)] = untreated.pack()
         result = await apply_plan(
             plan,
-            stage_of(self.loaded, ledger, self.clock),
+            stage,
             self.notify,
             playbooks=attempt.playbooks,
             cancellation=stop,
@@ -344,7 +350,9 @@ class Run(Struct, frozen=True):
         )
         attempt.run, attempt.result = result.run, result
         try:
-            ledger.prune(keep_runs=inputs.settings.keep_runs, keep_days=inputs.settings.keep_days)
+            stage.ledger.prune(
+                keep_runs=inputs.settings.keep_runs, keep_days=inputs.settings.keep_days
+            )
         except MsautoError as error:
             inputs.tell(f"Warning: cannot remove old runs from the ledger: {error.message}")
         return result

@@ -271,16 +271,15 @@ class TargetMemory:
         """
         items: Items = {}
         for item, left_as in (self._items_before or {}).items():
-            prefix, _, name = item.partition(":")
+            _, _, name = item.partition(":")
             aspect, _, key = name.partition(":")
-            if f"{prefix}:" == MADE:
+            is_gone = False
+            if item.startswith(MADE):
                 part = snapshot_of(live, (aspect,)).get(aspect)
                 is_gone = part is not None and key not in part
-            elif f"{prefix}:" == LEFT and made and isinstance(left_as, list):
+            elif made and item.startswith(LEFT) and isinstance(left_as, list):
                 place = ASPECTS[aspect].place(left_as[0])
                 is_gone = place is not None and made.get((aspect, place), key) != key
-            else:
-                continue
             if is_gone:
                 items[item] = None
         return items

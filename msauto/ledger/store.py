@@ -131,7 +131,8 @@ class Store(ABC):
 
     def close(self) -> None:
         """Close; closing twice does nothing."""
-        self._wait()
+        if self._committing is not None:
+            self._wait()
         self._thread.shutdown()
         self._disconnect()
 
