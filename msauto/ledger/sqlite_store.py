@@ -174,7 +174,7 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
     # The store lets one thread at a time use it: a thread commits while the others wait.
     connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False)
     try:
-        version = _version_of(connection)
+        _version_of(connection)
         verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if verdict != "ok":
             raise sqlite3.DatabaseError(f"database disk image is malformed: {verdict}")
@@ -187,9 +187,8 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
             "foreign_keys = ON",
         ):
             connection.execute(f"PRAGMA {setting}")
-        connection.execute("BEGIN IMMEDIATE")  # raises if it cannot be written
-        if version != VERSION:
-            _create(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        _create(connection)
         connection.execute("COMMIT")
     except BaseException:
         connection.close()
@@ -253,10 +252,12 @@ def _version_of(connection: sqlite3.Connection) -> int | None:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    """Make the tables, or what an older ledger lacks, unless another msauto has made them meanwhile."""
-    for statement in upgrade(_version_of(connection) or 0):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    """Make the tables, or what an older ledger lacks; raise if the file is read-only."""
+    version = _version_of(connection) or 0  # another msauto may have written one meanwhile
+    if version != VERSION:
+        for statement in upgrade(version):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

@@ -7,6 +7,7 @@ import sys
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -329,6 +330,22 @@ def test_read_only(tmp_path: Path) -> None:
             ledger.memory().remember(target().id, {"a": 1})
         ledger._store._connection = real
     connection.close()
+
+
+def test_that_it_is_read_only_is_found_when_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not once a run has planned, and the user has agreed to it."""
+    Ledger.open(tmp_path).close()
+    connect = sqlite3.connect
+
+    def connect_read_only(path: Path, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(f"file:{path}?mode=ro", uri=True, **options)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect_read_only)
+    with pytest.raises(LedgerError, match="is read-only"):
+        Ledger.open(tmp_path)
 
 
 def test_two_writers_take_turns(tmp_path: Path) -> None:
