@@ -77,9 +77,9 @@ def test_any_error_of_ours_has_one_form() -> None:
 
 
 def test_input_errors_show_all_problems() -> None:
-    assert render_error(InputError(PROBLEMS), colour=False) == render_problems(
-        PROBLEMS, colour=False
-    )
+    error = InputError(PROBLEMS)
+    assert {*error.problems} == {*PROBLEMS}
+    assert render_error(error, colour=False) == render_problems(error.problems, colour=False)
 
 
 def test_refusals_are_called_so() -> None:
