@@ -83,12 +83,12 @@ class Segment(Struct, frozen=True, gc=False):
     @property
     def title(self) -> str:
         """The first title, else the name (interface, «Segment»)."""
-        return self.titles[0] if self.titles else self.name or ""
+        return self.text("title") or ""
 
     def text(self, name: str) -> str | None:
         """Return an attribute that CREATESEGMENT sets; ``None`` where it is not reported."""
         if name == "title":
-            return self.title
+            return self.titles[0] if self.titles else self.name or ""
         return self.keywords if name == "keywords" else self.extra.get(name)
 
 

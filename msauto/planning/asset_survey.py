@@ -45,7 +45,6 @@ from msauto.model.identity import ClipEntries, ClipIdentity, compare_clips, plai
 from msauto.model.live import Folder, show_folder
 from msauto.model.plan import (
     Address,
-    Change,
     EmptiedList,
     Outside,
     Request,
@@ -66,6 +65,7 @@ from msauto.model.snapshot import after as snapshot_after
 from msauto.planning.clip_finder import ClipFinder, Declared, check_guard, former_titles
 from msauto.planning.deletion import (
     changed_by_others,
+    changes_of_links,
     check_deletion,
     check_link_titles,
     check_renaming,
@@ -439,15 +439,13 @@ class AssetSurvey:
             )
             check_protected(plan, declared, kept)
         is_undo = bool(plan.required_live)
-        of_links: list[Change] = []
         for change in changes:
             if change.aspect == TITLE[0]:
                 clip = FoundClip(plan.asset, plan.address, plan.live_title)
                 await check_renaming(
                     self._reader, plan.database, clip, change.source, is_undo=is_undo
                 )
-            elif ASPECTS[change.aspect].deletes == "link":
-                of_links.append(change)
+        of_links = changes_of_links(changes)
         if of_links:
             home = None
             if desired is not None and desired.folder is not None:

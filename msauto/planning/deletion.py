@@ -63,13 +63,10 @@ async def why_not_deleted(
     numbers: dict[int, None] = {}
     for request in target.requests[index:]:
         numbers |= dict.fromkeys(request.changes)
-    changes: list[Change] = []
-    for number in numbers:
-        if ASPECTS[target.changes[number].aspect].deletes == "link":
-            changes.append(target.changes[number])
-    if any(change.action == "delete" for change in changes):
+    of_links = changes_of_links([target.changes[number] for number in numbers])
+    if any(change.action == "delete" for change in of_links):
         try:
-            await check_link_titles(listed, target.database, asset, changes, are_links=True)
+            await check_link_titles(listed, target.database, asset, of_links, are_links=True)
         except PlanningError as error:
             return error.message
         return None
@@ -269,6 +266,11 @@ async def _of_one_clip(
 #
 # The interface cannot remove a link. With `link_delete: by_title`, msauto sends a DELETE of the link's title.
 # Where two links, or another clip, have that title, the wrong thing would be deleted.
+
+
+def changes_of_links(changes: Sequence[Change]) -> list[Change]:
+    """Return the changes of links."""
+    return [change for change in changes if ASPECTS[change.aspect].deletes == "link"]
 
 
 async def check_link_titles(
