@@ -408,8 +408,7 @@ class Markers(ListAspect):
         wire = to_wire(_frame_of(named), context.origin, source)
         track = str(named["track"])
         number = builder.change("add", self.name, item.label, None, named, source)
-        uid = requests.NEW_MARKER
-        request = requests.create_marker(context.path, uid, wire, track, texts)
+        request = requests.create_marker(context.path, requests.NEW_MARKER, wire, track, texts)
         effect = self.effect(self.new_key(context), None, named)
         builder.send(Phase.MARKER_CREATE, request, [number], effect)
         what = f"the title of marker {item.label!r}"

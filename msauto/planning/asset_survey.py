@@ -194,12 +194,12 @@ class AssetSurvey:
 
     def _has_pending(self) -> bool:
         """Whether an earlier run left something pending for the asset of these tasks."""
-        pending = self._context.pending
         group = self._group
         names = {*group.names, group.name}
         if group.title_by_id:
             names.add(group.title_by_id)
-        return any((group.database, plain(name)) in pending for name in names)
+        keys = {(group.database, plain(name)) for name in names}
+        return not keys.isdisjoint(self._context.pending)
 
     async def _evaluate(self, *, reads: bool) -> tuple[list[Declared], list[IntentGroupMember]]:
         """Return what each member declares, and the members that need facts of an asset that does not exist.
@@ -287,13 +287,12 @@ class AssetSurvey:
         """Return why an asset is not found, as far as the ledger knows the clip that had the title."""
         server = self._context.server.name
         database = self._group.database
-        memory = self._context.memory
         known: list[ClipIdentity] = []
         runs: list[str] = []
         for name in (member.title, *former_titles(member)):
             if not name:
                 continue
-            for record in memory.clips_of(server, database, name):
+            for record in self._context.memory.clips_of(server, database, name):
                 known.append(record.target.clip)
                 runs.append(record.run or last_writer(record.items))
         found = SkippedTarget(
@@ -457,8 +456,8 @@ class AssetSurvey:
     def _warn_of_another_recording(self, target: TargetId, builder: PlanBuilder) -> None:
         """Warn that runs knew another clip under the title: what others changed since is not known of this one."""
         now = target.clip
-        memory = self._context.memory
-        for record in memory.clips_of(target.server, target.database, target.name):
+        records = self._context.memory.clips_of(target.server, target.database, target.name)
+        for record in records:
             known = record.target.clip
             comparison = compare_clips(known, now)
             if comparison.answer != "other":

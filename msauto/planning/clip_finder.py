@@ -90,7 +90,7 @@ class ClipFinder:
 
     async def _is_at_home(self, named: NamedClip) -> bool:
         asset = named.clip.asset
-        home = named.clip.asset.folder
+        home = asset.folder
         if home is None:
             return False
         for member in named.part.members:

@@ -479,9 +479,9 @@ async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedT
     target = Target(
         server.name, "", "rss_channel", channel.name, address=address, address_after=address
     )
-    forget = context.forget
-    overdue = context.overdue
-    recalled = await recall(context.memory, target.id, forget=forget, overdue=overdue)
+    recalled = await recall(
+        context.memory, target.id, forget=context.forget, overdue=context.overdue
+    )
     title = f"channel {channel.name}"
     live = LiveTarget(channel=channel)
 
