@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import suppress
 from datetime import datetime
 
@@ -96,7 +96,6 @@ class GroupCommit(Struct):
         while self._committing is not None or self._calls or self._waiting:
             self._begin()
             if self._committing is not None:
-                wait((self._committing,))
                 self._end(self._committing)
 
     def _begin(self) -> None:

@@ -345,8 +345,12 @@ _RECALL_SERVER = f"SELECT {_KEY}, item, value FROM memory WHERE server IN (?, ''
 _RECALL_DATABASE = """
     SELECT kind, name, link_id, create_time, item, value FROM memory WHERE server = ? AND database = ? LIMIT ?"""
 _CLIPS = f"SELECT {_CLIP_KEY}, title, sighting, run, seen FROM clip WHERE server = ?"  # noqa: S608
-_CLIPS_TITLED = f"{_CLIPS} AND database = ? AND title = ?"
 _CLIPS_OF_DATABASE = f"{_CLIPS} AND database = ?"
+# SQLite would read all clips of the database for the plain condition.
+_CLIPS_TITLED = f"""
+    SELECT {_CLIP_KEY}, title, sighting, run, seen FROM clip WHERE ({_CLIP_KEY})
+    IN (SELECT {_CLIP_KEY} FROM clip WHERE server = ? AND database = ? AND title = ?)"""  # noqa: S608
+_MOST_KEYS = 1000  # of targets that are used again soon; others are looked up again
 _FEW = 32  # targets of a database that are read one by one
 _MOST = 100_000  # rows of a database that are read at once
 _MOST_ALIKE = 100  # clips of equal values: on such a server these identify nothing
@@ -474,8 +478,7 @@ class ClipMemory(ABC):
     def __init__(self, urls: Mapping[str, str]) -> None:
         self.urls = urls
         self._indexes: dict[_Database, _ClipIndex] = {}
-        self._title_reads: Counter[_Database] = Counter()
-        self._keys: dict[TargetId, _Key] = {}
+        self._keys: dict[TargetId, _Key] = {}  # of some targets
 
     @abstractmethod
     def _items(self, key: _Key) -> Mapping[str, Json]: ...
@@ -500,6 +503,8 @@ class ClipMemory(ABC):
             return [Remembered(target, items)] if items else []
         found: dict[_Key, tuple[_KeptClip, Answer]] = {}
         is_crowd = False
+        if len(self._keys) > _MOST_KEYS:
+            self._keys.clear()
         database = key[:2]
         for title in dict.fromkeys((target.name, *titles)):
             for kept in self._titled(database, normal_form(title)):
@@ -524,10 +529,9 @@ class ClipMemory(ABC):
         return records
 
     def _titled(self, database: _Database, title: str) -> Iterable[_KeptClip]:
-        """Return the clips of a title: for a few titles of a database one by one, then from all of its clips."""
-        self._title_reads[database] += 1
-        if database in self._indexes or self._title_reads[database] > _FEW:
-            return self._index(database).titled.get(title, {}).values()
+        """Return the clips of a title: from all clips of its database once these are compared by their values."""
+        if database in self._indexes:
+            return self._indexes[database].titled.get(title, {}).values()
         return self._clips(database, title)
 
     def _index(self, database: _Database) -> _ClipIndex:
@@ -719,3 +723,8 @@ class PlanMemory(LedgerMemory):
             for *rest_of_key, item, value in rows:
                 rows_by_key[_Key(*database, *rest_of_key)].append((item, value))
         return self._rows_of_databases[database].get(key, [])
+
+    def _titled(self, database: _Database, title: str) -> Iterable[_KeptClip]:
+        if database in self._rows_of_databases:
+            self._index(database)
+        return super()._titled(database, title)

@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -289,7 +289,7 @@ class Store(ABC):
     def _wait(self) -> None:
         """Wait for the commit in progress, which frees the connection; its future carries its errors."""
         if self._committing is not None:
-            wait((self._committing,))
+            self._committing.exception()
             self._committing = None
 
     @contextmanager

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from msauto.codec import dump, load, to_json
 from msauto.errors import LedgerError
+from msauto.ledger import journal
 from msauto.ledger.ledger import FILE, Ledger, count_rows
 from msauto.model.identity import ClipIdentity
 from msauto.model.plan import Target, TargetId
@@ -606,3 +607,15 @@ def test_nothing_is_left_of_a_forgotten_run_but_what_is_remembered(
         ]
     remembered = ledger.memory().recall(plan().targets[0].id)
     assert {"field:90", "field:1"} <= set(remembered)
+
+
+def test_a_clip_is_found_by_its_title_without_reading_all_clips_of_its_database() -> None:
+    tables = Path(journal.__file__).with_name("tables.sql").read_text()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(tables)
+        query = f"EXPLAIN QUERY PLAN {journal._CLIPS_TITLED}"
+        steps = [row[3] for row in connection.execute(query, ("server", "database", "title"))]
+    searches = [step for step in steps if step.startswith("SEARCH")]
+    assert len(searches) == 2
+    assert "clip_title (server=? AND database=? AND title=?)" in searches[1]
+    assert "create_time=?" in searches[0]
