@@ -176,6 +176,21 @@ def night(size: int) -> Figures:
     }
 
 
+def half_of_the_markers(size: int) -> Figures:
+    """Return the CPU seconds of applying a playbook that names all markers of a clip, half of them changed."""
+    with media_server(1, "--seed", "sample") as url:
+        side("apply markers", size, url)
+        found = side("change markers", size, url)
+    return {"msauto": found["cpu"], "mib": found["mib"]}
+
+
+def undo(size: int, few: int) -> Figures:
+    """Compare the CPU time for each asset of a run that is undone with that of a small run."""
+    small, large = (whole("undo select", count) for count in (few, size))
+    base, ours = small["msauto"] / few, large["msauto"] / size
+    return {"base": base * 1e6, "msauto": ours * 1e6, "ratio": ours / base, "mib": large["mib"]}
+
+
 def ansible(size: int) -> Figures:
     """Compare planning from a table with as many GETs by Ansible's `uri` module (CPU of all its processes)."""
     program = Path(sys.executable).parents[1] / "clients" / "bin" / "ansible-playbook"
@@ -324,6 +339,8 @@ CASES = (
     Case("plan of 40,000 by select", "s", lambda: whole("plan select", 40_000)),
     Case("apply of 10,000 assets", "s", lambda: whole("apply select", 10_000)),
     Case("apply of 10,000, 1 % changed", "s", lambda: night(10_000)),
+    Case("3,200 markers, half changed", "s", lambda: half_of_the_markers(3200), goal=2),
+    Case("undo of 16,000, each; of 1,000", "µs", lambda: undo(16_000, 1000), goal=1.05),
     Case("listing of 350,000 clips, each", "µs", lambda: listing(350_000), goal=2),
     Case("select 100 of 100,000 clips", "s", lambda: whole("plan few", 100_000)),
     Case("HTML of 5,000 targets: size", "kB", lambda: html_report.size(5000), goal=1000),

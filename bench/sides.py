@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -63,6 +64,18 @@ LOOP = """
         segments: [{number: 1, start: 0, duration: 50, title: Opening}]
       loop: "{{ lookup('csv', 'table.csv') }}"
 """
+
+
+MARKER = "          - {{at: {at}, track: Cue Point, title: '{title}'}}\n"
+"""A marker of the clip that has as many as a side's size."""
+
+
+def marked(count: int, changed: str) -> str:
+    """Return a playbook that names all markers of a clip; ``changed``: the title of every other one."""
+    head = "- hosts: all\n  database: NEWS\n  tasks:\n    - asset:\n        title: Long Film\n        markers:\n"
+    titles = (f"{changed if number % 2 else 'Cue'} {number}" for number in range(count))
+    markers = [MARKER.format(at=2 * number, title=title) for number, title in enumerate(titles)]
+    return head + "".join(markers)
 
 
 def named(count: int) -> Iterator[str]:
@@ -180,6 +193,18 @@ def applied(url: str, playbook: str) -> int:
     return 0
 
 
+def undone(url: str, size: int) -> int:
+    """Undo a run over so many assets, which another process has applied."""
+    with tempfile.TemporaryDirectory() as folder:
+        book = Path(folder) / "play.yml"
+        book.write_text(SELECT)
+        flags = ("--server", url, "--yes", "--state-dir", f"{folder}/state")
+        command = [sys.executable, "-m", "msauto", "apply", str(book), *flags]
+        subprocess.run(command, check=True, capture_output=True)
+        msauto("undo", "last", *flags, "--allow-remove", str(size))
+    return size
+
+
 def loaded(path: str, size: int) -> int:
     """Load and validate a playbook, without a server."""
     msauto("validate", path)
@@ -238,6 +263,9 @@ SIDES: dict[str, Callable[[str, int], int]] = {
     "plan few": lambda url, _: planned(url, SELECT_FEW, 100),
     "plan loop": lambda url, size: planned(url, LOOP, size, table(size)),
     "apply select": lambda url, _: applied(url, SELECT),
+    "apply markers": lambda url, size: applied(url, marked(size, "Cue")),
+    "change markers": lambda url, size: applied(url, marked(size, "Changed")),
+    "undo select": undone,
     "load": loaded,
     "yaml events": yaml_events,
     "listing pulled": listing_pulled,

@@ -468,7 +468,7 @@ class TargetExecutor:
             self._memory.another_clip(progress.results)
         self._contact.end(failed=outcome in {"failed", "unverified"})
         results, verified = progress.all_results, self._verification
-        self.result = TargetResult(
+        result = TargetResult(
             self._target,
             outcome,
             message,
@@ -482,7 +482,8 @@ class TargetExecutor:
         )
         self._memory.target_finished(results)
         if self._started:
-            context.commits.note(partial(context.journal.finished, context.run, self.result))
+            context.commits.note(partial(context.journal.finished, context.run, result))
+        self.result = structs.replace(result, left={})  # the ledger has it
         context.notify(events.TargetFinished(self.result))
 
 

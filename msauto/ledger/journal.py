@@ -719,12 +719,8 @@ class PlanMemory(LedgerMemory):
             rows = self._store.read(_RECALL_DATABASE, (*database, _MOST + 1))
             if len(rows) > _MOST:
                 return super()._rows(key)
+            self._index(database)
             rows_by_key = self._rows_of_databases[database] = defaultdict(list)
             for *rest_of_key, item, value in rows:
                 rows_by_key[_Key(*database, *rest_of_key)].append((item, value))
         return self._rows_of_databases[database].get(key, [])
-
-    def _titled(self, database: _Database, title: str) -> Iterable[_KeptClip]:
-        if database in self._rows_of_databases:
-            self._index(database)
-        return super()._titled(database, title)

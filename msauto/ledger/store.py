@@ -140,8 +140,7 @@ class Store(ABC):
         """Return the rows of a SELECT, which sees the writes before it."""
         if not self.exists:
             return []
-        if self._committing is not None:
-            self._wait()
+        self._wait()
         if self._put:
             self._write_put()
         return self._execute(query, values)

@@ -107,7 +107,8 @@ class TargetResult(Struct, frozen=True):
     """The result of one target; ``requests`` is parallel to ``target.requests``.
 
     ``left`` is how the run left each thing that it made or changed, as verification read it: its live key and its value
-    by aspect and key, ``marker new 1``; and the clip (``LEFT_CLIP``). ``notes`` name what changed meanwhile besides.
+    by aspect and key, ``marker new 1``; and the clip (``LEFT_CLIP``). The ledger keeps it, a finished run does not.
+    ``notes`` name what changed meanwhile besides.
     ``seen`` counts the things that verification found, ``unseen`` the aspects of those that reading cannot show.
     ``seconds``: how long it took, waiting included.
     """

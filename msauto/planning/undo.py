@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.aspect import UndoContext, Value
@@ -86,7 +87,7 @@ def _titles(details: RunDetails) -> Iterator[str]:
 
 
 def _context(record: TargetRecord, spec: ServerSpec, source: TaskSource) -> UndoContext:
-    """Return what undoes one target of a run. It is made again where it is used: a run may have very many targets."""
+    """Return what undoes one target of a run."""
     target = record.target
     kept: dict[int, Change] = {}
     for number, states in record.made.items():
@@ -136,15 +137,11 @@ def _why_not(change: Change, states: Collection[RequestState]) -> str | None:
 
 def _intent(context: UndoContext, details: RunDetails, number: int) -> Intent:
     target = context.record.target
-    undo = (details, context.spec, context.source, number)
+    undone = _UndoneTarget(details, context.spec, context.source, number)
     if target.kind == "rss_channel":
-        return Intent(
-            ChannelRef(target.name), context.source, partial(_undo_channel, *undo), missing="skip"
-        )
+        return Intent(ChannelRef(target.name), context.source, undone.channel, missing="skip")
     gone = f"{target.name}: left alone, because it no longer exists, or another clip now has this title"
-    return Intent(
-        _ref(context), context.source, partial(_undo_asset, *undo), missing="skip", if_missing=gone
-    )
+    return Intent(_ref(context), context.source, undone.asset, missing="skip", if_missing=gone)
 
 
 def _ref(context: UndoContext) -> Ref:
@@ -173,40 +170,47 @@ def _parts(context: UndoContext) -> dict[str, Any]:
     return parts
 
 
-def _undo_channel(
-    details: RunDetails, spec: ServerSpec, source: TaskSource, number: int, _: Facts
-) -> DesiredChannel:
-    """Return the items as they were before a run, of all that are still as the run left them."""
-    context = _context(details.targets[number], spec, source)
-    items: list[Any] = []
-    for part in _parts(context).values():
-        items += part.items
-    notes = [f"channel {context.record.target.name}: {note}" for note in context.notes]
-    return DesiredChannel(
-        context.source, tuple(items), required_live=context.required_live, notes=tuple(notes)
-    )
+class _UndoneTarget(Struct, frozen=True, gc=False):
+    """One target of a run. Its context is made where it is used: a run may have very many targets."""
 
+    details: RunDetails
+    spec: ServerSpec
+    source: TaskSource
+    number: int
 
-def _undo_asset(
-    details: RunDetails, spec: ServerSpec, source: TaskSource, number: int, facts: Facts
-) -> DesiredAsset:
-    """Return what was there before a run, of all that is still as the run left it."""
-    asset = facts.asset
-    if asset is None and facts.exists:
-        raise Need("clip")
-    context = _context(details.targets[number], spec, source)
-    target = context.record.target
-    if asset is None or _is_replaced(context, asset):
-        # The clip of the run is gone, and nothing of another one is concerned.
-        raise NoAssetError(target.name)
-    return DesiredAsset(
-        context.source,
-        _parts(context),
-        unfinalized="allow",
-        lossy=True,  # what cannot be written back was lost by the run; a note names it
-        required_live=context.required_live,
-        notes=tuple([f"{target.name}: {note}" for note in context.notes]),
-    )
+    @property
+    def context(self) -> UndoContext:
+        return _context(self.details.targets[self.number], self.spec, self.source)
+
+    def channel(self, _: Facts) -> DesiredChannel:
+        """Return the items as they were before a run, of all that are still as the run left them."""
+        context = self.context
+        items: list[Any] = []
+        for part in _parts(context).values():
+            items += part.items
+        notes = [f"channel {context.record.target.name}: {note}" for note in context.notes]
+        return DesiredChannel(
+            context.source, tuple(items), required_live=context.required_live, notes=tuple(notes)
+        )
+
+    def asset(self, facts: Facts) -> DesiredAsset:
+        """Return what was there before a run, of all that is still as the run left it."""
+        asset = facts.asset
+        if asset is None and facts.exists:
+            raise Need("clip")
+        context = self.context
+        target = context.record.target
+        if asset is None or _is_replaced(context, asset):
+            # The clip of the run is gone, and nothing of another one is concerned.
+            raise NoAssetError(target.name)
+        return DesiredAsset(
+            context.source,
+            _parts(context),
+            unfinalized="allow",
+            lossy=True,  # what cannot be written back was lost by the run; a note names it
+            required_live=context.required_live,
+            notes=tuple([f"{target.name}: {note}" for note in context.notes]),
+        )
 
 
 def _is_replaced(context: UndoContext, asset: Asset) -> bool:
