@@ -16,8 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from msauto.api.stages import apply_plan, make_plan, undo_of
 from msauto.api.workplace import StageContext
 from msauto.concurrency import SystemClock
@@ -33,6 +31,7 @@ from msauto.plugins.simulator.embedded import LogEntry, ServerState, Simulator, 
 from msauto.retry_policy import RetryPolicy
 from tests.dialects.fitting import auth_of, ours_of, server_of
 from tests.dialects.pairwise import Row
+from tests.tables import yaml_text
 
 BOLD = Limits(delete_assets=1000, allow_remove=1000)
 QUICK = RetryPolicy(backoff=(0.01,), read_pauses=(0.01, 0.03))
@@ -136,26 +135,28 @@ class Stage:
         **options: Any,
     ) -> Plan:
         resolved = self.resolved(*work, **options)
-        return self._plan(resolved, limits=limits, forget_pending=forget_pending, targets=targets)
+        return self.plan_of(resolved, limits=limits, forget_pending=forget_pending, targets=targets)
 
     def planned(self, resolved: ResolvedPlaybooks) -> Plan:
         """Plan; nothing may be sent by that but reads. The log is that of it alone."""
         self.sim.clear_log()
-        plan = self._plan(resolved)
+        plan = self.plan_of(resolved)
         assert {entry.method for entry in self.sim.log} <= {"GET"}, (
             "planning reads and does nothing else"
         )
         return plan
 
-    def _plan(self, resolved: ResolvedPlaybooks, **options: Any) -> Plan:
+    def plan_of(self, resolved: ResolvedPlaybooks, **options: Any) -> Plan:
+        """Plan what playbooks came to."""
         with Ledger.open(self.place, readonly=True) as ledger:
             return asyncio.run(make_plan(self._on(ledger, resolved), **{"limits": BOLD, **options}))
 
     def apply(self, *work: Work, forks: int = 8, **options: Any) -> Result:
         """Plan and apply; the plan is ``result.plan``, errors of targets left out."""
-        plan = self.plan(*work, **options)
-        scope = {name: value for name, value in options.items() if name in {"limit", "tags"}}
-        return self.applied(plan, self.resolved(*work, **scope), forks=forks)
+        scope = {name: options.pop(name) for name in ("limit", "tags") if name in options}
+        resolved = self.resolved(*work, **scope)
+        plan = self.plan_of(resolved, **options)
+        return self.applied(plan, resolved, forks=forks)
 
     def applied(self, plan: Plan, resolved: ResolvedPlaybooks, *, forks: int = 8) -> Result:
         """Apply the plan as it is."""
@@ -248,9 +249,7 @@ class Stage:
 
     def save(self, name: str, value: Any) -> None:
         """Write a file beside the playbook."""
-        (self.folder / name).write_text(
-            yaml.safe_dump(value, allow_unicode=True, sort_keys=False), encoding="utf-8"
-        )
+        (self.folder / name).write_text(yaml_text(value), encoding="utf-8")
 
     def _server(self, sim: Simulator) -> dict[str, Any]:
         block: dict[str, Any] = {

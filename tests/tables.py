@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,37 @@ def load(path: Path) -> Any:
     return yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
 
 
-def table(name: str, *columns: str) -> pytest.MarkDecorator:
-    """Run a test once for each row; a column that a row omits is ``None``. ``about`` names the row."""
+def yaml_text(value: Any) -> str:
+    """Write YAML as tests give it to msauto, with the fast writer: most tests write two files or more."""
+    try:
+        text = yaml.dump(value, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        text = yaml.safe_dump(value, allow_unicode=True, sort_keys=False)
+    return str(text)
+
+
+def table(name: str, *columns: str, one_in: int = 1) -> pytest.MarkDecorator:
+    """Run a test once for each row; a column that a row omits is ``None``. ``about`` names the row.
+
+    One row in so many runs always; the others are slow tests.
+    """
     values = []
     for number, row in enumerate(load(CASES / f"{name}.yml")):
         assert set(row) <= {*columns, "about"}, row
-        values.append(pytest.param(*map(row.get, columns), id=str(row.get("about", number))))
+        marks = unless_one_in(one_in, number)
+        about = str(row.get("about", number))
+        values.append(pytest.param(*map(row.get, columns), id=about, marks=marks))
     return pytest.mark.parametrize(columns, values)
+
+
+def one_fast_in(one_in: int, values: Iterable[Any]) -> list[Any]:
+    """Return parameters: one in so many runs always; the others are slow tests."""
+    parameters = []
+    for number, value in enumerate(values):
+        parameters.append(pytest.param(value, marks=unless_one_in(one_in, number)))
+    return parameters
+
+
+def unless_one_in(one_in: int, number: int) -> tuple[pytest.MarkDecorator, ...]:
+    """Return the mark of a slow test, but none for one number in so many; the first, 0, has none."""
+    return (pytest.mark.scale,) if number % one_in else ()

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import yaml
-
 from msauto.cli.main import main
+from tests.tables import yaml_text
 
 GOLDEN = Path(__file__).parent / "golden"
 MSAUTO = [sys.executable, "-m", "msauto"]
@@ -76,9 +75,7 @@ class Desk:
         elif isinstance(content, str):
             path.write_text(content, encoding="utf-8")
         else:
-            path.write_text(
-                yaml.safe_dump(content, allow_unicode=True, sort_keys=False), encoding="utf-8"
-            )
+            path.write_text(yaml_text(content), encoding="utf-8")
         return name
 
     def play(self, *tasks: Mapping[str, Any], name: str = "play.yml", hosts: str = "all") -> str:

@@ -112,6 +112,7 @@ class _Steps:
     def __init__(self, stage: Stage, others: Others) -> None:
         self._stage, self._others = stage, others
         self._plan, self._tasks, self._known = Plan("", ""), [Given()], Given()
+        self._chosen: Given = {}
 
     def take(self, step: Given) -> None:
         (verb, given), *rest = filled(step, self._known).items()
@@ -189,17 +190,20 @@ class _Steps:
         given = tasks if isinstance(tasks, list) else [tasks]
         self._tasks = [_task(each) for each in given]
         self._stage.sim.clear_log()
-        self._plan = self._stage.plan(*self._tasks, **_options(said))
+        options = _options(said)
+        self._chosen = {name: options.pop(name) for name in ("tags", "limit") if name in options}
+        self._resolved = self._stage.resolved(*self._tasks, **self._chosen)
+        self._plan = self._stage.plan_of(self._resolved, **options)
         if "reads" in said:
             self._requests(self._stage.reads(), said.pop("reads"))
         return self._plan
 
     def _applied(self, tasks: Any, said: Given) -> Result:
-        chosen = {name: value for name, value in _options(said).items() if name == "tags"}
-        plan = self._plan if tasks == "the plan" else self._planned(tasks, said)
-        return self._during(
-            said, lambda: self._stage.applied(plan, self._stage.resolved(*self._tasks, **chosen))
-        )
+        if tasks == "the plan":  # and the stage may be another one since
+            self._resolved = self._stage.resolved(*self._tasks, **self._chosen)
+        else:
+            self._planned(tasks, said)
+        return self._during(said, lambda: self._stage.applied(self._plan, self._resolved))
 
     def _during(self, said: Given, run: Any) -> Result:
         faults = self._stage.sim.faults

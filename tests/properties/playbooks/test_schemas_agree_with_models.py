@@ -15,7 +15,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
 from msauto.documents.document import SourceNode
 from msauto.documents.loader import load_yaml, plain
@@ -28,7 +27,7 @@ from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.plugins.batch.schema import BatchFileArgs
 from tests.docs.pages import ROOT, Block, all_blocks
-from tests.tables import CASES
+from tests.tables import CASES, yaml_text
 
 BEYOND_SCHEMAS = re.compile(
     "|".join(
@@ -178,7 +177,7 @@ def run_playbooks(share: int, part: slice) -> int:
         for each in all_changes(data):
             if share > 1 and chosen.randrange(share):
                 continue
-            text = yaml.safe_dump(each, allow_unicode=True)
+            text = yaml_text(each)
             check(
                 load_yaml(text.encode(), "p.yml").data,
                 verdict_on_playbook(text),
@@ -190,7 +189,7 @@ def run_playbooks(share: int, part: slice) -> int:
 
 @pytest.mark.parametrize("data", seeds(), ids=range(len(seeds())))
 def test_the_examples_fit(data: Any) -> None:
-    text = yaml.safe_dump(data, allow_unicode=True)
+    text = yaml_text(data)
     assert verdict_on_playbook(text) == []
     check(data, [], validator("playbook"))
 
@@ -228,7 +227,7 @@ def run_inventories(share: int) -> int:
     data = plain(load_yaml(INVENTORY.encode(), "i.yml").data)
     chosen = [each for number, each in enumerate(all_changes(data)) if number % share == 0]
     for each in chosen:
-        text = yaml.safe_dump(each, allow_unicode=True)
+        text = yaml_text(each)
         check(
             load_yaml(text.encode(), "i.yml").data,
             verdict_on_inventory(text),
@@ -250,7 +249,7 @@ def run_batches(share: int) -> int:
     data = plain(load_yaml(BATCH.encode(), "batch.yml").data)
     chosen = [each for number, each in enumerate(all_changes(data)) if number % share == 0]
     for each in chosen:
-        document = load_yaml(yaml.safe_dump(each, allow_unicode=True).encode(), "batch.yml")
+        document = load_yaml(yaml_text(each).encode(), "batch.yml")
         _, found, _ = validate_data(BatchFileArgs, document.data, SourceNode(document))
         check(document.data, [problem.message for _, problem in found], validator("batch"))
     return len(chosen)
