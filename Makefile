@@ -5,8 +5,11 @@
 PYTHON ?= $(shell for p in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
 	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
-# Tests wait for servers, locks and commands: two of them for each core.
-WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
+# Each worker collects all tests, and hardly any of them waits: one worker more than cores. Slow tests wait for servers,
+# locks and commands: two workers for each core.
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+test lowest explore release: WORKERS ?= $(shell expr $(CORES) + 1)
+scale: WORKERS ?= $(shell expr $(CORES) '*' 2)
 CLIENTS := .venv/clients
 DOCS := .venv/docs
 LOWEST := .venv/lowest
