@@ -50,6 +50,7 @@ def example(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.scale
 def test_the_tests_of_a_playbook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # the fixture is an entry point, too
     flags = (
@@ -65,6 +66,7 @@ def test_the_tests_of_a_playbook(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "3 passed" in done.stdout, done.stdout
 
 
+@pytest.mark.scale
 def test_the_airflow_task(studio: Simulator, tmp_path: Path) -> None:
     task = example("airflow_task")
     inventory = tmp_path / "inventory.yml"
@@ -87,6 +89,7 @@ def test_the_airflow_task(studio: Simulator, tmp_path: Path) -> None:
         task.prepare_news(EXAMPLES / "news.yml", inventory)
 
 
+@pytest.mark.scale
 def test_the_plan_from_a_database_query(studio: Simulator, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "schedule.sqlite")) as connection:
         connection.execute("CREATE TABLE schedule (title, slot, host, ready)")

@@ -11,6 +11,7 @@ from tests.cli.command_line import Desk
 from tests.security.marked import ENV, INV, OTHER, TOKEN, comment, plans, silent, write
 
 
+@pytest.mark.scale
 def test_the_old_secret_is_hidden_too(desk: Desk, sim: Simulator) -> None:
     comment(desk, "{{ token }}")
     assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
@@ -46,6 +47,7 @@ def test_nothing_printed_lets_a_short_secret_be_guessed(desk: Desk) -> None:
     silent(kept, applied)
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("read", ["link_fields=hidden"])
 def test_what_the_server_does_not_report_is_known_again_by_a_slow_hash(
     tmp_path: Path, read: str

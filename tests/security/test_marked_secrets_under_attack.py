@@ -26,7 +26,7 @@ def with_creds(desk: Desk, sim: Simulator) -> None:
     )
 
 
-@table("security/made_with_a_secret", "template")
+@table("security/made_with_a_secret", "template", one_in=4)
 def test_whatever_is_made_with_a_secret_is_hidden_or_refused(
     desk: Desk, sim: Simulator, template: str
 ) -> None:
@@ -66,7 +66,7 @@ def test_what_is_too_short_to_be_hidden_is_refused(desk: Desk, template: str) ->
     sourced.one_error("cannot be redacted", "play.yml:")
 
 
-@table("security/secrets_that_would_show", "task")
+@table("security/secrets_that_would_show", "task", one_in=3)
 def test_a_secret_that_would_have_to_be_shown_is_refused(desk: Desk, task: str) -> None:
     write(desk, task)
     sourced = plans(desk)
@@ -135,7 +135,7 @@ def test_what_is_wrong_with_another_variable_is_still_told(desk: Desk) -> None:
     sourced.one_error("undefined variable 'nowhere'", "play.yml:4:")
 
 
-@table("playbook/marked_secrets_in_errors_of_planning", "task")
+@table("playbook/marked_secrets_in_errors_of_planning", "task", one_in=5)
 def test_errors_of_planning_do_not_show_them(desk: Desk, sim: Simulator, task: str) -> None:
     write(desk, task)
     assert plans(desk).code == 1

@@ -68,7 +68,7 @@ def shows_what_it_does_not_do(data: dict[str, Any]) -> None:
     target["changes"].append({**target["changes"][0], "key": "user_7"})
 
 
-@table("planning/forged_requests", "word", "keys")
+@table("planning/forged_requests", "word", "keys", one_in=4)
 def test_a_forged_request_is_refused(
     desk: Desk, sim: Simulator, word: str, keys: dict[str, Any]
 ) -> None:

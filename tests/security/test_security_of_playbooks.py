@@ -101,7 +101,7 @@ def test_other_files_that_a_playbook_names_show_nothing_of_themselves(
     assert sim.writes() == []
 
 
-@table("security/downloads_outside", "dest")
+@table("security/downloads_outside", "dest", one_in=3)
 @pytest.mark.parametrize("module", ["thumbnail", "proxy"])
 def test_downloads_are_written_inside_the_repository(
     desk: Desk, sim: Simulator, dest: str, module: str

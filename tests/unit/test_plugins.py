@@ -71,6 +71,7 @@ def test_a_filter_a_lookup_a_report_form_and_a_command_of_another_package(desk: 
     assert run(desk, "desk").stdout == "The desk is ready.\n"
 
 
+@pytest.mark.scale
 def test_what_came_of_targets_goes_to_a_syslog_server(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +99,7 @@ def test_what_came_of_targets_goes_to_a_syslog_server(
     assert told.stdout == f"{changed}\n"
 
 
+@pytest.mark.scale
 def test_what_nobody_brings_is_an_error_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "tonight.yml").write_text(FIELD, encoding="utf-8")
     unknown = [
@@ -151,6 +153,7 @@ def test_the_kernel_works_without_plugins(kernel: Path, tmp_path: Path) -> None:
         assert not server.state.clip("Long Film").home.fields.get("comment")
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(
     ("args", "plugin"),
     [

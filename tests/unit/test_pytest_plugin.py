@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 TESTS = """
 import pytest
@@ -32,6 +34,7 @@ def test_wrong(media_server):
 """
 
 
+@pytest.mark.scale
 def test_the_fixture_gives_a_server_with_the_content_of_the_test(tmp_path: Path) -> None:
     (tmp_path / "test_house.py").write_text(TESTS)
     (tmp_path / "studio.yml").write_text(

@@ -95,6 +95,7 @@ class HookedRepository:
         )
 
 
+@pytest.mark.scale
 def test_a_playbook_without_its_schema_is_refused(tmp_path: Path) -> None:
     repository = HookedRepository(tmp_path, "msauto-schema-modeline")
     code, output = repository.hooks()

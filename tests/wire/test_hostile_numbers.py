@@ -112,6 +112,7 @@ def test_a_hostile_clip_ends_no_run(desk: Desk, news: SimDatabase) -> None:
     assert desk.run("plan", "-i", "inventory.yml", "play.yml", "--detailed-exitcode").code == 0
 
 
+@pytest.mark.scale
 def test_hostile_clips_are_shown_and_exported(desk: Desk, news: SimDatabase) -> None:
     add_hostile(news, HOSTILE)
     for command in (

@@ -49,6 +49,7 @@ def test_print_and_write(night: Desk, scheduler: str) -> None:
     )
 
 
+@pytest.mark.scale
 def test_the_printed_program_runs_in_the_environment_of_cron(night: Desk) -> None:
     line = night.run("schedule", "print", "batch.yml", "--for", "cron").out.splitlines()[-1]
     assert " -P -m msauto batch run " in line  # no file of the folder of the batch is imported
@@ -283,6 +284,7 @@ def test_monitoring_never_changes_the_outcome(desk: Desk, recorder: Recorder, st
     assert SECRET not in f"{said}{desk.run('history', said.json['run'], *STATE)}"
 
 
+@pytest.mark.scale
 def test_a_broken_playbook_and_a_missed_start_are_reported(desk: Desk, recorder: Recorder) -> None:
     desk.write("play.yml", "- hosts: [")
     batch(desk, {"a": {"playbooks": "play.yml"}}, **subscribed(recorder, "failed", "recovered"))
@@ -324,6 +326,7 @@ def test_a_misspelled_job_is_no_failed_night(desk: Desk, recorder: Recorder) -> 
     assert (recorder.paths, history(desk)) == ([], [])
 
 
+@pytest.mark.scale
 def test_check_notify(desk: Desk, recorder: Recorder) -> None:
     desk.comment("new")
     batch(desk, {"a": {"playbooks": "play.yml"}}, **subscribed(recorder, "failed"))
@@ -369,6 +372,7 @@ def test_programs_run_after_a_job_without_a_shell(desk: Desk) -> None:
     assert "Nobody" in line
 
 
+@pytest.mark.scale
 def test_secrets_of_playbooks_are_in_no_report(
     desk: Desk, sim: Simulator, recorder: Recorder
 ) -> None:

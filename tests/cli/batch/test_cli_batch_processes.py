@@ -81,8 +81,8 @@ def test_two_batches_of_one_name_never_overlap(desk: Desk) -> None:
     ("number", "at", "fault"),
     [
         (signal.SIGINT, "GET", "delay:300@GET"),  # longer than the time limit of a test
-        (signal.SIGTERM, "POST", "delay:0.7@POST"),
-        (signal.SIGHUP, "POST", "delay:0.7@POST"),
+        pytest.param(signal.SIGTERM, "POST", "delay:0.7@POST", marks=pytest.mark.scale),
+        pytest.param(signal.SIGHUP, "POST", "delay:0.7@POST", marks=pytest.mark.scale),
     ],
 )
 def test_a_signal_stops_the_batch_gently_and_is_reported(
@@ -104,6 +104,7 @@ def test_a_signal_stops_the_batch_gently_and_is_reported(
     assert sorted(recorder.paths) == ["/notice", "/ping/130", "/ping/start"]
 
 
+@pytest.mark.scale
 @pytest.mark.usefixtures("hurried")
 def test_after_kill_9_there_is_a_start_alone_and_the_rest_is_known(
     desk: Desk, sim: Simulator, recorder: Recorder
@@ -137,6 +138,7 @@ def test_after_kill_9_there_is_a_start_alone_and_the_rest_is_known(
     assert desk.run("batch", "status", "batch.yml", *STATE).code == 0
 
 
+@pytest.mark.scale
 def test_a_full_disk_at_the_summary(desk: Desk) -> None:
     with Path("/dev/full").open("w") as full:
         said = desk.spawn(*RUN, stdout=full)
@@ -160,6 +162,7 @@ def test_monitoring_that_hangs_gets_10_seconds(desk: Desk, recorder: Recorder) -
     ]
 
 
+@pytest.mark.scale
 def test_messages_in_the_journal_have_priorities(desk: Desk, tmp_path: Path) -> None:
     desk.write("play.yml", "- hosts: [")
     with (tmp_path / "journal").open("wb") as journal:

@@ -73,6 +73,7 @@ def three(night: Desk, sim: Simulator, other_sim: Simulator) -> Iterator[dict[st
         yield servers
 
 
+@pytest.mark.scale
 def test_60_deletions_on_3_servers_are_read_in_one_look_in_each_form(
     night: Desk, three: dict[str, Simulator]
 ) -> None:
@@ -322,6 +323,7 @@ def test_the_names_of_a_week_are_bounded(night: Desk, sim: Simulator) -> None:
     assert "and 10 more" in week
 
 
+@pytest.mark.scale
 def test_what_is_refused_night_after_night_counts_once_in_the_week(
     night: Desk, sim: Simulator
 ) -> None:
@@ -347,6 +349,7 @@ def test_a_refused_job_without_deletions_has_its_reason_in_the_week(night: Desk)
     assert week_in(run(night).out).count(reason) == 1
 
 
+@pytest.mark.scale
 def test_causes_of_one_night_are_added_in_the_week_and_those_of_two_are_not(
     night: Desk, sim: Simulator
 ) -> None:

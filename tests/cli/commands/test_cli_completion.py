@@ -111,6 +111,7 @@ HEAVY = (
 )
 
 
+@pytest.mark.scale
 def test_an_answer_needs_no_command(away: Desk) -> None:
     """The first answer remembers the commands; later ones must come within 0.3 s, so that none of these is imported."""
     away.environment |= {

@@ -45,19 +45,24 @@ def shown_on_terminal(desk: Desk, answers: str, **variables: str) -> str:
     return shown
 
 
+@pytest.mark.scale
 def test_each_scene_waits_for_enter(desk: Desk) -> None:
     shown = shown_on_terminal(desk, " " * 6)
     assert shown.count(HINT) == len(STEPS) - 1
     assert "Next: read" in shown
 
 
+@pytest.mark.scale
 def test_q_runs_the_rest_without_a_pause(desk: Desk) -> None:
     shown = shown_on_terminal(desk, " q")
     assert shown.count(HINT) == 2
     assert "Next: read" in shown
 
 
-@pytest.mark.parametrize("terminal", [True, False], ids=["CI", "no terminal"])
+@pytest.mark.parametrize(
+    "terminal",
+    [pytest.param(True, marks=pytest.mark.scale, id="CI"), pytest.param(False, id="no terminal")],
+)
 def test_it_never_waits_without_somebody_at_a_terminal(desk: Desk, terminal: bool) -> None:
     shown = shown_on_terminal(desk, "", CI="true") if terminal else desk.spawn("demo").out
     assert HINT not in shown

@@ -59,6 +59,7 @@ def test_lines_are_no_wider_than_the_page(away: Desk) -> None:
         assert max(map(len, prose.splitlines())) <= 110
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(("lines", "paged"), [("24", True), ("1000", False)])
 def test_what_is_longer_than_the_terminal_goes_through_its_pager(
     away: Desk, lines: str, paged: bool
@@ -70,6 +71,7 @@ def test_what_is_longer_than_the_terminal_goes_through_its_pager(
     assert max(map(len, prose.splitlines())) <= 100  # the columns of that terminal
 
 
+@pytest.mark.scale
 def test_less_gets_what_git_gives_it(away: Desk) -> None:
     away.environment |= {"PAGER": "env", "LINES": "24"}
     assert "LESS=FRX" in on_a_terminal(away, "doc", "asset")[1]
@@ -79,9 +81,14 @@ def test_less_gets_what_git_gives_it(away: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("word", "entry"),
-    [("marker", "asset: markers"), ("segments", "asset: segments[].start"), ("delete", "asset: state"),
-     ("fps", "facts: fps"), ("csv", "lookups: csv")],
-)  # fmt: skip
+    [
+        ("marker", "asset: markers"),
+        ("csv", "lookups: csv"),
+        pytest.param("segments", "asset: segments[].start", marks=pytest.mark.scale),
+        pytest.param("delete", "asset: state", marks=pytest.mark.scale),
+        pytest.param("fps", "facts: fps", marks=pytest.mark.scale),
+    ],
+)
 def test_another_word_is_searched_for_in_all_topics(away: Desk, word: str, entry: str) -> None:
     assert f"\n  {entry}\n" in away.run("doc", word).out
 
@@ -100,6 +107,7 @@ def test_positions_are_what_they_come_to(away: Desk) -> None:
 # Completion ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_is_that_of_click(away: Desk, shell: str) -> None:
     sourced = away.run("completion", shell)

@@ -36,6 +36,7 @@ def test_how_long_runs_are_kept(tmp_path: Path, state: str, days: int | None) ->
     assert load_settings(str(path)).keep_days == days
 
 
+@pytest.mark.scale
 def test_what_a_content_file_became_is_kept(away: Desk) -> None:
     content = "databases: {NEWS: [{title: Film, frames: 250}]}\n"
     away.write("studio.yml", content)

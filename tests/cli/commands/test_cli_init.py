@@ -174,6 +174,7 @@ def contents() -> dict[str, Any]:
     }
 
 
+@pytest.mark.scale
 def test_the_commands_in_ci_are_commands_that_run(new: Desk) -> None:
     files = contents()
     github = files[".github/workflows/msauto.yml"]["jobs"]
@@ -320,6 +321,7 @@ GITLAB = {
 }
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(
     ("environment", "path", "update", "token"),
     [

@@ -21,6 +21,7 @@ def rehearse(desk: Desk, *arguments: str) -> Said:
     return desk.run("rehearse", *INV, *arguments)
 
 
+@pytest.mark.scale
 def test_all_examples_are_rehearsed_and_nothing_is_written(desk: Desk, sim: Simulator) -> None:
     shutil.copytree(PLAYBOOKS, desk.folder, dirs_exist_ok=True)
     desk.environment["STUDIO_A_URL"] = sim.url
@@ -137,6 +138,7 @@ def test_identity_goes_with_the_copy(desk: Desk, sim: Simulator) -> None:
     assert left[1].startswith("Rehearsed")
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(
     "dialect", [SimDialect(xmp_shape="unreadable"), SimDialect(orig_name="hidden")]
 )

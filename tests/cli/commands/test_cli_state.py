@@ -22,7 +22,7 @@ from tests.unit.ledger.test_ledger_locks import NEWS, Clock
 Place = Path | str
 
 
-@pytest.fixture(params=["local", "shared"])
+@pytest.fixture(params=["local", pytest.param("shared", marks=pytest.mark.scale)])
 def other(request: pytest.FixtureRequest, tmp_path: Path, place: Place) -> Place:
     """A second place."""
     return (

@@ -149,6 +149,7 @@ def test_a_client_certificate_lets_in(
         is_in(desk, sim)
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "not trusted"])
 def test_without_an_authority_those_of_the_system_decide(
     desk: Desk, sim: Simulator, house_ca: Authority, trusted: bool

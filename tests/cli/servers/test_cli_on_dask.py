@@ -111,6 +111,7 @@ PLANS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("name", PLANS)
 def test_the_same_is_read_planned_and_told(
     desk: Desk, sim: Simulator, cluster: Cluster, name: str
@@ -142,6 +143,7 @@ def test_the_same_is_read_planned_and_told(
     assert found[1] == found[0]
 
 
+@pytest.mark.scale
 def test_everything_is_applied_once(
     desk: Desk, sim: Simulator, cluster: Cluster, shared_place: str
 ) -> None:
@@ -164,6 +166,7 @@ def test_everything_is_applied_once(
     )
 
 
+@pytest.mark.scale
 def test_undo_plans_the_same(desk: Desk, cluster: Cluster) -> None:
     assert desk.run("apply", desk.comment("Ready", "Master Film"), *BASIC, "-y").code == 0
     here = desk.run("undo", "last", *BASIC, "--check")
@@ -172,6 +175,7 @@ def test_undo_plans_the_same(desk: Desk, cluster: Cluster) -> None:
     assert "Ready" in here.out
 
 
+@pytest.mark.scale
 def test_export_prints_the_same(desk: Desk, cluster: Cluster) -> None:
     selection = ("--folder", "Master", "--recursive", "--channel", "ticker", *BASIC)
     here = desk.run("export", *selection)

@@ -70,6 +70,7 @@ def test_two_machines_have_one_history_and_one_memory(oslo: Desk, bergen: Desk) 
     assert not list(oslo.folder.rglob("ledger.sqlite")) + list(bergen.folder.rglob("ledger.sqlite"))
 
 
+@pytest.mark.scale
 def test_another_machine_is_told_who_writes(sim: Simulator, oslo: Desk, bergen: Desk) -> None:
     with busy(sim, oslo) as process:
         with stopped(process):
@@ -146,6 +147,7 @@ def check_settled(sim: Simulator, desk: Desk, *, sent: int) -> None:
     assert older["status"] == "interrupted"
 
 
+@pytest.mark.scale
 def test_a_run_whose_session_is_ended_stops_sending(
     sim: Simulator, oslo: Desk, bergen: Desk, shared_place: str
 ) -> None:

@@ -120,6 +120,7 @@ def test_a_heartbeat_needs_http(load: Load, url: str) -> None:
     assert sent.to in {"://…", "ftp://…", "http://…", "https://…"}
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(
     ("address", "shown"),
     [
@@ -198,6 +199,7 @@ def undelivered(
     return Monitor(load(keys), {}, left=left).ended(RESULT)
 
 
+@pytest.mark.scale
 def test_a_server_that_answers_with_an_error(load: Load) -> None:
     with recording(500) as recorder:
         heartbeat, notice = undelivered(load, recorder, recorder.port)
@@ -221,6 +223,7 @@ def test_a_server_that_hangs(load: Load) -> None:
     assert SECRET not in f"{heartbeat}{notice}"
 
 
+@pytest.mark.scale
 def test_a_server_that_is_not_there(load: Load) -> None:
     with recording() as recorder:
         pass
@@ -261,6 +264,7 @@ def test_notices_go_to_those_who_subscribed(load: Load) -> None:
     assert message["type"] == "failure"
 
 
+@pytest.mark.scale
 def test_a_notice_mentions_nobody_and_has_no_markup(load: Load) -> None:
     hostile = structs.replace(
         RESULT, jobs=(structs.replace(NEWS, reason="by @everyone: <!channel> [x](http://a) <b>"),)
@@ -312,6 +316,7 @@ def test_a_mail_needs_no_further_package_and_no_password_goes_in_the_clear(load:
     assert SECRET not in received
 
 
+@pytest.mark.scale
 def test_an_address_that_apprise_does_not_know(load: Load) -> None:
     (sent,) = Monitor(load(notify(f"nosuchservice://{SECRET}", "failed")), {}).ended(RESULT)
     assert sent.error == "the address is not a valid Apprise URL"

@@ -305,6 +305,7 @@ def test_the_scheme_is_as_libpq_takes_it() -> None:
     assert parse_ledger_url("PostgreSQL://ada@Db/Msauto").url == "postgresql://ada@Db/Msauto"
 
 
+@pytest.mark.scale
 def test_no_password_in_clear_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MSAUTO_LEDGER_PASSWORD", "swordfish")
     source = PasswordSource("env", "MSAUTO_LEDGER_PASSWORD")

@@ -226,6 +226,7 @@ LOOPS = "tasks: [{loop: '{{ range(40000) }}', loop_control: {loop_var: n}, block
 ENDLESS = LOOPS + "{asset: {title: x}, when: item < 0, loop: '{{ range(60000) }}'}]}]"
 
 
+@pytest.mark.scale
 def test_a_loop_with_too_many_items_ends_those_around_it() -> None:
     """The loop is not evaluated for each of the other 39,998 items."""
     with pytest.raises(InputError) as caught:

@@ -21,7 +21,7 @@ from msauto.playbook.templates import budget, filters
 from msauto.playbook.templates.environment import evaluate_expression, render_text
 from msauto.playbook.templates.names import AssetView, EnvView
 from msauto.playbook.variables import Level, TemplateScope, Variables, read_variables
-from tests.tables import load, table
+from tests.tables import load, table, unless_one_in
 
 SPOT = outside_node("test")
 ASSET = Asset(
@@ -121,7 +121,11 @@ BOUND = (
     r"may (take|make|have) at most|takes more than|has more than|too big|nested too deep|without end|is unsafe"
     r"|from a value|is not (allowed|a number of|a valid|a value|safely callable)|is not a function|invalid|undefined"
 )
-BOMBS = [(group, text) for group, texts in cases("bombs") for text in texts]
+BOMBS = [
+    pytest.param(group, text, marks=unless_one_in(8, number))
+    for group, texts in cases("bombs")
+    for number, text in enumerate(texts)
+]
 
 
 @pytest.mark.parametrize(("group", "text"), BOMBS)
@@ -143,6 +147,7 @@ def test_no_template_takes_long_or_much_memory(
     assert len(str(caught.value)) < 1000
 
 
+@pytest.mark.scale
 def test_variables_that_double_are_an_error_of_their_place(folder: Path) -> None:
     variables: dict[str, Any] = {"a0": "x"}
     for number in range(40):
@@ -156,6 +161,7 @@ def test_no_text_names_an_operation_of_the_sandbox(render: Render) -> None:
         render("{{ [1] | map('=made', texts=-999999999) | list }}")
 
 
+@pytest.mark.scale
 def test_usual_work_is_done(render: Render) -> None:
     rows = "{% set rows = range(20000) | map('string') | list %}"
     loop = "{% for row in rows %}{% if row in ['7', '8'] %}{{ row | upper }}{% endif %}{% endfor %}"

@@ -70,6 +70,7 @@ def test_of_many_flaws_the_first_thousand_are_shown() -> None:
     assert len(parse_yaml(b"a: 1\n" * 3000, "f.yml").flaws) == 1000
 
 
+@pytest.mark.scale
 def test_an_error_in_a_large_file_has_its_line() -> None:
     lines = [f"- a: {'x' * 1000}"] * 2500
     with pytest.raises(InputError, match=r"f\.yml:250[12]:") as caught:

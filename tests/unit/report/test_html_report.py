@@ -312,6 +312,7 @@ def test_the_length_covers_the_changes_if_the_clip_reports_none(frames: int | No
     assert clip(added, context=TargetContext(frames))["frames"] == (frames or 80)
 
 
+@pytest.mark.scale
 def test_five_thousand_targets_stay_under_a_megabyte() -> None:
     def target(number: int) -> Target:
         comment = change(

@@ -186,6 +186,7 @@ def test_what_went_wrong_is_said_once() -> None:
     assert "failed 409" in text
 
 
+@pytest.mark.scale
 def test_thousands_that_were_left_for_one_reason_are_counted() -> None:
     why = "the server studio-a can no longer be reached"
     left = tuple(

@@ -300,7 +300,7 @@ COMMANDS = ["CREATESEGMENT", "CREATEMARKER", "SETFIELD", "SETUSERFIELDS"]
     "fault", ["cut_before", "cut_after", "garbage", "truncate", "status:500", "html"]
 )
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("skip", [0, 1])
+@pytest.mark.parametrize("skip", [0, pytest.param(1, marks=pytest.mark.scale)])
 def test_one_bad_answer_leaves_nothing(sim: Simulator, fault: str, command: str, skip: int) -> None:
     sim.faults.add(f"{fault}@POST .*{command}*1+{skip}")
     told = try_on(sim)
