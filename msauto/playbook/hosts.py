@@ -24,6 +24,7 @@ from msauto.documents.document import (
     outside_node,
 )
 from msauto.documents.strict_model import Model
+from msauto.documents.value_types import has_pending
 from msauto.errors import InputError, MsautoError, Problem, SourceLocation
 from msauto.file_access import WriteAccess, leads_out, repository_of
 from msauto.model.desired import OutsidePolicy
@@ -117,8 +118,7 @@ def open_hosts(options: ResolveOptions, files: Files) -> Hosts:
     with problems:
         inventory = _inventory(options.inventories, options.server_url, files)
     if problems:
-        files.problems.extend(problems)
-        files.problems.check()
+        raise InputError([*files.problems, *problems])
     hosts = Hosts(inventory, extra, options, files)
     for playbook in options.playbooks:
         hosts.variables_in(str(Path(playbook).parent))
@@ -225,7 +225,7 @@ class Hosts(Struct):
                 more[host] += beside.of_groups.get(group, ())
         for host, variables in beside.of_hosts.items():
             more[host] += variables
-        return {host: variables.plus(more[host]) for host, variables in own.items()}
+        return {host: Variables(more[host], variables) for host, variables in own.items()}
 
     def match(self, pattern: str, node: SourceNode) -> list[str]:
         """Return the hosts of a pattern; raises :class:`InputError` if it matches none.
@@ -260,7 +260,7 @@ class Hosts(Struct):
         if variables is self._variables[""]:
             top = ""
         if (folder, top) not in self._scopes:
-            self._scopes[folder, top] = self._scopes_of(Path(folder or "."), variables)
+            self._scopes[folder, top] = self._scopes_of(Path(folder), variables)
         return self._scopes[folder, top][name]
 
     def _scopes_of(
@@ -308,8 +308,8 @@ class Hosts(Struct):
         """Return the server of a host; raises :class:`InputError` with all problems of its block."""
         if name not in self._servers:
             scope = self.scope(name, folder)
-            spec = _build_server(name, *self._block(name, scope), scope)
-            self._servers[name] = replace(spec, transport=self.options.transport)
+            block, node = self._block(name, scope)
+            self._servers[name] = _build_server(name, block, node, scope, self.options.transport)
         return self._servers[name]
 
     def check_server(self, name: str) -> None:
@@ -366,7 +366,7 @@ class Hosts(Struct):
         return self._blocks[name]
 
     def _offline(self, name: str) -> TemplateScope:
-        return self.scope(name, "").offline()
+        return self.scope(name, ".").offline()
 
     def same_servers(self, names: Iterable[str]) -> Iterator[Problem]:
         """Yield a problem for each host whose server another host has as well: its targets would be planned twice.
@@ -433,14 +433,26 @@ class Hosts(Struct):
     def know_secrets(self) -> None:
         """Let every output hide the secrets of all servers, whatever reads them: a variable, or a file as a text."""
         for name, variables in self._variables[""].items():
+            blocks = variables.all_of("server")
+            if not any(map(_may_hold_secrets, blocks)):
+                continue
             scope = self._offline(name)
             with suppress(InputError):  # reported for the host that needs it
-                for key in server_keys(variables.all_of("server"), scope, keep=True):
+                for key in server_keys(blocks, scope, keep=True):
                     with suppress(InputError):
                         value = render_data(key.value, scope, key.node, keep=True)
-                        if key.name in {"auth", "tls"}:
+                        if key.name in _SECRET_PARTS:
                             for text in _server_secrets(value, key.node):
                                 self.files.tracker.secrets.add(text)
+
+
+_SECRET_PARTS: Final = frozenset({"auth", "tls"})
+
+
+def _may_hold_secrets(block: Variable) -> bool:
+    """Return whether a ``server:`` block has keys of secrets, or templates that may make some."""
+    has_their_keys = isinstance(block.value, dict) and not _SECRET_PARTS.isdisjoint(block.value)
+    return has_their_keys or has_pending(block.value)
 
 
 def _refuse_servers(beside: VarsFolders) -> None:
@@ -547,13 +559,18 @@ _LIMITS: Final = ("connections", "requests_per_second", "request_line")
 
 
 def _build_server(
-    name: str, data: dict[str, Any], node: SourceNode, scope: TemplateScope
+    name: str,
+    data: dict[str, Any],
+    node: SourceNode,
+    scope: TemplateScope,
+    transport: Transport | None,
 ) -> ServerSpec:
     """Return the server of a host; raises :class:`InputError` with all problems of its block."""
-    problems = Problems()
-    for path, message, remedy in misplaced_secrets(data, _may_hold_secret):
-        problems.append(node.child(*path).problem(message, remedy))
-    problems.check()
+    misplaced = misplaced_secrets(data, _may_hold_secret)
+    if misplaced:
+        raise InputError(
+            [node.child(*path).problem(why, remedy) for path, why, remedy in misplaced]
+        )
     args = read_as(ServerArgs, data, node)
     limits = args.model_dump(include=set(_LIMITS), exclude_none=True)
     flag = ""
@@ -565,12 +582,15 @@ def _build_server(
         url=args.url,
         version=args.version,
         timezone=args.timezone,
-        auth=_auth(args.auth, name, node.child("auth"), scope.surroundings),
-        tls=_tls(args.tls, node.child("tls")),
+        auth=_auth(args.auth, name, node.child("auth"), scope.surroundings)
+        if args.auth
+        else Auth(),
+        tls=_tls(args.tls, node.child("tls")) if args.tls else Tls(),
         timeouts=Timeouts(**_named(args.timeouts)),
         frame_rates=args.frame_rate or (),
         dialect=Dialect(**_named(args.dialect)),
         worker=_worker(scope),
+        transport=transport,
         **limits,
     )
 
@@ -627,9 +647,7 @@ def _named(args: Model | None) -> dict[str, Any]:
     return {} if args is None else {key: getattr(args, key) for key in args.model_fields_set}
 
 
-def _auth(args: AuthArgs | None, name: str, node: SourceNode, here: LookupContext) -> Auth:
-    if args is None:
-        return Auth()
+def _auth(args: AuthArgs, name: str, node: SourceNode, here: LookupContext) -> Auth:
     username = password = None
     if args.basic:
         username = args.basic.username
@@ -666,9 +684,7 @@ def _printed_secret(name: str, node: SourceNode, here: LookupContext) -> Secret:
         raise node.error(str(error), error.remedy, kind=error.kind) from None
 
 
-def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
-    if args is None:
-        return Tls()
+def _tls(args: TlsArgs, node: SourceNode) -> Tls:
     paths: dict[str, PlacedPath] = {}
     for key in ("ca", "cert", "key"):
         name = getattr(args, key)

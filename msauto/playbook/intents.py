@@ -60,7 +60,7 @@ def task_intents(task: Task, context: TaskContext) -> Iterator[tuple[Order, mode
         with problems:
             host_task = _on_host(task, context, scope)
             intent = _intent(host_task, context) if host_task else None
-            notify = _notified(task, context, scope)
+            notify = _notified(task, context, scope) if task.inherited.notify else ()
             if intent is not None:
                 intent = structs.replace(intent, notify=notify, batch=context.batch)
                 yield (*order, task.number), intent
@@ -202,28 +202,24 @@ def _task_name(task: Task, scope: TemplateScope) -> str:
     while loop is not None:
         if "label" in loop.control:
             node = loop.node.child("loop_control", "label")
-            labels.insert(0, _rendered(loop.control["label"], node, scope))
+            label = rendering.render_shown(loop.control["label"], scope, node, "")
+            labels.insert(0, str(label))
         loop = loop.around.loop
-    name = _rendered(task.data.get("name", ""), task.node.child("name"), scope)
+    name = task.data.get("name", "")
+    if isinstance(name, UnrenderedTemplate):
+        name = rendering.render_shown(name, scope, task.node.child("name"), "")
     label = ", ".join(labels)
     if name and label:
         return f"{name} ({label})"
-    return name or label
-
-
-def _rendered(name: Any, node: SourceNode, scope: TemplateScope) -> str:
-    try:
-        return str(rendering.shown(rendering.render_data(name, scope, node), node))
-    except UsesAssetError:
-        return str(name)
+    return str(name or label)
 
 
 class _HostTask(Struct, frozen=True):
     """One task on one host, for one item of its loop.
 
-    ``data`` are its arguments, rendered as far as possible without the asset. ``conditions`` are those that need it.
-    For the evaluation, ``args`` are the arguments of an ``assert`` that do not depend on the asset, and ``constant`` is
-    the desired state that other ones make.
+    ``data`` are its arguments, rendered as far as possible without the asset; ``needs_asset``: some of them need it.
+    ``conditions`` are those that need it. For the evaluation, ``args`` are the arguments of an ``assert`` that do not
+    depend on the asset, and ``constant`` is the desired state that other ones make.
     """
 
     task: Task
@@ -232,6 +228,7 @@ class _HostTask(Struct, frozen=True):
     conditions: tuple[SourceText, ...]
     name: str
     data: Any
+    needs_asset: bool
     node: SourceNode
     args: Model | None = None
     constant: model.Desired | None = None
@@ -257,15 +254,14 @@ class _HostTask(Struct, frozen=True):
 
     def evaluator(self, args: Model) -> _HostTask:
         """Return this task as an evaluation; raises :class:`InputError` for what is wrong for every asset."""
-        needs_asset = self.task.is_templated and has_pending(self.data)
         if isinstance(args, AssertArgs):
             if not self.conditions:  # what is false for every asset
                 self._check_assert(
                     args,
                     lambda condition: rendering.undecided((condition,), self.scope) is not None,
                 )
-            return self if needs_asset else structs.replace(self, args=args)
-        if not needs_asset:
+            return self if self.needs_asset else structs.replace(self, args=args)
+        if not self.needs_asset:
             return structs.replace(self, constant=self.desired(args, self.scope))
         dest = getattr(args, "dest", None)
         if dest is not None and not isinstance(dest, UnrenderedTemplate):
@@ -274,7 +270,8 @@ class _HostTask(Struct, frozen=True):
 
     def __call__(self, facts: Facts) -> model.Desired | None:
         """Return the desired state of one target, as a pure function of its facts."""
-        scope = self.scope.with_given(asset=AssetView(facts))
+        if self.conditions or self.constant is None:
+            scope = self.scope.with_given(asset=AssetView(facts))
         if not all(rendering.holds(condition, scope) for condition in self.conditions):
             return None
         if self.constant is not None:
@@ -332,8 +329,13 @@ def _on_host(
     if name is None:
         name = _task_name(task, scope)
     node = task.node.child(task.module)
-    data = render_task(task.module, task.data[task.module], scope, node, keep=True)
-    return _HostTask(task, scope, context.server.dialect, conditions, name, data, node)
+    data = task.data[task.module]
+    needs_asset = False
+    if task.is_templated:
+        data = render_task(task.module, data, scope, node, keep=True)
+        needs_asset = has_pending(data)
+    dialect = context.server.dialect
+    return _HostTask(task, scope, dialect, conditions, name, data, needs_asset, node)
 
 
 _WITHOUT_ASSET = {"rss": "an RSS channel has no asset", "xmp_batch": "a batch has no asset"}
@@ -346,12 +348,16 @@ def _intent(host_task: _HostTask, context: TaskContext) -> model.Intent | None:
     node = host_task.node
     where = host_task.task.where
     problems = Problems()
-    problems.extend(_too_early(host_task))
+    if host_task.needs_asset or host_task.conditions:
+        problems += _too_early(host_task)
     with problems:
         args = host_task.arguments()
         evaluate = host_task.evaluator(args)
-    with problems:
-        rendering.undecided(where, host_task.scope)  # reports undefined names before any request
+    if where:
+        with problems:
+            rendering.undecided(
+                where, host_task.scope
+            )  # reports undefined names before any request
     target = next((name for name in TARGET_NAMES if name in data), None)
     database = ""
     if target is not None or host_task.task.module == "xmp_batch":
@@ -378,22 +384,18 @@ def _intent(host_task: _HostTask, context: TaskContext) -> model.Intent | None:
 
 def _too_early(host_task: _HostTask) -> list[Problem]:
     """Return the problems of what needs the asset before it is known, or where the target has no asset."""
+    data, node = host_task.data, host_task.node
     why = _WITHOUT_ASSET.get(host_task.task.module)
-    problems = Problems()
+    problems: list[Problem] = []
     if why is None:
+        why = "the asset is not known yet"
         for name in _REF_KEYS:
-            if name in host_task.data:
-                with problems:
-                    place = host_task.node.child(name)
-                    rendering.refuse_pending(
-                        host_task.data[name], place, "the asset is not known yet"
-                    )
+            if name in data:
+                problems += rendering.refused(data[name], node.child(name), why)
         return problems
     for condition in host_task.conditions[:1]:
         problems.append(condition.node.problem(why, "remove asset from when"))
-    with problems:
-        rendering.refuse_pending(host_task.data, host_task.node, why)
-    return problems
+    return [*problems, *rendering.refused(data, node, why)]
 
 
 def asset_ref(args: TargetKeys, database: str, where: rendering.Where | None) -> model.Ref:
@@ -432,9 +434,8 @@ def _assert_without_asset(host_task: _HostTask, args: Model) -> None:
         raise host_task.conditions[0].node.error(
             "this assert names no asset", "add title, id or select"
         )
-    rendering.refuse_pending(
-        host_task.data, host_task.node, "this assert names no asset: add title, id or select"
-    )
+    why = "this assert names no asset: add title, id or select"
+    Problems(rendering.refused(host_task.data, host_task.node, why)).check()
     try:
         host_task.desired(args, host_task.scope)
     except UsesAssetError as error:

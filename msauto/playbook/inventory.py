@@ -17,7 +17,7 @@ from msauto.errors import nearest
 from msauto.playbook.file_kinds import VARS_FOLDERS, check_kind
 from msauto.playbook.input_files import Files
 from msauto.playbook.schema.inventory import InventoryArgs as InventoryFile
-from msauto.playbook.schema.schema_errors import read_as
+from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.variables import Level, Variable, read_variables
 
 _ENDINGS = (".yml", ".yaml")
@@ -100,7 +100,6 @@ class _InventoryBuilder:
         self.groups: dict[str, _Group] = {}
         self.hosts: dict[str, SourceNode] = {}
         self.host_variables = defaultdict[str, list[Variable]](list)
-        self.group_variables = defaultdict[str, list[Variable]](list)  # of `group_vars/`
         self.warnings: list[str] = []
         self.children_first: list[str] = []
 
@@ -108,12 +107,12 @@ class _InventoryBuilder:
         """Read one file. Of its flaws, only those that leave a value unknown are raised."""
         node = SourceNode(document)
         data = {} if document.data is None else document.data
-        check_kind(document, "inventory")
-        problems = Problems()
-        with problems:
-            read_as(InventoryFile, data, node)
+        _, findings, _ = validate_data(InventoryFile, data, node)
+        problems = Problems(problem for _, problem in findings)
         if document.broken:
             problems.extend(document.flaws)
+        if problems or "all" not in data:
+            check_kind(document, "inventory")
         problems.check()
         for name, body in data.items():
             with problems:
@@ -123,9 +122,9 @@ class _InventoryBuilder:
     def _group(self, name: str, body: dict[str, Any], node: SourceNode) -> None:
         _check_host_name(name, node)
         group = self.groups.setdefault(name, _Group(node))
-        group.variables += read_variables(
-            body.get("vars"), Level.INVENTORY_GROUP, node.child("vars")
-        )
+        if "vars" in body:
+            place = node.child("vars")
+            group.variables += read_variables(body["vars"], Level.INVENTORY_GROUP, place)
         hosts = body.get("hosts") or {}
         for host, values in hosts.items():
             place = node.child("hosts", host)
@@ -160,32 +159,26 @@ class _InventoryBuilder:
         for name, variables in beside.of_hosts.items():
             self.host_variables[name] += variables
         for name, variables in beside.of_groups.items():
-            self.group_variables[name] += variables
+            self.groups[name].variables += variables
 
     def finish(self) -> Inventory:
         """Return the inventory. Variables of groups that are further from ``all`` are stronger."""
-        groups = self._ordered()
-        variables: dict[str, list[Variable]] = {host: [] for host in self.hosts}
-        for name, members in groups.items():
-            of_group = self._of_group(name)
-            for host in members:
-                variables[host] += of_group
-        hosts: dict[str, Host] = {}
-        for name, node in self.hosts.items():
-            variables[name] += self.host_variables[name]
-            hosts[name] = Host(node, tuple(variables[name]))
-        warnings = tuple(dict.fromkeys(self.warnings))
-        return Inventory(hosts, groups, warnings=warnings, of_all=self._of_group("all"))
-
-    def _ordered(self) -> dict[str, tuple[str, ...]]:
-        """Return the groups with their hosts, those with weaker variables first."""
         members = self._members()
         depths = self._depths()
         positions = {host: position for position, host in enumerate(self.hosts)}
         groups: dict[str, tuple[str, ...]] = {}
+        variables: dict[str, list[Variable]] = {host: [] for host in self.hosts}
         for name in sorted(self.groups, key=lambda group: (depths[group], group)):
             groups[name] = tuple(sorted(members[name], key=positions.__getitem__))
-        return groups
+            for host in groups[name]:
+                variables[host] += self.groups[name].variables
+        hosts: dict[str, Host] = {}
+        for name, node in self.hosts.items():
+            hosts[name] = Host(node, (*variables[name], *self.host_variables[name]))
+        warnings = tuple(dict.fromkeys(self.warnings))
+        return Inventory(
+            hosts, groups, warnings=warnings, of_all=tuple(self.groups["all"].variables)
+        )
 
     def _members(self) -> dict[str, set[str]]:
         """Return the hosts of each group, also those of its children."""
@@ -203,9 +196,6 @@ class _InventoryBuilder:
             for child in self.groups[name].children:
                 depths[child] = max(depths[child], depths[name] + 1)
         return depths
-
-    def _of_group(self, name: str) -> tuple[Variable, ...]:
-        return (*self.groups[name].variables, *self.group_variables[name])
 
 
 class VarsFolders(Struct):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -161,24 +161,24 @@ class _Part(Struct, frozen=True):
         data = self.data
         for key in keys:
             data = data.get(key) if isinstance(data, dict) else None
-        return _Part(self.node.child(*keys), data, self.broken, self.models)
+        node = SourceNode(self.node.document, self.node.path + keys)
+        return _Part(node, data, self.broken, self.models)
 
-    def items(self) -> Iterator[_Part]:
-        """Yield the items of a list. What should be one and is not was reported."""
+    def items(self, kind: type = object) -> list[_Part]:
+        """Return the items of a list that are of a kind. What should be a list and is not was reported."""
+        items: list[_Part] = []
         if isinstance(self.data, list):
             for index, item in enumerate(self.data):
-                yield _Part(self.node.child(index), item, self.broken, self.models)
+                if isinstance(item, kind):
+                    node = SourceNode(self.node.document, (*self.node.path, index))
+                    items.append(_Part(node, item, self.broken, self.models))
+        return items
 
-    def mappings(self) -> Iterator[_Part]:
-        """Yield the items of a list that are mappings."""
-        return (item for item in self.items() if isinstance(item.data, dict))
-
-    def values(self) -> Iterator[_Part]:
-        """Yield the items of a list, or the value that may stand for a list of one."""
+    def values(self) -> list[_Part]:
+        """Return the items of a list, or the value that may stand for a list of one."""
         if isinstance(self.data, list):
-            yield from self.items()
-        elif self.data is not None:
-            yield self
+            return self.items()
+        return [] if self.data is None else [self]
 
     def is_broken(self) -> bool:
         """Return whether a value in it is invalid."""
@@ -207,7 +207,7 @@ class Loader:
     def _begin(self, play: InheritedKeys) -> None:
         """Begin a play: its handlers, what notifies them, and where its roles are."""
         self._in_play = play
-        self._places = role_places(play.files[-1], self._role_folders) if play.files else ()
+        self._beside_role: tuple[str, ...] = ()
         self._handlers: list[Task] = []
         self._handler_names: dict[str, SourceNode] = {}
         self._role_handlers: list[tuple[str, list[tuple[str, Any]], Mapping[str, int]]] = []
@@ -219,7 +219,7 @@ class Loader:
         inherited = structs.replace(inherited, files=(*inherited.files, file))
         plays: list[Play] = []
         with self._problems:
-            for play in self._validated(file, Playbook).mappings():
+            for play in self._validated(file, Playbook).items(dict):
                 plays += self._plays_of(play, inherited)
         return plays
 
@@ -230,7 +230,7 @@ class Loader:
             file = self._import(part.child("import_playbook"), inner)
             return self.playbook(file, inner) if file else []
         self._begin(inner)
-        tasks = list(self._roles(part.child("roles"), inner))
+        tasks = self._roles(part.child("roles"), inner)
         self._add_handlers(part.child("handlers"), inner)
         tasks += self._tasks(part.child("tasks"), inner)
         for notice in self._notices:
@@ -289,25 +289,30 @@ class Loader:
                 f"{target}: {problem.message}", problem.remedy, kind=problem.kind
             ) from error
 
-    def _roles(self, roles: _Part, inherited: InheritedKeys) -> Iterator[Task]:
+    def _roles(self, roles: _Part, inherited: InheritedKeys) -> list[Task]:
+        tasks: list[Task] = []
         for entry in roles.items():
             if entry.is_broken():
                 continue
             if isinstance(entry.data, dict):
                 name = "role" if "role" in entry.data else "name"
-                yield from self._role(entry.child(name), self._inner(entry, inherited, Level.BLOCK))
+                inner = self._inner(entry, inherited, Level.BLOCK)
+                tasks += self._role(entry.child(name), inner)
             else:
-                yield from self._role(entry, inherited)
+                tasks += self._role(entry, inherited)
+        return tasks
 
-    def _role(self, name: _Part, inherited: InheritedKeys) -> Iterator[Task]:
-        """Yield the tasks of a role; of a file of tasks alone it is not known where its roles are."""
+    def _role(self, name: _Part, inherited: InheritedKeys) -> list[Task]:
+        """Return the tasks of a role; of a file of tasks alone it is not known where its roles are."""
         with self._problems:
-            if self._places:
-                folder = find_role(name.data, self._places, name.node)
-                yield from self._role_in(folder, name.node, inherited)
+            for playbook in self._in_play.files[-1:]:
+                places = (*self._beside_role, *role_places(playbook, self._role_folders))
+                folder = find_role(name.data, tuple(dict.fromkeys(places)), name.node)
+                return self._role_in(folder, name.node, inherited)
+        return []
 
-    def _role_in(self, folder: str, node: SourceNode, inherited: InheritedKeys) -> Iterator[Task]:
-        """Yield the tasks of a role, and add its handlers to those of the play; raises :class:`InputError`."""
+    def _role_in(self, folder: str, node: SourceNode, inherited: InheritedKeys) -> list[Task]:
+        """Return the tasks of a role, and add its handlers to those of the play; raises :class:`InputError`."""
         self.loaded.add(folder)
         tasks = main_file(folder, "tasks")
         handlers = main_file(folder, "handlers")
@@ -324,8 +329,7 @@ class Loader:
             self._files.check_named(handlers, inherited.files[0], node)
             numbers = self._handlers_of_role(handlers, inner)
             inner = structs.replace(inner, handlers={**inner.handlers, **numbers})
-        if tasks:
-            yield from self.task_file(tasks, inner)
+        return self.task_file(tasks, inner) if tasks else []
 
     def _handlers_of_role(self, file: str, role: InheritedKeys) -> Mapping[str, int]:
         """Add the handlers of a role to those of the play; return their numbers.
@@ -347,7 +351,7 @@ class Loader:
 
     def _add_handlers(self, handlers: _Part, inherited: InheritedKeys) -> None:
         """Add handlers to those of the play. They inherit its variables, but neither tags nor notify."""
-        for handler in handlers.mappings():
+        for handler in handlers.items(dict):
             self._notified.update(str(name.data) for name in handler.child("notify").values())
             if not handler.is_broken():
                 self._check_handler_name(handler)
@@ -377,11 +381,13 @@ class Loader:
             handler.node, module, handler.data, inner, handler.models[id(data)], has_pending(data)
         )
 
-    def _tasks(self, tasks: _Part, inherited: InheritedKeys) -> Iterator[Task]:
-        for task in tasks.mappings():
-            yield from self._tasks_of(task, inherited)
+    def _tasks(self, parts: _Part, inherited: InheritedKeys) -> list[Task]:
+        tasks: list[Task] = []
+        for part in parts.items(dict):
+            tasks += self._tasks_of(part, inherited)
+        return tasks
 
-    def _tasks_of(self, part: _Part, inherited: InheritedKeys) -> Iterable[Task]:
+    def _tasks_of(self, part: _Part, inherited: InheritedKeys) -> list[Task]:
         """Return a task, or those of a block or an import."""
         level = Level.TASK if part.data.keys().isdisjoint(GROUPS) else Level.BLOCK
         inner = self._inner(part, inherited, level)
@@ -389,39 +395,40 @@ class Loader:
             return self._tasks(part.child("block"), inner)
         if "import_tasks" in part.data:
             file = self._import(part.child("import_tasks"), inner)
-            return self.task_file(file, inner) if file else ()
+            return self.task_file(file, inner) if file else []
         if "import_role" in part.data:
             role = part.child("import_role")
             if role.is_broken():
-                return ()
+                return []
             return self._role(role.child("name"), inner)
         return self._own_task(part, inner)
 
-    def _own_task(self, task: _Part, inherited: InheritedKeys) -> Iterator[Task]:
-        """Yield a task of a module, unless it is invalid."""
+    def _own_task(self, task: _Part, inherited: InheritedKeys) -> list[Task]:
+        """Return a task of a module, unless it is invalid."""
         module = next((name for name in MODULES if name in task.data), "")
         arguments = task.child(module)
         that = tuple(self._conditions(arguments.child("that")))
         where = tuple(self._conditions(arguments.child("select", "where")))
         args = task.models.get(id(arguments.data))
         if args is None:
-            return
+            return []
         if not _has_any(task.node, task.node.document.broken):
             self._problems.extend(check_arguments(args, arguments.node))
-        if not task.is_broken():
-            is_templated = has_pending(arguments.data)
-            number = next(self._numbers)
-            yield Task(
-                task.node, module, task.data, inherited, args, is_templated, that, where, number
-            )
+        if task.is_broken():
+            return []
+        is_templated = has_pending(arguments.data)
+        number = next(self._numbers)
+        return [
+            Task(task.node, module, task.data, inherited, args, is_templated, that, where, number)
+        ]
 
     def lone_role(self, folder: str) -> None:
         """Check a role that no playbook need name: others are beside it."""
         alone = InheritedKeys(files=(beside(folder, "../a playbook"),))
         self._begin(alone)
-        self._places = tuple(dict.fromkeys((beside(folder + "/", ".."), *self._places)))
+        self._beside_role = (beside(folder + "/", ".."),)
         with self._problems:
-            list(self._role_in(folder, SourceNode(Document(folder)), alone))
+            self._role_in(folder, SourceNode(Document(folder)), alone)
 
     def task_file(self, file: str, inherited: InheritedKeys = _NOTHING) -> list[Task]:
         """Return the tasks of a file that import_tasks names."""

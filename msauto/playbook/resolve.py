@@ -12,10 +12,10 @@ from msgspec import Struct, field, structs
 
 from msauto.aspects.rss_arguments import RssArgs
 from msauto.documents.document import Problems, SourceNode, outside_node
-from msauto.documents.value_types import as_list
+from msauto.documents.value_types import as_list, has_pending
 from msauto.errors import InputError, Problem, nearest
-from msauto.model.desired import Batch, Intent, ResolvedPlaybooks, ServerIntents
-from msauto.model.server import ServerSpec
+from msauto.model.desired import Batch, Handler, Intent, ResolvedPlaybooks, ServerIntents
+from msauto.model.server import ServerSpec, is_sent_openly
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
 from msauto.playbook.input_files import Files, beside, how_to_find
 from msauto.playbook.intents import Order, TaskContext, task_handlers, task_intents
@@ -61,7 +61,7 @@ def outline(options: ResolveOptions) -> list[PlayOutline]:
         plays = _load(options, files)
         files.problems.extend(tag_problems(options, plays))
         files.problems.check()
-        run = _Resolver(hosts, check_only=True, limit=hosts.limit())
+        run = _Resolver(hosts, files.problems, check_only=True, limit=hosts.limit())
         outlines: list[PlayOutline] = []
         for play in plays:
             name = str(play.data.get("name") or play.node.place)
@@ -90,13 +90,15 @@ def resolve_plays(
     """
     options = hosts.options
     problems = hosts.files.problems
-    run = _Resolver(hosts, check_only)
+    run = _Resolver(hosts, problems, check_only)
     with problems:
         run.limit = hosts.limit()
-    for play in plays:
-        run.play(play)
+    for number, play in enumerate(plays):
+        run.play(number, play)
     hosts_in_order = list(hosts.inventory.hosts)
-    problems.extend(hosts.same_servers(name for name in hosts_in_order if name in run.played_on))
+    if len(run.played_on) > 1:
+        names = [name for name in hosts_in_order if name in run.played_on]
+        problems.extend(hosts.same_servers(names))
     if plays and not check_only:  # no plays are an error of their own
         if options.limit is not None and run.limit and not run.played_on:
             problems.append(_unused_limit(options))
@@ -104,7 +106,8 @@ def resolve_plays(
     hosts_with_work = [name for name in hosts_in_order if name in run.intents]
     warnings = tuple(dict.fromkeys(hosts.warnings))
     if options.transport is None and not check_only:
-        for problem in hosts.sent_openly(hosts_with_work):
+        named = [name for name in hosts_with_work if is_sent_openly(run.servers[name].url)]
+        for problem in hosts.sent_openly(named):
             warnings += (f"{problem.place}: {problem.message}; {problem.remedy}",)
     work: list[ServerIntents] = []
     for name in hosts_with_work:
@@ -221,67 +224,74 @@ class _Resolver(Struct):
     """Resolves plays, host by host and task by task."""
 
     hosts: Hosts
+    problems: Problems
     check_only: bool
     limit: frozenset[str] = frozenset()
     intents: dict[str, list[Intent]] = {}
     left_out: dict[str, list[Intent]] = {}
     servers: dict[str, ServerSpec] = {}
     batches: Batches = field(default_factory=Batches)
-    played: int = 0
     played_on: set[str] = set()
 
-    @property
-    def problems(self) -> Problems:
-        """What is wrong, of all hosts and tasks."""
-        return self.hosts.files.problems
-
-    def play(self, play: Play) -> None:
-        """Resolve one play on all of its hosts."""
+    def play(self, number: int, play: Play) -> None:
+        """Resolve one play, by its number, on all of its hosts."""
         with self.problems:
             hosts = self.hosts_of(play)
-            numbers: dict[str, int] = {}
-            if hosts:
-                numbers = self._batches_of(play, hosts)
+            if not hosts:
+                return
+            scope = self._play_scope(play, hosts[0])
+            batches = self._batches_of(play, hosts, scope)
             self.played_on.update(hosts)
             for name in hosts:
                 with self.problems:
-                    self._play_on(play, name, numbers[name])
-        self.played += 1
+                    if self.check_only:
+                        server = self.hosts.stand_in(name)
+                    else:
+                        server = self.hosts.server(name, play.folder)
+                    if name != hosts[0]:
+                        scope = self._play_scope(play, name)
+                    handlers: list[list[Handler]] = [[] for _ in play.handlers]
+                    self._play_on(number, TaskContext(server, scope, play, handlers, batches[name]))
 
     def hosts_of(self, play: Play) -> list[str]:
         """Return the hosts of a play within the limit; none of a play without ``hosts``, which is reported itself."""
         if "hosts" not in play.data:
             return []
         node = play.node.child("hosts")
-        any_scope = self._host_scope(play, next(iter(self.hosts.inventory.hosts)))
-        patterns = as_list(render_shown(play.data["hosts"], any_scope, node))
-        matched = self.hosts.match(",".join(map(str, patterns)), node)
+        patterns = play.data["hosts"]
+        if has_pending(patterns):
+            any_host = next(iter(self.hosts.inventory.hosts))
+            scope = self.hosts.scope(any_host, play.folder, play.top_folder)
+            patterns = render_shown(patterns, scope, node)
+        matched = self.hosts.match(",".join(map(str, as_list(patterns))), node)
         return [name for name in matched if name in self.limit]
 
-    def _batches_of(self, play: Play, hosts: list[str]) -> dict[str, int]:
+    def _batches_of(self, play: Play, hosts: list[str], scope: TemplateScope) -> dict[str, int]:
         """Return the number of each host's batch; problems are collected, and the tasks are still checked."""
         node = play.node
-        scope = self._play_scope(play, hosts[0])
         name = str(render_shown(play.data.get("name", ""), scope, node.child("name")))
         with self.problems:
             written: dict[str, Any] = {}
             for key in BatchKeys.model_fields:
                 if key in play.data:
                     written[key] = play.data[key]
-            keys = read_as(BatchKeys, render_shown(written, scope, node), node)
+            keys = BatchKeys()
+            if written:
+                keys = read_as(BatchKeys, render_shown(written, scope, node), node)
             max_fail = keys.max_fail_percentage
             if max_fail is not None and max_fail > 100:
                 why = "max_fail_percentage must be at most 100"
                 place = node.child("max_fail_percentage")
                 self.problems.append(place.problem(why, "use a value from 0 to 100"))
             batch = Batch(name, tuple(hosts), max_fail, bool(keys.any_errors_fatal))
-            return self.batches.add(batch, self._sizes(keys.serial, node.child("serial")))
+            sizes: list[int | float] = []
+            if keys.serial is not None:
+                sizes = self._sizes(keys.serial, node.child("serial"))
+            return self.batches.add(batch, sizes)
         return dict.fromkeys(hosts, 0)
 
     def _sizes(self, serial: Any, node: SourceNode) -> list[int | float]:
         """Return the sizes of ``serial``; problems are collected."""
-        if serial is None:
-            return []
         sizes: list[int | float] = []
         for index, value in enumerate(as_list(serial)):
             place = node.child(index) if isinstance(serial, list) else node
@@ -289,23 +299,20 @@ class _Resolver(Struct):
                 sizes.append(_size(value, place))
         return sizes
 
-    def _play_on(self, play: Play, name: str, batch: int) -> None:
-        server = (
-            self.hosts.stand_in(name) if self.check_only else self.hosts.server(name, play.folder)
-        )
-        scope = self._play_scope(play, name)
-        self.servers.setdefault(name, server)
-        context = TaskContext(server, scope, play, [[] for _ in play.handlers], batch)
+    def _play_on(self, number: int, context: TaskContext) -> None:
+        play, name = context.play, context.server.name
+        self.servers.setdefault(name, context.server)
         for index, task in enumerate(play.handlers):  # handlers ignore tags
             with self.problems:
-                context.handlers[index].extend(task_handlers(task, context, (self.played, index)))
+                context.handlers[index].extend(task_handlers(task, context, (number, index)))
         intents = list[tuple[Order, Intent]]()
         left_out = list[tuple[Order, Intent]]()
         for task in play.tasks:
             tags = task.inherited.tags
             is_chosen = chosen(tags, self.hosts.options.tags, self.hosts.options.skip_tags)
             is_checked = is_chosen or self.check_only
-            protects = isinstance(task.args, AssetArgs | RssArgs) and chosen(tags, (), ())
+            may_protect = not is_chosen and isinstance(task.args, AssetArgs | RssArgs)
+            protects = may_protect and chosen(tags, (), ())
             if not is_checked and not protects:
                 continue
             made = list[tuple[Order, Intent]]()
@@ -318,20 +325,18 @@ class _Resolver(Struct):
         self.intents.setdefault(name, []).extend(_in_order(intents))
         self.left_out.setdefault(name, []).extend(_in_order(left_out))
 
-    def _host_scope(self, play: Play, host: str) -> TemplateScope:
-        """Return the names of a host, without those of the play."""
-        return self.hosts.scope(host, play.folder, play.top_folder)
-
     def _play_scope(self, play: Play, host: str) -> TemplateScope:
         """Return the names of a play on a host: those of the host, its variables, ``vars_files`` and ``database``."""
-        scope = self._host_scope(play, host).with_variables(play.inherited.variables)
-        names = render_shown(play.data.get("vars_files", []), scope, play.node.child("vars_files"))
-        variables: list[Variable] = []
-        for index, entry in enumerate(as_list(names)):
-            node = play.node.child("vars_files", index)
-            paths = [beside(play.file, str(name)) for name in as_list(entry)]
-            variables += self._vars_file(paths, play, node)
-        scope = scope.with_variables(variables)
+        scope = self.hosts.scope(host, play.folder, play.top_folder)
+        scope = scope.with_variables(play.inherited.variables)
+        if "vars_files" in play.data:
+            place = play.node.child("vars_files")
+            names = render_shown(play.data["vars_files"], scope, place)
+            variables: list[Variable] = []
+            for index, entry in enumerate(as_list(names)):
+                paths = [beside(play.file, str(name)) for name in as_list(entry)]
+                variables += self._vars_file(paths, play, place.child(index))
+            scope = scope.with_variables(variables)
         if "database" not in play.data:
             return scope
         database = play.data["database"]

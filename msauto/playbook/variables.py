@@ -110,54 +110,48 @@ def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
             "variables must be a mapping of names to values", "write NAME: VALUE, one a line"
         )
     problems = Problems()
-    for name in data:
+    variables: list[Variable] = []
+    for name, value in data.items():
+        variable = Variable(name, value, level, node.child(name))
+        variables.append(variable)
         with problems:
-            check_name(name, node.child(name))
-    for path, value in leaves(data):
-        if str(value).startswith("ENC[AES256_GCM,"):
-            problems.append(
-                node.child(*path).problem("the value is encrypted with SOPS", _SOPS, kind="secret")
-            )
+            check_name(name, variable.node)
+    for path, value in leaves(data, str):
+        if value.startswith("ENC[AES256_GCM,"):
+            why = "the value is encrypted with SOPS"
+            problems.append(node.child(*path).problem(why, _SOPS, kind="secret"))
     problems.check()
-    return [Variable(name, value, level, node.child(name)) for name, value in data.items()]
+    return variables
 
 
 def check_name(name: str, node: SourceNode) -> None:
     """Raise :class:`InputError` for a name that templates cannot use, or that msauto sets."""
+    why, remedy = f"{name!r} is not a valid name of a variable", "use letters, digits and _ only"
     if name in OWN | _KEYWORDS:
-        why = "set by msauto" if name in OWN else "a keyword of templates"
-        raise node.error(
-            f"{name!r} is {why}", "give the variable another name", key=True, kind="variable"
-        )
-    if not name.isidentifier():
-        why = f"{name!r} is not a valid name of a variable"
-        raise node.error(why, "use letters, digits and _ only", key=True, kind="variable")
+        reason = "set by msauto" if name in OWN else "a keyword of templates"
+        why, remedy = f"{name!r} is {reason}", "give the variable another name"
+    elif name.isidentifier():
+        return
+    raise node.error(why, remedy, key=True, kind="variable")
 
 
 class Variables:
     """The variables of one place in a playbook. Immutable."""
 
-    __slots__ = ("_all", "_winners", "secret")
+    __slots__ = ("_winners", "every", "secret")
 
     def __init__(self, variables: Sequence[Variable] = (), base: Variables | None = None) -> None:
-        others = base.every() if base else ()
-        self._all: tuple[Variable, ...] = tuple(
+        others = base.every if base else ()
+        self.every: tuple[Variable, ...] = tuple(
             sorted((*others, *variables), key=attrgetter("level"))
         )
-        self._winners = {variable.name: variable for variable in self._all}
+        self._winners = {variable.name: variable for variable in self.every}
         marked = set(base.secret if base else ())
         for variable in variables:
             if is_marked(variable.value):
                 marked.add(variable.name)
         self.secret: frozenset[str] = frozenset(marked)
         """Names that are marked as secret at any place: their value is secret wherever it is set, also by ``-e``."""
-
-    def plus(self, more: Iterable[Variable]) -> Variables:
-        """Return these variables and others."""
-        added = tuple(more)
-        if not added:
-            return self
-        return Variables(added, self)
 
     def __contains__(self, name: object) -> bool:
         return name in self._winners
@@ -171,11 +165,7 @@ class Variables:
 
     def all_of(self, name: str) -> tuple[Variable, ...]:
         """Return all variables of a name, the winner first: for ``msauto vars``."""
-        return tuple(variable for variable in reversed(self._all) if variable.name == name)
-
-    def every(self) -> tuple[Variable, ...]:
-        """Return all variables."""
-        return self._all
+        return tuple(variable for variable in reversed(self.every) if variable.name == name)
 
 
 class TemplateScope:
@@ -218,12 +208,14 @@ class TemplateScope:
         env = EnvView(surroundings.env, lenient=True)
         return TemplateScope(self.variables, {**self._given, "env": env}, surroundings)
 
-    def with_variables(self, more: Iterable[Variable], role: str = "") -> TemplateScope:
+    def with_variables(self, more: Sequence[Variable], role: str = "") -> TemplateScope:
         """Return the same names and other variables; with the folder of a role, lookups look in its files first."""
+        if not more and not role:
+            return self
         surroundings = self.surroundings
         if role and surroundings.first != Path(role, "files"):
             surroundings = structs.replace(surroundings, first=Path(role, "files"))
-        return TemplateScope(self.variables.plus(more), self._given, surroundings)
+        return TemplateScope(Variables(more, self.variables), self._given, surroundings)
 
     def __contains__(self, name: object) -> bool:
         if name in self._given or name != "server":

@@ -80,16 +80,16 @@ def why_too_short(text: str) -> tuple[str, str]:
 
 def misplaced_secrets(
     data: Any, is_allowed: Callable[[DataPath], bool]
-) -> Iterable[tuple[DataPath, str, str]]:
-    """Yield the path of each secret that cannot be redacted where it is used, with message and remedy."""
+) -> list[tuple[DataPath, str, str]]:
+    """Return the path of each secret that cannot be redacted where it is used, with message and remedy."""
+    misplaced = []
     for path, text in secret_paths(data):
         if not is_allowed(path):
-            yield path, NOT_ALLOWED, ALLOWED
+            misplaced.append((path, NOT_ALLOWED, ALLOWED))
         elif not can_redact(text) and text != HIDDEN:
-            message = (
-                f"the secret gives fewer than {SHORTEST} characters here, and cannot be redacted"
-            )
-            yield path, message, _SEND
+            why = f"the secret gives fewer than {SHORTEST} characters here, and cannot be redacted"
+            misplaced.append((path, why, _SEND))
+    return misplaced
 
 
 NOT_ALLOWED = "a secret is not allowed here: this value is shown in plans, logs and the ledger"

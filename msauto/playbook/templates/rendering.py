@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from msauto.documents.document import Path, Problems, SourceNode, SourceText, UnrenderedTemplate
-from msauto.errors import InputError
+from msauto.errors import InputError, Problem
 from msauto.model.facts import Facts
 from msauto.playbook.templates.budget import MAX_VALUE, size_of
 from msauto.playbook.templates.names import (
@@ -20,7 +20,7 @@ from msauto.playbook.templates.names import (
     TemplateNames,
     UsesAssetError,
 )
-from msauto.secrets.sources import NOT_ALLOWED, MarkedText, leaves, secret_paths
+from msauto.secrets.sources import NOT_ALLOWED, leaves, secret_paths
 
 
 @cache
@@ -35,8 +35,7 @@ def check_template(text: str, node: SourceNode, *, expression: bool = False) -> 
     _engine().compiled(text, node, expression=expression)
 
 
-_RENDERED = (dict, list, UnrenderedTemplate)
-"""What may hold a template, or be one."""
+_MAY_HOLD_TEMPLATES = (dict, list, UnrenderedTemplate)
 
 
 def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool = False) -> Any:
@@ -44,7 +43,7 @@ def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool
 
     With ``keep``, templates that use the asset stay unrendered; without, ``UsesAssetError`` passes through.
     """
-    if not isinstance(data, _RENDERED):
+    if not isinstance(data, _MAY_HOLD_TEMPLATES) or not leaves(data, UnrenderedTemplate):
         return data
     problems = Problems()
     rendered = _render(data, names, node, (), problems, keep)
@@ -63,7 +62,7 @@ def _render(
     if isinstance(data, dict):
         made: dict[str, Any] = {}
         for key, value in data.items():
-            if isinstance(value, _RENDERED):
+            if isinstance(value, _MAY_HOLD_TEMPLATES):
                 value = _render(value, names, root, (*path, key), problems, keep)
             if value is not OMIT:
                 made[key] = value
@@ -95,31 +94,25 @@ def _render(
     return data
 
 
-def shown(data: Any, node: SourceNode) -> Any:
-    """Return rendered data that will be shown; raises :class:`InputError` for a secret in it."""
-    if not isinstance(data, dict | list | MarkedText):
-        return data
-    secrets = secret_paths(data)
-    if not secrets:
-        return data
+def render_shown(
+    data: Any, names: TemplateNames, node: SourceNode, why: str = "the asset is not known yet"
+) -> Any:
+    """Render data that will be shown; raises :class:`InputError` for a secret in it, and for the use of the asset.
+
+    Without ``why``, what uses the asset is returned as it is.
+    """
+    try:
+        data = render_data(data, names, node)
+    except UsesAssetError as error:
+        if why:
+            message = f"asset cannot be used here: {why}"
+            raise node.error(message, "use a variable", kind="template") from error
     problems = Problems()
-    for path, _ in secrets:
+    for path, _ in secret_paths(data):
         remedy = "write the value directly, or use another variable"
         problems.append(node.child(*path).problem(NOT_ALLOWED, remedy, kind="secret"))
     problems.check()
     return data
-
-
-def render_shown(
-    data: Any, names: TemplateNames, node: SourceNode, why: str = "the asset is not known yet"
-) -> Any:
-    """Render data that will be shown; raises :class:`InputError` for a secret in it, and for the use of the asset."""
-    try:
-        return shown(render_data(data, names, node), node)
-    except UsesAssetError as error:
-        raise node.error(
-            f"asset cannot be used here: {why}", "use a variable", kind="template"
-        ) from error
 
 
 # Conditions over facts: when, where, that
@@ -152,13 +145,11 @@ def holds(condition: SourceText, scope: TemplateNames) -> bool:
     return bool(value)
 
 
-def refuse_pending(data: Any, node: SourceNode, why: str) -> None:
-    """Raise for each template of ``data`` that uses the asset where it cannot."""
+def refused(data: Any, node: SourceNode, why: str) -> Iterator[Problem]:
+    """Yield a problem for each template of ``data``, which uses the asset where it cannot."""
     message = f"asset cannot be used here: {why}"
-    problems = Problems()
     for path, _ in leaves(data, UnrenderedTemplate):
-        problems.append(node.child(*path).problem(message, "use a variable", kind="template"))
-    problems.check()
+        yield node.child(*path).problem(message, "use a variable", kind="template")
 
 
 class Where(Struct, frozen=True):
