@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -37,7 +38,7 @@ from msauto.api.export import Export, ExportSelection
 from msauto.api.history import list_changes, list_runs, read_attempt
 from msauto.api.inputs import PLAYS
 from msauto.api.keywords import Data, File, Texts, checked, inputs_of, texts_of
-from msauto.api.loading import Agreement, Loaded, held_to
+from msauto.api.loading import Agreement, Loaded
 from msauto.api.run import RunOptions, apply_unasked, plan_only
 from msauto.api.values import Plan, Result
 from msauto.errors import MsautoError
@@ -154,11 +155,11 @@ async def apply(
     (True, [('Long Film', 'changed')])
     """
     options = RunOptions.of(locals())
-    loaded = (
-        held_to(plan.loaded, Agreement(redact_plan(plan.unredacted)))
-        if isinstance(plan, Plan)
-        else plan
-    )
+    if isinstance(plan, Plan):
+        agreement = Agreement(redact_plan(plan.unredacted))
+        loaded = replace(plan.loaded, agreements=(*plan.loaded.agreements, agreement))
+    else:
+        loaded = plan
     return Result(await apply_unasked(loaded, options, guarded(observer)))
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from msauto.errors import MsautoError
 from msauto.file_access import LEDGER_FILES, WriteAccess, repository_of
 from msauto.model.plan import Plan, PlanOptions
+from msauto.playbook.input_files import kept_path
 from msauto.playbook.settings import Settings, load_settings
 from msauto.playbook.settings_file import state_folder
 from msauto.primitives.iso_times import parse_datetime
 from msauto.secrets.commands import SecretCommands
+from msauto.secrets.redaction import Secrets, redact_lines
 
 if TYPE_CHECKING:
     from msauto.documents.document import Document
@@ -86,6 +89,26 @@ class Inputs(Struct, frozen=True):
     def outputs(self) -> WriteAccess:
         """Where the flags of a command may write."""
         return with_outputs(self.writable, (*self.given.playbooks, *self.given.inventories))
+
+    def kept(self, secrets: Secrets, base: Path) -> PlanOptions:
+        """Return what shapes the plan as a plan file keeps it: without secrets, and with paths from ``base``."""
+        given = self.given
+        place = partial(kept_path, base=base)
+        variables = []
+        for text in given.extra_vars:
+            if text.startswith("@"):
+                variables.append(f"@{place(text[1:])}")
+            else:
+                (shown,) = redact_lines((text,))
+                variables.append(secrets.redact(shown))
+        return structs.replace(
+            given,
+            playbooks=tuple(map(place, given.playbooks)),
+            inventories=tuple(map(place, given.inventories)),
+            config=given.config and place(given.config),
+            extra_vars=tuple(variables),
+            server=given.server and secrets.redact(given.server),
+        )
 
     @property
     def resolving(self) -> ResolveOptions:

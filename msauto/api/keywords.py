@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
-from msauto.api.inputs import PLAYS, Inputs, Tell, ledger_place
+from msauto.api.inputs import PLAYS, Inputs, Tell
 from msauto.api.options import OPTIONS
 from msauto.documents.document import Document, given_document
 from msauto.errors import MsautoError
@@ -71,12 +71,13 @@ def inputs_of(
     settings = load_settings(options.config, *starts)
     state_dir = given.get("state_dir")
     where = None if state_dir is None else os.fspath(state_dir)
+    state = state_folder(where, settings.state_dir)
     allowed = bool(given.get("secret_commands")) or os.environ.get(VARIABLE) == "1"
     return Inputs(
         options,
         settings,
-        ledger_place(where, settings),
-        state_folder(where, settings.state_dir),
+        settings.ledger_url or state,
+        state,
         typed,
         given.get("forks"),
         agreed,

@@ -63,11 +63,6 @@ class Loaded:  # not a Struct: rich, and what uses it, shows each part of one, w
         return f"<Loaded {' '.join(self.inputs.named)}: {', '.join(spec.name for spec in self.resolved.specs)}>"
 
 
-def held_to(loaded: Loaded, agreement: Agreement) -> Loaded:
-    """Return what sends only what is agreed to as well."""
-    return replace(loaded, agreements=(*loaded.agreements, agreement))
-
-
 def stage_of(loaded: Loaded, ledger: Ledger, clock: Clock) -> StageContext:
     """Return what the stages of a run have in common."""
     workplace = loaded.workplace or workplace_on(loaded.inputs.on)
@@ -85,7 +80,11 @@ async def plan_loaded(loaded: Loaded, stage: StageContext, limits: Limits, notif
         notify(event)
 
     plan = await make_plan(
-        stage, limits, noting, targets=given.targets, forget_pending=given.forget_pending
+        stage,
+        limits,
+        noting if loaded.agreements else notify,
+        targets=given.targets,
+        forget_pending=given.forget_pending,
     )
     for agreement in loaded.agreements:
         plan = agreement.hold(plan, as_desired)
@@ -120,7 +119,7 @@ def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:
         return loaded
     _check_servers(inputs, agreed, resolved.specs)
     warnings = tuple(f"the plan is stale: {change}" for change in stale)
-    return held_to(loaded, Agreement(agreed, warnings=warnings))
+    return replace(loaded, agreements=(Agreement(agreed, warnings=warnings),))
 
 
 def _servers_of(inputs: Inputs, undone: RunDetails) -> Sequence[NamedServer]:

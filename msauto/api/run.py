@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from datetime import datetime
 from functools import partial
@@ -20,7 +20,6 @@ from msgspec import Struct, field, structs
 
 from msauto.api.attempts import Attempt, origin_of
 from msauto.api.loading import Loaded, plan_loaded, stage_of
-from msauto.api.saved_plans import kept_options
 from msauto.api.stages import apply_plan, recover_runs, scopes_of
 from msauto.api.workplace import StageContext
 from msauto.codec import to_json
@@ -62,7 +61,7 @@ class AllowedTimes(Struct, frozen=True):
 
     def refusals(self, now: datetime) -> Iterator[Refusal]:
         """Yield why no target may begin now."""
-        frozen = freeze_at(self.freezes, now)
+        frozen = freeze_at(self.freezes, now) if self.freezes else None
         if frozen is not None:
             since = now.astimezone(frozen.since.tzinfo)
             yield Refusal("freeze", str(frozen), _time(since), "--override-freeze REASON")
@@ -173,13 +172,18 @@ async def _plan(loaded: Loaded, options: RunOptions, stage: StageContext, notify
     if plan.requests:
         refused += options.times(settings).refusals(stage.clock.now())
     before = Untreated.unpack(ledger.last_note(_untreated_note(inputs.given, base)))
+    skipped_before = {target.identity for target in before.skipped}
+    skipped: list[SkippedTarget] = []
+    for target in plan.skipped:
+        is_repeated = target.identity in skipped_before
+        skipped.append(structs.replace(target, repeated=is_repeated))
     plan = structs.replace(
         plan,
         settings=settings.used,
-        options=kept_options(inputs.given, plan.secrets, base),
+        options=inputs.kept(plan.secrets, base),
         warnings=(*ledger.warnings, *plan.warnings),
         refusals=tuple(refused),
-        skipped=tuple(_marked(plan.skipped, before)),
+        skipped=tuple(skipped),
     )
     notify(PlanningEnded(plan.summary, plan.refusals))
     if settings.require_state and ledger.empty:  # the user must decide whether it is right
@@ -198,13 +202,6 @@ def _untreated_note(given: PlanOptions, base: Path) -> str:
     """Return the name of the note on what the runs of these playbooks did not treat."""
     named = given.playbooks or (given.undo,)
     return f"{UNTREATED_NOTE}{' '.join(os.path.normpath(base / name) for name in named)}"
-
-
-def _marked(skipped: Iterable[SkippedTarget], before: Untreated) -> Iterator[SkippedTarget]:
-    """Yield skipped targets, marked where the run before skipped them, too."""
-    known = {target.identity for target in before.skipped}
-    for target in skipped:
-        yield structs.replace(target, repeated=target.identity in known)
 
 
 def refuse_stale(plan: Plan, *, shown: bool = True) -> None:

@@ -23,10 +23,10 @@ from msauto.file_access import find_repository
 from msauto.file_writing import write_file
 from msauto.model.plan import InputHash, Plan, PlanOptions
 from msauto.planning.saved_plan import invalid_plan, plan_document, plan_from_json
-from msauto.playbook.input_files import Files, kept_path
+from msauto.playbook.input_files import Files
 from msauto.primitives.iso_times import parse_datetime
 from msauto.report.json import dump_document
-from msauto.secrets.redaction import HIDDEN, Secrets, redact_lines
+from msauto.secrets.redaction import HIDDEN
 
 _TEMPLATE: Final = re.compile(r"{[{%#]|\\")  # or an escaped one
 
@@ -73,26 +73,6 @@ def write_plan_file(plan: Plan, path: Path) -> None:
 
 
 # Plan again ------------------------------------------------------------------------------------------------------
-
-
-def kept_options(given: PlanOptions, secrets: Secrets, base: Path) -> PlanOptions:
-    """Return the options as a plan file keeps them: without secrets, and with paths from ``base``."""
-    place = partial(kept_path, base=base)
-    variables = []
-    for text in given.extra_vars:
-        if text.startswith("@"):
-            variables.append(f"@{place(text[1:])}")
-        else:
-            (shown,) = redact_lines((text,))
-            variables.append(secrets.redact(shown))
-    return structs.replace(
-        given,
-        playbooks=tuple(map(place, given.playbooks)),
-        inventories=tuple(map(place, given.inventories)),
-        config=given.config and place(given.config),
-        extra_vars=tuple(variables),
-        server=given.server and secrets.redact(given.server),
-    )
 
 
 def open_plan_file(paths: Sequence[str], given: PlanOptions) -> tuple[Plan, PlanOptions, Path]:

@@ -12,7 +12,7 @@ What only some commands need is imported where it is used, so that a plan starts
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -93,11 +93,11 @@ async def make_plan(
     protection = Protection(limits.protected, limits.read_only)
     read_since, memory = stage.clock.now(), stage.ledger.memory(specs, for_plan=True)
 
-    async def plan_one(work: ServerIntents) -> Survey:
+    def plan_one(work: ServerIntents) -> Awaitable[Survey]:
         given = ServerPlanning(
             work, resolved.secrets, choice, stage.clock, stage.forks, protection, forget_pending
         )
-        return await plan_server(given, memory, notify)
+        return plan_server(given, memory, notify)
 
     with resolved.secrets.redacted_errors():
         await check_addresses(specs)
@@ -133,9 +133,11 @@ async def recover_runs(stage: StageContext, scopes: Collection[LockScope]) -> tu
     async with stage.workplace.settling(stage, scopes, journal) as settle:
         for run in reversed(killed):
             details = ledger.run_details(run)
-            is_available = partial(
-                _is_available, urls=_kept_urls(details, stage.resolved.specs), scopes=scopes
-            )
+            specs = stage.resolved.specs
+            kept_urls = {
+                spec.name: spec.url for spec in specs if _url_of(details, spec) == spec.url
+            }
+            is_available = partial(_is_available, urls=kept_urls, scopes=scopes)
             results = await recover(details, partial(settle, run), is_available, journal)
             if results:
                 died = f"run {run} (process {details.pid} on {details.host}) died with {plural(len(results), 'target')}"
@@ -151,16 +153,11 @@ async def recover_runs(stage: StageContext, scopes: Collection[LockScope]) -> tu
 def _is_available(
     target: Target, *, urls: Mapping[str, str], scopes: Collection[LockScope]
 ) -> bool:
-    """Return whether its server has the same URL still, and it is locked or needs no lock."""
+    """Return whether its server is among those with the same URL still, and it is locked or needs no lock."""
     url = urls.get(target.server)
     if url is None:
         return False
     return target.address.namespace == "handle" or LockScope(url, target.database) in scopes
-
-
-def _kept_urls(details: RunDetails, specs: Iterable[ServerSpec]) -> dict[str, str]:
-    """Return the URLs of the servers that have the same one as in a run."""
-    return {spec.name: spec.url for spec in specs if _url_of(details, spec) == spec.url}
 
 
 def _url_of(details: RunDetails, spec: ServerSpec) -> str:
@@ -195,7 +192,8 @@ async def apply_plan(
                 remedy="apply the playbooks themselves: msauto apply PLAYBOOK",
             )
     ledger, specs, secrets = stage.ledger, stage.resolved.specs, stage.resolved.secrets
-    ledger.journal.notes.update({**_urls_of(specs), **(notes or {})})
+    ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs})
+    ledger.journal.notes.update(notes or {})
     memory = SecretMemory(ledger.memory(specs), secrets)
     journal: Journal = ledger.journal
     redactor = Redactor(secrets)
@@ -221,11 +219,6 @@ async def apply_plan(
                 policy=stage.policy,
             )
     return redactor(result)
-
-
-def _urls_of(specs: Iterable[ServerSpec]) -> dict[str, str]:
-    """Return what a run records of its servers."""
-    return {f"{_URL_NOTE}{spec.name}": spec.url for spec in specs}
 
 
 def undo_of(
