@@ -45,7 +45,7 @@ def is_template(text: str) -> bool:
 
 def as_written(text: str) -> str:
     """Return a text of a file as what it is: a template, or the text itself."""
-    if not is_template(text):
+    if "{{" not in text and "{%" not in text:
         return text
     if isinstance(text, MarkedText):
         return MarkedTemplate(text)

@@ -5,7 +5,7 @@ A template decides nothing before it is rendered. The schemas use ``if`` and ``t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -30,10 +30,21 @@ class BrokenRule(Struct, frozen=True):
 
 
 class KeyRule(Struct, frozen=True):
-    """A rule for the keys of one mapping: yields each way in which a mapping breaks it; the same as JSON Schema."""
+    """A rule for the keys of one mapping: yields each way in which a mapping breaks it; the same as JSON Schema.
+
+    A rule about a ``key`` holds where that is missing, so it is asked only of mappings that have it.
+    """
 
     broken: Callable[[Given], Iterator[BrokenRule]]
     schema: JsonSchema
+    key: str = ""
+
+
+def broken_rules(rules: Iterable[KeyRule], given: Given) -> Iterator[BrokenRule]:
+    """Yield each way in which a mapping breaks one of the rules."""
+    for rule in rules:
+        if not rule.key or rule.key in given:
+            yield from rule.broken(given)
 
 
 def one_of(
@@ -61,10 +72,10 @@ def needs(key: str, others: tuple[str, ...], message: str, remedy: str = "") -> 
     """If ``key`` is present, require one of ``others``."""
 
     def broken(given: Given) -> Iterator[BrokenRule]:
-        if key in given and given.keys().isdisjoint(others):
+        if given.keys().isdisjoint(others):
             yield BrokenRule(message, remedy, (key,), on_key=True)
 
-    return KeyRule(broken, {"if": {"required": [key]}, "then": _any_of(others)})
+    return KeyRule(broken, {"if": {"required": [key]}, "then": _any_of(others)}, key)
 
 
 def excludes(key: str, others: tuple[str, ...], message: str, remedy: str = "") -> KeyRule:
@@ -72,12 +83,12 @@ def excludes(key: str, others: tuple[str, ...], message: str, remedy: str = "") 
 
     def broken(given: Given) -> Iterator[BrokenRule]:
         for other in others:
-            if key in given and other in given:
+            if other in given:
                 yield BrokenRule(
                     message.format(key=key, other=other), remedy, (other,), on_key=True
                 )
 
-    return KeyRule(broken, {"if": {"required": [key]}, "then": {"not": _any_of(others)}})
+    return KeyRule(broken, {"if": {"required": [key]}, "then": {"not": _any_of(others)}}, key)
 
 
 def all_of(keys: tuple[str, ...], message: str) -> KeyRule:
@@ -110,14 +121,13 @@ def when_value(key: str, value: Any, *rules: KeyRule, default: bool = False) -> 
     def broken(given: Given) -> Iterator[BrokenRule]:
         is_it = _same(given[key], value) if key in given else default
         if is_it:
-            for rule in rules:
-                yield from rule.broken(given)
+            yield from broken_rules(rules, given)
 
     condition: JsonSchema = {} if default else {"required": [key]}
     condition["properties"] = {key: {"const": value}}
     schemas = [rule.schema for rule in rules]
     then = schemas[0] if len(schemas) == 1 else {"allOf": schemas}
-    return KeyRule(broken, {"if": condition, "then": then})
+    return KeyRule(broken, {"if": condition, "then": then}, "" if default else key)
 
 
 def absent_has_none(keys: tuple[str, ...]) -> KeyRule:
@@ -132,17 +142,17 @@ def never(key: str, value: Any, message: str, remedy: str = "") -> KeyRule:
     """Refuse a value of a key, although its type allows it."""
 
     def broken(given: Given) -> Iterator[BrokenRule]:
-        if key in given and _same(given[key], value):
+        if _same(given[key], value):
             yield BrokenRule(message, remedy, (key,), on_key=True)
 
-    return KeyRule(broken, {"properties": {key: {"not": {"const": value}}}})
+    return KeyRule(broken, {"properties": {key: {"not": {"const": value}}}}, key)
 
 
 def complete(name: str, lists: tuple[str, ...]) -> KeyRule:
     """If ``exactly`` names a list, require one of ``lists``."""
 
     def broken(given: Given) -> Iterator[BrokenRule]:
-        exactly = given.get("exactly")
+        exactly = given["exactly"]
         value = None
         if isinstance(exactly, dict):
             value = exactly.get(name)
@@ -157,14 +167,14 @@ def complete(name: str, lists: tuple[str, ...]) -> KeyRule:
     on = {"anyOf": [{"const": True}, {"type": "object"}]}
     in_map = {"type": "object", "required": [name], "properties": {name: on}}
     named = {"required": ["exactly"], "properties": {"exactly": {"anyOf": [in_list, in_map]}}}
-    return KeyRule(broken, {"if": named, "then": _any_of(lists)})
+    return KeyRule(broken, {"if": named, "then": _any_of(lists)}, "exactly")
 
 
 def all_or_none(items: str, key: str, message: str, remedy: str) -> KeyRule:
     """Require the key in all mappings of a list, or in none."""
 
     def broken(given: Given) -> Iterator[BrokenRule]:
-        listed = given.get(items)
+        listed = given[items]
         if not isinstance(listed, list):
             return
         has = {}
@@ -178,20 +188,19 @@ def all_or_none(items: str, key: str, message: str, remedy: str) -> KeyRule:
     all_have = {"items": _if_object({"required": [key]})}
     none_has = {"items": _if_object({"not": _any_of((key,))})}
     choices = {"if": {"type": "array"}, "then": {"anyOf": [all_have, none_has]}}
-    return KeyRule(broken, {"properties": {items: choices}})
+    return KeyRule(broken, {"properties": {items: choices}}, items)
 
 
 def inside(key: str, *rules: KeyRule) -> KeyRule:
     """Apply the rules to the mapping under ``key``."""
 
     def broken(given: Given) -> Iterator[BrokenRule]:
-        inner = given.get(key)
+        inner = given[key]
         if isinstance(inner, dict):
-            for rule in rules:
-                for broken_rule in rule.broken(inner):
-                    yield structs.replace(broken_rule, path=(key, *broken_rule.path))
+            for broken_rule in broken_rules(rules, inner):
+                yield structs.replace(broken_rule, path=(key, *broken_rule.path))
 
-    return KeyRule(broken, _mapping_under(key, [rule.schema for rule in rules]))
+    return KeyRule(broken, _mapping_under(key, [rule.schema for rule in rules]), key)
 
 
 def only_keys(
@@ -200,14 +209,14 @@ def only_keys(
     """Allow no keys but ``known`` in the mapping under ``key``; ``unknown`` returns message and remedy for others."""
 
     def broken(given: Given) -> Iterator[BrokenRule]:
-        inner = given.get(key)
+        inner = given[key]
         if not isinstance(inner, dict):
             return
         for name in inner:
             if name not in known:
                 yield BrokenRule(*unknown(name), (key, name), on_key=True)
 
-    return KeyRule(broken, _mapping_under(key, [{"propertyNames": {"enum": list(known)}}]))
+    return KeyRule(broken, _mapping_under(key, [{"propertyNames": {"enum": list(known)}}]), key)
 
 
 def _mapping_under(key: str, schemas: list[JsonSchema]) -> JsonSchema:

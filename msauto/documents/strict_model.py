@@ -20,7 +20,7 @@ from pydantic import ModelWrapValidatorHandler as Handler
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
-from msauto.documents.key_rules import BrokenRule, KeyRule
+from msauto.documents.key_rules import BrokenRule, KeyRule, broken_rules
 
 
 class ValidationRecord(Struct, frozen=True):
@@ -72,10 +72,9 @@ class Model(BaseModel):
         # A missing key is not reported beside an unknown one.
         is_known = data.keys() <= fields_of(cls).keys()
         broken = []
-        for rule in cls.rules:
-            for broken_rule in rule.broken(data):
-                if is_known or not broken_rule.lacks:
-                    broken.append(broken_rule)
+        for broken_rule in broken_rules(cls.rules, data):
+            if is_known or not broken_rule.lacks:
+                broken.append(broken_rule)
         if broken:
             record.broken[id(data)] = broken
         model = record.models[id(data)] = handler(data)

@@ -555,7 +555,9 @@ def database_of(scope: TemplateScope, host: str, node: SourceNode) -> str:
 # The server: block of a host, with secrets from files and the keyring
 
 _SECRET_KEYS: Final = ("password", "bearer", "key_password")
-_LIMITS: Final = ("connections", "requests_per_second", "request_line")
+_PLAIN_KEYS: Final = {
+    "url", "version", "timezone", "connections", "requests_per_second", "request_line", "timeouts", "dialect"
+}  # fmt: skip
 
 
 def _build_server(
@@ -572,26 +574,23 @@ def _build_server(
             [node.child(*path).problem(why, remedy) for path, why, remedy in misplaced]
         )
     args = read_as(ServerArgs, data, node)
-    limits = args.model_dump(include=set(_LIMITS), exclude_none=True)
+    plain = args.model_dump(include=_PLAIN_KEYS, exclude_none=True)
     flag = ""
     if node.document.file == "--server":
         flag = f" --server {args.url}"
     return ServerSpec(
         name=name,
         flag=flag,
-        url=args.url,
-        version=args.version,
-        timezone=args.timezone,
         auth=_auth(args.auth, name, node.child("auth"), scope.surroundings)
         if args.auth
         else Auth(),
         tls=_tls(args.tls, node.child("tls")) if args.tls else Tls(),
-        timeouts=Timeouts(**_named(args.timeouts)),
+        timeouts=Timeouts(**plain.pop("timeouts", {})),
         frame_rates=args.frame_rate or (),
-        dialect=Dialect(**_named(args.dialect)),
+        dialect=Dialect(**plain.pop("dialect", {})),
         worker=_worker(scope),
         transport=transport,
-        **limits,
+        **plain,
     )
 
 
@@ -641,10 +640,6 @@ def _server_secrets(data: Any, node: SourceNode) -> Iterator[str]:
             continue
         if can_redact(text) and text != HIDDEN:
             yield text
-
-
-def _named(args: Model | None) -> dict[str, Any]:
-    return {} if args is None else {key: getattr(args, key) for key in args.model_fields_set}
 
 
 def _auth(args: AuthArgs, name: str, node: SourceNode, here: LookupContext) -> Auth:

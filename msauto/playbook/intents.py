@@ -26,7 +26,7 @@ from msauto.playbook.schema.play import TARGET_NAMES, AssertArgs, AssetArgs, Tar
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates import rendering
 from msauto.playbook.templates.names import AssetView, PathPartView, UsesAssetError
-from msauto.playbook.variables import Level, TemplateScope, Variable, check_name
+from msauto.playbook.variables import Level, TemplateScope, Variable, name_problems
 from msauto.secrets.sources import may_be_secret, misplaced_secrets
 
 _REF_KEYS = ("title", "id", "was", "select", "missing")
@@ -177,7 +177,7 @@ def _is_too_slow(loop: SourceNode, end: float, problems: Problems) -> bool:
 def _items(loop: Loop, scope: TemplateScope) -> list[Any]:
     node = loop.node.child("loop")
     for name, place in loop.variables():
-        check_name(name, place)
+        Problems(name_problems(name, place)).check()
     try:
         items = rendering.render_data(loop.data["loop"], scope, node)
     except UsesAssetError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
@@ -93,15 +92,14 @@ def inventory_files(path: str) -> list[str]:
     return inventories
 
 
-class _InventoryBuilder:
+class _InventoryBuilder(Struct):
     """Groups and hosts while they are read from several files."""
 
-    def __init__(self) -> None:
-        self.groups: dict[str, _Group] = {}
-        self.hosts: dict[str, SourceNode] = {}
-        self.host_variables = defaultdict[str, list[Variable]](list)
-        self.warnings: list[str] = []
-        self.children_first: list[str] = []
+    groups: dict[str, _Group] = {}
+    hosts: dict[str, SourceNode] = {}
+    host_variables: dict[str, list[Variable]] = {}
+    warnings: list[str] = []
+    children_first: list[str] = []
 
     def add(self, document: Document) -> None:
         """Read one file. Of its flaws, only those that leave a value unknown are raised."""
@@ -130,7 +128,8 @@ class _InventoryBuilder:
             place = node.child("hosts", host)
             _check_host_name(host, place)
             self.hosts.setdefault(host, place)
-            self.host_variables[host] += read_variables(values, Level.INVENTORY_HOST, place)
+            variables = read_variables(values, Level.INVENTORY_HOST, place)
+            self.host_variables.setdefault(host, []).extend(variables)
             group.hosts[host] = None
         children = body.get("children") or {}
         for child, inner in children.items():
@@ -165,20 +164,25 @@ class _InventoryBuilder:
         """Return the inventory. Variables of groups that are further from ``all`` are stronger."""
         members = self._members()
         depths = self._depths()
-        positions = {host: position for position, host in enumerate(self.hosts)}
+        positions: dict[str, int] = {}
+        for host in self.hosts:
+            positions[host] = len(positions)
         groups: dict[str, tuple[str, ...]] = {}
         variables: dict[str, list[Variable]] = {host: [] for host in self.hosts}
-        for name in sorted(self.groups, key=lambda group: (depths[group], group)):
-            groups[name] = tuple(sorted(members[name], key=positions.__getitem__))
-            for host in groups[name]:
+        weakest_first = sorted(self.groups, key=lambda group: (depths[group], group))
+        for name in weakest_first:
+            hosts_of_group = sorted(members[name], key=positions.__getitem__)
+            groups[name] = tuple(hosts_of_group)
+            for host in hosts_of_group:
                 variables[host] += self.groups[name].variables
         hosts: dict[str, Host] = {}
         for name, node in self.hosts.items():
-            hosts[name] = Host(node, (*variables[name], *self.host_variables[name]))
+            own = variables[name]
+            own += self.host_variables[name]
+            hosts[name] = Host(node, tuple(own))
         warnings = tuple(dict.fromkeys(self.warnings))
-        return Inventory(
-            hosts, groups, warnings=warnings, of_all=tuple(self.groups["all"].variables)
-        )
+        of_all = tuple(self.groups["all"].variables)
+        return Inventory(hosts, groups, warnings=warnings, of_all=of_all)
 
     def _members(self) -> dict[str, set[str]]:
         """Return the hosts of each group, also those of its children."""
@@ -292,21 +296,15 @@ def match_hosts(
     parts = list(filter(None, map(str.strip, _PART.findall(pattern))))
     if not parts:
         raise node.error("the host pattern is empty", "write all, a host, or a group", kind="host")
-
-    def hosts_of(name: str) -> set[str]:
-        if read is not None and name.startswith("@"):
-            return _hosts_of_file(name[1:], read, inventory, node)
-        return _hosts_called(name, inventory, node)
-
     united = [part for part in parts if part[0] not in "&!"]
-    chosen = set(inventory.hosts)
-    if united:
-        chosen = set[str]().union(*map(hosts_of, united))
+    chosen = set() if united else set(inventory.hosts)
+    for part in united:
+        chosen |= _hosts_called(part, inventory, node, read)
     for part in parts:
         if part[0] == "&":
-            chosen &= hosts_of(part[1:])
+            chosen &= _hosts_called(part[1:], inventory, node, read)
         elif part[0] == "!":
-            chosen -= hosts_of(part[1:])
+            chosen -= _hosts_called(part[1:], inventory, node, read)
     if not chosen:
         remedy = nearest("", [*inventory.hosts, *inventory.groups])
         raise node.error(f"the pattern {pattern!r} matches no host", remedy, kind="host")
@@ -328,8 +326,12 @@ def _hosts_of_file(
     return hosts
 
 
-def _hosts_called(name: str, inventory: Inventory, node: SourceNode) -> set[str]:
-    """Return the hosts of a name or glob; ``a*`` does not match the group all."""
+def _hosts_called(
+    name: str, inventory: Inventory, node: SourceNode, read: Callable[[str], bytes] | None
+) -> set[str]:
+    """Return the hosts of a name, a glob or a file; ``a*`` does not match the group all."""
+    if read is not None and name.startswith("@"):
+        return _hosts_of_file(name[1:], read, inventory, node)
     if name in inventory.groups:
         return set(inventory.groups[name])
     if name in inventory.hosts:

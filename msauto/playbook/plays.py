@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -174,15 +174,12 @@ class _Part(Struct, frozen=True):
                     items.append(_Part(node, item, self.broken, self.models))
         return items
 
-    def values(self) -> list[_Part]:
-        """Return the items of a list, or the value that may stand for a list of one."""
-        if isinstance(self.data, list):
-            return self.items()
-        return [] if self.data is None else [self]
-
-    def is_broken(self) -> bool:
-        """Return whether a value in it is invalid."""
-        return _has_any(self.node, self.broken)
+    def values(self, *keys: str) -> list[_Part]:
+        """Return the items of a list, or the value that may stand for a list of one; none for a missing key."""
+        part = self.child(*keys)
+        if isinstance(part.data, list):
+            return part.items()
+        return [] if part.data is None else [part]
 
 
 def _has_any(node: SourceNode, paths: Collection[DataPath]) -> bool:
@@ -230,8 +227,11 @@ class Loader:
             file = self._import(part.child("import_playbook"), inner)
             return self.playbook(file, inner) if file else []
         self._begin(inner)
-        tasks = self._roles(part.child("roles"), inner)
-        self._add_handlers(part.child("handlers"), inner)
+        tasks: list[Task] = []
+        if "roles" in part.data:
+            tasks += self._roles(part.child("roles"), inner)
+        if "handlers" in part.data:
+            self._add_handlers(part.child("handlers"), inner)
         tasks += self._tasks(part.child("tasks"), inner)
         for notice in self._notices:
             if notice.text not in self._handler_names:
@@ -292,7 +292,7 @@ class Loader:
     def _roles(self, roles: _Part, inherited: InheritedKeys) -> list[Task]:
         tasks: list[Task] = []
         for entry in roles.items():
-            if entry.is_broken():
+            if _has_any(entry.node, entry.broken):
                 continue
             if isinstance(entry.data, dict):
                 name = "role" if "role" in entry.data else "name"
@@ -352,8 +352,8 @@ class Loader:
     def _add_handlers(self, handlers: _Part, inherited: InheritedKeys) -> None:
         """Add handlers to those of the play. They inherit its variables, but neither tags nor notify."""
         for handler in handlers.items(dict):
-            self._notified.update(str(name.data) for name in handler.child("notify").values())
-            if not handler.is_broken():
+            self._notified.update(str(name.data) for name in handler.values("notify"))
+            if not _has_any(handler.node, handler.broken):
                 self._check_handler_name(handler)
                 self._handlers.append(self._handler(handler, inherited))
         # Also of invalid ones, which are reported themselves.
@@ -398,7 +398,7 @@ class Loader:
             return self.task_file(file, inner) if file else []
         if "import_role" in part.data:
             role = part.child("import_role")
-            if role.is_broken():
+            if _has_any(role.node, role.broken):
                 return []
             return self._role(role.child("name"), inner)
         return self._own_task(part, inner)
@@ -407,14 +407,14 @@ class Loader:
         """Return a task of a module, unless it is invalid."""
         module = next((name for name in MODULES if name in task.data), "")
         arguments = task.child(module)
-        that = tuple(self._conditions(arguments.child("that")))
-        where = tuple(self._conditions(arguments.child("select", "where")))
+        that = tuple(self._conditions(arguments.values("that")))
+        where = tuple(self._conditions(arguments.values("select", "where")))
         args = task.models.get(id(arguments.data))
         if args is None:
             return []
         if not _has_any(task.node, task.node.document.broken):
             self._problems.extend(check_arguments(args, arguments.node))
-        if task.is_broken():
+        if _has_any(task.node, task.broken):
             return []
         is_templated = has_pending(arguments.data)
         number = next(self._numbers)
@@ -470,10 +470,10 @@ class Loader:
                 variables = read_variables(values.data, level, values.node)
         inner = structs.replace(
             inherited,
-            conditions=(*inherited.conditions, *self._conditions(part.child("when"))),
-            tags=inherited.tags | _tags_of(part.child("tags")),
+            conditions=(*inherited.conditions, *self._conditions(part.values("when"))),
+            tags=inherited.tags | _tags_of(part.values("tags")),
             variables=(*inherited.variables, *variables),
-            notify=(*inherited.notify, *self._notices_of(part.child("notify"))),
+            notify=(*inherited.notify, *self._notices_of(part.values("notify"))),
             outside=part.data.get("outside", inherited.outside),
         )
         if "loop" not in part.data:
@@ -482,9 +482,9 @@ class Loader:
         self._check_loop(loop, inherited.loop)
         return structs.replace(inner, loop=loop)
 
-    def _conditions(self, part: _Part) -> Iterator[SourceText]:
+    def _conditions(self, parts: Iterable[_Part]) -> Iterator[SourceText]:
         """Yield the conditions of a key, and collect what is wrong with them."""
-        for condition in part.values():
+        for condition in parts:
             text = condition.data
             if isinstance(text, bool):
                 text = str(text).lower()
@@ -494,9 +494,9 @@ class Loader:
                     check_template(text, condition.node, expression=True)
                 yield SourceText(text, condition.node)
 
-    def _notices_of(self, part: _Part) -> Iterator[SourceText]:
+    def _notices_of(self, parts: Iterable[_Part]) -> Iterator[SourceText]:
         """Yield the names under ``notify``, and note them for the check of the play."""
-        for name in part.values():
+        for name in parts:
             if isinstance(name.data, bool) or not isinstance(name.data, str | int):
                 continue
             self._notified.add(str(name.data))
@@ -543,10 +543,10 @@ def _entries(node: SourceNode, model: type[Playbook | TaskFile | HandlerFile]) -
     return data
 
 
-def _tags_of(part: _Part) -> frozenset[str]:
+def _tags_of(parts: Iterable[_Part]) -> frozenset[str]:
     """Return the tags of a list, or of a text with commas."""
     tags: set[str] = set()
-    for text in part.values():
+    for text in parts:
         tags.update(tag.strip() for tag in str(text.data).split(","))
     return frozenset(tags - {""})
 

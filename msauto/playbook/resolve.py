@@ -187,15 +187,15 @@ def divide(hosts: Sequence[str], serial: Sequence[int | float]) -> list[tuple[st
     return batches
 
 
-class Batches:
+class Batches(Struct):
     """The batches of a run, numbered from 0 in the order of the plays.
 
     Consecutive plays without batch keys are one batch. The first play that names a target decides its batch.
     """
 
-    def __init__(self) -> None:
-        self._batches: list[Batch] = []
-        self._is_last_plain = False  # whether the last batch is of plays without batch keys
+    _batches: list[Batch] = []
+    _is_last_plain: bool = False
+    """Whether the last batch is of plays without batch keys."""
 
     def add(self, play: Batch, serial: Sequence[int | float]) -> dict[str, int]:
         """Add a play with all its servers, divided by ``serial``; return the number of each server's batch."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -88,6 +88,9 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
     download = args.download or schema.DownloadArgs()
     limits = args.limits or schema.LimitArgs()
     role_folders = all_beside(as_list(roles.path or []))
+    freezes: list[Freeze | DatedFreeze] = []
+    for index, freeze in enumerate(args.freeze or ()):
+        freezes.append(_freeze(freeze, args.tz, node.child("freeze", index)))
     keep_days = state.keep_days
     if state.keep_runs is None and keep_days is None:
         keep_days = _KEPT_DAYS
@@ -105,7 +108,7 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
             protected=tuple(args.protected or ()),
             read_only=tuple(args.read_only or ()),
         ),
-        freezes=tuple(_freezes(args, node.child("freeze"))),
+        freezes=tuple(freezes),
         require_state=bool(state.require),
         keep_runs=state.keep_runs,
         keep_days=keep_days,
@@ -116,11 +119,6 @@ def load_settings(path: str | Path | None, *starts: Path) -> Settings:
         secrets=_secrets(args, str(file.parent), node.child("secrets")),
         outside=plan.outside or UNSET,
     )
-
-
-def _freezes(args: SettingsArgs, node: SourceNode) -> Iterator[Freeze | DatedFreeze]:
-    for index, freeze in enumerate(args.freeze or ()):
-        yield _freeze(freeze, args.tz, node.child(index))
 
 
 def _secrets(args: SettingsArgs, folder: str, node: SourceNode) -> dict[str, SecretCommand]:

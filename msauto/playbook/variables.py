@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from msauto.documents.document import Document, Problems, SourceNode, as_written
 from msauto.documents.value_types import is_marked
-from msauto.errors import InputError
+from msauto.errors import InputError, Problem
 from msauto.playbook.input_files import Files, LookupContext
 from msauto.playbook.templates.names import AssetView, EnvView, NoText, mark_text
 from msauto.playbook.templates.rendering import render_data
@@ -63,26 +63,10 @@ GIVEN: Mapping[str, tuple[str, str]] = {
 
 OWN = frozenset({*GIVEN, "lookup"})
 """Names that no variable may have."""
-_KEYWORDS = frozenset(
-    (
-        *(
-            "and",
-            "or",
-            "not",
-            "in",
-            "is",
-            "if",
-            "else",
-            "true",
-            "false",
-            "none",
-            "True",
-            "False",
-            "None",
-        ),
-        *("range", "dict", "namespace", "loop", "self"),
-    )
-)
+_KEYWORDS = frozenset({
+    "and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "True", "False", "None",
+    "range", "dict", "namespace", "loop", "self",
+})  # fmt: skip
 
 
 class Variable(Struct, frozen=True):
@@ -114,8 +98,7 @@ def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
     for name, value in data.items():
         variable = Variable(name, value, level, node.child(name))
         variables.append(variable)
-        with problems:
-            check_name(name, variable.node)
+        problems += name_problems(name, variable.node)
     for path, value in leaves(data, str):
         if value.startswith("ENC[AES256_GCM,"):
             why = "the value is encrypted with SOPS"
@@ -124,15 +107,15 @@ def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
     return variables
 
 
-def check_name(name: str, node: SourceNode) -> None:
-    """Raise :class:`InputError` for a name that templates cannot use, or that msauto sets."""
+def name_problems(name: str, node: SourceNode) -> list[Problem]:
+    """Return the problem of a name that templates cannot use, or that msauto sets."""
     why, remedy = f"{name!r} is not a valid name of a variable", "use letters, digits and _ only"
     if name in OWN | _KEYWORDS:
         reason = "set by msauto" if name in OWN else "a keyword of templates"
         why, remedy = f"{name!r} is {reason}", "give the variable another name"
     elif name.isidentifier():
-        return
-    raise node.error(why, remedy, key=True, kind="variable")
+        return []
+    return [node.problem(why, remedy, key=True, kind="variable")]
 
 
 class Variables:

@@ -238,6 +238,12 @@ class SecretMemory:
         self._memory = memory
         self._known = known
         self._hashes: dict[str, str] = {}
+        # What holds no text of an item passes as it is; in what clips_of returns, secrets stay hashes.
+        self.keep_clip = memory.keep_clip
+        self.forget_clip = memory.forget_clip
+        self.forget_assets = memory.forget_assets
+        self.pending = memory.pending
+        self.clips_of = memory.clips_of
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         """Return the stored items; those with a secret that is not known any more are left out."""
@@ -266,26 +272,6 @@ class SecretMemory:
             return
         stored = {item: map_texts(value, self._without_secret) for item, value in items.items()}
         self._memory.remember(target, stored)
-
-    def keep_clip(self, kept: TargetId, now: TargetId, run: str, seen: Mapping[str, str]) -> None:
-        """Keep what a clip is now."""
-        self._memory.keep_clip(kept, now, run, seen)
-
-    def forget_clip(self, kept: TargetId) -> None:
-        """Forget a clip."""
-        self._memory.forget_clip(kept)
-
-    def forget_assets(self, server: str, database: str, prefix: str) -> None:
-        """Forget items of all assets of a database."""
-        self._memory.forget_assets(server, database, prefix)
-
-    def pending(self, server: str) -> frozenset[tuple[str, str]]:
-        """Return the assets of a server that have something pending."""
-        return self._memory.pending(server)
-
-    def clips_of(self, server: str, database: str, title: str) -> Sequence[Remembered]:
-        """Return what is remembered of each clip that had a title; secrets in it stay hashes."""
-        return self._memory.clips_of(server, database, title)
 
     def settle_salt(self, journal: Journal) -> None:
         """Store the salt before anything else; of two first runs at once, the later one takes that of the earlier."""

@@ -60,11 +60,6 @@ def leaves(data: Any, kind: type = object) -> list[tuple[DataPath, Any]]:
     return found
 
 
-def secret_paths(data: Any) -> list[tuple[DataPath, MarkedText]]:
-    """Return each secret text in plain data with the path to it."""
-    return leaves(data, MarkedText)
-
-
 # Where a secret is allowed --------------------------------------------------------------------------------------
 
 
@@ -83,7 +78,7 @@ def misplaced_secrets(
 ) -> list[tuple[DataPath, str, str]]:
     """Return the path of each secret that cannot be redacted where it is used, with message and remedy."""
     misplaced = []
-    for path, text in secret_paths(data):
+    for path, text in leaves(data, MarkedText):
         if not is_allowed(path):
             misplaced.append((path, NOT_ALLOWED, ALLOWED))
         elif not can_redact(text) and text != HIDDEN:

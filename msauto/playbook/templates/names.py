@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Any, Protocol
 
+from msgspec import Struct, field
+
 from msauto.documents.document import SourceNode
 from msauto.errors import ProblemKind
 from msauto.file_writing import safe_name
 from msauto.model.facts import Facts, XmpByName
 from msauto.secrets.redaction import HIDDEN, Secrets, can_redact
-from msauto.secrets.sources import MarkedText, secret_paths, why_too_short
+from msauto.secrets.sources import MarkedText, leaves, why_too_short
 
 
 class TemplateFunctionError(Exception):
@@ -29,18 +31,15 @@ class TemplateFunctionError(Exception):
         self.kind = kind
 
 
-class SecretTracker:
+class SecretTracker(Struct, eq=False):
     """The secrets of one run, and whether the template that is being evaluated touches one."""
 
-    __slots__ = ("lost", "secrets", "touched", "unknown")
-
-    def __init__(self) -> None:
-        self.secrets = Secrets()
-        self.lost: list[SourceNode] = []
-        """Places of values that were made with a secret and cannot be marked; the reader removes them."""
-        self.touched = False
-        self.unknown = False
-        """Whether ``***`` stands for secrets in all of this run: what a template makes of them is not known."""
+    secrets: Secrets = field(default_factory=Secrets)
+    lost: list[SourceNode] = []
+    """Places of values that were made with a secret and cannot be marked; the reader removes them."""
+    touched: bool = False
+    unknown: bool = False
+    """Whether ``***`` stands for secrets in all of this run: what a template makes of them is not known."""
 
     def add(self, value: object) -> MarkedText:
         """Return a text marked as secret; raises :class:`TemplateFunctionError` for other values and short texts."""
@@ -60,7 +59,7 @@ class SecretTracker:
 
     def add_tagged(self, data: Any) -> None:
         """Add the texts of a file that are tagged as secret; what a template makes is added when it is rendered."""
-        for _, text in secret_paths(data):
+        for _, text in leaves(data, MarkedText):
             self.secrets.add(text)
 
     def marked(self, value: Any, node: SourceNode) -> Any:

@@ -20,7 +20,7 @@ from msauto.playbook.templates.names import (
     TemplateNames,
     UsesAssetError,
 )
-from msauto.secrets.sources import NOT_ALLOWED, leaves, secret_paths
+from msauto.secrets.sources import NOT_ALLOWED, MarkedText, leaves
 
 
 @cache
@@ -101,6 +101,8 @@ def render_shown(
 
     Without ``why``, what uses the asset is returned as it is.
     """
+    if type(data) is str:  # neither a template nor secret
+        return data
     try:
         data = render_data(data, names, node)
     except UsesAssetError as error:
@@ -108,7 +110,7 @@ def render_shown(
             message = f"asset cannot be used here: {why}"
             raise node.error(message, "use a variable", kind="template") from error
     problems = Problems()
-    for path, _ in secret_paths(data):
+    for path, _ in leaves(data, MarkedText):
         remedy = "write the value directly, or use another variable"
         problems.append(node.child(*path).problem(NOT_ALLOWED, remedy, kind="secret"))
     problems.check()
