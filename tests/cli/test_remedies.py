@@ -33,7 +33,7 @@ ARROW = "→ "
 PLAN = "plan play.yml -i inventory.yml"
 
 
-ONE_IN = 10
+ONE_IN = 20
 """One way in so many of each file is followed always, and the others among the slow tests."""
 
 

@@ -133,6 +133,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.scale
 def test_the_kernel_works_without_plugins(kernel: Path, tmp_path: Path) -> None:
     (tmp_path / "field.yml").write_text(FIELD, encoding="utf-8")
     with Simulator() as server:

@@ -267,6 +267,7 @@ def test_a_night_is_reported(desk: Desk, recorder: Recorder) -> None:
     assert SECRET.encode() not in (desk.state / "ledger.sqlite").read_bytes()
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("status", [500, 404])
 def test_monitoring_never_changes_the_outcome(desk: Desk, recorder: Recorder, status: int) -> None:
     recorder.status = status
@@ -339,6 +340,7 @@ def test_check_notify(desk: Desk, recorder: Recorder) -> None:
     assert SECRET not in said.out
 
 
+@pytest.mark.scale
 def test_programs_run_after_a_job_without_a_shell(desk: Desk) -> None:
     desk.comment("new", "Nobody")
     desk.write(

@@ -206,6 +206,7 @@ def test_a_file_that_does_not_exist_is_no_run(night: Desk) -> None:
 # One cause is one entry
 
 
+@pytest.mark.scale
 def test_one_recording_clip_on_three_servers_in_two_jobs(
     night: Desk, sim: Simulator, other_sim: Simulator
 ) -> None:
@@ -312,6 +313,7 @@ def test_the_week_is_that_of_its_batch_and_ends_with_its_night(night: Desk) -> N
     assert week_in(of_other.out) == ""
 
 
+@pytest.mark.scale
 def test_the_names_of_a_week_are_bounded(night: Desk, sim: Simulator) -> None:
     titles = [f"Clip {7 * number}" for number in range(30)]
     for title in titles:

@@ -67,7 +67,7 @@ def test_every_kind_of_cause_has_a_recipe() -> None:
 
 
 @pytest.mark.usefixtures("hurried")
-@table("batch/recipes", *COLUMNS, one_in=4)
+@table("batch/recipes", *COLUMNS, one_in=8)
 def test_what_the_summary_prints_ends_with_ok(
     desk: Desk,
     sim: Simulator,

@@ -103,6 +103,7 @@ def assert_visible(output: str) -> None:
 # Content -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.scale
 def test_content_comes_back_the_same(desk: Desk, sim: Simulator) -> None:
     film = sim.state.clip("Long Film")
     film.segments = [SimSegment(3, 5, 10, ["One", "{{ two }}"], "n", "Program", 2, "a b")]
@@ -148,6 +149,7 @@ def test_content_comes_back_the_same(desk: Desk, sim: Simulator) -> None:
     assert not sim.writes()
 
 
+@pytest.mark.scale
 def test_the_content_of_a_whole_database_has_its_empty_folders(desk: Desk, sim: Simulator) -> None:
     assert export(desk, "--content", "all.yml").err == "Exported 163 assets in 1 file.\n"
     assert load_content(desk.folder / "all.yml").databases["NEWS"].folder("Playout/Tomorrow")

@@ -96,6 +96,7 @@ def test_each_server_has_a_copy_without_its_credentials(
     assert not sim.writes() + other_sim.writes()
 
 
+@pytest.mark.scale
 def test_identity_goes_with_the_copy(desk: Desk, sim: Simulator) -> None:
     """Links, twins of markers, another entry of the same title, an open file, an archived and an unfinalized clip."""
     database, film = sim.state.databases["NEWS"], sim.state.clip("Long Film")

@@ -179,6 +179,7 @@ def test_an_authority_that_is_no_file_of_one(
 # Connections -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("limit", [1, 3])
 def test_no_more_requests_at_once_than_connections(desk: Desk, sim: Simulator, limit: int) -> None:
     desk.play(

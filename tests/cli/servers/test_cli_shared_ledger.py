@@ -60,6 +60,7 @@ def bergen(sim: Simulator, tmp_path: Path, shared_place: str) -> Desk:
 APPLY = ("apply", "play.yml", "--yes", "--forks", "1")
 
 
+@pytest.mark.scale
 def test_two_machines_have_one_history_and_one_memory(oslo: Desk, bergen: Desk) -> None:
     assert oslo.spawn(*APPLY).code == 0
     told = bergen.run(*APPLY, "--state-dir", "elsewhere", "--format", "json")

@@ -124,6 +124,7 @@ def test_playbooks(text: str, folder: Path) -> None:
     check(text, INVENTORY, folder)
 
 
+@pytest.mark.scale
 @MUTATED
 @given(text=INVENTORIES)
 def test_inventories(text: str, folder: Path) -> None:
@@ -143,6 +144,7 @@ def test_settings(text: str, folder: Path) -> None:
         path.unlink()
 
 
+@pytest.mark.scale
 @MUTATED
 @given(
     text=st.one_of(

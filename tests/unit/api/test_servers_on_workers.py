@@ -230,6 +230,7 @@ def test_a_worker_does_what_one_process_does() -> None:
     assert result.ok
 
 
+@pytest.mark.scale
 @given(st.frozensets(st.integers(0, 239), max_size=6))
 def test_workers_that_die_lose_nothing_and_double_nothing(dies_at: frozenset[int]) -> None:
     stage = Stage()
