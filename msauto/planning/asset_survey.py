@@ -42,7 +42,7 @@ from msauto.model.desired import (
 from msauto.model.events import Notify, PlannedState, ignore
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipEntries, ClipIdentity, compare_clips, plain, same_text
-from msauto.model.live import Folder, show_folder
+from msauto.model.live import Asset, Folder, show_folder
 from msauto.model.plan import (
     Address,
     EmptiedList,
@@ -375,18 +375,10 @@ class AssetSurvey:
             return SurveyedTarget("kept", None, tuple(builder.warnings), settled)
         await self._plan_changes(plan, for_clip, declared, desired, runs)
         if not await self._plan_handlers(plan, for_clip, desired):
-            left_out = self._skipped("left out", *builder.warnings)
-            left_out.settlements = settled
-            return left_out
+            return self._untreated("left out", builder, settled)
         settlements = (*settled, *adopted(plan, recalled.kept, recalled.target))
-        if not builder.changes and (builder.is_in_doubt or not for_clip):
-            reason: SkipReason = "left out" if builder.is_in_doubt else "when"
-            unwanted = self._skipped(reason, *builder.warnings)
-            unwanted.settlements = settlements
-            return unwanted
         if not builder.changes:
-            state: PlannedState = "kept" if builder.is_keeping else "unchanged"
-            return SurveyedTarget(state, None, tuple(builder.warnings), settlements)
+            return self._without_changes(builder, settlements, is_concerned=bool(for_clip))
         if not recalled.items and not recalled.settlements:
             self._warn_of_another_recording(known, builder)
         builder.depends_on |= self._layers.depends_on
@@ -394,13 +386,34 @@ class AssetSurvey:
         outcome = finished(
             self._context, target, builder, self._layers.added_to(plan.live), settlements
         )
-        protection = self._context.protection
-        if outcome.target is not None and protection and entries is None:
-            always = bool(protection.read_only)
-            outcome.target = await with_places(
-                outcome.target, clip.asset, self._reader, always=always
-            )
+        if entries is None:
+            await self._add_places(outcome, clip.asset)
         return outcome
+
+    def _without_changes(
+        self, builder: PlanBuilder, settlements: tuple[Settlement, ...], *, is_concerned: bool
+    ) -> SurveyedTarget:
+        """Return the outcome of a clip that nothing changes; ``is_concerned``: by a task, not by what is pending."""
+        if builder.is_in_doubt:
+            return self._untreated("left out", builder, settlements)
+        if not is_concerned:
+            return self._untreated("when", builder, settlements)
+        state: PlannedState = "kept" if builder.is_keeping else "unchanged"
+        return SurveyedTarget(state, None, tuple(builder.warnings), settlements)
+
+    def _untreated(
+        self, reason: SkipReason, builder: PlanBuilder, settlements: tuple[Settlement, ...]
+    ) -> SurveyedTarget:
+        outcome = self._skipped(reason, *builder.warnings)
+        outcome.settlements = settlements
+        return outcome
+
+    async def _add_places(self, outcome: SurveyedTarget, asset: Asset) -> None:
+        """Add to the target where its clip is shown, where a protection may ask for it."""
+        protection = self._context.protection
+        if outcome.target is not None and protection:
+            always = bool(protection.read_only)
+            outcome.target = await with_places(outcome.target, asset, self._reader, always=always)
 
     def _stays(
         self,

@@ -51,6 +51,23 @@ class RecalledItems(Struct):
     is_crowded: bool = False
     is_known_clip: bool = False
 
+    def take(
+        self, item: str, value: Json, kept: TargetId, owner: TargetId, *, forget: bool, overdue: str
+    ) -> None:
+        """Take an item that ``kept`` holds, or settle it; from then on it is ``owner``'s, but for what is pending."""
+        is_pending = item.startswith("pending:")
+        if is_pending:
+            owner = kept
+        is_overdue = item.startswith(DOUBT) and str(mapping(value).get("at")) < overdue
+        if is_overdue or (forget and is_pending):
+            self.settlements.append(Settlement(kept, item, None))
+            return
+        if forget and "unverified" in mapping(value):
+            value = True
+            self.settlements.append(Settlement(owner, item, value))
+        self.items[item] = value
+        self.kept[item] = owner
+
 
 async def recall(
     memory: Memory,
@@ -76,31 +93,18 @@ async def recall(
             continue
         is_sure = record.answer == "same"
         is_its_entry = is_sure and is_one_entry(kept, target)
-        items = record.items
         if is_its_entry:
             recalled.target = kept
         if is_sure and kept.clip.link_id is not None:
             recalled.titles[kept.clip.link_id] = kept.name
+        items = record.items
         if not is_its_entry and is_gone is not None:
-            is_of_others = not await is_gone(kept)
-            if is_sure and is_of_others:
-                # What is of that entry alone is not of this one.
-                items = {item: value for item, value in items.items() if not is_of_entry(item)}
-            elif not is_sure:
-                items = {} if is_of_others else _in_doubt_of(record)
+            items = _counting_items(record, is_of_others=not await is_gone(kept))
+            if not is_sure:
                 in_doubt |= items
+        owner = kept if is_sure else target
         for item, value in items.items():
-            is_pending = item.startswith("pending:")
-            owner = kept if is_sure or is_pending else target
-            is_overdue = item.startswith(DOUBT) and str(mapping(value).get("at")) < overdue
-            if is_overdue or (forget and is_pending):
-                recalled.settlements.append(Settlement(kept, item, None))
-                continue
-            if forget and "unverified" in mapping(value):
-                value = True
-                recalled.settlements.append(Settlement(owner, item, value))
-            recalled.items[item] = value
-            recalled.kept[item] = owner
+            recalled.take(item, value, kept, owner, forget=forget, overdue=overdue)
         may_be_its_entry = bool(items) and not is_sure
         if record.run and (is_its_entry or may_be_its_entry):
             recalled.run = record.run
@@ -133,6 +137,19 @@ def _is_known(kept: TargetId, target: TargetId) -> bool:
     is_one_entry_then = link_id is not None and link_id == target.clip.link_id
     is_kept_by_both = is_one_entry_then and "create_time" in comparison.equal
     return comparison.answer == "same" or is_kept_by_both
+
+
+def _counting_items(record: Remembered, *, is_of_others: bool) -> Mapping[str, Json]:
+    """Return what counts of another entry of the clip, or of what may be the clip.
+
+    ``is_of_others``: its title leads to another clip, or to another entry of this one.
+    """
+    if record.answer != "same":
+        return {} if is_of_others else _in_doubt_of(record)
+    if not is_of_others:
+        return record.items
+    # What is of that entry alone is not of this one.
+    return {item: value for item, value in record.items.items() if not is_of_entry(item)}
 
 
 def _in_doubt_of(record: Remembered) -> Mapping[str, Json]:
