@@ -131,8 +131,7 @@ class Store(ABC):
 
     def close(self) -> None:
         """Close; closing twice does nothing."""
-        if self._committing is not None:
-            self._wait()
+        self._wait()
         self._thread.shutdown()
         self._disconnect()
 
@@ -140,7 +139,8 @@ class Store(ABC):
         """Return the rows of a SELECT, which sees the writes before it."""
         if not self.exists:
             return []
-        self._wait()
+        if self._committing is not None:
+            self._wait()
         if self._put:
             self._write_put()
         return self._execute(query, values)

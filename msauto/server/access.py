@@ -65,6 +65,8 @@ async def check_addresses(servers: Sequence[ServerSpec]) -> None:
     A name that cannot be resolved is left out.
     """
     networked = [server for server in servers if server.transport is None]
+    if len(networked) < 2:
+        return
     keys_of_each = await asyncio.gather(*map(_keys_of, networked))
     server_of: dict[str, ServerSpec] = {}
     for server, keys in zip(networked, keys_of_each, strict=True):

@@ -173,9 +173,7 @@ class ExactTransport:
         self._closed = True
         for session in self._sessions.values():
             await session.close()
-        if self._sessions:
-            await asyncio.sleep(0)  # plain sockets close their transports before the loop ends
-            self._sessions.clear()
+        self._sessions.clear()
         for _ in range(_CLOSING_STEPS):
             if all(open_socket.fileno() < 0 for open_socket in self._sockets):
                 break
