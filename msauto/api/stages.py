@@ -129,7 +129,9 @@ async def recover_runs(stage: StageContext, scopes: Collection[LockScope]) -> tu
     if not killed:
         return ()
     lines: list[str] = []
-    journal: Journal = redacted(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
+    journal: Journal = ledger.journal
+    if secrets.texts:
+        journal = redacted(journal, Redactor(secrets))
     async with stage.workplace.settling(stage, scopes, journal) as settle:
         for run in reversed(killed):
             details = ledger.run_details(run)
@@ -147,7 +149,7 @@ async def recover_runs(stage: StageContext, scopes: Collection[LockScope]) -> tu
                 if result.message:
                     line += f": {result.message}"
                 lines.append(line)
-    return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
+    return tuple(map(secrets.redact_message, lines))
 
 
 def _is_available(
@@ -198,7 +200,7 @@ async def apply_plan(
     journal: Journal = ledger.journal
     redactor = Redactor(secrets)
     observe = notify
-    if secrets:
+    if secrets.texts:
         memory.settle_salt(journal)
         journal = redacted(journal, redactor)
 

@@ -198,7 +198,7 @@ class TargetMemory:
         secrets = self._context.secrets
         seen: dict[str, str] = {}
         for name, part in snapshot_of(live, SHOWN_WHOLE).items():
-            if not (secrets and secrets.occurs_in(str(part))):
+            if not (secrets.texts and secrets.occurs_in(str(part))):
                 seen[name] = part_digest(part)
         return seen
 
@@ -247,7 +247,9 @@ class TargetMemory:
             if is_whole_list:
                 items[f"{WHOLE}{unwanted}"] = self._context.run
         for name, left_as in verification.left.items():
-            if not isinstance(left_as, list) or (secrets and secrets.occurs_in(str(left_as[0]))):
+            if not isinstance(left_as, list):
+                continue
+            if secrets.texts and secrets.occurs_in(str(left_as[0])):
                 continue
             aspect, key = thing_of(name)
             live_key, value = left_as

@@ -126,7 +126,7 @@ def _what_differs(
     """Describe planned and live value; where the desired value holds a secret, the live one may be another secret."""
     planned = expectation.after if expectation.done else expectation.before
     shown = f"{_in_words(name_of(thing))} was {shorten(planned)}, is {shorten(comparison.values.get(thing))}"
-    if secrets and secrets.occurs_in(repr(expectation.after)):
+    if secrets.occurs_in(repr(expectation.after)):
         shown = f"{_in_words(name_of(thing))} changed"
     for key in ASPECTS[thing[0]].dialect:
         if expectation.done and "number" in key:

@@ -588,7 +588,7 @@ def assemble(
 
 def _hash_of(file: InputFile, secrets: Secrets) -> InputHash:
     """Return a file as the plan names it, without the hash if it holds a secret that could be guessed from it."""
-    if secrets:
+    if secrets.texts:
         content = file.content
         if content is None or secrets.occurs_in(content.decode("utf-8", "replace")):
             return InputHash(file.path, HIDDEN)

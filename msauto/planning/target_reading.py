@@ -172,7 +172,7 @@ def with_digests(
     before = canonical([known, known_before])
     private: list[str] = []
     private_others: list[str] = []
-    if secrets:
+    if secrets.texts:
         private = _secret(values, secrets)
         private_others = _secret(others, secrets)
     return structs.replace(

@@ -484,7 +484,7 @@ def render_task(
     tracker = scope.tracker
     before = len(tracker.lost)
     rendered = rendering.render_data(data, scope, node, keep=keep)
-    if not tracker.secrets:
+    if not tracker.secrets.texts:
         return rendered
     problems = Problems()
     for place in tracker.lost[before:]:

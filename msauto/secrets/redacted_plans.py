@@ -38,7 +38,7 @@ class Redactor:
 
     def __call__(self, value: T) -> T:
         """Return a value as it may be shown; for the same target, the same object."""
-        return cast("T", self._redacted(value)) if self._secrets else value
+        return cast("T", self._redacted(value)) if self._secrets.texts else value
 
     def _redacted(self, value: Any) -> Any:
         match value:
@@ -267,7 +267,7 @@ class SecretMemory:
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Store items, with hashes of secret texts."""
-        if not self._known:
+        if not self._known.texts:
             self._memory.remember(target, items)
             return
         stored = {item: map_texts(value, self._without_secret) for item, value in items.items()}

@@ -66,9 +66,6 @@ class Secrets:
         if len(readable) >= _SHORTEST_PART:
             self._readable.add(readable)
 
-    def __bool__(self) -> bool:
-        return bool(self.texts)
-
     def __repr__(self) -> str:
         return f"Secrets({HIDDEN})" if self.texts else "Secrets()"
 
@@ -138,11 +135,11 @@ class Secrets:
         try:
             yield
         except MsautoError as error:
-            if self:
+            if self.texts:
                 self.redact_error(error)
             raise
         except Exception as error:
-            if self and self._occurs_in_any((error, *_causes(error))):
+            if self.texts and self._occurs_in_any((error, *_causes(error))):
                 message = (
                     f"msauto itself failed: {type(error).__name__}; its message contains a secret"
                 )

@@ -349,7 +349,7 @@ def _touched(context: Context, value: Any) -> Any:
     """Return a value that a template uses; note whether it contains a secret."""
     spend()
     tracker = tracker_of(context)
-    if tracker.secrets or tracker.unknown:
+    if tracker.secrets.texts or tracker.unknown:
         owner = getattr(value, "__self__", None)  # the object that a method belongs to
         tracker.touched |= holds_secret(value) or holds_secret(owner)
     return value

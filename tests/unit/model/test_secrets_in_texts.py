@@ -97,7 +97,7 @@ def test_nothing_of_it_shows_by_itself() -> None:
     known = Secrets(["geheimnis"])
     assert "geheimnis" not in repr(known) + str(known) + repr(Secrets(["geheimnis"]))
     assert known == Secrets(["geheimnis"])
-    assert not Secrets(["abc"])
+    assert not Secrets(["abc"]).texts
 
 
 def test_errors_are_cleaned_with_what_caused_them() -> None:
