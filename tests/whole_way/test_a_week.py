@@ -128,9 +128,9 @@ class Pauses(BatchSignals):
         super().__init__()
         self.clock, self.meanwhile = clock, meanwhile
 
-    def wait(self, timeout: float | None = None) -> bool:
-        if timeout:
-            self.clock.time += timedelta(seconds=timeout)
+    def wait(self, seconds: float) -> bool:
+        if seconds:
+            self.clock.time += timedelta(seconds=seconds)
             self.meanwhile()
         return False
 

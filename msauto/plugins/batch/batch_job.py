@@ -7,11 +7,11 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from threading import Event
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -78,14 +78,25 @@ _LONGEST = 60
 """Of a value that others had set: as much is in the summary."""
 
 
-class BatchSignals(Event):
+class BatchSignals:
     """SIGINT, SIGTERM and SIGHUP during a batch: each asks it to stop, and calls ``react``.
 
-    While a job plans, that cancels it; while it applies, what is under way is finished. It is set once the batch was
+    While a job plans, that cancels it; while it applies, what is under way is finished. ``requested``: the batch was
     asked to stop.
     """
 
-    react: Callable[[], object] | None = None
+    def __init__(self) -> None:
+        self.requested = False
+        self.react: Callable[[], object] | None = None
+        # Not an event: a handler waits for ever for a lock that the code holds which it interrupts.
+        self._noted: SimpleQueue[int] = SimpleQueue()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait, or until the batch is asked to stop; return whether it was."""
+        if not self.requested:
+            with suppress(Empty):
+                self._noted.get(timeout=seconds)
+        return self.requested
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -98,9 +109,10 @@ class BatchSignals(Event):
                 signal.signal(number, handler)
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
-        if self.is_set() and number == HANG_UP:
+        if self.requested and number == HANG_UP:
             return
-        self.set()
+        self.requested = True
+        self._noted.put(number)
         if self.react is not None:
             self.react()
 
@@ -246,7 +258,7 @@ class BatchJobs(Struct, frozen=True):
         self.signals.react = partial(
             loop.call_soon_threadsafe, lambda: task.cancelling() or task.cancel()
         )
-        if self.signals.is_set():
+        if self.signals.requested:
             raise asyncio.CancelledError
         if record.check or plans:
             plan = record.plan = await plan_only(loaded, options, self.clock)
@@ -269,7 +281,7 @@ class BatchJobs(Struct, frozen=True):
         def stopping() -> Iterator[Cancellation]:
             stop = Cancellation()
             self.signals.react = partial(loop.call_soon_threadsafe, stop)
-            if self.signals.is_set():
+            if self.signals.requested:
                 raise asyncio.CancelledError
             yield stop
 

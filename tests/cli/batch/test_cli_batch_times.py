@@ -48,10 +48,10 @@ class NoPause(BatchSignals):
         super().__init__()
         self.meanwhile = meanwhile
 
-    def wait(self, timeout: float | None = None) -> bool:
-        if timeout:
+    def wait(self, seconds: float) -> bool:
+        if seconds:
             self.meanwhile()
-        return self.is_set()
+        return self.requested
 
 
 def night(
